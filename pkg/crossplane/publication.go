@@ -4,6 +4,8 @@
 package crossplane
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -121,4 +123,14 @@ func ConditionTrue(obj *unstructured.Unstructured, conditionType string) bool {
 		}
 	}
 	return false
+}
+
+// IsReported is whether an object shows a condition by which Crossplane says how a claim or a composite is: Synced, or
+// Ready. It writes them when it looks at the object for the first time, and before it makes anything for it.
+func IsReported(obj *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		condition, _ := c.(map[string]any)
+		return condition["type"] == "Synced" || condition["type"] == "Ready"
+	})
 }

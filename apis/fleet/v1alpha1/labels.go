@@ -90,11 +90,14 @@ const (
 
 	// HubObjectAnnotation is set on a claim in a workload cluster and says which object of the hub is the claim's:
 	// <namespace in the hub>/<UID of the object>/<UID of the claim>. By the last part, the annotation of a claim that was copied
-	// counts for nothing. It is how a claim whose object was deleted in the hub is told from one that never had one.
+	// counts for nothing. It is how a claim whose object was deleted in the hub is told from one that never had one. It is
+	// set before the object is created. The UID of the object is empty while Crossplane's conditions in the status of the
+	// claim say that there was one.
 	HubObjectAnnotation = "agent.masthead.dev/hub-object"
 
 	// RecreateAnnotation is written by users on a claim whose object was deleted in the hub, and asks for another one. Its
-	// value is the UID of the object that was deleted, so that it is no consent to the next loss.
+	// value is the UID of the object that was deleted, or that of the claim if it does not record the other one, so that it
+	// is no consent to the next loss.
 	RecreateAnnotation = "agent.masthead.dev/recreate"
 
 	// DeliverLabel is written by the authors of Compositions on a composed Secret, or by whoever administers the hub on any

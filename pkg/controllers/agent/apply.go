@@ -6,6 +6,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -71,7 +72,7 @@ func stoppedBy(o scope.Outcome, st plan.Step, why scope.Outcome) scope.Outcome {
 func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.Step) (object *unstructured.Unstructured, stopped *scope.Outcome, err error) {
 	switch st.Do {
 	case plan.Protect:
-		stopped, err = r.protect(ctx, s)
+		stopped, err = r.protect(ctx, s, st.At.Namespace)
 	case plan.Adopt:
 		object, stopped, err = r.adopt(ctx, s, st.At, st.Saw)
 	case plan.Push:
@@ -102,7 +103,7 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.
 // the other, nor for what goes up: a password that was rotated in the hub is needed whatever became of an edit that the
 // hub rejects. But a cluster that does not answer is not asked again.
 func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o *scope.Outcome) error {
-	if o.Silent || !o.All || o.Hub == nil || o.Hub.GetDeletionTimestamp() != nil {
+	if !flowsDown(*o) {
 		return nil
 	}
 	late, lateAfter, lateErr := r.late.Initialise(ctx, s, o.Hub)
@@ -117,4 +118,18 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o
 	}
 	o.RetryAfter = condition.Sooner(o.RetryAfter, condition.Sooner(secretsAfter, lateAfter))
 	return errors.Join(lateErr, secretsErr)
+}
+
+// flowsDown is whether what the hub has made of a claim is brought to its workload cluster.
+func flowsDown(o scope.Outcome) bool {
+	return !o.Silent && o.All && o.Hub != nil && o.Hub.GetDeletionTimestamp() == nil
+}
+
+// record has the claim record its object in the hub, if that could wait for the status, or says why the workload cluster
+// refuses it.
+func (r *requirementReconciler) record(ctx context.Context, s *scope.Scope, o scope.Outcome) (*condition.Problem, time.Duration, error) {
+	if !flowsDown(o) {
+		return nil, 0, nil
+	}
+	return r.late.Record(ctx, s, o.Hub)
 }

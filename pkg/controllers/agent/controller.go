@@ -33,10 +33,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	if ctx, err = r.authenticate(ctx, s); err == nil {
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
-	if !answer.IsUnauthorized(err) && !answer.IsConflict(err) && !answer.IsUnanswered(err) {
-		err = errors.Join(err, r.bringDown(ctx, s, &o))
-	}
-	result, err := r.tell(ctx, s, o, err)
+	result, err := r.show(ctx, s, o, err)
 	if err == nil {
 		if s.AwaitsStatus {
 			seen.Hub = time.Time{}
@@ -44,6 +41,33 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 		r.metrics.Settle(req, seen)
 	}
 	return result, multicluster.AsForeign(err)
+}
+
+// show brings down what the hub has made of a claim, tells the user what came of the reconcile, and has the claim record
+// its object. Each is done whatever became of the others, unless there is nobody to answer.
+func (r *requirementReconciler) show(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
+	if mayGoOn(err) {
+		err = errors.Join(err, r.bringDown(ctx, s, &o))
+	}
+	result, told := r.tell(ctx, s, o, err)
+	if !mayGoOn(err) || !mayGoOn(told) {
+		return result, told
+	}
+	refused, after, failed := r.record(ctx, s, o)
+	if told = errors.Join(told, failed); told != nil {
+		return reconcile.Result{}, told
+	}
+	result.RequeueAfter = condition.Sooner(result.RequeueAfter, after)
+	if refused == nil || o.Problem != nil {
+		return result, nil
+	}
+	o.Problem, o.RetryAfter = refused, result.RequeueAfter
+	return r.tell(ctx, s, o, nil)
+}
+
+// mayGoOn is whether what else there is to do for a claim may be done after an error.
+func mayGoOn(err error) bool {
+	return !answer.IsUnauthorized(err) && !answer.IsConflict(err) && !answer.IsUnanswered(err)
 }
 
 // tell tells the user what came of a reconcile, and says when it is tried again. An error of the reconcile is told if

@@ -11,7 +11,7 @@
 //   - look (facts.go) gathers what watches and caches know of the claim. No API server is asked.
 //   - plan.Decide is a pure function from these facts to a plan. Its test has the table of every situation.
 //   - apply (apply.go) carries out the steps of the plan, each on condition that what it writes is as the plan saw it.
-//   - bringDown and report show what the hub has made of the claim, whatever became of the steps.
+//   - show brings down and reports what the hub has made of the claim, whatever became of the steps.
 //
 // What it guarantees, and what was decided and why, is in docs/design/agent.md.
 //

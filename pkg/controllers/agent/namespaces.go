@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -53,7 +53,7 @@ func namespacesUnknown(w *view.Cluster) *condition.Problem {
 
 // chosenNamespaces are the namespaces of the hub that a workload cluster has chosen, now or when the claim was pushed,
 // so that the class has to allow them.
-func chosenNamespaces(p *plan.Pairing, claim metav1.Object) []string {
+func chosenNamespaces(p *plan.Pairing, claim *unstructured.Unstructured) []string {
 	var names []string
 	if name, ok := p.Annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok {
 		names = append(names, name)

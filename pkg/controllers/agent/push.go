@@ -26,9 +26,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
-// protect makes sure that the claim has the finalizer, or says why it cannot get it.
-func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope) (*scope.Outcome, error) {
-	err := r.addFinalizer(ctx, s)
+// protect makes sure that the claim has the finalizer, or says why it cannot get it. The claim also announces the
+// namespace of the hub in which its object is about to be created.
+func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope, namespace string) (*scope.Outcome, error) {
+	err := r.addFinalizer(ctx, s, namespace)
 	if err == nil {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
@@ -51,7 +52,7 @@ func (r *requirementReconciler) awaitNamespace(s *scope.Scope, target string, o 
 // may read there: which names are taken in a namespace, and by whom, is not for everybody who can name the namespace.
 //
 // Without that right, the claim is told what it would be told about a name that is free, in the same words and with the
-// same finalizer: the hub is asked whether it would accept it. Only who may create there learns that it cannot.
+// same finalizer and announcement: the hub is asked whether it would accept it. Only who may create there learns that it cannot.
 func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
 	if hubaccess.AsManager(ctx) {
 		return nil, nil //nolint:nilnil // The comment says so.
@@ -72,7 +73,7 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 		return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 	}
 	r.awaitNamespace(s, key.Namespace, refused)
-	if stopped, err := r.protect(ctx, s); err != nil || stopped != nil {
+	if stopped, err := r.protect(ctx, s, key.Namespace); err != nil || stopped != nil {
 		return stopped, err
 	}
 	return refused, nil
@@ -92,10 +93,11 @@ func (r *requirementReconciler) rehearse(ctx context.Context, s *scope.Scope, ke
 var errWatchBehind = errors.New("the watch of the hub has not caught up") //nolint:gochecknoglobals // A constant.
 
 // addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it. The
-// finalizer that a predecessor put there is replaced by ours in one write.
-func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope) error {
-	owner := s.Workload.Owner()
-	if owner.HasFinalizer(s.Claim) {
+// finalizer that a predecessor put there is replaced by ours in one write, in which the claim announces a namespace of
+// the hub as well. One that it announced before, and where nothing came of it, is corrected.
+func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope, namespace string) error {
+	owner, announcement := s.Workload.Owner(), ownership.Announcement(s.Claim, namespace)
+	if owner.HasFinalizer(s.Claim) && (announcement == "" || !ownership.Announces(s.Claim)) {
 		return nil
 	}
 	// A conflict that is over is one write with the finalizer.
@@ -104,6 +106,9 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope
 		claim = s.Claim.DeepCopy()
 	}
 	claim.SetFinalizers(owner.Protected(claim.GetFinalizers()))
+	if announcement != "" {
+		ownership.SetRecord(claim, announcement)
+	}
 	if err := scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); err != nil {
 		return fmt.Errorf("cannot add a finalizer to %s: %w", s.Request, err)
 	}

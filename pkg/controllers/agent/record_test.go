@@ -13,13 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
-// recorded waits until a claim records an object of the hub.
+// recorded waits until a claim records an object of the hub, by its UID or by its place.
 func (f *fixture) recorded(name string, hub *unstructured.Unstructured) {
 	f.T.Helper()
 	f.Within("claim "+name+" records its object in the hub", func() error {
@@ -27,11 +29,22 @@ func (f *fixture) recorded(name string, hub *unstructured.Unstructured) {
 		if err != nil {
 			return err
 		}
-		if got, want := claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation], ownership.RecordFor(claim, hub); got != want {
-			return fmt.Errorf("it records %q instead of %q", got, want)
+		if !ownership.Records(claim, hub) {
+			return fmt.Errorf("it records %q, and not %q", claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation], ownership.RecordFor(claim, hub))
 		}
 		return nil
 	})
+}
+
+// consent is what the owner of a claim has to say to have another object in place of the one that it records.
+func (f *fixture) consent(name string) string {
+	f.T.Helper()
+	claim := f.mustGet(name)
+	was, recorded := ownership.RecordOf(claim)
+	if !recorded {
+		f.T.Fatalf("claim %s records nothing", name)
+	}
+	return was.Consent(claim)
 }
 
 // settledClaim creates a claim whose object in the hub is ready and recorded.
@@ -86,7 +99,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	// Something in the hub holds the object for a while, and it goes then.
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/hold"}) })
 	f.deleteInHub(hub)
-	f.says("db", reason.ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
+	f.says("db", reason.ReasonHubObjectDeleted, f.consent("db"), fleetv1alpha1.RecreateAnnotation)
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
 	f.gone(f.hub, f.target, "db")
 	f.Within("the owner is told by an event", func() error {
@@ -112,7 +125,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	f.notIn(f.target, "db")
 
 	// The owner asks for another one, and no more than one.
-	f.annotateClaim("db", fleetv1alpha1.RecreateAnnotation, string(hub.GetUID()))
+	f.annotateClaim("db", fleetv1alpha1.RecreateAnnotation, f.consent("db"))
 	second := f.inHubAnew("db", hub.GetUID())
 	f.synced("db", reason.ReasonSynced)
 	f.ready("db", "a")
@@ -245,4 +258,58 @@ func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
 	if now, err := f.get(f.hub, elsewhere, "db"); err != nil || now.GetUID() != stray.GetUID() || now.GetDeletionTimestamp() != nil {
 		t.Errorf("want the other object to stay, got %v (%v)", now.Object, err)
 	}
+}
+
+// TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject has a Crossplane that shows no conditions: what is lost
+// is told all the same, and nothing is created in its place.
+func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.claim("db")
+	hub := f.pushed("db")
+	f.Within("the claim records the UID", func() error {
+		claim, err := f.get(f.workload, f.namespace, "db")
+		if err != nil {
+			return err
+		}
+		if was, ok := ownership.RecordOf(claim); !ok || was.UID != hub.GetUID() {
+			return fmt.Errorf("it records %q", claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation])
+		}
+		return nil
+	})
+	f.settled()
+	f.deleteInHub(hub)
+	f.says("db", reason.ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
+	f.settled()
+	f.notIn(f.target, "db")
+}
+
+// TestConditionsOfBeforeAreNoLoss has a claim whose cluster left and came back: the conditions that it shows are about
+// an object of before, and say nothing of the one that is about to be created. That the hub refuses this one for a while
+// is no loss.
+func TestConditionsOfBeforeAreNoLoss(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	hub := f.settledClaim("db")
+	f.stopAgent()
+	claim := f.mustGet("db")
+	f.Edit(f.workload, claim, func() {
+		ownership.WithoutRecord(claim)
+		claim.SetFinalizers(nil)
+	})
+	f.deleteInHub(hub)
+	f.limitInHub(10)
+	f.registry = prometheus.NewRegistry()
+	f.start()
+	f.synced("db", reason.ReasonRejected)
+	f.poke("db")
+	f.settled()
+	f.synced("db", reason.ReasonRejected)
+
+	claim = f.mustGet("db")
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
+	again := f.inHubAnew("db", hub.GetUID())
+	f.synced("db", reason.ReasonSynced)
+	f.ready("db", "b")
+	f.recorded("db", again)
 }

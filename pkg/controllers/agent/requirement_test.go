@@ -145,7 +145,7 @@ func TestSpecChangesAndRemovalsTravel(t *testing.T) {
 // patient makes the agent wait for the first status of a claim for as long as a test takes.
 func patient(o *Options) { o.FirstStatusPatience = time.Minute }
 
-func TestClaimCostsFourRequestsAndNothingWhenIdle(t *testing.T) {
+func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	f.options = patient
@@ -163,8 +163,8 @@ func TestClaimCostsFourRequestsAndNothingWhenIdle(t *testing.T) {
 	f.settled()
 
 	got := append(f.hubRequests.about(f.group, "/mysqlinstances/db"), f.workloadAsked.about(f.group, "/mysqlinstances/db")...)
-	if len(got) != 4 {
-		t.Errorf("want 4 requests for a claim and its status: the finalizer, the apply, the record with the late fields, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
+	if len(got) != 3 {
+		t.Errorf("want 3 requests for a claim and its status: the finalizer with the announcement, the apply, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
 	}
 
 	before := len(f.hubRequests.writes()) + len(f.workloadAsked.writes())

@@ -5,17 +5,22 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -204,7 +209,7 @@ func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim, hub := carried(t)
-			claim.SetAnnotations(nil)
+			_ = unstructured.SetNestedField(hub.Object, "mysql", "spec", "compositionRef", "name")
 			_ = unstructured.SetNestedField(hub.Object, "b", "status", "address")
 			r, s, server, now := teller(t, claim)
 			server.answer = tc.answer
@@ -232,9 +237,11 @@ func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
 func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 	claim, hub := carried(t)
 	claim.SetAnnotations(nil)
+	_, filledIn := carried(t)
+	_ = unstructured.SetNestedField(filledIn.Object, "mysql", "spec", "compositionRef", "name")
 	for name, ask := range map[string]func(*requirementReconciler, *scope.Scope) error{
 		"Finalizer": func(r *requirementReconciler, s *scope.Scope) error {
-			_, err := r.protect(t.Context(), s)
+			_, err := r.protect(t.Context(), s, "bar")
 			return err
 		},
 		"Release": func(r *requirementReconciler, s *scope.Scope) error {
@@ -242,7 +249,11 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 			return err
 		},
 		"LateFields": func(r *requirementReconciler, s *scope.Scope) error {
-			_, _, err := r.late.Initialise(t.Context(), s, hub)
+			_, _, err := r.late.Initialise(t.Context(), s, filledIn)
+			return err
+		},
+		"Record": func(r *requirementReconciler, s *scope.Scope) error {
+			_, _, err := r.late.Record(t.Context(), s, hub)
 			return err
 		},
 	} {
@@ -272,4 +283,143 @@ func TestNobodyIsToldOfAClaimThatVanished(t *testing.T) {
 	if got := testutil.CollectAndCount(r.metrics.Requirements); len(server.asked) != 0 || got != 0 {
 		t.Errorf("want nothing to be written or counted, got %v and %d series", server.asked, got)
 	}
+}
+
+// TestStatusDoesNotWaitForTheRecord has a claim that shows nothing yet, and a workload cluster that may refuse what is
+// applied to claims.
+func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
+	const late, synced, rejected = "late fields", "True/" + reason.ReasonSynced, "False/" + reason.ReasonWorkloadRejected
+	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "mysqlinstances"}, "db", errors.New("no"))
+	for name, tc := range map[string]struct {
+		reason  string
+		edit    func(claim, hub *unstructured.Unstructured)
+		refusal error
+		want    []string
+		then    []string // When the claim is looked at again.
+	}{
+		"Accepted": {reason: "Users wait for the status.", want: []string{synced, late}},
+		"LateFields": {
+			reason: "Fields change the generation that the status observes, and bring the record.",
+			edit: func(_, hub *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(hub.Object, "mysql", "spec", "compositionRef", "name")
+			},
+			want: []string{late, synced},
+		},
+		"Announced": {
+			reason: "Its conditions say that what the claim has announced is there. That is a request less.",
+			edit:   func(claim, _ *unstructured.Unstructured) { ownership.SetRecord(claim, "bar//1") },
+			want:   []string{synced}, then: []string{},
+		},
+		"AnnouncedWithoutStatus": {
+			reason: "Nothing would say that there was an object.",
+			edit: func(claim, hub *unstructured.Unstructured) {
+				ownership.SetRecord(claim, "bar//1")
+				hub.Object["status"] = map[string]any{"address": "a"}
+				hub.SetCreationTimestamp(metav1.NewTime(time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)))
+			},
+			want: []string{synced, late}, then: []string{},
+		},
+		"AnnouncedElsewhere": {
+			reason: "It would be looked for there.",
+			edit: func(claim, hub *unstructured.Unstructured) {
+				ownership.SetRecord(claim, "foo//1")
+				claim.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
+			},
+			want: []string{late}, then: []string{},
+		},
+		"AnotherRecorded": {
+			reason: "The record of another object would be followed.",
+			edit: func(claim, _ *unstructured.Unstructured) {
+				claim.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: "bar/3/1"})
+			},
+			want: []string{late, synced},
+		},
+		"Refused": {
+			reason: "The refusal is told once, and not taken back each time that the claim is looked at.", refusal: refusal,
+			want: []string{synced, late, rejected}, then: []string{late},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim, hub := carried(t)
+			claim.SetAnnotations(nil)
+			delete(claim.Object, "status")
+			if tc.edit != nil {
+				tc.edit(claim, hub)
+			}
+			r, s, server, _ := teller(t, claim)
+			server.answer = nil
+			workload := &refusingServer{apiServer: server, claim: claim, refusal: tc.refusal}
+			s.Workload.Client, s.Workload.Recorder = workload, events.NewFakeRecorder(10)
+			for round, want := range [][]string{tc.want, tc.then} {
+				if round > 0 && tc.then == nil {
+					continue
+				}
+				workload.saw = []string{}
+				s.Claim = workload.claim
+				if _, err := r.show(t.Context(), s, scope.Outcome{Hub: hub, Current: true, All: true}, nil); err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(want, workload.saw); diff != "" {
+					t.Errorf("%s round %d (-want +got):\n%s", tc.reason, round, diff)
+				}
+			}
+		})
+	}
+}
+
+// refusingServer has one claim, whose status may be written, and answers what is applied to it.
+type refusingServer struct {
+	*apiServer
+
+	claim   *unstructured.Unstructured
+	refusal error
+
+	// saw are what was applied, and the statuses of the condition AgentSynced that were written.
+	saw []string
+}
+
+func (a *refusingServer) Apply(_ context.Context, c runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	a.saw = append(a.saw, "late fields")
+	if a.refusal != nil {
+		return a.refusal
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	applied := &unstructured.Unstructured{}
+	if err = json.Unmarshal(data, &applied.Object); err != nil {
+		return err
+	}
+	a.claim = a.claim.DeepCopy()
+	a.claim.SetAnnotations(applied.GetAnnotations())
+	if data, err = json.Marshal(a.claim); err != nil {
+		return err
+	}
+	return json.Unmarshal(data, c)
+}
+
+func (a *refusingServer) Status() client.SubResourceWriter { return refusingStatus{server: a} }
+
+type refusingStatus struct {
+	client.SubResourceWriter
+
+	server *refusingServer
+}
+
+func (w refusingStatus) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+	data, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	written := map[string]any{}
+	if err = json.Unmarshal(data, &written); err != nil {
+		return err
+	}
+	w.server.claim = w.server.claim.DeepCopy()
+	w.server.claim.Object["status"] = written["status"]
+	shown, _ := propagation.ShownAgentSynced(w.server.claim)
+	w.server.saw = append(w.server.saw, string(shown.Status)+"/"+shown.Reason)
+	obj.(*unstructured.Unstructured).Object = w.server.claim.DeepCopy().Object
+	return nil
 }

@@ -288,7 +288,7 @@ func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.
 
 	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{agenttest.OurHub}})
 	other.start()
-	other.says("db", reason.ReasonHubObjectDeleted, string(before.GetUID()), fleetv1alpha1.RecreateAnnotation)
+	other.says("db", reason.ReasonHubObjectDeleted, other.consent("db"), fleetv1alpha1.RecreateAnnotation)
 	other.settled()
 	other.notIn(other.target, "db")
 	claim := other.synced("db", reason.ReasonHubObjectDeleted)

@@ -37,27 +37,63 @@ type LateFields struct {
 	Patience time.Duration
 }
 
-// Initialise shows in the claim what Crossplane has filled in, and has the claim record its object in the hub.
+// Initialise shows in the claim what Crossplane has filled in, and has the claim record its object in the hub. A record
+// that can wait for the status is left to Record.
 func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	if err := r.inheritLate(ctx, s); err != nil {
 		return nil, 0, err
 	}
 	spec, changes := propagation.LateSpec(s.Claim, hub, s.Form)
-	recorded := s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.Claim, hub)
-	if !changes && recorded {
+	if !changes && (ownership.Records(s.Claim, hub) || recordCanWait(s.Claim)) {
 		return nil, 0, nil
 	}
+	record := ownership.RecordFor(s.Claim, hub)
+	if ownership.Announces(s.Claim) && (ownership.Records(s.Claim, hub) || recordCanWait(s.Claim)) {
+		record = "" // The status is to show that what the claim has announced is there.
+	}
+	return r.write(ctx, s, hub, record, spec)
+}
+
+// Record has the claim record its object in the hub, if that was left to it and the status does not say enough, for
+// which users wait.
+func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+	if s.AwaitsStatus || ownership.Records(s.Claim, hub) || !recordCanWait(s.Claim) {
+		return nil, 0, nil
+	}
+	spec, changes := propagation.LateSpec(s.Claim, hub, s.Form)
+	if changes {
+		return nil, 0, nil // Looked at again when these are due.
+	}
+	return r.write(ctx, s, hub, ownership.RecordFor(s.Claim, hub), spec)
+}
+
+// recordCanWait is whether nothing is lost if the status of a claim is written before its record. A record of another
+// object would be followed. A claim that tells of a problem may tell of this very one: whether it is over has to be
+// known before that is told.
+//
+// Late fields cannot wait: they change the generation that a status says it has observed.
+func recordCanWait(claim *unstructured.Unstructured) bool {
+	_, outdated := ownership.RecordOf(claim)
+	shown, told := propagation.ShownAgentSynced(claim)
+	return !outdated && (!told || shown.Status == metav1.ConditionTrue)
+}
+
+// write shows fields in the claim and has it record its object in the hub, unless there is a reason to wait with both.
+// An empty record is none.
+func (r *LateFields) write(
+	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, record string, spec map[string]any,
+) (*condition.Problem, time.Duration, error) {
 	// A record of another object is corrected at once; it would be followed.
-	if _, outdated := ownership.RecordOf(s.Claim); recorded || !outdated {
+	if _, outdated := ownership.RecordOf(s.Claim); ownership.Records(s.Claim, hub) || !outdated {
 		if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
 			return nil, left, nil
 		}
 	}
-	if r.shownInVain(s, spec, hub) {
+	if r.shownInVain(s, record, spec) {
 		return nil, 0, nil
 	}
 	again := time.Duration(0)
-	manager, record := s.Workload.Owner().FieldManager(ownership.LateInitManager), ownership.RecordFor(s.Claim, hub)
+	manager := s.Workload.Owner().FieldManager(ownership.LateInitManager)
 	claim, err := r.Apply(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
 		// The record came with the manifest of another claim, or somebody has changed it.
@@ -81,7 +117,7 @@ func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstru
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
-	r.rememberShown(s, spec, hub)
+	r.rememberShown(s, record, spec, hub)
 	return nil, again, nil
 }
 
@@ -124,12 +160,7 @@ const lookAgain = time.Millisecond
 // correctRecord makes the record of a claim that of an object of the hub, whoever wrote it.
 func (r *LateFields) correctRecord(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) error {
 	claim := s.Claim.DeepCopy()
-	annotations := claim.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[fleetv1alpha1.HubObjectAnnotation] = ownership.RecordFor(claim, hub)
-	claim.SetAnnotations(annotations)
+	ownership.SetRecord(claim, ownership.RecordFor(claim, hub))
 	return scope.PatchClaim(ctx, s, claim, metrics.WriteAnnotation, r.Metrics)
 }
 
@@ -162,19 +193,18 @@ func (r *LateFields) Apply(
 
 // rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes
 // it. It is not repeated as long as it would be the same.
-func (r *LateFields) rememberShown(s *scope.Scope, spec map[string]any, hub *unstructured.Unstructured) {
+func (r *LateFields) rememberShown(s *scope.Scope, record string, spec map[string]any, hub *unstructured.Unstructured) {
 	_, still := propagation.LateSpec(s.Claim, hub, s.Form)
-	recorded := s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] == ownership.RecordFor(s.Claim, hub)
 	r.Ledger.Edit(s.Request, func(e *ledger.Entry) {
 		e.Shown = ""
-		if still || !recorded {
-			e.Shown = ownership.RecordFor(s.Claim, hub) + propagation.HashOf(spec)
+		if still || record != "" && !ownership.Records(s.Claim, hub) {
+			e.Shown = record + propagation.HashOf(spec)
 		}
 	})
 }
 
-func (r *LateFields) shownInVain(s *scope.Scope, spec map[string]any, hub *unstructured.Unstructured) bool {
-	return r.Ledger.Of(s.Request).Shown == ownership.RecordFor(s.Claim, hub)+propagation.HashOf(spec)
+func (r *LateFields) shownInVain(s *scope.Scope, record string, spec map[string]any) bool {
+	return r.Ledger.Of(s.Request).Shown == record+propagation.HashOf(spec)
 }
 
 // conflictsWithRecord is whether an API server refused an apply because somebody else wrote the record, or applied

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
@@ -14,6 +15,7 @@ import (
 func TestRecordOf(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, value string
+		shown         bool // whether the claim shows a condition of Crossplane's
 		want          Record
 		recorded      bool
 	}{
@@ -22,17 +24,85 @@ func TestRecordOf(t *testing.T) {
 		"Copied":    {reason: "What was recorded for another claim does not.", value: "bar/hub-uid/other-uid"},
 		"Short":     {reason: "A record that does not say for which claim it is counts for none.", value: "bar/hub-uid"},
 		"Long":      {reason: "A namespace has no slash.", value: "bar/x/hub-uid/claim-uid"},
-		"NoUID":     {reason: "An object without a UID is none.", value: "bar//claim-uid"},
+		"Place":     {reason: "Nothing says that there was an object.", value: "bar//claim-uid"},
+		"Shown":     {reason: "The status does.", value: "bar//claim-uid", shown: true, want: Record{Namespace: "bar"}, recorded: true},
+		"Elses":     {reason: "The status of a copy says nothing of it.", value: "bar//other-uid", shown: true},
 		"Garbage":   {reason: "Text that means nothing records nothing.", value: "///"},
 		"Namespace": {reason: "So does an object without a namespace.", value: "/hub-uid/claim-uid"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			claim := &metav1.ObjectMeta{UID: "claim-uid"}
-			if tc.value != "" {
-				claim.Annotations = map[string]string{fleetv1alpha1.HubObjectAnnotation: tc.value}
-			}
+			claim := aClaim(tc.value, tc.shown)
 			if got, recorded := RecordOf(claim); got != tc.want || recorded != tc.recorded {
 				t.Errorf("%s want %v (%t), got %v (%t)", tc.reason, tc.want, tc.recorded, got, recorded)
+			}
+		})
+	}
+}
+
+// aClaim records something, and may show a condition of Crossplane's.
+func aClaim(record string, shown bool) *unstructured.Unstructured {
+	claim := &unstructured.Unstructured{}
+	claim.SetUID("claim-uid")
+	if record != "" {
+		SetRecord(claim, record)
+	}
+	if shown {
+		_ = unstructured.SetNestedSlice(claim.Object, []any{map[string]any{"type": "Ready", "status": "False"}}, "status", "conditions")
+	}
+	return claim
+}
+
+func TestAnnouncement(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, record string
+		shown          bool
+		want           string
+	}{
+		"New":       {reason: "It is the place where the object is about to be.", want: "bar//claim-uid"},
+		"Copied":    {reason: "What another claim records counts for nothing.", record: "bar/hub-uid/other-uid", want: "bar//claim-uid"},
+		"Elsewhere": {reason: "Nothing came of what was announced before.", record: "foo//claim-uid", want: "bar//claim-uid"},
+		"Announced": {reason: "It was said.", record: "bar//claim-uid"},
+		"Recorded":  {reason: "The object is known.", record: "foo/hub-uid/claim-uid"},
+		"Shown": {
+			reason: "The status is about an object of before: it would say that what was announced is there.", shown: true,
+		},
+		"Lost": {reason: "An object that was announced and lost stays recorded.", record: "foo//claim-uid", shown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Announcement(aClaim(tc.record, tc.shown), "bar"); got != tc.want {
+				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestRecords(t *testing.T) {
+	hub := &metav1.ObjectMeta{Namespace: "bar", UID: "hub-uid"}
+	for name, tc := range map[string]struct {
+		reason, record, consent string
+		shown, want             bool
+	}{
+		"None":      {reason: "It records nothing."},
+		"Own":       {reason: "It is this object.", record: "bar/hub-uid/claim-uid", want: true},
+		"Another":   {reason: "It is another one.", record: "bar/other/claim-uid"},
+		"Announced": {reason: "Nothing says that the object is there.", record: "bar//claim-uid"},
+		"Shown":     {reason: "The status does.", record: "bar//claim-uid", shown: true, want: true},
+		"Elsewhere": {reason: "It is about another place.", record: "foo//claim-uid", shown: true},
+		"Spent": {
+			reason: "The owner had another object in place of the first one, and the consent is to be none to the next loss.",
+			record: "bar//claim-uid", consent: "claim-uid", shown: true,
+		},
+		"AnothersConsent": {reason: "That is no consent to anything.", record: "bar//claim-uid", consent: "x", shown: true, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := aClaim(tc.record, tc.shown)
+			if tc.consent != "" {
+				annotations := claim.GetAnnotations()
+				annotations[fleetv1alpha1.RecreateAnnotation] = tc.consent
+				claim.SetAnnotations(annotations)
+			}
+			if got := Records(claim, hub); got != tc.want {
+				t.Errorf("%s got %t", tc.reason, got)
 			}
 		})
 	}

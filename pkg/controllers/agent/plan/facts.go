@@ -131,7 +131,7 @@ func (f *Facts) RecordedPlace() (ownership.Place, bool) {
 // Own is the claim's object in the hub, as far as it is known: the one that it records, else the one where it should be
 // if the kind is offered.
 func (f *Facts) Own() *unstructured.Unstructured {
-	if was, ok := ownership.RecordOf(f.Claim); ok && f.Hub.Recorded != nil && f.Hub.Recorded.GetUID() == was.UID && f.Owns(f.Hub.Recorded) {
+	if was, ok := ownership.RecordOf(f.Claim); ok && f.Hub.Recorded != nil && (was.UID == "" || f.Hub.Recorded.GetUID() == was.UID) && f.Owns(f.Hub.Recorded) {
 		return f.Hub.Recorded
 	}
 	if f.Offered && f.Hub.Target != nil && f.Owns(f.Hub.Target) {

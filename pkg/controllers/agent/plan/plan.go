@@ -19,7 +19,7 @@ import (
 type Action string
 
 const (
-	// Protect adds our finalizer to the claim.
+	// Protect adds our finalizer to the claim, and has it announce the place of the step.
 	Protect Action = "Protect"
 
 	// Adopt makes an object of the hub, which consents to it, the claim's.
@@ -165,7 +165,7 @@ func decideTarget(f Facts) Plan {
 	if carried.Problem = f.Unresolved; carried.Problem != nil {
 		return carried
 	}
-	carried.Steps = append(carried.Steps, Step{Do: Protect})
+	carried.Steps = append(carried.Steps, Step{Do: Protect, At: *f.Target})
 	if there != nil && !f.Owns(there) {
 		carried.Steps = append(carried.Steps, Step{Do: Adopt, At: *f.Target, Saw: there})
 	}

@@ -78,8 +78,15 @@ func TestDecide(t *testing.T) {
 		named = func(f *Facts, obj *unstructured.Unstructured) {
 			f.Hub.Named = append(f.Hub.Named, NamedObject{Place: f.PlaceIn(obj.GetNamespace()), Object: obj})
 		}
-		// records has the claim record its object in a namespace.
-		records = func(f *Facts, namespace string) {
+		// records has the claim record its object in a namespace: by its UID, or, if it announced the place before, by that
+		// and a condition of Crossplane's.
+		announced = false
+		records   = func(f *Facts, namespace string) {
+			if announced {
+				annotate(f, fleetv1alpha1.HubObjectAnnotation, namespace+"//"+uid)
+				_ = unstructured.SetNestedSlice(f.Claim.Object, []any{map[string]any{"type": "Ready", "status": "True"}}, "status", "conditions")
+				return
+			}
 			annotate(f, fleetv1alpha1.HubObjectAnnotation, ownership.RecordFor(f.Claim, mine(namespace)))
 		}
 		// synced is a claim whose object is where it belongs.
@@ -413,7 +420,8 @@ func TestDecide(t *testing.T) {
 		"VanishedWithNobody":    {because: "There is nobody to tell.", given: []func(*Facts){nobody, func(f *Facts) { f.Vanished = true }}, tells: "silent"},
 		"VanishedAndHubUnknown": {because: "It is looked for again.", given: []func(*Facts){unknown, func(f *Facts) { f.Vanished = true }}, tells: "silent"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		decided := func(t *testing.T) {
+			t.Helper()
 			claim := agenttest.Parse(t, `{'metadata':{'namespace':'foo','name':'db','uid':'`+uid+`'},'spec':{}}`)
 			f := offeredClaim(claim)
 			f.Hub.Known = true
@@ -466,6 +474,10 @@ func TestDecide(t *testing.T) {
 			if p.Down.Object != nil && !f.Owns(p.Down.Object) {
 				t.Errorf("%s want nothing of others to flow down, got %v", tc.because, p.Down.Object)
 			}
-		})
+		}
+		announced = false
+		t.Run(name, decided)
+		announced = true
+		t.Run(name+"/Announced", decided)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -40,11 +41,11 @@ func isPaused(claim metav1.Object) bool {
 // new object gets new infrastructure. That is an empty database in place of a lost one, of which every condition says
 // that all is well; so the class or the claim's owner has to want it. The owner names the object that was deleted, so
 // that what he said once does not count for the next loss.
-func mayCreate(claim metav1.Object, policy fleetv1alpha1.RecreatePolicy, moves bool, kind string, place ownership.Place) *condition.Problem {
+func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePolicy, moves bool, kind string, place ownership.Place) *condition.Problem {
 	was, recorded := ownership.RecordOf(claim)
 	switch {
 	case !recorded, policy == fleetv1alpha1.RecreatePolicyAlways,
-		claim.GetAnnotations()[fleetv1alpha1.RecreateAnnotation] == string(was.UID),
+		claim.GetAnnotations()[fleetv1alpha1.RecreateAnnotation] == was.Consent(claim),
 		moves && was.Namespace != place.Namespace:
 		return nil
 	}
@@ -52,7 +53,7 @@ func mayCreate(claim metav1.Object, policy fleetv1alpha1.RecreatePolicy, moves b
 		Reason: reason.ReasonHubObjectDeleted,
 		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub was deleted there, not by Masthead. No other one is created, because it "+
 			"would be new and empty. Restore it in the hub, delete this claim, or annotate it with %s: %s to have a new one.",
-			kind, place.Name, was.Namespace, fleetv1alpha1.RecreateAnnotation, was.UID),
+			kind, place.Name, was.Namespace, fleetv1alpha1.RecreateAnnotation, was.Consent(claim)),
 	}
 }
 

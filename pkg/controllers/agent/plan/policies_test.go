@@ -4,10 +4,12 @@
 package plan
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -17,20 +19,44 @@ import (
 
 func TestMayCreate(t *testing.T) {
 	place := ownership.Place{NamespacedName: types.NamespacedName{Namespace: "bar", Name: "db"}}
-	recorded := func(namespace string, more ...string) map[string]string {
-		out := map[string]string{fleetv1alpha1.HubObjectAnnotation: namespace + "/lost/claim"}
-		if len(more) > 0 {
-			out[fleetv1alpha1.RecreateAnnotation] = more[0]
+	annotated := func(record string, consent ...string) map[string]string {
+		out := map[string]string{fleetv1alpha1.HubObjectAnnotation: record}
+		if len(consent) > 0 {
+			out[fleetv1alpha1.RecreateAnnotation] = consent[0]
 		}
 		return out
+	}
+	recorded := func(namespace string, consent ...string) map[string]string {
+		return annotated(namespace+"/lost/claim", consent...)
+	}
+	announced := func(namespace string, consent ...string) map[string]string {
+		return annotated(namespace+"//claim", consent...)
 	}
 	for name, tc := range map[string]struct {
 		reason      string
 		annotations map[string]string
 		policy      fleetv1alpha1.RecreatePolicy
 		moves       bool
+		shown       bool // whether the claim shows a condition of Crossplane's
+		consent     string
 		want        bool
 	}{
+		"Announced": {
+			reason: "Nothing says that what the claim has announced was ever created.", annotations: announced("bar"), policy: "Never", want: true,
+		},
+		"AnnouncedLost": {
+			reason: "Its status says so.", annotations: announced("bar"), policy: "Never", shown: true, consent: "claim",
+		},
+		"AnnouncedAsked": {
+			reason:      "The first object is named by the claim's UID, because its own is not recorded.",
+			annotations: announced("bar", "claim"), policy: "Never", shown: true, want: true,
+		},
+		"AnnouncedMoves": {
+			reason: "A claim that moves loses its object at the old place.", annotations: announced("foo"), policy: "Never", moves: true, shown: true, want: true,
+		},
+		"AskedAboutTheFirst": {
+			reason: "The consent to the loss of the first object is none to that of the second.", annotations: recorded("bar", "claim"), policy: "Never",
+		},
 		"New":            {reason: "A claim that never had an object gets one.", policy: "Never", want: true},
 		"Lost":           {reason: "What was lost is not replaced without a word.", annotations: recorded("bar"), policy: "Never"},
 		"NoPolicy":       {reason: "A class from before there was a policy says Never.", annotations: recorded("bar")},
@@ -43,12 +69,17 @@ func TestMayCreate(t *testing.T) {
 		"MovesNoFurther": {reason: "One that has arrived does not move.", annotations: recorded("bar"), policy: "Never", moves: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			claim := &metav1.ObjectMeta{UID: "claim", Annotations: tc.annotations}
+			claim := &unstructured.Unstructured{}
+			claim.SetUID("claim")
+			claim.SetAnnotations(tc.annotations)
+			if tc.shown {
+				_ = unstructured.SetNestedSlice(claim.Object, []any{map[string]any{"type": "Synced", "status": "True"}}, "status", "conditions")
+			}
 			p := mayCreate(claim, tc.policy, tc.moves, "MySQLInstance", place)
 			if (p == nil) != tc.want {
 				t.Errorf("%s got %v", tc.reason, p)
 			}
-			if p != nil && (p.Reason != reason.ReasonHubObjectDeleted || !strings.Contains(p.Message, fleetv1alpha1.RecreateAnnotation+": lost")) {
+			if p != nil && (p.Reason != reason.ReasonHubObjectDeleted || !strings.Contains(p.Message, fleetv1alpha1.RecreateAnnotation+": "+cmp.Or(tc.consent, "lost"))) {
 				t.Errorf("want the way out named, got %v", p)
 			}
 		})

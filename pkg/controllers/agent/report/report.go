@@ -119,6 +119,9 @@ func (r *Reporter) writeStatus(
 	}
 	r.rememberTold(s, after, c, status)
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, after)
+	if after.GetUID() == before.GetUID() { // Its cluster may answer with another object, which is nobody's claim.
+		s.Claim = after
+	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteStatus)
 	if o.Hub != nil {
 		r.Metrics.Shown(s.Request, s.Changes, r.Clock.Now())

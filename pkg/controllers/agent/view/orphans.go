@@ -5,7 +5,7 @@ package view
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/metric"
@@ -79,7 +79,7 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 
 // straysOf is how many of the places where objects name a claim are not where the claim records its object. A claim
 // that records none has no strays that could be told from its object.
-func straysOf(claim metav1.Object, places []ownership.Place) int {
+func straysOf(claim *unstructured.Unstructured, places []ownership.Place) int {
 	was, recorded := ownership.RecordOf(claim)
 	if !recorded {
 		return 0
