@@ -13,6 +13,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 )
 
 // ImportOptions are about ClusterImports.
@@ -31,7 +32,7 @@ type ImportOptions struct {
 
 func defaultImportOptions() ImportOptions {
 	return ImportOptions{
-		Workers: importer.DefaultMaxConcurrentReconciles, AllowedTokenEndpoints: importer.DefaultAllowedTokenEndpoints(),
+		Workers: importer.DefaultMaxConcurrentReconciles, AllowedTokenEndpoints: token.DefaultAllowedTokenEndpoints(),
 	}
 }
 
@@ -47,7 +48,7 @@ func (o *ImportOptions) bind(f *pflag.FlagSet) {
 func (o *ImportOptions) validate(problem func(wrong bool, format string, args ...any)) {
 	problem(o.Workers < 1, "import-workers: must be at least 1")
 	for _, endpoint := range o.AllowedTokenEndpoints {
-		_, err := importer.ParseTokenEndpoint(endpoint)
+		_, err := token.ParseTokenEndpoint(endpoint)
 		problem(err != nil, "allowed-token-endpoints: %v", err)
 	}
 }

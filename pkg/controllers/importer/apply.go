@@ -15,13 +15,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
+
+// hubObjects are those of the hub that imports make.
+type hubObjects struct {
+	// hub writes, and reads ClusterImports from the cache; Secrets and unstructured objects it reads live.
+	hub client.Client
+	// live reads from the API server.
+	live client.Reader
+	// owned holds the objects that bear the label of an import, and no others.
+	owned client.Reader
+}
 
 // appliedAnnotation holds a hash of what was applied to an object last, so that a field which is no longer wanted is
 // noticed.
@@ -46,27 +59,27 @@ func stamped(want *unstructured.Unstructured) (*unstructured.Unstructured, error
 
 // find returns the object of that name if it is there, and stops the pass if it is not the import's. The API server is
 // asked only for what the cache of the imports' objects does not have.
-func (r *Reconciler) find(ctx context.Context, p *pass, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(want.GroupVersionKind())
-	err := r.owned.Get(ctx, client.ObjectKeyFromObject(want), there)
+	err := h.owned.Get(ctx, client.ObjectKeyFromObject(want), there)
 	if apierrors.IsNotFound(err) {
-		err = r.live.Get(ctx, client.ObjectKeyFromObject(want), there)
+		err = h.live.Get(ctx, client.ObjectKeyFromObject(want), there)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // As documented.
 	case err != nil:
 		return nil, fmt.Errorf("cannot get %s %q: %w", want.GetKind(), want.GetName(), err)
-	case !p.isOurs(there):
+	case !p.IsOurs(there):
 		return nil, nameTaken(want.GetKind(), want.GetName())
 	}
 	return there, nil
 }
 
 // create creates an object, and nothing else: where one of that name has come meanwhile, the next pass looks at it.
-func (r *Reconciler) create(ctx context.Context, object *unstructured.Unstructured) error {
-	err := r.hub.Create(ctx, object, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
+func (h *hubObjects) create(ctx context.Context, object *unstructured.Unstructured) error {
+	err := h.hub.Create(ctx, object, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
 	if err != nil {
 		return fmt.Errorf("cannot create %s %q: %w", object.GetKind(), object.GetName(), err)
 	}
@@ -74,7 +87,7 @@ func (r *Reconciler) create(ctx context.Context, object *unstructured.Unstructur
 }
 
 // update has an object of the import be as it is wanted, if it is not.
-func (r *Reconciler) update(ctx context.Context, there, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (h *hubObjects) update(ctx context.Context, there, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !there.GetDeletionTimestamp().IsZero() {
 		return there, nil
 	}
@@ -85,7 +98,7 @@ func (r *Reconciler) update(ctx context.Context, there, want *unstructured.Unstr
 	// The create put the fields under an update of our field manager, which an apply would not take fields from.
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(want.GroupVersionKind())
-	if err := r.live.Get(ctx, client.ObjectKeyFromObject(want), live); err != nil {
+	if err := h.live.Get(ctx, client.ObjectKeyFromObject(want), live); err != nil {
 		return nil, fmt.Errorf("cannot get %s %q: %w", want.GetKind(), want.GetName(), err)
 	}
 	if live.GetUID() != there.GetUID() {
@@ -100,13 +113,13 @@ func (r *Reconciler) update(ctx context.Context, there, want *unstructured.Unstr
 			return nil, fmt.Errorf("cannot take over the fields of %s %q: %w", want.GetKind(), want.GetName(), err)
 		}
 		if patch != nil {
-			if err := r.hub.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+			if err := h.hub.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
 				return nil, fmt.Errorf("cannot take over the fields of %s %q: %w", want.GetKind(), want.GetName(), err)
 			}
 		}
 	}
 	want.SetUID(there.GetUID())
-	if err := r.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership); err != nil {
+	if err := h.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership); err != nil {
 		return nil, fmt.Errorf("cannot apply %s %q: %w", want.GetKind(), want.GetName(), err)
 	}
 	return want, nil
@@ -141,13 +154,13 @@ func holds(there, want any) bool {
 }
 
 // updateStatus has the status of an object be as it is wanted, if it is not.
-func (r *Reconciler) updateStatus(ctx context.Context, there, want *unstructured.Unstructured) error {
+func (h *hubObjects) updateStatus(ctx context.Context, there, want *unstructured.Unstructured) error {
 	if want == nil || !there.GetDeletionTimestamp().IsZero() || holds(there.Object["status"], want.Object["status"]) {
 		return nil
 	}
 	want = want.DeepCopy()
 	want.SetUID(there.GetUID())
-	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership)
+	err := h.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("cannot apply the status of %s %q: %w", want.GetKind(), want.GetName(), err)
 	}
@@ -155,9 +168,9 @@ func (r *Reconciler) updateStatus(ctx context.Context, there, want *unstructured
 }
 
 // remove deletes an object of the import as it was looked at.
-func (r *Reconciler) remove(ctx context.Context, object client.Object) error {
+func (h *hubObjects) remove(ctx context.Context, object client.Object) error {
 	uid, version := object.GetUID(), object.GetResourceVersion()
-	err := r.hub.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	err := h.hub.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete %s %q: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
 	}
@@ -165,7 +178,7 @@ func (r *Reconciler) remove(ctx context.Context, object client.Object) error {
 }
 
 // mergePatch changes metadata or spec of an object as it was looked at.
-func (r *Reconciler) mergePatch(ctx context.Context, object *unstructured.Unstructured, change map[string]any) error {
+func (h *hubObjects) mergePatch(ctx context.Context, object *unstructured.Unstructured, change map[string]any) error {
 	metadata, _ := change["metadata"].(map[string]any)
 	if metadata == nil {
 		metadata = map[string]any{}
@@ -176,8 +189,29 @@ func (r *Reconciler) mergePatch(ctx context.Context, object *unstructured.Unstru
 	if err != nil {
 		return fmt.Errorf("cannot encode a patch: %w", err)
 	}
-	if err := r.hub.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+	if err := h.hub.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
 		return fmt.Errorf("cannot patch %s %q: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
+}
+
+func nameTaken(kind, name string) error {
+	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken, "There is a %s %q that this import did not make; it is left alone", kind, name)
+}
+
+// isNameTaken says whether a pass stops because of nameTaken.
+func isNameTaken(err error) bool {
+	var stopped *scope.StopError
+	return errors.As(err, &stopped) && stopped.Condition.Reason == fleetv1alpha1.ReasonNameTaken
+}
+
+func unstructuredList(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {
+	l := &unstructured.UnstructuredList{}
+	l.SetGroupVersionKind(gvk)
+	return l
+}
+
+func resourceOf(o client.Object) schema.GroupResource {
+	gk := o.GetObjectKind().GroupVersionKind().GroupKind()
+	return schema.GroupResource{Group: gk.Group, Resource: gk.Kind}
 }

@@ -5,14 +5,12 @@ package importer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,12 +19,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // collisions finds out whether something else has the names that the import needs, or manages the cluster.
-func (r *Reconciler) collisions(ctx context.Context, p *pass) error {
-	if p.frozen {
+func (r *Reconciler) collisions(ctx context.Context, p *scope.Scope) error {
+	if p.Frozen {
 		return nil
 	}
 	if err := r.importedTwice(ctx, p); err != nil {
@@ -36,51 +35,41 @@ func (r *Reconciler) collisions(ctx context.Context, p *pass) error {
 		gvk  schema.GroupVersionKind
 		name string
 	}{
-		{clusterv1.GroupVersion.WithKind("Cluster"), p.imp.Name},
-		{corev1.SchemeGroupVersion.WithKind("Secret"), kubeconfigName(p.imp)},
+		{clusterv1.GroupVersion.WithKind("Cluster"), p.Import.Name},
+		{corev1.SchemeGroupVersion.WithKind("Secret"), scope.KubeconfigName(p.Import)},
 	} {
 		there := &metav1.PartialObjectMetadata{}
 		there.SetGroupVersionKind(taken.gvk)
-		err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: taken.name}, there)
+		err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: taken.name}, there)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("cannot get %s %q: %w", taken.gvk.Kind, taken.name, err)
 		}
-		if err == nil && !p.isOurs(there) {
+		if err == nil && !p.IsOurs(there) {
 			return nameTaken(taken.gvk.Kind, taken.name)
 		}
 	}
 	return r.managedByCrossplane(ctx, p)
 }
 
-func nameTaken(kind, name string) error {
-	return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken, "There is a %s %q that this import did not make; it is left alone", kind, name)
-}
-
-// isNameTaken says whether a pass stops because of nameTaken.
-func isNameTaken(err error) bool {
-	var stopped *stopError
-	return errors.As(err, &stopped) && stopped.condition.Reason == fleetv1alpha1.ReasonNameTaken
-}
-
 // importedTwice finds an older import of the same cluster. What is said of one in another namespace is only that it is
 // there.
-func (r *Reconciler) importedTwice(ctx context.Context, p *pass) error {
+func (r *Reconciler) importedTwice(ctx context.Context, p *scope.Scope) error {
 	var all fleetv1alpha1.ClusterImportList
 	if err := r.hub.List(ctx, &all); err != nil {
 		return fmt.Errorf("cannot list ClusterImports: %w", err)
 	}
-	_, namespaced, _ := p.served.Managed(reflection.Kinds(p.wanted.Cloud)[0])
+	_, namespaced, _ := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
 	for i := range all.Items {
 		other := &all.Items[i]
-		if !sameCluster(p.imp, other, namespaced) || !isOlder(other, p.imp) || isRevoked(other) || !counts(p, other) {
+		if !sameCluster(p.Import, other, namespaced) || !isOlder(other, p.Import) || isRevoked(other) || !counts(p, other) {
 			continue
 		}
 		which := "in another namespace"
-		if other.Namespace == p.imp.Namespace {
+		if other.Namespace == p.Import.Namespace {
 			which = fmt.Sprintf("%q", other.Name)
 		}
-		p.requeueSoon(retry)
-		return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice, "The ClusterImport %s imports the same cluster and is older", which)
+		p.RequeueSoon(scope.Retry)
+		return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonImportedTwice, "The ClusterImport %s imports the same cluster and is older", which)
 	}
 	return nil
 }
@@ -93,7 +82,7 @@ func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) b
 	if a.UID == b.UID {
 		return false
 	}
-	configA, configB := wantedImport(a).ProviderConfig, wantedImport(b).ProviderConfig
+	configA, configB := scope.WantedImport(a).ProviderConfig, scope.WantedImport(b).ProviderConfig
 	if a.Namespace != b.Namespace && (configA != configB || configsAreNamespaced && configA.Kind == "ProviderConfig") {
 		return false
 	}
@@ -105,17 +94,17 @@ func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) b
 
 // identifiers are all that names a cluster in the spec.
 func identifiers(imp *fleetv1alpha1.ClusterImport) [5]string {
-	w := wantedImport(imp)
+	w := scope.WantedImport(imp)
 	return [5]string{string(w.Cloud), w.Region + w.ResourceGroupName + w.Location, w.ClusterName, w.ProviderConfig.Kind, w.ProviderConfig.Name}
 }
 
 // counts says whether an import stands for anything: it may use its provider configuration, and is not held by somebody
 // else's finalizer alone. What its status says of that is not waited for, since it may never come to be said.
-func counts(p *pass, imp *fleetv1alpha1.ClusterImport) bool {
+func counts(p *scope.Scope, imp *fleetv1alpha1.ClusterImport) bool {
 	if !imp.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(imp, fleetv1alpha1.ImportFinalizer) {
 		return false
 	}
-	return imp.Namespace == p.imp.Namespace || p.configAllows == nil || p.configAllows(imp.Namespace)
+	return imp.Namespace == p.Import.Namespace || p.ConfigAllows == nil || p.ConfigAllows(imp.Namespace)
 }
 
 // isRevoked says whether an import may no longer use its provider configuration, and so has taken back what it made.
@@ -129,10 +118,4 @@ func isOlder(a, b *fleetv1alpha1.ClusterImport) bool {
 		return a.CreationTimestamp.Before(&b.CreationTimestamp)
 	}
 	return a.UID < b.UID
-}
-
-func unstructuredList(gvk schema.GroupVersionKind) *unstructured.UnstructuredList {
-	l := &unstructured.UnstructuredList{}
-	l.SetGroupVersionKind(gvk)
-	return l
 }

@@ -19,8 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -32,6 +30,10 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/takeover"
@@ -40,12 +42,6 @@ import (
 const (
 	// controllerName is the name in logs and metrics.
 	controllerName = "clusterimport"
-
-	// resync is how often an import is looked at without a change: the policies are verified again, and Nodes are listed.
-	resync = 5 * time.Minute
-
-	// retry is how soon an import is looked at again that waits for what nothing tells of.
-	retry = 20 * time.Second
 
 	// patience is how long one reconciliation may take.
 	patience = 2 * time.Minute
@@ -84,38 +80,6 @@ type Options struct {
 	SkipNameValidation *bool
 }
 
-// Reconciler looks after ClusterImports.
-type Reconciler struct {
-	// hub writes, and reads ClusterImports from the cache; Secrets and unstructured objects it reads live.
-	hub client.Client
-	// live reads from the API server.
-	live client.Reader
-	// owned holds the objects that bear the label of an import, and no others.
-	owned client.Reader
-	// watch has changes of the objects of a kind that bear the label of an import lead to their ClusterImport.
-	watch func(context.Context, schema.GroupVersionKind) error
-	// watched are those kinds.
-	watched func() []schema.GroupVersionKind
-	// members holds what names a cluster, by clusterNameField. watchMembers has changes of a kind of it lead to the import
-	// of that cluster.
-	members      client.Reader
-	watchMembers func(context.Context, schema.GroupVersionKind) error
-
-	mapper   meta.RESTMapper
-	recorder events.EventRecorder
-	clock    clock.Clock
-	verify   func(ctx context.Context, namespace string) error
-	creds    credentials.Options
-
-	kinds    *kinds
-	tokens   *tokens
-	accounts *tokens
-	clusters *clusters
-	places   *places
-	states   *states
-	lacking  lacking
-}
-
 // SetupWithManager adds the importer to the manager of the hub.
 func SetupWithManager(mgr manager.Manager, o Options) error {
 	if o.Clock == nil {
@@ -133,17 +97,21 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return err
 	}
-	minted, err := newTokens(o.AllowedTokenEndpoints, o.TokenAuthorities, o.Clock)
+	minted, err := token.New(o.AllowedTokenEndpoints, o.TokenAuthorities, o.Clock)
 	if err != nil {
 		return err
 	}
 	if o.Registerer != nil {
-		minted.register(o.Registerer)
+		minted.Register(o.Registerer)
 	}
+	ofHub := &hubObjects{hub: mgr.GetClient(), live: mgr.GetAPIReader(), owned: owned}
 	r := &Reconciler{
-		hub: mgr.GetClient(), live: mgr.GetAPIReader(), owned: owned, mapper: mgr.GetRESTMapper(),
-		recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager), clock: o.Clock, verify: o.Verify, creds: o.Credentials,
-		kinds: newKinds(o.Clock), tokens: minted, accounts: minted.ofAccounts(), clusters: newClusters(o.Clock, o.Budget), states: newStates(),
+		hubObjects: ofHub, mapper: mgr.GetRESTMapper(), recorder: mgr.GetEventRecorder(fleetv1alpha1.FieldManager), clock: o.Clock, verify: o.Verify,
+		kinds: newKinds(o.Clock), states: newStates(),
+		kubeconfigs: &kubeconfigs{
+			hubObjects: ofHub, clock: o.Clock, creds: o.Credentials,
+			tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(o.Clock, o.Budget),
+		},
 	}
 	if o.Registerer != nil {
 		if err := r.states.register(o.Registerer); err != nil {
@@ -157,9 +125,9 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("cannot make the controller of ClusterImports: %w", err)
 	}
-	woken := &wakes{}
-	r.places = newPlaces(o.MaxConcurrentReconciles, woken.wake)
-	if err := c.Watch(source.TypedFunc[reconcile.Request](woken.start)); err != nil {
+	woken := &places.Wakes{}
+	r.kubeconfigs.places = places.New(o.MaxConcurrentReconciles, woken.Wake)
+	if err := c.Watch(source.TypedFunc[reconcile.Request](woken.Start)); err != nil {
 		return fmt.Errorf("cannot have ClusterImports be woken: %w", err)
 	}
 	imports := source.TypedKind(mgr.GetCache(), &fleetv1alpha1.ClusterImport{}, handler.TypedEnqueueRequestsFromMapFunc(
@@ -241,13 +209,7 @@ type watches struct {
 
 // importOfLabels is the import whose labels an object bears.
 func importOfLabels(_ context.Context, o client.Object) []reconcile.Request {
-	return []reconcile.Request{{NamespacedName: importNamedBy(o)}}
-}
-
-func importNamedBy(o client.Object) types.NamespacedName {
-	return types.NamespacedName{
-		Namespace: o.GetLabels()[fleetv1alpha1.ImportNamespaceLabel], Name: o.GetLabels()[fleetv1alpha1.ImportNameLabel],
-	}
+	return []reconcile.Request{{NamespacedName: scope.ImportNamedBy(o)}}
 }
 
 func (w *watches) ensure(ctx context.Context, gvk schema.GroupVersionKind) error {
@@ -285,44 +247,44 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", req, err)
 	}
-	p := newPass(imp)
+	p := scope.New(imp)
 	defer func() {
-		if !p.waits {
-			r.places.settle(req.NamespacedName)
+		if !p.Waits {
+			r.kubeconfigs.places.Settle(req.NamespacedName)
 		}
 	}()
 	var err error
 	if imp.DeletionTimestamp.IsZero() {
 		err = r.run(ctx, p, r.preflight, r.former, r.admission, r.foreignMembers, r.collisions, r.finalizer, r.observe, r.read, r.observedElsewhere,
-			r.reflectProvider, r.kubeconfig, r.reflectCluster, r.access, r.prune)
-		err = errors.Join(err, r.run(ctx, p, r.keepKubeconfig))
+			r.reflectProvider, r.kubeconfigs.kubeconfig, r.reflectCluster, r.kubeconfigs.access, r.prune)
+		err = errors.Join(err, r.run(ctx, p, r.kubeconfigs.keepKubeconfig))
 	} else {
 		err = r.run(ctx, p, r.unimport)
 	}
 	if err != nil && apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
-	if p.gone {
+	if p.Gone {
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	if err := errors.Join(err, r.report(ctx, p)); err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: p.requeue()}, nil
+	return reconcile.Result{RequeueAfter: p.Requeue()}, nil
 }
 
 // run goes from step to step until one stops, which is no error.
-func (r *Reconciler) run(ctx context.Context, p *pass, steps ...func(context.Context, *pass) error) error {
+func (r *Reconciler) run(ctx context.Context, p *scope.Scope, steps ...func(context.Context, *scope.Scope) error) error {
 	for _, step := range steps {
 		if err := step(ctx, p); err != nil {
-			var stop *stopError
+			var stop *scope.StopError
 			if errors.As(err, &stop) {
-				p.set(stop.condition)
+				p.Set(stop.Condition)
 				return nil
 			}
 			if apierrors.IsForbidden(err) {
-				p.fail(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing, "%s", err)
+				p.Fail(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing, "%s", err)
 			}
 			return err
 		}
@@ -331,27 +293,6 @@ func (r *Reconciler) run(ctx context.Context, p *pass, steps ...func(context.Con
 }
 
 // finalizer is put on the import before anything is created for it.
-func (r *Reconciler) finalizer(ctx context.Context, p *pass) error {
+func (r *Reconciler) finalizer(ctx context.Context, p *scope.Scope) error {
 	return r.setFinalizer(ctx, p, true)
-}
-
-func (r *Reconciler) setFinalizer(ctx context.Context, p *pass, want bool) error {
-	before := p.imp.DeepCopy()
-	if !changeFinalizer(p.imp, want) {
-		return nil
-	}
-	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.hub.Patch(ctx, p.imp, patch, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
-		return fmt.Errorf("cannot set the finalizer of ClusterImport %q: %w", p.key(), err)
-	}
-	return nil
-}
-
-func (r *Reconciler) forget(key types.NamespacedName) {
-	r.states.forget(key)
-	r.places.settle(key)
-	r.clusters.forget(key)
-	r.tokens.forget(key)
-	r.accounts.forget(key)
-	r.lacking.forget(key)
 }

@@ -51,6 +51,17 @@
 //   - Each step looks at what is there, so that it makes no difference where the manager was stopped.
 //   - No write when nothing changed.
 //
+// # Where to change what
+//
+//   - which steps there are, and in which order: controller.go; what one look found: package scope;
+//   - what has to be there before, and who may import what: preflight.go, collisions.go, elsewhere.go, members.go;
+//   - managed resources, and how they are released: managed.go; their reflections: reflected.go;
+//   - how objects of the hub are written, and whose they are: apply.go, own.go;
+//   - the Secret with the kubeconfig: kubeconfig.go, source.go, hubtoken.go, serviceaccount.go; tokens: package token;
+//   - what imported clusters are asked, and when: access.go, package workload; how many at once: package places;
+//   - the way back: unimport.go, and for what is left of imports that are gone: orphans.go, leftovers.go;
+//   - what users are told: status.go.
+//
 // # What does the owner of an imported cluster gain from the hub or another cluster through this?
 //
 // Answers of the cluster are bounded, and of its Nodes only labels, the kubelet's version and readiness are read. Its

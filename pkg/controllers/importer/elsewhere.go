@@ -20,18 +20,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // managedByCrossplane finds a managed resource of somebody else that stands for the same cluster and may do more than
 // observe. It is asked only until the import has its own: the list of a kind is that of the whole hub.
-func (r *Reconciler) managedByCrossplane(ctx context.Context, p *pass) error {
-	gvk, _, found := p.served.Managed(reflection.Kinds(p.wanted.Cloud)[0])
+func (r *Reconciler) managedByCrossplane(ctx context.Context, p *scope.Scope) error {
+	gvk, _, found := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
 	if !found {
 		return nil
 	}
 	ours := unstructuredList(gvk)
-	if err := r.owned.List(ctx, ours, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
+	if err := r.owned.List(ctx, ours, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)}); err != nil {
 		return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 	}
 	if len(r.own(p, ours.Items)) > 0 {
@@ -42,31 +43,31 @@ func (r *Reconciler) managedByCrossplane(ctx context.Context, p *pass) error {
 
 // observedElsewhere looks once more, with the ID that the cloud gives the cluster, before the cluster is reflected for
 // the first time: a managed resource can stand for it under another provider configuration.
-func (r *Reconciler) observedElsewhere(ctx context.Context, p *pass) error {
-	if p.frozen {
+func (r *Reconciler) observedElsewhere(ctx context.Context, p *scope.Scope) error {
+	if p.Frozen {
 		return nil
 	}
 	cluster := &unstructured.Unstructured{}
 	cluster.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("Cluster"))
-	switch err := r.owned.Get(ctx, p.key(), cluster); {
+	switch err := r.owned.Get(ctx, p.Key(), cluster); {
 	case err == nil:
 		return nil
 	case !apierrors.IsNotFound(err):
-		return fmt.Errorf("cannot get Cluster %q: %w", p.key(), err)
+		return fmt.Errorf("cannot get Cluster %q: %w", p.Key(), err)
 	}
-	return r.noOtherManages(ctx, p, p.facts.ID)
+	return r.noOtherManages(ctx, p, p.Facts.ID)
 }
 
 // noOtherManages stops the pass if somebody else's managed resource stands for the cluster, whose ID may not be known,
 // and may do more than observe.
-func (r *Reconciler) noOtherManages(ctx context.Context, p *pass, id string) error {
-	kind := reflection.Kinds(p.wanted.Cloud)[0]
+func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id string) error {
+	kind := reflection.Kinds(p.Wanted.Cloud)[0]
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		mapping, err := r.mapper.RESTMapping(gk)
 		if err != nil {
 			continue // It is not served.
 		}
-		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, p.wanted.ClusterName)
+		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, p.Wanted.ClusterName)
 		if apierrors.IsForbidden(err) {
 			continue // Only the group that is used was asked for in the preflight.
 		}
@@ -84,8 +85,8 @@ func (r *Reconciler) noOtherManages(ctx context.Context, p *pass, id string) err
 				return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
 			}
 			if manages(other, p, id) {
-				p.requeueSoon(retry)
-				return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
+				p.RequeueSoon(scope.Retry)
+				return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
 					"Another %s of Crossplane stands for this cluster and may change it", gk.Kind)
 			}
 		}
@@ -95,12 +96,12 @@ func (r *Reconciler) noOtherManages(ctx context.Context, p *pass, id string) err
 
 // ofThatName are the managed resources of a kind that stand for something of a name, but for those of imports. Only
 // metadata is read, a page at a time.
-func (r *Reconciler) ofThatName(ctx context.Context, gvk schema.GroupVersionKind, name string) ([]client.ObjectKey, error) {
+func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind, name string) ([]client.ObjectKey, error) {
 	var found []client.ObjectKey
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		page := &metav1.PartialObjectMetadataList{}
 		page.SetGroupVersionKind(gvk)
-		err := r.live.List(ctx, page, &client.ListOptions{Limit: o.Limit, Continue: o.Continue})
+		err := h.live.List(ctx, page, &client.ListOptions{Limit: o.Limit, Continue: o.Continue})
 		return page, err //nolint:wrapcheck // The caller's caller says what was listed.
 	})
 	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(o runtime.Object) error {
@@ -123,15 +124,15 @@ func externalName(m client.Object) string {
 // another configuration could keep everybody's cluster from being imported by its name. By the ID that was observed it
 // counts also with another configuration, but not in another namespace: with a configuration of one's own, which can
 // lead to a cloud of one's own, anybody's ID can be shown. See sameCluster.
-func manages(other *unstructured.Unstructured, p *pass, id string) bool {
-	if slices.Equal(policiesOf(other), []string{"Observe"}) || externalName(other) != p.wanted.ClusterName {
+func manages(other *unstructured.Unstructured, p *scope.Scope, id string) bool {
+	if slices.Equal(policiesOf(other), []string{"Observe"}) || externalName(other) != p.Wanted.ClusterName {
 		return false
 	}
-	_, namespaced, _ := p.served.Managed(reflection.Kinds(p.wanted.Cloud)[0])
-	if configOf(other) == configOfImport(p.wanted, namespaced) {
-		return samePlace(other, p.wanted)
+	_, namespaced, _ := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
+	if configOf(other) == configOfImport(p.Wanted, namespaced) {
+		return samePlace(other, p.Wanted)
 	}
-	near := other.GetNamespace() == "" || other.GetNamespace() == p.imp.Namespace
+	near := other.GetNamespace() == "" || other.GetNamespace() == p.Import.Namespace
 	return near && id != "" && strings.EqualFold(observedID(other), id)
 }
 

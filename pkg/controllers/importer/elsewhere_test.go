@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -119,10 +120,10 @@ func TestManages(t *testing.T) {
 			if tc.config.Name != "" {
 				imp.Spec.ProviderConfigRef = tc.config
 			}
-			p := newPass(imp)
-			p.served = reflection.ServedVersions{namespaced: {"v1beta1"}}
+			p := scope.New(imp)
+			p.Served = reflection.ServedVersions{namespaced: {"v1beta1"}}
 			if tc.legacy {
-				p.served = reflection.ServedVersions{legacy: {"v1beta1"}}
+				p.Served = reflection.ServedVersions{legacy: {"v1beta1"}}
 			}
 			if got := manages(tc.other, p, tc.id); got != tc.want {
 				t.Errorf("%s\nmanages(): want %v, got %v", tc.reason, tc.want, got)

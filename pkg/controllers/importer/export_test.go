@@ -15,6 +15,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
 
@@ -31,13 +34,14 @@ func NewStarts(o Options) *Starts { return &Starts{options: o, kinds: newKinds(c
 // Start returns a Reconciler that knows nothing. It reads everything from the hub, and nothing wakes it.
 func (s *Starts) Start(hub client.Client) (*Reconciler, error) {
 	c := clock.RealClock{}
-	minted, err := newTokens(s.options.AllowedTokenEndpoints, s.options.TokenAuthorities, c)
+	minted, err := token.New(s.options.AllowedTokenEndpoints, s.options.TokenAuthorities, c)
 	if err != nil {
 		return nil, err
 	}
 	watched := map[schema.GroupVersionKind]bool{}
+	ofHub := &hubObjects{hub: hub, live: hub, owned: hub}
 	return &Reconciler{
-		hub: hub, live: hub, owned: hub, members: unindexed{hub}, mapper: hub.RESTMapper(), recorder: &events.FakeRecorder{}, clock: c,
+		hubObjects: ofHub, members: unindexed{hub}, mapper: hub.RESTMapper(), recorder: &events.FakeRecorder{}, clock: c,
 		watch: func(_ context.Context, gvk schema.GroupVersionKind) error {
 			watched[gvk] = true
 			return nil
@@ -45,8 +49,11 @@ func (s *Starts) Start(hub client.Client) (*Reconciler, error) {
 		watched:      func() []schema.GroupVersionKind { return slices.Collect(maps.Keys(watched)) },
 		watchMembers: func(context.Context, schema.GroupVersionKind) error { return nil },
 		verify:       func(ctx context.Context, namespace string) error { return takeover.Verify(ctx, hub, namespace) },
-		creds:        s.options.Credentials, kinds: s.kinds, tokens: minted, accounts: minted.ofAccounts(), clusters: newClusters(c, nil), states: newStates(),
-		places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+		kinds:        s.kinds, states: newStates(),
+		kubeconfigs: &kubeconfigs{
+			hubObjects: ofHub, clock: c, creds: s.options.Credentials, tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(c, nil),
+			places: places.New(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+		},
 	}, nil
 }
 

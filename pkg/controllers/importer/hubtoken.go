@@ -17,6 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 )
 
 const (
@@ -31,28 +34,20 @@ const (
 // errHub means that the hub could not be asked, which says nothing of the import.
 var errHub = errors.New("cannot ask the hub for a token")
 
-// hubTokenError means that the hub gave no token of a ServiceAccount, so that no token endpoint was asked.
-type hubTokenError struct{ err error }
-
-func (e *hubTokenError) Error() string { return e.err.Error() }
-
-// Unwrap is why.
-func (e *hubTokenError) Unwrap() error { return e.err }
-
 // federatedRequest is the request for a token in exchange for one of the ServiceAccount that the spec names. Whether
 // Masthead may still have that is asked at each look, and not only when a token is due: whoever takes the right away
 // withdraws the credentials.
-func (r *Reconciler) federatedRequest(ctx context.Context, p *pass) (tokenRequest, error) {
-	e, err := exchangeOf(p.imp.Spec)
+func (r *kubeconfigs) federatedRequest(ctx context.Context, p *scope.Scope) (token.Request, error) {
+	e, err := token.ExchangeOf(p.Import.Spec)
 	if err != nil {
-		return tokenRequest{}, noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
+		return token.Request{}, noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
 	}
-	if err := r.mayAskForTokens(ctx, p, e.account); err != nil {
-		return tokenRequest{}, err
+	if err := r.mayAskForTokens(ctx, p, e.Account); err != nil {
+		return token.Request{}, err
 	}
-	request, err := r.tokens.exchangeRequest(e, func(ctx context.Context) (string, error) { return r.hubToken(ctx, p, e.account, e.audience) })
+	request, err := r.tokens.ExchangeRequest(e, func(ctx context.Context) (string, error) { return r.hubToken(ctx, p, e.Account, e.Audience) })
 	if err != nil {
-		return tokenRequest{}, noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
+		return token.Request{}, noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
 	}
 	return request, nil
 }
@@ -60,10 +55,10 @@ func (r *Reconciler) federatedRequest(ctx context.Context, p *pass) (tokenReques
 // mayAskForTokens finds out whether somebody granted Masthead to ask for tokens of a ServiceAccount in the namespace of
 // the import, which none of the roles does that Masthead is installed with, and whether the ServiceAccount is for this
 // import.
-func (r *Reconciler) mayAskForTokens(ctx context.Context, p *pass, account string) error {
+func (r *kubeconfigs) mayAskForTokens(ctx context.Context, p *scope.Scope, account string) error {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Namespace: p.imp.Namespace, Verb: "create", Resource: "serviceaccounts", Subresource: "token", Name: account,
+			Namespace: p.Import.Namespace, Verb: "create", Resource: "serviceaccounts", Subresource: "token", Name: account,
 		},
 	}}
 	if err := r.hub.Create(ctx, review); err != nil {
@@ -77,9 +72,9 @@ func (r *Reconciler) mayAskForTokens(ctx context.Context, p *pass, account strin
 
 // mayUseAccount sees that a ServiceAccount of the hub has the label by which whoever may write it gives it to imports.
 // The grant alone would give it to everybody who may write a ClusterImport in the namespace, for a cluster of theirs.
-func (r *Reconciler) mayUseAccount(ctx context.Context, p *pass, account string) error {
+func (r *kubeconfigs) mayUseAccount(ctx context.Context, p *scope.Scope, account string) error {
 	there := &corev1.ServiceAccount{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: account}, there)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: account}, there)
 	switch {
 	case apierrors.IsForbidden(err):
 		return notGranted(account)
@@ -87,10 +82,10 @@ func (r *Reconciler) mayUseAccount(ctx context.Context, p *pass, account string)
 		return noHubAccount(account)
 	case err != nil:
 		return fmt.Errorf("cannot get ServiceAccount %q: %w", account, err)
-	case !mayUse(there, p.imp):
+	case !mayUse(there, p.Import):
 		return withdrawn(fleetv1alpha1.ReasonCredentialsNotAllowed,
 			"The ServiceAccount %q is not for this ClusterImport, and no token of it is asked for: give it the label %s=%s", account,
-			fleetv1alpha1.ImportCredentialsLabel, p.imp.UID)
+			fleetv1alpha1.ImportCredentialsLabel, p.Import.UID)
 	}
 	return nil
 }
@@ -102,8 +97,8 @@ func noHubAccount(account string) error {
 
 // hubToken asks the hub for a token of a ServiceAccount in the namespace of the import, for one audience. A token for
 // any other one is not shown to anybody: the hub itself could accept it.
-func (r *Reconciler) hubToken(ctx context.Context, p *pass, account, audience string) (string, error) {
-	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.imp.Namespace, Name: account}}
+func (r *kubeconfigs) hubToken(ctx context.Context, p *scope.Scope, account, audience string) (string, error) {
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.Import.Namespace, Name: account}}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		Audiences: []string{audience}, ExpirationSeconds: new(hubTokenSeconds),
 	}}
@@ -133,7 +128,7 @@ func notGranted(account string) error {
 
 // withdrawn says that there are no credentials, and that those which were made with them may no longer be used.
 func withdrawn(reason, format string, args ...any) error {
-	return &stopError{withdrawn: true, condition: metav1.Condition{
+	return &scope.StopError{Withdrawn: true, Condition: metav1.Condition{
 		Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...),
 	}}
 }

@@ -26,6 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -212,7 +215,7 @@ func TestClusterWithForeignMachinesGetsNoCredentials(t *testing.T) {
 			foreign.SetNamespace(imp.Namespace)
 			foreign.SetName("foreign")
 			written := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-				Namespace: imp.Namespace, Name: "shop-kubeconfig", UID: "secret-uid", Labels: marks(imp),
+				Namespace: imp.Namespace, Name: "shop-kubeconfig", UID: "secret-uid", Labels: scope.Marks(imp),
 			}}
 			h := newHub(t, imp, foreign, written)
 			h.settle()
@@ -256,9 +259,9 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	t.Cleanup(server.Close)
 	clock := clocktesting.NewFakeClock(time.Now())
 	woken := make(chan types.NamespacedName, workers)
-	r := &Reconciler{
-		clusters: newClusters(clock, nil), creds: credentials.Options{AllowLoopback: true},
-		places: newPlaces(workers, func(key types.NamespacedName) { woken <- key }),
+	r := &kubeconfigs{
+		clusters: workload.NewClusters(clock, nil), creds: credentials.Options{AllowLoopback: true},
+		places: places.New(workers, func(key types.NamespacedName) { woken <- key }),
 	}
 	kubeconfig, err := encoded(&clientcmdapi.Cluster{
 		Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
@@ -266,20 +269,20 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	look := func(namespace string, i int) *pass {
+	look := func(namespace string, i int) *scope.Scope {
 		imp := anImport()
 		imp.Namespace, imp.Name, imp.UID = namespace, fmt.Sprint("import-", i), types.UID(fmt.Sprint(namespace, i))
-		p := newPass(imp)
-		p.kubeconfigNow = kubeconfig
+		p := scope.New(imp)
+		p.KubeconfigNow = kubeconfig
 		if err := r.access(t.Context(), p); err != nil {
 			t.Error(err)
 		}
 		return p
 	}
-	waits := func(p *pass) {
+	waits := func(p *scope.Scope) {
 		t.Helper()
-		if !p.waits || len(p.conditions) > 0 {
-			t.Errorf("want a further import to wait for its turn without a worker, got %v", p.conditions)
+		if !p.Waits || len(p.Conditions) > 0 {
+			t.Errorf("want a further import to wait for its turn without a worker, got %v", p.Conditions)
 		}
 	}
 	var hanging sync.WaitGroup
@@ -303,18 +306,18 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 			t.Errorf("want the import of %s be woken, got %s", of, key)
 		}
 	}
-	r.places.settle(types.NamespacedName{Namespace: "others", Name: "import-0"})
+	r.places.Settle(types.NamespacedName{Namespace: "others", Name: "import-0"})
 	last := time.Duration(0)
 	for i := range 5 {
 		clock.Step(last)
 		p := look("attacker", 0)
-		if p.again <= last && last < resync {
-			t.Errorf("time %d: want the cluster to be left alone for longer than %s, got %s", i, last, p.again)
+		if p.Requeue() <= last && last < scope.Resync {
+			t.Errorf("time %d: want the cluster to be left alone for longer than %s, got %s", i, last, p.Requeue())
 		}
-		last = p.again
+		last = p.Requeue()
 	}
-	r.places.settle(types.NamespacedName{Namespace: "attacker", Name: "import-2"})
-	if free, waiting, parties := r.places.shared.Usage(); free != workers/2 || waiting > 0 || parties > 0 {
+	r.places.Settle(types.NamespacedName{Namespace: "attacker", Name: "import-2"})
+	if free, waiting, parties := r.places.Shared.Usage(); free != workers/2 || waiting > 0 || parties > 0 {
 		t.Errorf("want every place given back, got %d free, %d waiting, %d parties", free, waiting, parties)
 	}
 }

@@ -19,12 +19,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/clock"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -35,22 +41,44 @@ const (
 	kubeconfigKey              = "value"
 )
 
-// kubeconfigName is the name that Cluster API expects of the Secret.
-func kubeconfigName(imp *fleetv1alpha1.ClusterImport) string { return imp.Name + "-kubeconfig" }
+// kubeconfigs keeps the Secrets with the kubeconfigs of imports, and asks imported clusters with them.
+type kubeconfigs struct {
+	*hubObjects
+
+	clock clock.Clock
+	creds credentials.Options
+
+	// tokens are those that endpoints gave, and accounts those of ServiceAccounts of imported clusters.
+	tokens, accounts *token.Tokens
+
+	// clusters is what imported clusters said of themselves, and places bounds how many are asked at once.
+	clusters *workload.Clusters
+	places   *places.Places
+	lacking  lacking
+}
+
+// forget is for an import that is gone.
+func (r *kubeconfigs) forget(key types.NamespacedName) {
+	r.places.Settle(key)
+	r.clusters.Forget(key)
+	r.tokens.Forget(key)
+	r.accounts.Forget(key)
+	r.lacking.forget(key)
+}
 
 // kubeconfig writes the Secret with the kubeconfig. That there are no credentials keeps nothing else from being done.
-func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
-	if p.imp.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone {
-		p.fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec asks for no kubeconfig")
-		r.lacking.forget(p.key())
+func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
+	if p.Import.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone {
+		p.Fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec asks for no kubeconfig")
+		r.lacking.forget(p.Key())
 		return r.withdrawKubeconfig(ctx, p)
 	}
 	content, err := r.leastCredentials(ctx, p)
-	var refused *stopError
+	var refused *scope.StopError
 	if errors.As(err, &refused) {
 		return r.noCredentials(ctx, p, refused)
 	}
-	if errors.Is(err, errNoPlace) {
+	if errors.Is(err, places.ErrNoPlace) {
 		return nil // It is woken. What was said of the kubeconfig before stays.
 	}
 	if err != nil {
@@ -59,22 +87,22 @@ func (r *Reconciler) kubeconfig(ctx context.Context, p *pass) error {
 	if err := r.writeKubeconfig(ctx, p, content); err != nil {
 		return err
 	}
-	p.kubeconfigNow = content
+	p.KubeconfigNow = content
 	message := "The Secret holds the kubeconfig"
-	if p.sourceFails == "" {
-		r.lacking.forget(p.key())
+	if p.SourceFails == "" {
+		r.lacking.forget(p.Key())
 	} else {
-		message += ", with a token that works until it expires. For the next one the source gives no credentials: " + p.sourceFails
+		message += ", with a token that works until it expires. For the next one the source gives no credentials: " + p.SourceFails
 	}
-	p.pass(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten, message)
+	p.Succeed(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten, message)
 	return nil
 }
 
 // noCredentials tells why there are none, and takes back what was made with those that may no longer be used.
-func (r *Reconciler) noCredentials(ctx context.Context, p *pass, why *stopError) error {
-	p.set(why.condition)
-	p.requeueSoon(r.lacking.next(p, why.condition, r.clock.Now()))
-	if !why.withdrawn {
+func (r *kubeconfigs) noCredentials(ctx context.Context, p *scope.Scope, why *scope.StopError) error {
+	p.Set(why.Condition)
+	p.RequeueSoon(r.lacking.next(p, why.Condition, r.clock.Now()))
+	if !why.Withdrawn {
 		return nil
 	}
 	return r.withdrawKubeconfig(ctx, p)
@@ -82,47 +110,47 @@ func (r *Reconciler) noCredentials(ctx context.Context, p *pass, why *stopError)
 
 // withdrawKubeconfig takes the credentials from whoever uses them: Cluster API core, and Masthead itself if the cluster
 // is enrolled.
-func (r *Reconciler) withdrawKubeconfig(ctx context.Context, p *pass) error {
-	r.tokens.forget(p.key())
-	r.accounts.drop(p.key(), 0)
+func (r *kubeconfigs) withdrawKubeconfig(ctx context.Context, p *scope.Scope) error {
+	r.tokens.Forget(p.Key())
+	r.accounts.Drop(p.Key(), 0)
 	left, err := r.removeKubeconfig(ctx, p)
 	if err != nil {
 		return err
 	}
 	if left > 0 {
-		p.requeueSoon(retry) // Somebody's finalizer keeps the Secret, which is not watched.
+		p.RequeueSoon(scope.Retry) // Somebody's finalizer keeps the Secret, which is not watched.
 		return nil
 	}
-	p.removed[corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()] = true
-	p.set(noKubeconfigAccess())
+	p.Removed[corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()] = true
+	p.Set(noKubeconfigAccess())
 	return nil
 }
 
 // keepKubeconfig keeps a kubeconfig that is there up to date where the pass stopped before it came to it: a reflection
 // that is refused must not end the connection with the next token. And credentials that are withdrawn, or are those of
 // a source that the spec does not name any more, go whatever else stops the import.
-func (r *Reconciler) keepKubeconfig(ctx context.Context, p *pass) error {
-	came := slices.ContainsFunc(p.conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
-	if came || p.emptied {
+func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error {
+	came := slices.ContainsFunc(p.Conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
+	if came || p.Emptied {
 		return nil
 	}
-	named, none := namedSecret(p.imp.Spec), p.imp.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone
+	named, none := namedSecret(p.Import.Spec), p.Import.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone
 	secret, err := r.ownKubeconfig(ctx, p)
 	switch {
 	case err != nil || secret == nil:
 		return err
-	case p.facts != nil || none:
+	case p.Facts != nil || none:
 		return r.kubeconfig(ctx, p)
-	case p.isAnothers(secret):
-		return r.noCredentials(ctx, p, withdrawnUntilAsked(p.imp.Spec))
-	case named == nil && p.imp.Spec.HubServiceAccount() == "":
+	case isAnothers(p, secret):
+		return r.noCredentials(ctx, p, withdrawnUntilAsked(p.Import.Spec))
+	case named == nil && p.Import.Spec.HubServiceAccount() == "":
 		return nil
 	}
-	var refused *stopError
+	var refused *scope.StopError
 	switch err = r.mayStillUse(ctx, p, named); {
 	case !errors.As(err, &refused):
 		return err
-	case refused.withdrawn:
+	case refused.Withdrawn:
 		return r.noCredentials(ctx, p, refused)
 	default:
 		return nil
@@ -131,8 +159,8 @@ func (r *Reconciler) keepKubeconfig(ctx context.Context, p *pass) error {
 
 // mayStillUse finds out whether the credentials are withdrawn that an import uses: those of a Secret, or those of a
 // ServiceAccount of the hub.
-func (r *Reconciler) mayStillUse(ctx context.Context, p *pass, named *fleetv1alpha1.SecretKeyReference) error {
-	if account := p.imp.Spec.HubServiceAccount(); account != "" {
+func (r *kubeconfigs) mayStillUse(ctx context.Context, p *scope.Scope, named *fleetv1alpha1.SecretKeyReference) error {
+	if account := p.Import.Spec.HubServiceAccount(); account != "" {
 		return r.mayAskForTokens(ctx, p, account)
 	}
 	_, err := r.secretKey(ctx, p, *named)
@@ -156,15 +184,15 @@ func namedSecret(s fleetv1alpha1.ClusterImportSpec) *fleetv1alpha1.SecretKeyRefe
 }
 
 func noKubeconfig(reason, format string, args ...any) error {
-	return stop(fleetv1alpha1.ConditionKubeconfigReady, reason, format, args...)
+	return scope.Stop(fleetv1alpha1.ConditionKubeconfigReady, reason, format, args...)
 }
 
 // credentials is a kubeconfig with what is needed and nothing else.
-func (r *Reconciler) credentials(ctx context.Context, p *pass) ([]byte, error) {
-	k := p.imp.Spec.Kubeconfig
+func (r *kubeconfigs) credentials(ctx context.Context, p *scope.Scope) ([]byte, error) {
+	k := p.Import.Spec.Kubeconfig
 	var token string
 	var err error
-	switch source := p.imp.Spec.KubeconfigSource(); source {
+	switch source := p.Import.Spec.KubeconfigSource(); source {
 	case fleetv1alpha1.KubeconfigSourceProvider:
 		key := providerKubeconfigKey
 		if k != nil && k.User == fleetv1alpha1.KubeconfigUserAdmin {
@@ -174,7 +202,7 @@ func (r *Reconciler) credentials(ctx context.Context, p *pass) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.sanitised(given, p.imp.Spec.Cloud())
+		return r.sanitised(given, p.Import.Spec.Cloud())
 	case fleetv1alpha1.KubeconfigSourceToken:
 		var content []byte
 		if content, err = r.secretKey(ctx, p, *k.TokenSecretRef); err == nil {
@@ -193,7 +221,7 @@ func (r *Reconciler) credentials(ctx context.Context, p *pass) ([]byte, error) {
 
 // sanitised is a kubeconfig that somebody else wrote, without what is not needed. It is refused if it has what is
 // refused everywhere.
-func (r *Reconciler) sanitised(given []byte, cloud fleetv1alpha1.ImportCloud) ([]byte, error) {
+func (r *kubeconfigs) sanitised(given []byte, cloud fleetv1alpha1.ImportCloud) ([]byte, error) {
 	parsed, err := credentials.Parse(given, r.creds)
 	if err != nil {
 		hint := ""
@@ -209,8 +237,8 @@ func (r *Reconciler) sanitised(given []byte, cloud fleetv1alpha1.ImportCloud) ([
 }
 
 // composed is a kubeconfig for the cluster as it was observed, with a token.
-func (r *Reconciler) composed(ctx context.Context, p *pass, token string) ([]byte, error) {
-	if p.facts.Endpoint.Host == "" {
+func (r *kubeconfigs) composed(ctx context.Context, p *scope.Scope, token string) ([]byte, error) {
+	if p.Facts.Endpoint.Host == "" {
 		return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The cluster has no endpoint yet")
 	}
 	cluster, err := r.cluster(ctx, p)
@@ -228,18 +256,18 @@ func (r *Reconciler) composed(ctx context.Context, p *pass, token string) ([]byt
 }
 
 // cluster is where the cluster's API server is, and its CA. No CA means those of the system.
-func (r *Reconciler) cluster(ctx context.Context, p *pass) (*clientcmdapi.Cluster, error) {
-	e := p.facts.Endpoint
+func (r *kubeconfigs) cluster(ctx context.Context, p *scope.Scope) (*clientcmdapi.Cluster, error) {
+	e := p.Facts.Endpoint
 	cluster := &clientcmdapi.Cluster{Server: "https://" + net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))}
 	switch {
 	case e.SystemRoots:
-	case p.facts.CertificateAuthority != "":
-		decoded, err := base64.StdEncoding.DecodeString(p.facts.CertificateAuthority)
+	case p.Facts.CertificateAuthority != "":
+		decoded, err := base64.StdEncoding.DecodeString(p.Facts.CertificateAuthority)
 		if err != nil {
 			return nil, noKubeconfig(fleetv1alpha1.ReasonKubeconfigRefused, "The cluster's certificate authority is not base64")
 		}
 		cluster.CertificateAuthorityData = decoded
-	case p.imp.Spec.AKS != nil:
+	case p.Import.Spec.AKS != nil:
 		published, err := r.publishedCluster(ctx, p)
 		if err != nil || published == nil {
 			return cluster, err
@@ -254,7 +282,7 @@ func (r *Reconciler) cluster(ctx context.Context, p *pass) (*clientcmdapi.Cluste
 
 // publishedCluster is that of the kubeconfig that the provider publishes. AKS shows the authority and the port of the
 // API server nowhere else. The kubeconfig's user, which may be a program to run, is not looked at.
-func (r *Reconciler) publishedCluster(ctx context.Context, p *pass) (*clientcmdapi.Cluster, error) {
+func (r *kubeconfigs) publishedCluster(ctx context.Context, p *scope.Scope) (*clientcmdapi.Cluster, error) {
 	given, err := r.connectionSecret(ctx, p, providerKubeconfigKey)
 	if err != nil {
 		return nil, err
@@ -290,10 +318,10 @@ func encoded(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) ([]byte
 
 // connectionSecret reads a key of the Secret that a managed resource of the import publishes. The Secret counts only if
 // that managed resource controls it: its name alone could be anybody's.
-func (r *Reconciler) connectionSecret(ctx context.Context, p *pass, key string) ([]byte, error) {
+func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key string) ([]byte, error) {
 	secret := &corev1.Secret{}
-	name := connectionSecretName(p.imp)
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: name}, secret)
+	name := scope.ConnectionSecretName(p.Import)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Crossplane provider has not published credentials yet")
 	}
@@ -301,7 +329,7 @@ func (r *Reconciler) connectionSecret(ctx context.Context, p *pass, key string) 
 		return nil, fmt.Errorf("cannot get Secret %q: %w", name, err)
 	}
 	controller := metav1.GetControllerOf(secret)
-	for _, m := range p.managed {
+	for _, m := range p.Managed {
 		if controller == nil || controller.UID != m.GetUID() {
 			continue
 		}
@@ -316,16 +344,16 @@ func (r *Reconciler) connectionSecret(ctx context.Context, p *pass, key string) 
 // secretKey reads a key of a Secret that the spec names, in the import's own namespace. The Secret has to be there for
 // imports: who writes a ClusterImport may be somebody who cannot read it. Whoever may write the Secret withdraws it
 // with the label, or with the Secret itself.
-func (r *Reconciler) secretKey(ctx context.Context, p *pass, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
+func (r *kubeconfigs) secretKey(ctx context.Context, p *scope.Scope, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
 	secret := &corev1.Secret{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: ref.Name}, secret)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: ref.Name}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, withdrawn(fleetv1alpha1.ReasonCredentialsNotFound, "There is no Secret %q in the namespace of the ClusterImport", ref.Name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot get Secret %q: %w", ref.Name, err)
 	}
-	if !mayUse(secret, p.imp) {
+	if !mayUse(secret, p.Import) {
 		return nil, withdrawn(fleetv1alpha1.ReasonCredentialsNotAllowed,
 			"The label %s of the Secret %q is neither \"true\" nor the UID of this ClusterImport; the Secret is not used",
 			fleetv1alpha1.ImportCredentialsLabel, ref.Name)
@@ -346,61 +374,61 @@ func mayUse(credentials client.Object, imp *fleetv1alpha1.ClusterImport) bool {
 
 // minted is a token that is made with a service account's or a service principal's secret, or in exchange for a token
 // of a ServiceAccount of the hub.
-func (r *Reconciler) minted(ctx context.Context, p *pass, source fleetv1alpha1.KubeconfigSource) (string, error) {
+func (r *kubeconfigs) minted(ctx context.Context, p *scope.Scope, source fleetv1alpha1.KubeconfigSource) (string, error) {
 	request, err := r.tokenRequest(ctx, p, source)
 	if err != nil {
 		return "", err
 	}
-	token, refreshIn, err := r.tokens.get(ctx, p.key(), request, func() (func(), bool) { return r.enter(p) })
-	var refused *stopError
+	made, refreshIn, err := r.tokens.Get(ctx, p.Key(), request, func() (func(), bool) { return r.enter(p) })
+	var refused *scope.StopError
 	switch {
-	case errors.Is(err, errNoPlace), errors.As(err, &refused), errors.Is(err, errHub):
+	case errors.Is(err, places.ErrNoPlace), errors.As(err, &refused), errors.Is(err, errHub):
 		return "", err
-	case errors.Is(err, errEndpointNotAllowed):
+	case errors.Is(err, token.ErrEndpointNotAllowed):
 		return "", noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)
 	case err != nil:
 		return "", noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
 	}
-	p.expires = token.Expiry
-	p.requeueSoon(refreshIn)
-	return token.AccessToken, nil
+	p.Expires = made.Expiry
+	p.RequeueSoon(refreshIn)
+	return made.AccessToken, nil
 }
 
 // tokenRequest is the request by which the token is to be had that the spec asks for.
-func (r *Reconciler) tokenRequest(ctx context.Context, p *pass, source fleetv1alpha1.KubeconfigSource) (tokenRequest, error) {
-	k := p.imp.Spec.Kubeconfig
-	if p.imp.Spec.HubServiceAccount() != "" {
+func (r *kubeconfigs) tokenRequest(ctx context.Context, p *scope.Scope, source fleetv1alpha1.KubeconfigSource) (token.Request, error) {
+	k := p.Import.Spec.Kubeconfig
+	if p.Import.Spec.HubServiceAccount() != "" {
 		return r.federatedRequest(ctx, p)
 	}
 	if source == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal {
 		secret, err := r.secretKey(ctx, p, k.Azure.ClientSecretRef)
 		if err != nil {
-			return tokenRequest{}, err
+			return token.Request{}, err
 		}
-		return azureRequest(k.Azure, secret), nil
+		return token.AzureRequest(k.Azure, secret), nil
 	}
 	key, err := r.secretKey(ctx, p, k.Google.KeySecretRef)
 	if err != nil {
-		return tokenRequest{}, err
+		return token.Request{}, err
 	}
-	request, err := googleRequest(key)
+	request, err := token.GoogleRequest(key)
 	if err != nil {
-		return tokenRequest{}, noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
+		return token.Request{}, noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
 	}
 	return request, nil
 }
 
 // writeKubeconfig writes the Secret. It is the same object when a token changes, so that who uses it need not connect
 // anew.
-func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byte) error {
-	labels := marks(p.imp)
-	labels[clusterv1.ClusterNameLabel] = p.imp.Name
+func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, content []byte) error {
+	labels := scope.Marks(p.Import)
+	labels[clusterv1.ClusterNameLabel] = p.Import.Name
 	want := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.imp.Namespace, Name: kubeconfigName(p.imp), Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import), Labels: labels},
 		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{kubeconfigKey: content},
 	}
-	p.mark(want)
-	p.references = append(p.references, fleetv1alpha1.ImportReference{APIVersion: "v1", Kind: "Secret", Namespace: want.Namespace, Name: want.Name})
+	mark(p, want)
+	p.References = append(p.References, fleetv1alpha1.ImportReference{APIVersion: "v1", Kind: "Secret", Namespace: want.Namespace, Name: want.Name})
 	there := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(want), there)
 	switch {
@@ -411,13 +439,13 @@ func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byt
 		return nil
 	case err != nil:
 		return fmt.Errorf("cannot get Secret %q: %w", want.Name, err)
-	case !p.isOurs(there):
+	case !p.IsOurs(there):
 		return nameTaken("Secret", want.Name)
 	}
 	changed := there.DeepCopy()
 	changed.Data = want.Data
 	maps.Copy(changed.Labels, labels)
-	p.mark(changed)
+	mark(p, changed)
 	if equality.Semantic.DeepEqual(there, changed) {
 		return nil
 	}
@@ -425,4 +453,29 @@ func (r *Reconciler) writeKubeconfig(ctx context.Context, p *pass, content []byt
 		return fmt.Errorf("cannot update Secret %q: %w", want.Name, err)
 	}
 	return nil
+}
+
+// removeKubeconfig takes the credentials from Cluster API core, and says how many Secrets are left.
+func (r *kubeconfigs) removeKubeconfig(ctx context.Context, p *scope.Scope) (int, error) {
+	secret := &corev1.Secret{}
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import)}, secret)
+	if apierrors.IsNotFound(err) || err == nil && !p.IsOurs(secret) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("cannot get Secret %q: %w", scope.KubeconfigName(p.Import), err)
+	}
+	if secret.DeletionTimestamp.IsZero() {
+		if err := r.remove(ctx, secret); err != nil {
+			return 0, err
+		}
+	}
+	// With a finalizer of somebody else it is still there, and core can still read it.
+	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret); {
+	case apierrors.IsNotFound(err):
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("cannot get Secret %q: %w", scope.KubeconfigName(p.Import), err)
+	}
+	return 1, nil
 }

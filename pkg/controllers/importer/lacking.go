@@ -10,6 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
 // lacking are the imports that have no credentials, and how soon each is looked at again: Secrets and ServiceAccounts
@@ -31,22 +33,22 @@ type lack struct {
 // next is how soon an import is looked at again that has no credentials: after a retry, and after twice as long each
 // time that nothing has changed, up to a resync. Looks for other reasons in between do not count. Another spec, another
 // import of the name and another reason each begin anew.
-func (l *lacking) next(p *pass, c metav1.Condition, now time.Time) time.Duration {
-	why := fmt.Sprint(p.imp.UID, p.imp.Generation, c.Reason, c.Message)
+func (l *lacking) next(p *scope.Scope, c metav1.Condition, now time.Time) time.Duration {
+	why := fmt.Sprint(p.Import.UID, p.Import.Generation, c.Reason, c.Message)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	last := l.known[p.key()]
+	last := l.known[p.Key()]
 	if last.why != why {
 		last = lack{why: why}
 	}
 	if !now.Before(last.until) {
 		last.times++
-		last.until = now.Add(leftAloneFor(last.times))
+		last.until = now.Add(scope.LeftAloneFor(last.times))
 	}
 	if l.known == nil {
 		l.known = map[types.NamespacedName]lack{}
 	}
-	l.known[p.key()] = last
+	l.known[p.Key()] = last
 	return last.until.Sub(now)
 }
 

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -52,7 +53,7 @@ func (r *Reconciler) startLeftovers(ctx context.Context, queue workqueue.TypedRa
 			select {
 			case <-ctx.Done():
 				return
-			case <-r.clock.After(retry):
+			case <-r.clock.After(scope.Retry):
 			}
 		}
 	}()
@@ -146,7 +147,7 @@ func (r *Reconciler) identitiesIn(ctx context.Context, gvk schema.GroupVersionKi
 		}
 		for i := range list.Items {
 			o := &list.Items[i]
-			of := identity{importNamedBy(o), types.UID(o.GetLabels()[fleetv1alpha1.ImportUIDLabel])}
+			of := identity{scope.ImportNamedBy(o), types.UID(o.GetLabels()[fleetv1alpha1.ImportUIDLabel])}
 			if of.Name != "" && of.Namespace != "" {
 				into[of], some = true, true
 			}

@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
 // restart has the manager be one that was just started: it watches nothing yet.
@@ -119,7 +121,7 @@ func TestLeftoversAreOfNobody(t *testing.T) {
 func TestKubeconfigOfAnotherImportIsKept(t *testing.T) {
 	theirs := anImport()
 	theirs.Name, theirs.UID = "theirs", "their-uid"
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: marks(theirs)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop-kubeconfig", UID: "secret-uid", Labels: scope.Marks(theirs)}}
 	h := newHub(t, anImport(), secret)
 	if err := h.c.Delete(t.Context(), h.get()); err != nil {
 		t.Fatal(err)

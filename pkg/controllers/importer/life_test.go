@@ -32,6 +32,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/test/providercrds"
 )
@@ -112,12 +115,13 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 	}
 	h.c = builder.Build()
 	clock := clocktesting.NewFakeClock(time.Now())
-	minted, err := newTokens(nil, nil, clock)
+	minted, err := token.New(nil, nil, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ofHub := &hubObjects{hub: interceptor.NewClient(h.c, h.funcs()), live: h.c, owned: h.c}
 	h.r = &Reconciler{
-		hub: interceptor.NewClient(h.c, h.funcs()), live: h.c, owned: h.c, mapper: faultyMapper{mapper, &h.hub}, recorder: events.NewFakeRecorder(1000), clock: clock,
+		hubObjects: ofHub, mapper: faultyMapper{mapper, &h.hub}, recorder: events.NewFakeRecorder(1000), clock: clock,
 		watch: noWatch, watched: kindsOfEKS, members: h.c, watchMembers: noWatch,
 		verify: func(context.Context, string) error {
 			if h.enforced {
@@ -125,8 +129,11 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 			}
 			return errors.New("a policy is missing")
 		},
-		kinds: newKinds(clock), tokens: minted, accounts: minted.ofAccounts(), clusters: newClusters(clock, nil), states: newStates(),
-		places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+		kinds: newKinds(clock), states: newStates(),
+		kubeconfigs: &kubeconfigs{
+			hubObjects: ofHub, clock: clock, tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(clock, nil),
+			places: places.New(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+		},
 	}
 	return h
 }

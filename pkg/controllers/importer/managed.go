@@ -14,64 +14,64 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // observe has the managed resources be there that the import wants, given what is observed so far.
-func (r *Reconciler) observe(ctx context.Context, p *pass) error {
+func (r *Reconciler) observe(ctx context.Context, p *scope.Scope) error {
 	if err := r.loadManaged(ctx, p); err != nil {
 		return err
 	}
-	for _, m := range p.managed {
+	for _, m := range p.Managed {
 		if err := verifyManaged(m); err != nil {
-			return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
+			return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
 		}
 	}
-	want, err := reflection.Wanted(p.wanted, p.served, r.observed(p))
+	want, err := reflection.Wanted(p.Wanted, p.Served, r.observed(p))
 	if err != nil {
-		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec cannot be followed: %s", err)
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec cannot be followed: %s", err)
 	}
-	p.lossy = append(p.lossy, want.Lossy...)
+	p.Lossy = append(p.Lossy, want.Lossy...)
 	for _, resource := range want.Resources {
-		p.wantedManaged[keyOf(resource)] = true
-		if p.frozen {
+		p.WantedManaged[scope.KeyOf(resource)] = true
+		if p.Frozen {
 			continue
 		}
 		if err := r.ensureManaged(ctx, p, resource); err != nil {
 			return err
 		}
 	}
-	p.set(judgeManaged(want.Resources, p.managed))
+	p.Set(judgeManaged(want.Resources, p.Managed))
 	return nil
 }
 
 // observed is what is there, in the terms of pkg/reflection.
-func (r *Reconciler) observed(p *pass) reflection.Observed {
-	nodes, known := r.clusters.nodes(p.key(), p.imp.UID)
-	return reflection.Observed{Resources: p.managed, Nodes: nodes, NodesKnown: known}
+func (r *Reconciler) observed(p *scope.Scope) reflection.Observed {
+	nodes, known := r.kubeconfigs.clusters.Nodes(p.Key(), p.Import.UID)
+	return reflection.Observed{Resources: p.Managed, Nodes: nodes, NodesKnown: known}
 }
 
 // loadManaged reads the managed resources of the import.
-func (r *Reconciler) loadManaged(ctx context.Context, p *pass) error {
+func (r *Reconciler) loadManaged(ctx context.Context, p *scope.Scope) error {
 	for _, gvk := range r.managedKinds(p) {
 		list := unstructuredList(gvk)
-		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
+		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)}); err != nil {
 			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
 		own := r.own(p, list.Items)
 		for i := range own {
-			p.managed = append(p.managed, &own[i])
+			p.Managed = append(p.Managed, &own[i])
 		}
 	}
 	return nil
 }
 
 // ensureManaged creates a managed resource paused, holds the reply against the policy, and only then releases it.
-func (r *Reconciler) ensureManaged(ctx context.Context, p *pass, want *unstructured.Unstructured) error {
+func (r *Reconciler) ensureManaged(ctx context.Context, p *scope.Scope, want *unstructured.Unstructured) error {
 	want, err := stamped(want)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func (r *Reconciler) ensureManaged(ctx context.Context, p *pass, want *unstructu
 	if err != nil {
 		return err
 	}
-	p.refer(want)
+	p.Refer(want)
 	if there == nil {
 		there = want.DeepCopy()
 		annotate(there, reflection.ManagedPausedAnnotation, "true")
@@ -92,7 +92,7 @@ func (r *Reconciler) ensureManaged(ctx context.Context, p *pass, want *unstructu
 		}
 	}
 	if err := verifyManaged(there); err != nil {
-		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
+		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy, "%s; it is not touched any more", err)
 	}
 	if isBorn(there) {
 		release := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reflection.ManagedPausedAnnotation: nil}}}
@@ -108,16 +108,16 @@ func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstruct
 	reply := want.DeepCopy()
 	err := r.hub.Create(ctx, reply, client.DryRunAll, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
 	if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub refuses a %s: %s", want.GetKind(), err)
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub refuses a %s: %s", want.GetKind(), err)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot try to create %s %q: %w", want.GetKind(), want.GetName(), err)
 	}
 	if err := verifyManaged(reply); err != nil {
-		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub changes what is created: %s", err)
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub changes what is created: %s", err)
 	}
 	if !holds(reply.Object["spec"], want.Object["spec"]) {
-		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub drops fields of a %s", want.GetKind())
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub drops fields of a %s", want.GetKind())
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func judgeManaged(want, there []*unstructured.Unstructured) metav1.Condition {
 		Type: fleetv1alpha1.ConditionObserved, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonObserved, Message: "The cluster is observed",
 	}
 	for _, w := range want {
-		i := slices.IndexFunc(there, func(m *unstructured.Unstructured) bool { return keyOf(m) == keyOf(w) })
+		i := slices.IndexFunc(there, func(m *unstructured.Unstructured) bool { return scope.KeyOf(m) == scope.KeyOf(w) })
 		if i < 0 {
 			return waiting(w)
 		}
@@ -216,46 +216,41 @@ func annotate(o client.Object, key, value string) {
 	o.SetAnnotations(annotations)
 }
 
-func resourceOf(o client.Object) schema.GroupResource {
-	gk := o.GetObjectKind().GroupVersionKind().GroupKind()
-	return schema.GroupResource{Group: gk.Group, Resource: gk.Kind}
-}
-
 // read reads the facts. Without them nothing is reflected, and nothing that is reflected is changed.
-func (r *Reconciler) read(_ context.Context, p *pass) error {
-	cluster := slices.IndexFunc(p.managed, isCluster)
+func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
+	cluster := slices.IndexFunc(p.Managed, isCluster)
 	if cluster < 0 {
-		return &stopError{condition: waitingForFirst(p)}
+		return &scope.StopError{Condition: waitingForFirst(p)}
 	}
-	facts, err := reflection.Read(p.wanted, r.observed(p))
+	facts, err := reflection.Read(p.Wanted, r.observed(p))
 	if errors.Is(err, reflection.ErrNotObserved) {
-		return &stopError{condition: waitingForFirst(p)}
+		return &scope.StopError{Condition: waitingForFirst(p)}
 	}
 	if err != nil {
-		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "What is observed is not reflected: %s", err)
+		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "What is observed is not reflected: %s", err)
 	}
-	if before := p.imp.Status.Observed; before != nil && before.ID != "" && !strings.EqualFold(before.ID, cut(facts.ID, maxID)) {
-		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
+	if before := p.Import.Status.Observed; before != nil && before.ID != "" && !strings.EqualFold(before.ID, scope.Cut(facts.ID, scope.MaxID)) {
+		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
 			"What is observed is not reflected: it is another cluster than the one that was imported, whose ID is %q", before.ID)
 	}
-	p.facts = &facts
+	p.Facts = &facts
 	if len(facts.ManagedElsewhere) > 0 {
-		return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI,
+		return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI,
 			"The cluster bears the mark of another manager: %s", facts.ManagedElsewhere[0])
 	}
-	synced := conditionOf(p.managed[cluster], "Synced")
-	ready := conditionOf(p.managed[cluster], "Ready")
+	synced := conditionOf(p.Managed[cluster], "Synced")
+	ready := conditionOf(p.Managed[cluster], "Ready")
 	if synced == nil || synced["status"] != "True" || ready == nil || ready["status"] != "True" {
 		// What was observed before still counts for the kubeconfig. Nothing is made of it.
-		p.frozen = true
+		p.Frozen = true
 	}
-	p.set(judgePools(facts, p.imp.Spec.NodePools.Mode))
+	p.Set(judgePools(facts, p.Import.Spec.NodePools.Mode))
 	return nil
 }
 
 // waitingForFirst is the condition Observed of an import of which nothing was observed.
-func waitingForFirst(p *pass) metav1.Condition {
-	for _, c := range p.conditions {
+func waitingForFirst(p *scope.Scope) metav1.Condition {
+	for _, c := range p.Conditions {
 		if c.Type == fleetv1alpha1.ConditionObserved && c.Status == metav1.ConditionFalse {
 			return c
 		}
@@ -275,7 +270,7 @@ func judgePools(f reflection.Facts, mode fleetv1alpha1.NodePoolsMode) metav1.Con
 	switch {
 	case len(f.PendingNodePools) > 0 || len(f.GoneNodePools) > 0:
 		c.Status, c.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonPoolsMissing
-		c.Message = "Node pools that are not shown: " + joined(append(slices.Clone(f.PendingNodePools), f.GoneNodePools...))
+		c.Message = "Node pools that are not shown: " + scope.Joined(append(slices.Clone(f.PendingNodePools), f.GoneNodePools...))
 	case !f.NodePoolsComplete && mode != fleetv1alpha1.NodePoolsModeList:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, fleetv1alpha1.ReasonPoolsUnknown, f.NodePoolsReason
 		if c.Message == "" {

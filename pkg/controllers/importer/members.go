@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
 // clusterNameField is the field by which members of a cluster are looked up.
@@ -100,7 +102,7 @@ func (r *Reconciler) importOfMember(ctx context.Context, o client.Object) []reco
 // foreignMembers finds what names the cluster and makes Cluster API core write to its Nodes. The policies refuse it as
 // soon as the cluster is imported; it may have been there before, or have come while they were not enforced. While it
 // is there, core gets no credentials. So it is looked for also while nothing else is done because they are not.
-func (r *Reconciler) foreignMembers(ctx context.Context, p *pass) error {
+func (r *Reconciler) foreignMembers(ctx context.Context, p *scope.Scope) error {
 	for _, gvk := range memberKinds() {
 		if _, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); meta.IsNoMatchError(err) {
 			continue
@@ -109,19 +111,19 @@ func (r *Reconciler) foreignMembers(ctx context.Context, p *pass) error {
 			return err
 		}
 		list := unstructuredList(gvk)
-		if err := r.members.List(ctx, list, client.InNamespace(p.imp.Namespace), client.MatchingFields{clusterNameField: p.imp.Name}); err != nil {
+		if err := r.members.List(ctx, list, client.InNamespace(p.Import.Namespace), client.MatchingFields{clusterNameField: p.Import.Name}); err != nil {
 			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
 		for i := range list.Items {
 			o := &list.Items[i]
-			if gvk.Kind == "MachinePool" && p.isOurs(o) {
+			if gvk.Kind == "MachinePool" && p.IsOurs(o) {
 				continue
 			}
-			if err := r.withdrawKubeconfig(ctx, p); err != nil {
+			if err := r.kubeconfigs.withdrawKubeconfig(ctx, p); err != nil {
 				return err
 			}
-			p.requeueSoon(retry)
-			return stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken,
+			p.RequeueSoon(scope.Retry)
+			return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken,
 				"The %s %q names this cluster, and this import did not make it: Cluster API core would write to the cluster's Nodes", gvk.Kind, o.GetName())
 		}
 	}

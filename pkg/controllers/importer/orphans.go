@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -35,7 +36,7 @@ func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName, there 
 		if orphan.UID == there {
 			continue
 		}
-		n, _, err := r.takeEverythingBack(ctx, newPass(orphan))
+		n, _, err := r.takeEverythingBack(ctx, scope.New(orphan))
 		if err != nil {
 			return false, fmt.Errorf("cannot remove what the ClusterImport %q of the UID %s has left: %w", key, orphan.UID, err)
 		}
@@ -54,22 +55,22 @@ func (r *Reconciler) gone(ctx context.Context, key types.NamespacedName) (reconc
 	}
 	left, err := r.sweep(ctx, key, there.UID, mayHave(there))
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{RequeueAfter: retry}, nil
+		return reconcile.Result{RequeueAfter: scope.Retry}, nil
 	}
 	if left {
-		return reconcile.Result{RequeueAfter: retry}, err
+		return reconcile.Result{RequeueAfter: scope.Retry}, err
 	}
 	return reconcile.Result{}, err
 }
 
 // former sees that nothing of an earlier import of the same name is in the way of this one.
-func (r *Reconciler) former(ctx context.Context, p *pass) error {
-	left, err := r.sweep(ctx, p.key(), p.imp.UID, mayHave(p.imp))
+func (r *Reconciler) former(ctx context.Context, p *scope.Scope) error {
+	left, err := r.sweep(ctx, p.Key(), p.Import.UID, mayHave(p.Import))
 	if err != nil || !left {
 		return err
 	}
-	p.requeueSoon(retry)
-	return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider, "Waiting for what an earlier ClusterImport of this name made to go")
+	p.RequeueSoon(scope.Retry)
+	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider, "Waiting for what an earlier ClusterImport of this name made to go")
 }
 
 // orphans are the imports of a name, one for each UID, that the labels of the objects tell of. Of their spec there is
@@ -116,12 +117,12 @@ func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, with
 func (r *Reconciler) importOfKubeconfig(ctx context.Context, key types.NamespacedName) (types.UID, error) {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	name := kubeconfigName(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Name: key.Name}})
+	name := scope.KubeconfigName(&fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Name: key.Name}})
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: name}, secret)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return "", fmt.Errorf("cannot get Secret %q: %w", name, err)
 	}
-	if importNamedBy(secret) != key {
+	if scope.ImportNamedBy(secret) != key {
 		return "", nil
 	}
 	return types.UID(secret.Labels[fleetv1alpha1.ImportUIDLabel]), nil

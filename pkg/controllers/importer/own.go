@@ -17,21 +17,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // own are those objects that the import made, out of those that bear its label. Labels are copied, by people and by the
 // restore of a backup into another namespace. What such a copy refers to can be real, so it is told of, and neither
 // believed nor deleted.
-func (r *Reconciler) own(p *pass, labelled []unstructured.Unstructured) []unstructured.Unstructured {
+func (r *Reconciler) own(p *scope.Scope, labelled []unstructured.Unstructured) []unstructured.Unstructured {
 	return slices.DeleteFunc(labelled, func(o unstructured.Unstructured) bool {
-		if p.isOurs(&o) && p.wanted.Makes(&o) {
+		if p.IsOurs(&o) && p.Wanted.Makes(&o) {
 			return false
 		}
-		if !p.strangers[keyOf(&o)] {
-			p.strangers[keyOf(&o)] = true
+		if !p.Strangers[scope.KeyOf(&o)] {
+			p.Strangers[scope.KeyOf(&o)] = true
 			// Another namespace is not named to those who read events in this one.
-			r.recorder.Eventf(p.imp, nil, corev1.EventTypeWarning, fleetv1alpha1.ReasonNameTaken, "Import",
+			r.recorder.Eventf(p.Import, nil, corev1.EventTypeWarning, fleetv1alpha1.ReasonNameTaken, "Import",
 				"A %s bears the label of this import, which did not make it; it is left alone", o.GetKind())
 		}
 		return true
@@ -52,9 +53,9 @@ func cascades(gk schema.GroupKind) [][]string {
 
 // verifyCascade sees, before an object is deleted or core may end its deletion, that what core deletes together with it
 // is of the import, or is not there.
-func (r *Reconciler) verifyCascade(ctx context.Context, p *pass, o *unstructured.Unstructured) error {
+func (r *Reconciler) verifyCascade(ctx context.Context, p *scope.Scope, o *unstructured.Unstructured) error {
 	if nodes, _, _ := unstructured.NestedSlice(o.Object, "status", "nodeRefs"); len(nodes) > 0 && len(cascades(o.GroupVersionKind().GroupKind())) > 0 {
-		return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
+		return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
 			"%s %q names Nodes in its status, which Cluster API core would delete; it is not deleted", o.GetKind(), o.GetName())
 	}
 	for _, field := range cascades(o.GroupVersionKind().GroupKind()) {
@@ -67,7 +68,7 @@ func (r *Reconciler) verifyCascade(ctx context.Context, p *pass, o *unstructured
 			return err
 		}
 		if !own {
-			return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
+			return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
 				"%s %q refers to %s %q, which this import did not make; it is not deleted", o.GetKind(), o.GetName(), ref["kind"], ref["name"])
 		}
 	}
@@ -75,8 +76,8 @@ func (r *Reconciler) verifyCascade(ctx context.Context, p *pass, o *unstructured
 }
 
 // refersToOwn says whether a reference is to an object of the import, or to one of its kinds that is not there.
-func (r *Reconciler) refersToOwn(ctx context.Context, p *pass, namespace string, ref map[string]string) (bool, error) {
-	kinds := reflection.ReflectedKinds(p.wanted.Cloud)
+func (h *hubObjects) refersToOwn(ctx context.Context, p *scope.Scope, namespace string, ref map[string]string) (bool, error) {
+	kinds := reflection.ReflectedKinds(p.Wanted.Cloud)
 	kind := slices.IndexFunc(kinds, func(k schema.GroupVersionKind) bool {
 		return k.GroupKind() == schema.GroupKind{Group: ref["apiGroup"], Kind: ref["kind"]}
 	})
@@ -85,12 +86,12 @@ func (r *Reconciler) refersToOwn(ctx context.Context, p *pass, namespace string,
 	}
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(kinds[kind])
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref["name"]}, there)
+	err := h.live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref["name"]}, there)
 	switch {
 	case apierrors.IsNotFound(err) || meta.IsNoMatchError(err):
 		return true, nil
 	case err != nil:
 		return false, fmt.Errorf("cannot get %s %q: %w", ref["kind"], ref["name"], err)
 	}
-	return p.isOurs(there) && p.wanted.Makes(there), nil
+	return p.IsOurs(there) && p.Wanted.Makes(there), nil
 }

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -20,66 +18,27 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// kindsFor is how long what was found out about the kinds of a cloud is believed: it costs a request for each of them.
-const kindsFor = 10 * time.Minute
-
-// kinds remembers what the hub serves for each cloud.
-type kinds struct {
-	clock clock.Clock
-
-	mu    sync.Mutex
-	known map[reflection.Cloud]*cloudKinds
-}
-
-// cloudKinds is what the hub serves for a cloud.
-type cloudKinds struct {
-	at       time.Time
-	versions reflection.ServedVersions
-	schemas  reflection.Schemas
-}
-
-func newKinds(c clock.Clock) *kinds {
-	return &kinds{clock: c, known: map[reflection.Cloud]*cloudKinds{}}
-}
-
-func (k *kinds) get(name reflection.Cloud) *cloudKinds {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	known := k.known[name]
-	if known == nil || k.clock.Since(known.at) > kindsFor {
-		return nil
-	}
-	return known
-}
-
-func (k *kinds) put(name reflection.Cloud, known *cloudKinds) {
-	known.at = k.clock.Now()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.known[name] = known
-}
-
 // preflight finds out whether the hub has what the import needs.
-func (r *Reconciler) preflight(ctx context.Context, p *pass) error {
-	if err := p.wanted.Validate(); err != nil {
-		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec cannot be followed: %s", err)
+func (r *Reconciler) preflight(ctx context.Context, p *scope.Scope) error {
+	if err := p.Wanted.Validate(); err != nil {
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec cannot be followed: %s", err)
 	}
-	known := r.kinds.get(p.wanted.Cloud)
+	known := r.kinds.get(p.Wanted.Cloud)
 	if known == nil {
 		var err error
-		if known, err = r.look(ctx, p.wanted.Cloud); err != nil {
+		if known, err = r.look(ctx, p.Wanted.Cloud); err != nil {
 			return err
 		}
-		r.kinds.put(p.wanted.Cloud, known)
+		r.kinds.put(p.Wanted.Cloud, known)
 	}
-	p.served, p.schemas = known.versions, known.schemas
+	p.Served, p.Schemas = known.versions, known.schemas
 	for _, gvk := range r.allKinds(p) {
 		if err := r.watch(ctx, gvk); err != nil {
 			return err
@@ -88,29 +47,23 @@ func (r *Reconciler) preflight(ctx context.Context, p *pass) error {
 	if err := r.providerConfig(ctx, p); err != nil {
 		return err
 	}
-	p.pass(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonPreflightPassed, "The hub serves every kind that is needed, and the provider configuration is there")
+	p.Succeed(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonPreflightPassed, "The hub serves every kind that is needed, and the provider configuration is there")
 	return nil
 }
 
 // allKinds are the kinds of everything that the import can make, but for Secrets.
-func (r *Reconciler) allKinds(p *pass) []schema.GroupVersionKind {
-	return append(r.managedKinds(p), reflection.ReflectedKinds(p.wanted.Cloud)...)
+func (r *Reconciler) allKinds(p *scope.Scope) []schema.GroupVersionKind {
+	return append(r.managedKinds(p), reflection.ReflectedKinds(p.Wanted.Cloud)...)
 }
 
-func (r *Reconciler) managedKinds(p *pass) []schema.GroupVersionKind {
+func (r *Reconciler) managedKinds(p *scope.Scope) []schema.GroupVersionKind {
 	var all []schema.GroupVersionKind
-	for _, kind := range madeKinds(p.wanted.Cloud) {
-		if gvk, _, found := p.served.Managed(kind); found {
+	for _, kind := range madeKinds(p.Wanted.Cloud) {
+		if gvk, _, found := p.Served.Managed(kind); found {
 			all = append(all, gvk)
 		}
 	}
 	return all
-}
-
-// madeKinds are the kinds of managed resources that imports of a cloud make, the cluster's first. No ClusterImport can
-// name Fargate profiles, which pkg/reflection could observe, so a hub need not serve them, nor grant rights to them.
-func madeKinds(name reflection.Cloud) []reflection.Kind {
-	return slices.DeleteFunc(reflection.Kinds(name), func(k reflection.Kind) bool { return k == reflection.EKSFargateProfile })
 }
 
 // look asks the hub for the kinds of a cloud, and for the manager's rights to them.
@@ -130,11 +83,11 @@ func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKin
 			return nil, err
 		}
 		if crd == nil {
-			return nil, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the provider of Cluster API for %s", gvk.GroupKind(), name)
+			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the provider of Cluster API for %s", gvk.GroupKind(), name)
 		}
 		all := reflection.SchemasOf(crd)
 		if all[gvk] == nil {
-			return nil, stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s in version %s", gvk.GroupKind(), gvk.Version)
+			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s in version %s", gvk.GroupKind(), gvk.Version)
 		}
 		found.schemas[gvk] = all[gvk]
 		if err := r.mayMake(ctx, crd); err != nil {
@@ -160,10 +113,10 @@ func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, s
 	}
 	missing := legacy[0].Namespaced()
 	if r.inactive(ctx, missing) {
-		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
 			"The ManagedResourceDefinition of %s is not active, while others of its cloud are: activate it by a ManagedResourceActivationPolicy", missing)
 	}
-	return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
+	return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
 		"The hub does not serve %s, while it serves other namespaced kinds of its cloud", missing)
 }
 
@@ -184,7 +137,7 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 				continue
 			}
 			if !observes(v.Schema) {
-				return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld,
+				return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld,
 					"The CRD of %s has no managementPolicies with the value Observe: update the Crossplane provider", gk)
 			}
 			into[gk] = append(into[gk], v.Name)
@@ -199,11 +152,11 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 	}
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		if r.inactive(ctx, gk) {
-			return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
+			return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
 				"The ManagedResourceDefinition of %s is not active: activate it by a ManagedResourceActivationPolicy", gk)
 		}
 	}
-	return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the Crossplane provider for %s", kind, kind.Provider)
+	return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the Crossplane provider for %s", kind, kind.Provider)
 }
 
 // crdOf is the CRD of a kind, or nil if the hub does not serve the kind.
@@ -268,7 +221,7 @@ func (r *Reconciler) mayMake(ctx context.Context, crd *apiextensionsv1.CustomRes
 			return fmt.Errorf("cannot ask the hub for the manager's rights: %w", err)
 		}
 		if !review.Status.Allowed {
-			return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing,
+			return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing,
 				"Masthead lacks the right to %s %s: apply config/imports", verb, crd.Name)
 		}
 	}
@@ -276,15 +229,15 @@ func (r *Reconciler) mayMake(ctx context.Context, crd *apiextensionsv1.CustomRes
 }
 
 // providerConfig finds out whether the provider configuration is there, and whether the import may use it.
-func (r *Reconciler) providerConfig(ctx context.Context, p *pass) error {
-	family := reflection.Kinds(p.wanted.Cloud)[0]
-	_, namespaced, _ := p.served.Managed(family)
-	ref := p.wanted.ProviderConfig
+func (r *Reconciler) providerConfig(ctx context.Context, p *scope.Scope) error {
+	family := reflection.Kinds(p.Wanted.Cloud)[0]
+	_, namespaced, _ := p.Served.Managed(family)
+	ref := p.Wanted.ProviderConfig
 	gk := schema.GroupKind{Group: family.Provider + ".upbound.io", Kind: ref.Kind}
 	if namespaced {
 		gk.Group = family.Provider + ".m.upbound.io"
 	}
-	notFound := stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotFound, "There is no %s %q", gk, ref.Name)
+	notFound := scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotFound, "There is no %s %q", gk, ref.Name)
 	mapping, err := r.mapper.RESTMapping(gk)
 	if meta.IsNoMatchError(err) {
 		return notFound
@@ -295,7 +248,7 @@ func (r *Reconciler) providerConfig(ctx context.Context, p *pass) error {
 	clusterScoped := mapping.Scope.Name() == meta.RESTScopeNameRoot
 	key := client.ObjectKey{Name: ref.Name}
 	if !clusterScoped {
-		key.Namespace = p.imp.Namespace
+		key.Namespace = p.Import.Namespace
 	}
 	config := &metav1.PartialObjectMetadata{}
 	config.SetGroupVersionKind(mapping.GroupVersionKind)
@@ -305,14 +258,14 @@ func (r *Reconciler) providerConfig(ctx context.Context, p *pass) error {
 		}
 		return fmt.Errorf("cannot get %s %q: %w", gk, key, err)
 	}
-	p.configAllows = func(namespace string) bool {
+	p.ConfigAllows = func(namespace string) bool {
 		return !clusterScoped || allows(config.Annotations[fleetv1alpha1.ImportAllowedNamespacesAnnotation], namespace)
 	}
-	if clusterScoped && !allows(config.Annotations[fleetv1alpha1.ImportAllowedNamespacesAnnotation], p.imp.Namespace) {
+	if clusterScoped && !allows(config.Annotations[fleetv1alpha1.ImportAllowedNamespacesAnnotation], p.Import.Namespace) {
 		if err := r.revoke(ctx, p); err != nil {
 			return err
 		}
-		return stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotAllowed,
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonProviderConfigNotAllowed,
 			"The %s %q does not allow this namespace in its annotation %s", gk.Kind, ref.Name, fleetv1alpha1.ImportAllowedNamespacesAnnotation)
 	}
 	return nil
@@ -330,13 +283,13 @@ func allows(list, namespace string) bool {
 
 // admission finds out whether the hub refuses what an import must never do. While it does not, no object is created or
 // changed, but the kubeconfig of an import that is already there is kept up to date.
-func (r *Reconciler) admission(ctx context.Context, p *pass) error {
-	if err := r.verify(ctx, p.imp.Namespace); err != nil {
-		p.requeueSoon(retry)
-		p.frozen = true
-		p.fail(fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryFailed, "Nothing is created or changed: %s", err)
+func (r *Reconciler) admission(ctx context.Context, p *scope.Scope) error {
+	if err := r.verify(ctx, p.Import.Namespace); err != nil {
+		p.RequeueSoon(scope.Retry)
+		p.Frozen = true
+		p.Fail(fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryFailed, "Nothing is created or changed: %s", err)
 		return nil
 	}
-	p.pass(fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryDenied, "The hub refuses what an import must never do")
+	p.Succeed(fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryDenied, "The hub refuses what an import must never do")
 	return nil
 }

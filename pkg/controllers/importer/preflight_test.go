@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -27,8 +28,8 @@ func TestInactiveKindAmongActiveOnes(t *testing.T) {
 	for state, want := range map[string]string{"Inactive": fleetv1alpha1.ReasonKindsInactive, "Active": fleetv1alpha1.ReasonKindsMissing} {
 		t.Run(state, func(t *testing.T) {
 			h := newHub(t, anImport(), resourceDefinition("clusterauths.eks.aws.m.upbound.io", state))
-			var stopped *stopError
-			if err := h.r.oneGeneration(t.Context(), reflection.EKS, served); !errors.As(err, &stopped) || stopped.condition.Reason != want {
+			var stopped *scope.StopError
+			if err := h.r.oneGeneration(t.Context(), reflection.EKS, served); !errors.As(err, &stopped) || stopped.Condition.Reason != want {
 				t.Errorf("want a stop with %s, got %v", want, err)
 			}
 		})
@@ -124,5 +125,18 @@ func TestPoolsThatNothingTellsOf(t *testing.T) {
 	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	if pools := h.list(machinePoolKind); len(pools) > 0 {
 		t.Errorf("want no pool invented, got %d", len(pools))
+	}
+}
+
+func TestAllows(t *testing.T) {
+	for _, tc := range []struct {
+		list, namespace string
+		want            bool
+	}{
+		{"", "a", false}, {"a", "a", true}, {"b, a", "a", true}, {"aa", "a", false}, {"*", "a", true}, {"a*", "ab", false},
+	} {
+		if got := allows(tc.list, tc.namespace); got != tc.want {
+			t.Errorf("allows(%q, %q): want %v, got %v", tc.list, tc.namespace, tc.want, got)
+		}
 	}
 }

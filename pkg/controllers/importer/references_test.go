@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
 // TestReferencesOfAPass: the policy about members goes by the Cluster in the status. A pass that a refused node pool
@@ -37,7 +39,7 @@ func TestReferencesOfAPass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			imp := &fleetv1alpha1.ClusterImport{Status: fleetv1alpha1.ClusterImportStatus{References: tc.before}}
-			p := &pass{imp: imp, references: tc.now, reflected: tc.reflected}
+			p := &scope.Scope{Import: imp, References: tc.now, Reflected: tc.reflected}
 			if diff := cmp.Diff(tc.want, referencesOf(p)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
@@ -25,57 +26,57 @@ func isProviders(role reflection.Role) bool {
 }
 
 // reflectProvider makes the objects of the provider of Cluster API.
-func (r *Reconciler) reflectProvider(ctx context.Context, p *pass) error {
-	reflected, err := reflection.Reflect(p.wanted, *p.facts, p.schemas)
+func (r *Reconciler) reflectProvider(ctx context.Context, p *scope.Scope) error {
+	reflected, err := reflection.Reflect(p.Wanted, *p.Facts, p.Schemas)
 	if err != nil {
-		return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The cluster cannot be reflected: %s", err)
+		return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The cluster cannot be reflected: %s", err)
 	}
-	p.reflection = reflected
-	p.lossy = append(p.lossy, reflected.Lossy...)
+	p.Reflection = reflected
+	p.Lossy = append(p.Lossy, reflected.Lossy...)
 	return r.reflect(ctx, p, isProviders)
 }
 
 // reflectCluster makes the Cluster, and then its MachinePools.
-func (r *Reconciler) reflectCluster(ctx context.Context, p *pass) error {
+func (r *Reconciler) reflectCluster(ctx context.Context, p *scope.Scope) error {
 	if err := r.reflect(ctx, p, func(role reflection.Role) bool { return !isProviders(role) }); err != nil {
 		return err
 	}
-	if !p.frozen {
-		p.reflected = true
-		p.pass(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflected, "The objects of Cluster API say what was observed")
+	if !p.Frozen {
+		p.Reflected = true
+		p.Succeed(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflected, "The objects of Cluster API say what was observed")
 	}
 	return nil
 }
 
 // reflect makes those objects of the reflection whose role is selected, in their order.
-func (r *Reconciler) reflect(ctx context.Context, p *pass, selected func(reflection.Role) bool) error {
-	for _, o := range p.reflection.Objects {
+func (r *Reconciler) reflect(ctx context.Context, p *scope.Scope, selected func(reflection.Role) bool) error {
+	for _, o := range p.Reflection.Objects {
 		if !selected(o.Role) {
 			continue
 		}
-		p.wantedReflected[keyOf(o.Object)] = true
-		if p.frozen || p.skipped[o.Pool] {
+		p.WantedReflected[scope.KeyOf(o.Object)] = true
+		if p.Frozen || p.Skipped[o.Pool] {
 			continue
 		}
 		err := r.reflectObject(ctx, p, o)
 		if o.Pool != "" && isNameTaken(err) {
-			p.skip(o)
+			p.Skip(o)
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if !p.skipped[o.Pool] {
-			p.refer(o.Object)
+		if !p.Skipped[o.Pool] {
+			p.Refer(o.Object)
 		}
 	}
 	return nil
 }
 
-func (r *Reconciler) reflectObject(ctx context.Context, p *pass, o reflection.Object) error {
+func (r *Reconciler) reflectObject(ctx context.Context, p *scope.Scope, o reflection.Object) error {
 	want := o.Object.DeepCopy()
-	if o.Role == reflection.RoleCluster && p.wanted.StrictPause {
-		annotate(want, fleetv1alpha1.ImportPausedAnnotation, string(p.imp.UID))
+	if o.Role == reflection.RoleCluster && p.Wanted.StrictPause {
+		annotate(want, fleetv1alpha1.ImportPausedAnnotation, string(p.Import.UID))
 	}
 	want, err := stamped(want)
 	if err != nil {
@@ -102,57 +103,57 @@ func (r *Reconciler) reflectObject(ctx context.Context, p *pass, o reflection.Ob
 
 // refused is what happens when the API server refuses a reflection. One of a pool, whose fields the provider's webhook
 // keeps from being changed, is removed and made anew by the next pass; nothing depends on it. Others are told of.
-func (r *Reconciler) refused(ctx context.Context, p *pass, o reflection.Object, refusal error) error {
-	p.requeueSoon(resync)
+func (r *Reconciler) refused(ctx context.Context, p *scope.Scope, o reflection.Object, refusal error) error {
+	p.RequeueSoon(scope.Resync)
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(o.Object.GroupVersionKind())
 	err := r.live.Get(ctx, client.ObjectKeyFromObject(o.Object), there)
-	if o.Role == reflection.RoleInfraPool && apierrors.IsInvalid(refusal) && err == nil && p.isOurs(there) {
-		p.requeueSoon(retry)
+	if o.Role == reflection.RoleInfraPool && apierrors.IsInvalid(refusal) && err == nil && p.IsOurs(there) {
+		p.RequeueSoon(scope.Retry)
 		if err := r.removeReflection(ctx, there); err != nil {
 			return err
 		}
 	}
-	return stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The hub refuses %s %q: %s",
+	return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused, "The hub refuses %s %q: %s",
 		o.Object.GetKind(), o.Object.GetName(), refusal)
 }
 
 // removeReflection deletes a reflection, for which the admission policies want a mark.
-func (r *Reconciler) removeReflection(ctx context.Context, o *unstructured.Unstructured) error {
+func (h *hubObjects) removeReflection(ctx context.Context, o *unstructured.Unstructured) error {
 	if !o.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
 	uid := o.GetLabels()[fleetv1alpha1.ImportUIDLabel]
 	if o.GetAnnotations()[takeover.AllowUnimportAnnotation] != uid {
 		mark := map[string]any{"metadata": map[string]any{"annotations": map[string]any{takeover.AllowUnimportAnnotation: uid}}}
-		if err := r.mergePatch(ctx, o, mark); err != nil {
+		if err := h.mergePatch(ctx, o, mark); err != nil {
 			return err
 		}
 	}
-	return r.remove(ctx, o)
+	return h.remove(ctx, o)
 }
 
 // prune removes the reflections and the managed resources of what is no longer there: pools that went, and subnets.
-func (r *Reconciler) prune(ctx context.Context, p *pass) error {
-	if p.frozen {
+func (r *Reconciler) prune(ctx context.Context, p *scope.Scope) error {
+	if p.Frozen {
 		return nil
 	}
-	for _, gvk := range slices.Backward(reflection.ReflectedKinds(p.wanted.Cloud)) {
+	for _, gvk := range slices.Backward(reflection.ReflectedKinds(p.Wanted.Cloud)) {
 		list := unstructuredList(gvk)
-		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)}); err != nil {
+		if err := r.owned.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)}); err != nil {
 			return fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
 		own := r.own(p, list.Items)
 		for i := range own {
-			if !p.wantedReflected[keyOf(&own[i])] {
+			if !p.WantedReflected[scope.KeyOf(&own[i])] {
 				if err := r.takeBack(ctx, p, &own[i]); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	for _, m := range p.managed {
-		if p.wantedManaged[keyOf(m)] || !m.GetDeletionTimestamp().IsZero() {
+	for _, m := range p.Managed {
+		if p.WantedManaged[scope.KeyOf(m)] || !m.GetDeletionTimestamp().IsZero() {
 			continue
 		}
 		if err := r.removeManaged(ctx, m); err != nil {
@@ -163,7 +164,7 @@ func (r *Reconciler) prune(ctx context.Context, p *pass) error {
 }
 
 // takeBack removes one reflection. Core takes its finalizer off a MachinePool only when that is no longer paused.
-func (r *Reconciler) takeBack(ctx context.Context, p *pass, o *unstructured.Unstructured) error {
+func (r *Reconciler) takeBack(ctx context.Context, p *scope.Scope, o *unstructured.Unstructured) error {
 	if err := r.verifyCascade(ctx, p, o); err != nil {
 		return err
 	}
@@ -179,5 +180,5 @@ func isRights(err error) bool {
 	if errors.As(err, &status) && status.Status().Details == nil {
 		return false
 	}
-	return !slices.ContainsFunc([]string{"denied request", "denied the request"}, func(s string) bool { return contains(err.Error(), s) })
+	return !slices.ContainsFunc([]string{"denied request", "denied the request"}, func(s string) bool { return scope.Contains(err.Error(), s) })
 }

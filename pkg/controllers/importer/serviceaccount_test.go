@@ -37,6 +37,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -55,8 +60,8 @@ type accountWorld struct {
 	hub    client.Client
 	clock  *clocktesting.FakeClock
 	server *httptest.Server
-	minted *tokens
-	r      *Reconciler
+	minted *token.Tokens
+	r      *kubeconfigs
 	imp    *fleetv1alpha1.ClusterImport
 
 	mu sync.Mutex
@@ -94,12 +99,12 @@ func newAccountWorld(t *testing.T) *accountWorld {
 func (w *accountWorld) start() {
 	w.t.Helper()
 	var err error
-	if w.minted, err = newTokens(nil, nil, w.clock); err != nil {
+	if w.minted, err = token.New(nil, nil, w.clock); err != nil {
 		w.t.Fatal(err)
 	}
-	w.r = &Reconciler{
-		hub: w.hub, live: w.hub, clock: w.clock, creds: credentials.Options{AllowLoopback: true}, tokens: w.minted, accounts: w.minted.ofAccounts(),
-		clusters: newClusters(w.clock, nil), places: newPlaces(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+	w.r = &kubeconfigs{
+		hubObjects: &hubObjects{hub: w.hub, live: w.hub}, clock: w.clock, creds: credentials.Options{AllowLoopback: true}, tokens: w.minted, accounts: w.minted.OfAccounts(),
+		clusters: workload.NewClusters(w.clock, nil), places: places.New(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 	}
 }
 
@@ -136,7 +141,7 @@ func (w *accountWorld) requests() []string {
 }
 
 // look has the importer come to the kubeconfig, and returns the pass and the reason of KubeconfigReady.
-func (w *accountWorld) look() (*pass, string) {
+func (w *accountWorld) look() (*scope.Scope, string) {
 	w.t.Helper()
 	p := w.pass()
 	at, err := url.Parse(w.server.URL)
@@ -144,7 +149,7 @@ func (w *accountWorld) look() (*pass, string) {
 		w.t.Fatal(err)
 	}
 	port, _ := strconv.ParseInt(at.Port(), 10, 32)
-	p.facts = &reflection.Facts{
+	p.Facts = &reflection.Facts{
 		Endpoint:             reflection.Endpoint{Host: at.Hostname(), Port: int32(port)},
 		CertificateAuthority: w.authority(),
 	}
@@ -159,10 +164,10 @@ func (w *accountWorld) authority() string {
 	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw}))
 }
 
-func (w *accountWorld) pass() *pass { return newPass(w.imp) }
+func (w *accountWorld) pass() *scope.Scope { return scope.New(w.imp) }
 
 // reason is that of KubeconfigReady after a pass, whose status is kept. It holds no secret.
-func (w *accountWorld) reason(p *pass) string {
+func (w *accountWorld) reason(p *scope.Scope) string {
 	w.t.Helper()
 	w.imp.Status = statusOf(p, w.clock.Now())
 	c := meta.FindStatusCondition(w.imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady)
@@ -179,7 +184,7 @@ func (w *accountWorld) reason(p *pass) string {
 func (w *accountWorld) secret() (*corev1.Secret, string) {
 	w.t.Helper()
 	secret := &corev1.Secret{}
-	err := w.hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.imp.Namespace, Name: kubeconfigName(w.imp)}, secret)
+	err := w.hub.Get(w.t.Context(), client.ObjectKey{Namespace: w.imp.Namespace, Name: scope.KubeconfigName(w.imp)}, secret)
 	if apierrors.IsNotFound(err) {
 		return nil, ""
 	}
@@ -226,6 +231,9 @@ func (w *accountWorld) wantRequests(reason string, want ...string) {
 	}
 }
 
+// tokenIsRefreshed is how long before its end a token is replaced.
+const tokenIsRefreshed = 10 * time.Minute
+
 const written = fleetv1alpha1.ReasonKubeconfigWritten
 
 // TestServiceAccountTokensThatAreRefused: whatever the cluster answers in place of a token, the credentials of the
@@ -263,14 +271,14 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 		"Empty":       {"A token is a text.", granted("", time.Hour), invalid},
 		"Echo":        {"The Secret would hold the credentials of the source.", granted(ofSource, time.Hour), invalid},
 		"Header":      {"A token ends with its line.", granted("of-the-account\r\nImpersonate-User: admin", time.Hour), invalid},
-		"Long":        {"A token fits into a header.", granted(strings.Repeat("x", maxAccountToken+1), time.Hour), invalid},
+		"Long":        {"A token fits into a header.", granted(strings.Repeat("x", 16<<10+1), time.Hour), invalid},
 		"NoExpiry":    {"It would never be replaced.", answered(`{"status":{"token":"of-the-account"}}`), invalid},
 		"NoTime":      {"It says nothing.", answered(`{"status":{"token":"of-the-account","expirationTimestamp":"soon"}}`), invalid},
 		"Expired":     {"It does not work.", granted("of-the-account", -time.Minute), invalid},
-		"Short":       {"It would be asked for all the time.", granted("of-the-account", shortestAccountToken-time.Minute), invalid},
+		"Short":       {"It would be asked for all the time.", granted("of-the-account", 4*time.Minute), invalid},
 		"Forever":     {"Nobody asked for one that is not replaced.", granted("of-the-account", 10*365*24*time.Hour), invalid},
 		"NoJSON":      {"It is a login page.", answered("<html>" + ofSource), invalid},
-		"NeverEnding": {"Its size is bounded. What sends it is the cluster, and nothing of the spec.", endless(`{"status":{"token":"`, "x"), unavailable},
+		"NeverEnding": {"Its size is bounded. What sends it is the cluster, and nothing of the spec.", answered(`{"status":{"token":"` + strings.Repeat("x", 1<<20)), unavailable},
 		"BreaksOff": {"The connection broke. It is asked again.", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Length", "1000")
 			rw.WriteHeader(http.StatusCreated)
@@ -288,12 +296,12 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 			w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
 			w.answers(tc.answer)
 			p, got := w.look()
-			if got != tc.want || p.kubeconfigNow != nil {
+			if got != tc.want || p.KubeconfigNow != nil {
 				t.Errorf("%s\nwant %s and no kubeconfig, got %s", tc.reason, tc.want, got)
 			}
 			w.holds(tc.reason, "")
 			w.wantRequests("It is asked once, as the source.", accountPath+" "+ofSource)
-			if again := p.requeue(); again > retry {
+			if again := p.Requeue(); again > scope.Retry {
 				t.Errorf("want another look soon, got one in %s", again)
 			}
 			if _, got := w.look(); got != tc.want {
@@ -301,7 +309,7 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 			}
 			w.wantRequests("A cluster that gave no token is left alone.")
 			w.grants("of-the-account")
-			w.clock.Step(retry)
+			w.clock.Step(scope.Retry)
 			if _, got := w.look(); got != written {
 				t.Errorf("want a cluster that gives tokens again to be asked again, got %s", got)
 			}
@@ -341,7 +349,7 @@ func TestOtherCredentialsGoWhileTheHubFails(t *testing.T) {
 				},
 			})
 			again := w.pass()
-			again.facts = p.facts
+			again.Facts = p.Facts
 			if err := w.r.kubeconfig(t.Context(), again); !errors.Is(err, tc.err) {
 				t.Errorf("%s\nwant %v, got %v", tc.reason, tc.err, err)
 			}
@@ -359,8 +367,8 @@ func TestServiceAccountTokenIsReplacedBeforeItExpires(t *testing.T) {
 		t.Fatalf("want %s, got %s", written, got)
 	}
 	first := w.holds("The first token.", "of-the-account")
-	if want := (p.expires.Add(-refreshBefore)).Sub(w.clock.Now()); p.requeue() > want {
-		t.Errorf("want a look before the token expires, in %s, got one in %s", want, p.requeue())
+	if want := (p.Expires.Add(-tokenIsRefreshed)).Sub(w.clock.Now()); p.Requeue() > want {
+		t.Errorf("want a look before the token expires, in %s, got one in %s", want, p.Requeue())
 	}
 	w.wantRequests("Asked for once.", accountPath+" "+ofSource)
 	w.rotates("of-the-source-2", "true")
@@ -369,7 +377,7 @@ func TestServiceAccountTokenIsReplacedBeforeItExpires(t *testing.T) {
 	}
 	w.wantRequests("A token outlives the credentials with which it was asked for.")
 
-	w.clock.Step(time.Hour - refreshBefore + time.Second)
+	w.clock.Step(time.Hour - tokenIsRefreshed + time.Second)
 	w.grants("of-the-account-2")
 	w.look()
 	w.wantRequests("Asked for with the credentials that the source has now.", accountPath+" of-the-source-2")
@@ -382,7 +390,7 @@ func TestServiceAccountTokenIsReplacedBeforeItExpires(t *testing.T) {
 
 	// The cluster refuses from now on.
 	w.answers(status(http.StatusForbidden))
-	w.clock.Step(time.Hour - refreshBefore + time.Second)
+	w.clock.Step(time.Hour - tokenIsRefreshed + time.Second)
 	if _, got := w.look(); got != written {
 		t.Errorf("want a token that still works to be kept, got %s", got)
 	}
@@ -391,7 +399,7 @@ func TestServiceAccountTokenIsReplacedBeforeItExpires(t *testing.T) {
 	w.look()
 	w.wantRequests("Other credentials are tried at once.", accountPath+" of-the-source-3")
 	w.holds("It works until it expires.", "of-the-account-2")
-	w.clock.Step(refreshBefore)
+	w.clock.Step(tokenIsRefreshed)
 	if _, got := w.look(); got != fleetv1alpha1.ReasonKubeconfigExpired {
 		t.Errorf("want %s, got %s", fleetv1alpha1.ReasonKubeconfigExpired, got)
 	}
@@ -473,7 +481,7 @@ func TestServiceAccountTokenSurvivesARestart(t *testing.T) {
 		w.answers(status(http.StatusServiceUnavailable))
 		w.clock.Step(time.Hour - 2*time.Minute)
 		p, got := w.look()
-		if got != written || p.kubeconfigNow == nil {
+		if got != written || p.KubeconfigNow == nil {
 			t.Errorf("want the connection to last although the cluster cannot be asked, got %s", got)
 		}
 		w.holds("It works.", "of-the-account")
@@ -540,11 +548,11 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = nil
 		w.look()
 		for i := range DefaultMaxConcurrentReconciles {
-			w.r.places.enter(types.NamespacedName{Namespace: "other", Name: fmt.Sprint(i)})
-			w.r.places.enter(types.NamespacedName{Namespace: "others", Name: fmt.Sprint(i)})
+			w.r.places.Enter(types.NamespacedName{Namespace: "other", Name: fmt.Sprint(i)})
+			w.r.places.Enter(types.NamespacedName{Namespace: "others", Name: fmt.Sprint(i)})
 		}
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
-		if p, got := w.look(); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable || !p.waits {
+		if p, got := w.look(); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable || !p.Waits {
 			t.Errorf("want the import to wait for its turn without a worker, got %s", got)
 		}
 		w.holds("Nobody knows for how long it waits.", "")
@@ -599,48 +607,37 @@ func TestHostileClusterGainsNoOthersCredentials(t *testing.T) {
 	}
 }
 
-// TestClusterThatNeverAnswersIsGivenUp: a request for a token holds its worker for no longer than any other question,
-// and ends with the pass.
-func TestClusterThatNeverAnswersIsGivenUp(t *testing.T) {
-	w := newAccountWorld(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	release := make(chan struct{})
-	t.Cleanup(func() { close(release) })
-	w.answers(func(http.ResponseWriter, *http.Request) {
-		cancel()
-		<-release
-	})
-	workload, err := newWorkload([]byte(w.kubeconfigOf(ofSource)), w.r.creds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer workload.close()
-	if workload.client.Timeout == 0 || workload.base.ResponseHeaderTimeout == 0 || tokenTimeout > clusterTimeout {
-		t.Error("want a request to have a timeout")
-	}
-	if _, err := workload.accountToken(ctx, importReader); err == nil {
-		t.Error("want no token")
-	}
-}
-
 func (w *accountWorld) kubeconfigOf(token string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
 		"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"u","user":{"token":%q}}]}`,
 		w.server.URL, w.authority(), token)
 }
 
+// TestWhatAClusterDoesWrongStallsNothing: what passes by itself does not say that somebody has to mend the import. What
+// is no answer of an API server does.
+func TestWhatAClusterDoesWrongStallsNothing(t *testing.T) {
+	for why, want := range map[string]bool{
+		fleetv1alpha1.ReasonServiceAccountTokenInvalid: true, fleetv1alpha1.ReasonServiceAccountTokenUnavailable: false,
+	} {
+		ready := metav1.Condition{Status: metav1.ConditionFalse, Reason: why}
+		if stalls := len(stalled(ready)) > 1; stalls != want {
+			t.Errorf("%s: stalled: %t", why, stalls)
+		}
+	}
+}
+
 // TestServiceAccountTokensAreCounted: by what came of them, and not by cluster.
 func TestServiceAccountTokensAreCounted(t *testing.T) {
 	w := newAccountWorld(t)
 	registry := prometheus.NewPedanticRegistry()
-	w.minted.register(registry)
-	w.r.accounts = w.minted.ofAccounts()
+	w.minted.Register(registry)
+	w.r.accounts = w.minted.OfAccounts()
 	for _, answer := range []http.HandlerFunc{status(http.StatusForbidden), status(http.StatusNotFound), granted("", time.Hour), granted("t", time.Hour)} {
 		w.answers(answer)
 		w.look()
-		w.clock.Step(resync)
+		w.clock.Step(scope.Resync)
 	}
-	const want = tokenRequestsHelp + `masthead_import_token_requests_total{result="failed",token_endpoint="imported-clusters"} 1
+	const want = tokentest.RequestsHelp + `masthead_import_token_requests_total{result="failed",token_endpoint="imported-clusters"} 1
 masthead_import_token_requests_total{result="granted",token_endpoint="imported-clusters"} 1
 masthead_import_token_requests_total{result="refused",token_endpoint="imported-clusters"} 2
 `

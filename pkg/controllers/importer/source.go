@@ -14,6 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 
 // sourceOf names the source of credentials that a spec names: its kind, and a digest of what tells it from others of
@@ -38,7 +42,7 @@ func sourceOf(s fleetv1alpha1.ClusterImportSpec) string {
 			named(&k.Google.KeySecretRef)
 		}
 	case source == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal && k.Azure != nil:
-		parts = append(parts, entraEndpoint(k.Azure), k.Azure.ClientID)
+		parts = append(parts, token.EntraEndpoint(k.Azure), k.Azure.ClientID)
 		if a := k.Azure.WorkloadIdentity; a != nil {
 			parts = append(parts, "WorkloadIdentity", string(a.ServiceAccountName))
 		} else {
@@ -49,25 +53,25 @@ func sourceOf(s fleetv1alpha1.ClusterImportSpec) string {
 	for _, p := range parts {
 		texts = append(texts, []byte(p))
 	}
-	return string(source) + "/" + hashOf(texts...)[:16]
+	return string(source) + "/" + token.HashOf(texts...)[:16]
 }
 
 // mark has the Secret say what the kubeconfig is that it is given: of which source, and, if it holds a token of a
 // ServiceAccount of the imported cluster, of whom and until when. The digest binds all of that to the kubeconfig: a
 // version of Masthead that does not know these marks leaves them where they are when it writes other credentials. What
 // is digested has a token of a cloud or of an API server, or a key, which nobody guesses.
-func (p *pass) mark(secret *corev1.Secret) {
+func mark(p *scope.Scope, secret *corev1.Secret) {
 	delete(secret.Annotations, fleetv1alpha1.ImportServiceAccountAnnotation)
 	delete(secret.Annotations, fleetv1alpha1.ImportTokenExpirationAnnotation)
 	if secret.Annotations == nil {
 		secret.Annotations = map[string]string{}
 	}
-	secret.Annotations[fleetv1alpha1.ImportSourceAnnotation] = sourceOf(p.imp.Spec)
-	secret.Annotations[fleetv1alpha1.ImportContentAnnotation] = hashOf(secret.Data[kubeconfigKey])
-	if p.account != nil {
+	secret.Annotations[fleetv1alpha1.ImportSourceAnnotation] = sourceOf(p.Import.Spec)
+	secret.Annotations[fleetv1alpha1.ImportContentAnnotation] = token.HashOf(secret.Data[kubeconfigKey])
+	if p.Account != nil {
 		maps.Copy(secret.Annotations, map[string]string{
-			fleetv1alpha1.ImportServiceAccountAnnotation:  p.account.Namespace + "/" + p.account.Name,
-			fleetv1alpha1.ImportTokenExpirationAnnotation: p.expires.UTC().Format(time.RFC3339),
+			fleetv1alpha1.ImportServiceAccountAnnotation:  p.Account.Namespace + "/" + p.Account.Name,
+			fleetv1alpha1.ImportTokenExpirationAnnotation: p.Expires.UTC().Format(time.RFC3339),
 		})
 	}
 }
@@ -75,7 +79,7 @@ func (p *pass) mark(secret *corev1.Secret) {
 // saysOf is what a mark of a Secret says of the kubeconfig in it. It is empty where the Secret does not hold the
 // kubeconfig that was written with its marks.
 func saysOf(secret *corev1.Secret, mark string) string {
-	if secret.Annotations[fleetv1alpha1.ImportContentAnnotation] != hashOf(secret.Data[kubeconfigKey]) {
+	if secret.Annotations[fleetv1alpha1.ImportContentAnnotation] != token.HashOf(secret.Data[kubeconfigKey]) {
 		return ""
 	}
 	return secret.Annotations[mark]
@@ -90,39 +94,39 @@ func isOfAccount(secret *corev1.Secret, account fleetv1alpha1.ServiceAccountRefe
 // that it lives for longer than was asked for is not believed.
 func accountExpiry(secret *corev1.Secret, now time.Time) (at time.Time, works bool) {
 	at, err := time.Parse(time.RFC3339, saysOf(secret, fleetv1alpha1.ImportTokenExpirationAnnotation))
-	return at, err == nil && now.Before(at) && !at.After(now.Add(accountTokenLife))
+	return at, err == nil && now.Before(at) && !at.After(now.Add(workload.TokenLife))
 }
 
 // isWanted says whether a Secret holds credentials of the source that the spec names now and, if the spec names a
 // ServiceAccount of the imported cluster, a token of that one. Where the Secret does not say, it does not.
-func (p *pass) isWanted(secret *corev1.Secret) bool {
-	account := p.imp.Spec.ServiceAccount()
-	return saysOf(secret, fleetv1alpha1.ImportSourceAnnotation) == sourceOf(p.imp.Spec) && (account == nil || isOfAccount(secret, *account))
+func isWanted(p *scope.Scope, secret *corev1.Secret) bool {
+	account := p.Import.Spec.ServiceAccount()
+	return saysOf(secret, fleetv1alpha1.ImportSourceAnnotation) == sourceOf(p.Import.Spec) && (account == nil || isOfAccount(secret, *account))
 }
 
 // isAnothers says whether a Secret says that it holds other credentials than those. One that says nothing of its
 // source, as a version of Masthead left it that does not mark it, is given the time until the source is asked.
-func (p *pass) isAnothers(secret *corev1.Secret) bool {
-	account, source := p.imp.Spec.ServiceAccount(), saysOf(secret, fleetv1alpha1.ImportSourceAnnotation)
-	return source != "" && source != sourceOf(p.imp.Spec) || account != nil && !isOfAccount(secret, *account)
+func isAnothers(p *scope.Scope, secret *corev1.Secret) bool {
+	account, source := p.Import.Spec.ServiceAccount(), saysOf(secret, fleetv1alpha1.ImportSourceAnnotation)
+	return source != "" && source != sourceOf(p.Import.Spec) || account != nil && !isOfAccount(secret, *account)
 }
 
 // withdrawingOthers has the Secret go where there are no credentials of those that the spec asks for, and the Secret
 // holds other ones: those of a source that the spec named before, whose withdrawal nobody would notice any more, or,
 // where the spec names an account, those of the source itself or of another account.
-func (r *Reconciler) withdrawingOthers(ctx context.Context, p *pass, why error) error {
-	refused, stops := errors.AsType[*stopError](why)
+func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why error) error {
+	refused, stops := errors.AsType[*scope.StopError](why)
 	secret, err := r.ownKubeconfig(ctx, p)
 	if err != nil {
 		return errors.Join(why, err)
 	}
 	switch {
-	case secret == nil || p.isWanted(secret):
+	case secret == nil || isWanted(p, secret):
 		return why
 	case stops:
-		return &stopError{condition: refused.condition, withdrawn: true}
-	case p.isAnothers(secret):
-		return withdrawnUntilAsked(p.imp.Spec)
+		return &scope.StopError{Condition: refused.Condition, Withdrawn: true}
+	case isAnothers(p, secret):
+		return withdrawnUntilAsked(p.Import.Spec)
 	default:
 		return why
 	}
@@ -130,12 +134,12 @@ func (r *Reconciler) withdrawingOthers(ctx context.Context, p *pass, why error) 
 
 // withdrawnUntilAsked is for a Secret with other credentials than those that the spec asks for, in a pass that does not
 // come to ask for these.
-func withdrawnUntilAsked(s fleetv1alpha1.ClusterImportSpec) *stopError {
+func withdrawnUntilAsked(s fleetv1alpha1.ClusterImportSpec) *scope.StopError {
 	reason, message := fleetv1alpha1.ReasonCredentialsNotFound, "There are no credentials of the source that the spec names yet"
 	if s.ServiceAccount() != nil {
 		reason, message = fleetv1alpha1.ReasonServiceAccountTokenUnavailable, "The imported cluster has not been asked for a token of the ServiceAccount yet"
 	}
-	return &stopError{withdrawn: true, condition: metav1.Condition{
+	return &scope.StopError{Withdrawn: true, Condition: metav1.Condition{
 		Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: reason, Message: message,
 	}}
 }

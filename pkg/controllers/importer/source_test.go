@@ -16,6 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 )
 
 // keeps has the Secret of the source have other data, and its label.
@@ -150,18 +153,18 @@ func TestAccountTokenIsServedWhileTheSourceFails(t *testing.T) {
 				w.start()
 			}
 			p, got := w.look()
-			if got != written || string(p.kubeconfigNow) != string(first.kubeconfigNow) {
+			if got != written || string(p.KubeconfigNow) != string(first.KubeconfigNow) {
 				t.Fatalf("want the token to be used, got %s", got)
 			}
 			if c := meta.FindStatusCondition(w.imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady); !strings.Contains(c.Message, "nothing under the key") {
 				t.Errorf("want the message to say what the source lacks, got %s", c.Message)
 			}
-			if w.imp.Status.Kubeconfig == nil || p.requeue() > retry {
-				t.Errorf("want the kubeconfig in the status, and another look soon, got %v, one in %s", w.imp.Status.Kubeconfig, p.requeue())
+			if w.imp.Status.Kubeconfig == nil || p.Requeue() > scope.Retry {
+				t.Errorf("want the kubeconfig in the status, and another look soon, got %v, one in %s", w.imp.Status.Kubeconfig, p.Requeue())
 			}
 			w.wantRequests("There is nothing to ask with.")
 			w.clock.Step(time.Hour)
-			if p, got = w.look(); got == written || p.kubeconfigNow != nil {
+			if p, got = w.look(); got == written || p.KubeconfigNow != nil {
 				t.Errorf("want a token that has expired not to be used, got %s", got)
 			}
 		})
@@ -175,7 +178,7 @@ func TestSourcesDiffer(t *testing.T) {
 		return &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceGoogleServiceAccount, Google: &g}
 	}
 	federated := func(change func(*fleetv1alpha1.GoogleWorkloadIdentity)) *fleetv1alpha1.ImportKubeconfig {
-		g := &fleetv1alpha1.GoogleWorkloadIdentity{ServiceAccountName: "a", Audience: poolProvider}
+		g := &fleetv1alpha1.GoogleWorkloadIdentity{ServiceAccountName: "a", Audience: tokentest.PoolProvider}
 		change(g)
 		return google(fleetv1alpha1.GoogleServiceAccount{WorkloadIdentity: g})
 	}

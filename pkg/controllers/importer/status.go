@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -22,27 +21,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
+const (
+	maxReferences = 512
+	maxLossy      = 256
+
+	// reportTimeout is how long writing a status may take.
+	reportTimeout = 30 * time.Second
+)
+
 // report writes the status if it changed, and tells of it.
-func (r *Reconciler) report(ctx context.Context, p *pass) error {
+func (r *Reconciler) report(ctx context.Context, p *scope.Scope) error {
 	// A pass that ran out of time says so, too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
 	status := statusOf(p, r.clock.Now())
 	ready := meta.FindStatusCondition(status.Conditions, fleetv1alpha1.ConditionReady)
-	r.states.set(p.key(), stateOf(status, !p.imp.DeletionTimestamp.IsZero()))
-	if equality.Semantic.DeepEqual(p.imp.Status, status) {
+	r.states.set(p.Key(), stateOf(status, !p.Import.DeletionTimestamp.IsZero()))
+	if equality.Semantic.DeepEqual(p.Import.Status, status) {
 		return nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
-		return fmt.Errorf("cannot encode the status of ClusterImport %q: %w", p.key(), err)
+		return fmt.Errorf("cannot encode the status of ClusterImport %q: %w", p.Key(), err)
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": fleetv1alpha1.GroupVersion.String(), "kind": "ClusterImport",
-		"metadata": map[string]any{"namespace": p.imp.Namespace, "name": p.imp.Name, "uid": string(p.imp.UID)},
+		"metadata": map[string]any{"namespace": p.Import.Namespace, "name": p.Import.Name, "uid": string(p.Import.UID)},
 		"status":   content,
 	}}
 	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership)
@@ -50,47 +58,47 @@ func (r *Reconciler) report(ctx context.Context, p *pass) error {
 		return nil // It was deleted or replaced, which the watch says too.
 	}
 	if err != nil {
-		return fmt.Errorf("cannot apply the status of ClusterImport %q: %w", p.key(), err)
+		return fmt.Errorf("cannot apply the status of ClusterImport %q: %w", p.Key(), err)
 	}
-	before := meta.FindStatusCondition(p.imp.Status.Conditions, fleetv1alpha1.ConditionReady)
+	before := meta.FindStatusCondition(p.Import.Status.Conditions, fleetv1alpha1.ConditionReady)
 	if before == nil || before.Status != ready.Status || before.Reason != ready.Reason {
 		kind := corev1.EventTypeNormal
 		if meta.IsStatusConditionTrue(status.Conditions, fleetv1alpha1.ConditionStalled) {
 			kind = corev1.EventTypeWarning
 		}
-		r.recorder.Eventf(p.imp, nil, kind, ready.Reason, "Import", "%s", ready.Message)
+		r.recorder.Eventf(p.Import, nil, kind, ready.Reason, "Import", "%s", ready.Message)
 	}
 	return nil
 }
 
 // statusOf is the status of an import after a pass. What the pass did not come to stays as it was.
-func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
-	before := p.imp.Status
+func statusOf(p *scope.Scope, now time.Time) fleetv1alpha1.ClusterImportStatus {
+	before := p.Import.Status
 	status := *before.DeepCopy()
-	status.ObservedGeneration = p.imp.Generation
-	if p.facts != nil {
-		status.Observed = observedOf(*p.facts)
+	status.ObservedGeneration = p.Import.Generation
+	if p.Facts != nil {
+		status.Observed = observedOf(*p.Facts)
 	}
-	if p.reflection.Objects != nil {
-		status.Lossy = lossyOf(p.lossy)
+	if p.Reflection.Objects != nil {
+		status.Lossy = lossyOf(p.Lossy)
 	}
-	if len(p.references) > 0 && len(p.reflection.Objects) > 0 {
+	if len(p.References) > 0 && len(p.Reflection.Objects) > 0 {
 		status.References = referencesOf(p)
 	}
-	if p.kubeconfigNow != nil {
-		status.Kubeconfig = &fleetv1alpha1.ImportKubeconfigStatus{SecretName: kubeconfigName(p.imp)}
-		if !p.expires.IsZero() {
-			at := metav1.NewTime(p.expires).Rfc3339Copy()
+	if p.KubeconfigNow != nil {
+		status.Kubeconfig = &fleetv1alpha1.ImportKubeconfigStatus{SecretName: scope.KubeconfigName(p.Import)}
+		if !p.Expires.IsZero() {
+			at := metav1.NewTime(p.Expires).Rfc3339Copy()
 			status.Kubeconfig.ExpirationTime = &at
 		}
 	}
 	status.References = slices.DeleteFunc(status.References, func(ref fleetv1alpha1.ImportReference) bool {
-		return p.removed[schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()]
+		return p.Removed[schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()]
 	})
-	if p.removed[corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()] {
+	if p.Removed[corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()] {
 		status.Kubeconfig = nil
 	}
-	if p.emptied {
+	if p.Emptied {
 		// Which cluster it was stays: it must not become another one.
 		status.References, status.Lossy, status.Kubeconfig = nil, nil, nil
 	}
@@ -100,15 +108,15 @@ func statusOf(p *pass, now time.Time) fleetv1alpha1.ClusterImportStatus {
 
 // conditionsOf are the conditions of an import after a pass, sorted by type. One that the pass did not come to stays as
 // it was, and keeps the time of its last transition like one that comes out as before.
-func conditionsOf(p *pass, now time.Time) []metav1.Condition {
-	before := p.imp.Status
-	conditions := p.conditions
-	if !p.emptied {
+func conditionsOf(p *scope.Scope, now time.Time) []metav1.Condition {
+	before := p.Import.Status
+	conditions := p.Conditions
+	if !p.Emptied {
 		conditions = withKept(conditions, before.Conditions)
 	}
 	ready := meta.FindStatusCondition(conditions, fleetv1alpha1.ConditionKubeconfigReady)
 	refused := ready != nil && ready.Status != metav1.ConditionTrue && slices.Contains(withoutToken(), ready.Reason)
-	if refused && p.kubeconfigNow == nil && expiredKubeconfig(before.Kubeconfig, now) {
+	if refused && p.KubeconfigNow == nil && expiredKubeconfig(before.Kubeconfig, now) {
 		ready.Reason = fleetv1alpha1.ReasonKubeconfigExpired
 	}
 	conditions = append(slices.DeleteFunc(conditions, func(c metav1.Condition) bool {
@@ -117,7 +125,7 @@ func conditionsOf(p *pass, now time.Time) []metav1.Condition {
 	slices.SortFunc(conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
 	result := make([]metav1.Condition, 0, len(conditions))
 	for _, c := range conditions {
-		c.ObservedGeneration = p.imp.Generation
+		c.ObservedGeneration = p.Import.Generation
 		c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
 		if old := meta.FindStatusCondition(before.Conditions, c.Type); old != nil && old.Status == c.Status {
 			c.LastTransitionTime = old.LastTransitionTime
@@ -129,10 +137,10 @@ func conditionsOf(p *pass, now time.Time) []metav1.Condition {
 
 // referencesOf are the objects that the import has. A pass that ended early does not know of all: the policies go by
 // what the status says of the Cluster, which must not go missing because something else was refused.
-func referencesOf(p *pass) []fleetv1alpha1.ImportReference {
-	all := p.references
-	if !p.reflected {
-		for _, was := range p.imp.Status.References {
+func referencesOf(p *scope.Scope) []fleetv1alpha1.ImportReference {
+	all := p.References
+	if !p.Reflected {
+		for _, was := range p.Import.Status.References {
 			if !slices.Contains(all, was) {
 				all = append(all, was)
 			}
@@ -151,16 +159,6 @@ func withKept(conditions, before []metav1.Condition) []metav1.Condition {
 	}
 	return conditions
 }
-
-const (
-	maxReferences = 512
-	maxLossy      = 256
-	maxMessage    = 512
-	maxID         = 512
-
-	// reportTimeout is how long writing a status may take.
-	reportTimeout = 30 * time.Second
-)
 
 // expiredKubeconfig says whether the token that was written last has expired.
 func expiredKubeconfig(k *fleetv1alpha1.ImportKubeconfigStatus, now time.Time) bool {
@@ -184,14 +182,14 @@ func deciding() []string {
 }
 
 // judge is Ready, and Stalled where somebody has to do something.
-func judge(p *pass, conditions []metav1.Condition) []metav1.Condition {
+func judge(p *scope.Scope, conditions []metav1.Condition) []metav1.Condition {
 	ready := metav1.Condition{
 		Type: fleetv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonImported,
 		Message: "The cluster is reflected, and nothing of it was changed",
 	}
-	if !p.imp.DeletionTimestamp.IsZero() {
+	if !p.Import.DeletionTimestamp.IsZero() {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, fleetv1alpha1.ReasonUnimporting, "What the import made is removed"
-		for _, c := range p.conditions {
+		for _, c := range p.Conditions {
 			if c.Status == metav1.ConditionFalse {
 				ready.Reason, ready.Message = c.Reason, c.Message
 			}
@@ -233,11 +231,11 @@ func stalled(ready metav1.Condition) []metav1.Condition {
 // observedOf is what users are shown of the facts.
 func observedOf(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
 	o := &fleetv1alpha1.ObservedCluster{
-		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: cut(f.ID, maxID), Region: cut(f.Location, 64), Version: cut(f.Version, 64),
+		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: scope.Cut(f.ID, scope.MaxID), Region: scope.Cut(f.Location, 64), Version: scope.Cut(f.Version, 64),
 		NodePools: fmt.Sprintf("%d/%d", len(f.NodePools), len(f.NodePools)+len(f.PendingNodePools)+len(f.GoneNodePools)),
 	}
 	if f.Endpoint.Host != "" {
-		o.Endpoint = cut(fmt.Sprintf("%s:%d", f.Endpoint.Host, f.Endpoint.Port), 300)
+		o.Endpoint = scope.Cut(fmt.Sprintf("%s:%d", f.Endpoint.Host, f.Endpoint.Port), 300)
 	}
 	for _, c := range f.Capacity {
 		if !slices.Contains(o.OtherCapacity, c.Type) && len(o.OtherCapacity) < 16 {
@@ -256,8 +254,8 @@ func lossyOf(all []reflection.Lossy) []fleetv1alpha1.LossyField {
 			kind, name = "ClusterImport", ""
 		}
 		field := fleetv1alpha1.LossyField{
-			Kind: cut(kind, 63), Name: cut(name, 253), Field: cut(l.Field, 253), Observed: cut(l.Observed, 256),
-			Reflected: cut(l.Default, 256), Reason: cut(l.Reason, 256),
+			Kind: scope.Cut(kind, 63), Name: scope.Cut(name, 253), Field: scope.Cut(l.Field, 253), Observed: scope.Cut(l.Observed, 256),
+			Reflected: scope.Cut(l.Default, 256), Reason: scope.Cut(l.Reason, 256),
 		}
 		if !slices.Contains(out, field) {
 			out = append(out, field)
@@ -265,29 +263,3 @@ func lossyOf(all []reflection.Lossy) []fleetv1alpha1.LossyField {
 	}
 	return out
 }
-
-// text is a message, cut and cleaned: parts of it come from others.
-func text(s string) string {
-	s = strings.Join(strings.FieldsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }), " ")
-	return cut(strings.TrimRight(s, ". "), maxMessage)
-}
-
-// cut cuts a text to so many characters.
-func cut(s string, most int) string {
-	s = strings.ToValidUTF8(s, "?")
-	if characters := []rune(s); len(characters) > most {
-		return string(characters[:most-1]) + "…"
-	}
-	return s
-}
-
-// joined names a few of many.
-func joined(names []string) string {
-	const most = 10
-	if len(names) > most {
-		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
-	}
-	return strings.Join(names, ", ")
-}
-
-func contains(s, part string) bool { return strings.Contains(s, part) }

@@ -18,42 +18,43 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // unimport removes everything that the import made, says so, and then removes the finalizer. Somebody else's finalizer
 // can keep the import for ever, and the policy about members goes by what its status says. For the same reason an
 // import whose finalizer somebody took away is looked at as long as its status names anything.
-func (r *Reconciler) unimport(ctx context.Context, p *pass) error {
-	if !mayHave(p.imp) {
-		p.gone = true
+func (r *Reconciler) unimport(ctx context.Context, p *scope.Scope) error {
+	if !mayHave(p.Import) {
+		p.Gone = true
 		return nil
 	}
-	p.requeueSoon(retry)
+	p.RequeueSoon(scope.Retry)
 	left, what, err := r.takeEverythingBack(ctx, p)
 	if err != nil {
 		return err
 	}
 	if left > 0 {
-		return stop(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting, "Waiting for %d objects to go: %s", left, what)
+		return scope.Stop(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting, "Waiting for %d objects to go: %s", left, what)
 	}
-	p.emptied = true
+	p.Emptied = true
 	if err := r.report(ctx, p); err != nil {
 		return err
 	}
 	now := &fleetv1alpha1.ClusterImport{} // The report gave it another version.
-	switch err := r.live.Get(ctx, p.key(), now); {
-	case apierrors.IsNotFound(err) || err == nil && now.UID != p.imp.UID:
-		p.gone = true
+	switch err := r.live.Get(ctx, p.Key(), now); {
+	case apierrors.IsNotFound(err) || err == nil && now.UID != p.Import.UID:
+		p.Gone = true
 		return nil
 	case err != nil:
-		return fmt.Errorf("cannot get ClusterImport %q: %w", p.key(), err)
+		return fmt.Errorf("cannot get ClusterImport %q: %w", p.Key(), err)
 	}
-	p.imp = now
+	p.Import = now
 	if err := r.setFinalizer(ctx, p, false); err != nil {
 		return err
 	}
-	p.gone = true
+	p.Gone = true
 	return nil
 }
 
@@ -65,8 +66,8 @@ func mayHave(imp *fleetv1alpha1.ClusterImport) bool {
 
 // revoke removes everything that the import made, because it may no longer use its provider configuration: what is
 // there would go on observing with its rights.
-func (r *Reconciler) revoke(ctx context.Context, p *pass) error {
-	if !mayHave(p.imp) {
+func (r *Reconciler) revoke(ctx context.Context, p *scope.Scope) error {
+	if !mayHave(p.Import) {
 		return nil
 	}
 	left, _, err := r.takeEverythingBack(ctx, p)
@@ -74,10 +75,10 @@ func (r *Reconciler) revoke(ctx context.Context, p *pass) error {
 		return err
 	}
 	if left > 0 {
-		p.requeueSoon(retry)
+		p.RequeueSoon(scope.Retry)
 		return nil
 	}
-	p.emptied = true
+	p.Emptied = true
 	return r.setFinalizer(ctx, p, false)
 }
 
@@ -89,16 +90,16 @@ func providerKinds(name reflection.Cloud) []schema.GroupVersionKind {
 // takeEverythingBack removes everything that an import made, in the order in which nothing can act on the cluster in
 // between. It does what can be done, and says how many objects of which kind the rest has to wait for. Everything is
 // read from the API server: what was created a moment ago counts.
-func (r *Reconciler) takeEverythingBack(ctx context.Context, p *pass) (left int, what string, err error) {
-	core := slices.DeleteFunc(reflection.ReflectedKinds(p.wanted.Cloud), func(k schema.GroupVersionKind) bool { return k.Group != clusterv1.GroupVersion.Group })
-	providers := providerKinds(p.wanted.Cloud)
+func (r *Reconciler) takeEverythingBack(ctx context.Context, p *scope.Scope) (left int, what string, err error) {
+	core := slices.DeleteFunc(reflection.ReflectedKinds(p.Wanted.Cloud), func(k schema.GroupVersionKind) bool { return k.Group != clusterv1.GroupVersion.Group })
+	providers := providerKinds(p.Wanted.Cloud)
 	slices.Reverse(providers)
 	steps := []struct {
 		what  string
-		do    func(context.Context, *pass) (left int, err error)
+		do    func(context.Context, *scope.Scope) (left int, err error)
 		kinds []schema.GroupVersionKind
 	}{
-		{"the Secret with the kubeconfig", r.removeKubeconfig, []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret")}},
+		{"the Secret with the kubeconfig", r.kubeconfigs.removeKubeconfig, []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Secret")}},
 		{"the objects of Cluster API's provider", r.takeBackAll(providers...), providers},
 		{"the Cluster and its MachinePools, for which Cluster API core has to remove its finalizers", r.takeBackAll(core...), core},
 		{"the managed resources, for which the Crossplane provider has to remove its finalizers", r.removeAllManaged, nil},
@@ -108,40 +109,15 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, p *pass) (left int,
 			return left, step.what, err
 		}
 		for _, gvk := range step.kinds {
-			p.removed[gvk.GroupKind()] = true
+			p.Removed[gvk.GroupKind()] = true
 		}
 	}
 	return 0, "", nil
 }
 
-// removeKubeconfig takes the credentials from Cluster API core, and says how many Secrets are left.
-func (r *Reconciler) removeKubeconfig(ctx context.Context, p *pass) (int, error) {
-	secret := &corev1.Secret{}
-	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.imp.Namespace, Name: kubeconfigName(p.imp)}, secret)
-	if apierrors.IsNotFound(err) || err == nil && !p.isOurs(secret) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("cannot get Secret %q: %w", kubeconfigName(p.imp), err)
-	}
-	if secret.DeletionTimestamp.IsZero() {
-		if err := r.remove(ctx, secret); err != nil {
-			return 0, err
-		}
-	}
-	// With a finalizer of somebody else it is still there, and core can still read it.
-	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret); {
-	case apierrors.IsNotFound(err):
-		return 0, nil
-	case err != nil:
-		return 0, fmt.Errorf("cannot get Secret %q: %w", kubeconfigName(p.imp), err)
-	}
-	return 1, nil
-}
-
 // takeBackAll removes all reflections of the kinds, and says how many are left.
-func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.Context, *pass) (int, error) {
-	return func(ctx context.Context, p *pass) (int, error) {
+func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.Context, *scope.Scope) (int, error) {
+	return func(ctx context.Context, p *scope.Scope) (int, error) {
 		left := 0
 		for _, gvk := range kinds {
 			items, err := r.liveOf(ctx, p, gvk)
@@ -172,9 +148,9 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 }
 
 // liveOf are the objects of a kind that the import made. A kind that is no longer served has none.
-func (r *Reconciler) liveOf(ctx context.Context, p *pass, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+func (r *Reconciler) liveOf(ctx context.Context, p *scope.Scope, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	list := unstructuredList(gvk)
-	err := r.live.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.imp.UID)})
+	err := r.live.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)})
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -186,7 +162,7 @@ func (r *Reconciler) liveOf(ctx context.Context, p *pass, gvk schema.GroupVersio
 
 // unpause lets core take its finalizer off an object that is being deleted. The provider's objects are gone by then,
 // and so are the credentials.
-func (r *Reconciler) unpause(ctx context.Context, o *unstructured.Unstructured) error {
+func (h *hubObjects) unpause(ctx context.Context, o *unstructured.Unstructured) error {
 	if o.GroupVersionKind().Group != clusterv1.GroupVersion.Group {
 		return nil
 	}
@@ -200,13 +176,13 @@ func (r *Reconciler) unpause(ctx context.Context, o *unstructured.Unstructured) 
 	if len(change) == 0 {
 		return nil
 	}
-	return client.IgnoreNotFound(r.mergePatch(ctx, o, change))
+	return client.IgnoreNotFound(h.mergePatch(ctx, o, change))
 }
 
 // removeAllManaged removes the managed resources, each after a look at its policy, and says how many are left.
-func (r *Reconciler) removeAllManaged(ctx context.Context, p *pass) (int, error) {
+func (r *Reconciler) removeAllManaged(ctx context.Context, p *scope.Scope) (int, error) {
 	left := 0
-	for _, kind := range madeKinds(p.wanted.Cloud) {
+	for _, kind := range madeKinds(p.Wanted.Cloud) {
 		for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 			mapping, err := r.mapper.RESTMapping(gk)
 			if meta.IsNoMatchError(err) {
@@ -235,17 +211,17 @@ func (r *Reconciler) removeAllManaged(ctx context.Context, p *pass) (int, error)
 
 // removeManaged deletes a managed resource that only observes, as it was looked at: one that may do more would delete
 // the cluster.
-func (r *Reconciler) removeManaged(ctx context.Context, m *unstructured.Unstructured) error {
+func (h *hubObjects) removeManaged(ctx context.Context, m *unstructured.Unstructured) error {
 	if err := verifyManaged(m); err != nil {
-		return stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy,
+		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy,
 			"%s; it is not deleted, because that could delete what it stands for", err)
 	}
 	if m.GetDeletionTimestamp().IsZero() {
-		return r.remove(ctx, m)
+		return h.remove(ctx, m)
 	}
 	if isBorn(m) {
 		release := map[string]any{"metadata": map[string]any{"annotations": map[string]any{reflection.ManagedPausedAnnotation: nil}}}
-		return client.IgnoreNotFound(r.mergePatch(ctx, m, release))
+		return client.IgnoreNotFound(h.mergePatch(ctx, m, release))
 	}
 	return nil
 }

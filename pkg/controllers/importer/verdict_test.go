@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/test/verdict"
 )
 
@@ -29,9 +30,9 @@ func TestVerdictsOnClusterImports(t *testing.T) {
 	}
 	state := func(change ...metav1.Condition) *unstructured.Unstructured {
 		imp := &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop", Generation: 2}}
-		p := newPass(imp)
+		p := scope.New(imp)
 		for _, c := range append(append([]metav1.Condition{}, reached...), change...) {
-			p.set(c)
+			p.Set(c)
 		}
 		imp.Status = statusOf(p, now)
 		return verdict.Object(t, kind, imp)
@@ -47,7 +48,7 @@ func TestVerdictsOnClusterImports(t *testing.T) {
 		imp := &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "customers", Name: "shop", Generation: 2, DeletionTimestamp: &metav1.Time{Time: now},
 		}}
-		imp.Status = statusOf(newPass(imp), now)
+		imp.Status = statusOf(scope.New(imp), now)
 		return verdict.Object(t, kind, imp)
 	}
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package importer
+package token
 
 import (
 	"bytes"
@@ -18,6 +18,8 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 
 const (
@@ -41,8 +43,8 @@ var errAudience = errors.New("the audience is none of a workload identity pool o
 
 // exchange is how a token of a ServiceAccount of the hub becomes one of a cloud's.
 type exchange struct {
-	// account is the ServiceAccount, and audience for whom its token is.
-	account, audience string
+	// Account is the ServiceAccount, and audience for whom its token is.
+	Account, Audience string
 	// identity tells exchanges apart that ask the same endpoints.
 	identity string
 	steps    []exchangeStep
@@ -54,8 +56,8 @@ type exchangeStep struct {
 	ask      func(ctx context.Context, client *http.Client, shown string) (*oauth2.Token, error)
 }
 
-// exchangeOf is the exchange that a spec asks for which names a ServiceAccount of the hub.
-func exchangeOf(s fleetv1alpha1.ClusterImportSpec) (exchange, error) {
+// ExchangeOf is the exchange that a spec asks for which names a ServiceAccount of the hub.
+func ExchangeOf(s fleetv1alpha1.ClusterImportSpec) (exchange, error) {
 	if s.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal {
 		return azureExchange(s.Kubeconfig.Azure), nil
 	}
@@ -69,7 +71,7 @@ func googleExchange(g *fleetv1alpha1.GoogleWorkloadIdentity) (exchange, error) {
 	if !strings.HasPrefix(g.Audience, fleetv1alpha1.ImportGoogleAudiencePrefix) {
 		return exchange{}, errAudience
 	}
-	e := exchange{account: string(g.ServiceAccountName), audience: g.Audience, steps: []exchangeStep{{
+	e := exchange{Account: string(g.ServiceAccountName), Audience: g.Audience, steps: []exchangeStep{{
 		endpoint: g.STS(),
 		ask: func(ctx context.Context, _ *http.Client, shown string) (*oauth2.Token, error) {
 			c := &clientcredentials.Config{
@@ -83,7 +85,7 @@ func googleExchange(g *fleetv1alpha1.GoogleWorkloadIdentity) (exchange, error) {
 				return nil, err //nolint:wrapcheck // The caller tells users none of it.
 			}
 			if issued, _ := token.Extra("issued_token_type").(string); issued != "" && issued != accessTokenType {
-				return nil, errNoToken
+				return nil, workload.ErrNoToken
 			}
 			return token, nil
 		},
@@ -122,16 +124,16 @@ func impersonate(ctx context.Context, client *http.Client, endpoint, shown strin
 		ExpireTime  time.Time `json:"expireTime"`
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&given); err != nil || given.ExpireTime.IsZero() {
-		return nil, errNoToken
+		return nil, workload.ErrNoToken
 	}
 	return &oauth2.Token{AccessToken: given.AccessToken, Expiry: given.ExpireTime}, nil
 }
 
 // azureExchange shows the ServiceAccount's token to Entra ID in place of the service principal's secret.
 func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) exchange {
-	endpoint := entraEndpoint(a)
+	endpoint := EntraEndpoint(a)
 	return exchange{
-		account: string(a.WorkloadIdentity.ServiceAccountName), audience: fleetv1alpha1.ImportAzureAudience, identity: a.ClientID,
+		Account: string(a.WorkloadIdentity.ServiceAccountName), Audience: fleetv1alpha1.ImportAzureAudience, identity: a.ClientID,
 		steps: []exchangeStep{{endpoint: endpoint, ask: func(ctx context.Context, _ *http.Client, shown string) (*oauth2.Token, error) {
 			c := &clientcredentials.Config{
 				ClientID: a.ClientID, Scopes: []string{azureServerScope}, TokenURL: endpoint, AuthStyle: oauth2.AuthStyleInParams,
@@ -142,22 +144,22 @@ func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) exchange {
 	}
 }
 
-// exchangeRequest is a request for the token that comes of an exchange. subject asks the hub for the token with which
+// ExchangeRequest is a request for the token that comes of an exchange. subject asks the hub for the token with which
 // it begins; that one is kept nowhere. Every endpoint has to be allowed before the first is asked.
-func (t *tokens) exchangeRequest(e exchange, subject func(context.Context) (string, error)) (tokenRequest, error) {
-	parts := [][]byte{[]byte(e.account), []byte(e.audience), []byte(e.identity)}
+func (t *Tokens) ExchangeRequest(e exchange, subject func(context.Context) (string, error)) (Request, error) {
+	parts := [][]byte{[]byte(e.Account), []byte(e.Audience), []byte(e.identity)}
 	for _, step := range e.steps {
 		if t.allowedBy(step.endpoint) == nil {
-			return tokenRequest{}, errEndpointNotAllowed
+			return Request{}, ErrEndpointNotAllowed
 		}
 		parts = append(parts, []byte(step.endpoint))
 	}
-	return tokenRequest{
-		endpoint: e.steps[0].endpoint, hash: hashOf(parts...), counts: true,
-		ask: func(ctx context.Context) (*oauth2.Token, error) {
+	return Request{
+		endpoint: e.steps[0].endpoint, Hash: HashOf(parts...), counts: true,
+		Ask: func(ctx context.Context) (*oauth2.Token, error) {
 			shown, err := subject(ctx)
 			if err != nil {
-				return nil, &hubTokenError{err}
+				return nil, &HubError{err}
 			}
 			return t.exchanged(ctx, e.steps, shown)
 		},
@@ -165,7 +167,7 @@ func (t *tokens) exchangeRequest(e exchange, subject func(context.Context) (stri
 }
 
 // exchanged goes from token to token, and counts each request.
-func (t *tokens) exchanged(ctx context.Context, steps []exchangeStep, shown string) (token *oauth2.Token, err error) {
+func (t *Tokens) exchanged(ctx context.Context, steps []exchangeStep, shown string) (token *oauth2.Token, err error) {
 	for _, step := range steps {
 		token, err = step.ask(ctx, t.client, shown)
 		if err == nil {

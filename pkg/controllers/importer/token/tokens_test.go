@@ -1,14 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package importer
+package token
 
 import (
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,21 +14,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"golang.org/x/oauth2"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/providers/credentials"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/test/fakecloud"
 )
-
-// tokenServer answers each request for a token by what answer says.
-func tokenServer(t *testing.T, answer http.HandlerFunc) (*httptest.Server, []byte) {
-	t.Helper()
-	s := httptest.NewTLSServer(answer)
-	t.Cleanup(s.Close)
-	return s, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-}
 
 func googleKey(t *testing.T, tokenURI string) []byte {
 	t.Helper()
@@ -44,7 +37,7 @@ func googleKey(t *testing.T, tokenURI string) []byte {
 func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
 	var asked atomic.Int64
 	fails := atomic.Bool{}
-	server, ca := tokenServer(t, func(w http.ResponseWriter, r *http.Request) {
+	server, ca := tokentest.Server(t, func(w http.ResponseWriter, r *http.Request) {
 		if fails.Load() {
 			http.Error(w, "no", http.StatusServiceUnavailable)
 			return
@@ -56,16 +49,16 @@ func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"Bearer","expires_in":3600}`, asked.Add(1))
 	})
-	requests := map[string]func() tokenRequest{
-		"Google": func() tokenRequest {
-			r, err := googleRequest(googleKey(t, server.URL+"/token"))
+	requests := map[string]func() Request{
+		"Google": func() Request {
+			r, err := GoogleRequest(googleKey(t, server.URL+"/token"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			return r
 		},
-		"Azure": func() tokenRequest {
-			return azureRequest(&fleetv1alpha1.AzureServicePrincipal{
+		"Azure": func() Request {
+			return AzureRequest(&fleetv1alpha1.AzureServicePrincipal{
 				TenantID: "11111111-2222-3333-4444-555555555555", ClientID: "c", AuthorityHost: server.URL,
 			}, []byte("secret\n"))
 		},
@@ -74,7 +67,7 @@ func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fails.Store(false)
 			clock := clocktesting.NewFakeClock(time.Now())
-			minted, err := newTokens([]string{server.URL + "/"}, ca, clock)
+			minted, err := New([]string{server.URL + "/"}, ca, clock)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +75,7 @@ func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
 			r := request()
 			get := func() string {
 				t.Helper()
-				token, _, err := minted.get(t.Context(), key, r, freely)
+				token, _, err := minted.Get(t.Context(), key, r, freely)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -103,10 +96,10 @@ func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
 				t.Errorf("a token that still works is kept while there is no other: want %s, got %s", second, kept)
 			}
 			clock.Step(10 * time.Minute)
-			if _, _, err := minted.get(t.Context(), key, r, freely); err == nil {
+			if _, _, err := minted.Get(t.Context(), key, r, freely); err == nil {
 				t.Error("a token that has expired is not handed out")
 			}
-			minted.forget(key)
+			minted.Forget(key)
 		})
 	}
 }
@@ -115,11 +108,11 @@ func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
 // that is allowed.
 func TestTokenGoesToNoOtherHost(t *testing.T) {
 	var reached atomic.Int64
-	other, _ := tokenServer(t, func(http.ResponseWriter, *http.Request) { reached.Add(1) })
-	allowed, ca := tokenServer(t, func(w http.ResponseWriter, r *http.Request) {
+	other, _ := tokentest.Server(t, func(http.ResponseWriter, *http.Request) { reached.Add(1) })
+	allowed, ca := tokentest.Server(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, other.URL+"/token", http.StatusTemporaryRedirect)
 	})
-	minted, err := newTokens([]string{allowed.URL + "/token"}, ca, clocktesting.NewFakeClock(time.Now()))
+	minted, err := New([]string{allowed.URL + "/token"}, ca, clocktesting.NewFakeClock(time.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +127,12 @@ func TestTokenGoesToNoOtherHost(t *testing.T) {
 		"Redirect":  {allowed.URL + "/token", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := googleRequest(googleKey(t, tc.endpoint))
+			r, err := GoogleRequest(googleKey(t, tc.endpoint))
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = minted.get(t.Context(), types.NamespacedName{Name: name}, r, freely)
-			if err == nil || errors.Is(err, errEndpointNotAllowed) != tc.denied {
+			_, _, err = minted.Get(t.Context(), types.NamespacedName{Name: name}, r, freely)
+			if err == nil || errors.Is(err, ErrEndpointNotAllowed) != tc.denied {
 				t.Errorf("get(...): want an error, not allowed: %v; got %v", tc.denied, err)
 			}
 		})
@@ -151,16 +144,16 @@ func TestTokenGoesToNoOtherHost(t *testing.T) {
 
 // TestTokenErrorsHoldNoSecrets: the attacker reads what an endpoint repeats in the status of the import.
 func TestTokenErrorsHoldNoSecrets(t *testing.T) {
-	server, ca := tokenServer(t, func(w http.ResponseWriter, r *http.Request) {
+	server, ca := tokentest.Server(t, func(w http.ResponseWriter, r *http.Request) {
 		_ = r.ParseForm()
 		http.Error(w, r.Form.Encode(), http.StatusBadRequest)
 	})
-	minted, err := newTokens([]string{server.URL + "/"}, ca, clocktesting.NewFakeClock(time.Now()))
+	minted, err := New([]string{server.URL + "/"}, ca, clocktesting.NewFakeClock(time.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := azureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: server.URL}, []byte("hunter2"))
-	_, _, err = minted.get(t.Context(), types.NamespacedName{}, r, freely)
+	r := AzureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: server.URL}, []byte("hunter2"))
+	_, _, err = minted.Get(t.Context(), types.NamespacedName{}, r, freely)
 	if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "400") {
 		t.Errorf("get(...): want an error with the status and without the secret, got %v", err)
 	}
@@ -172,62 +165,11 @@ func TestGoogleKeysOfOtherTypesAreRefused(t *testing.T) {
 		`{"type":"external_account","credential_source":{"executable":{"command":"id"}}}`,
 		`{"type":"authorized_user"}`, `{}`, `nonsense`,
 	} {
-		if _, err := googleRequest([]byte(key)); err == nil {
+		if _, err := GoogleRequest([]byte(key)); err == nil {
 			t.Errorf("googleRequest(%s): want an error", key)
 		}
 	}
 }
-
-// TestKubeconfigWithExecIsRefused: the attacker has the imported cluster's kubeconfig run a program in the hub.
-func TestKubeconfigWithExecIsRefused(t *testing.T) {
-	r := &Reconciler{}
-	kubeconfig := `apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{name: c, context: {cluster: c, user: u}}]
-clusters: [{name: c, cluster: {server: "https://cluster.example.org"}}]
-users: [{name: u, user: %s}]
-`
-	for name, user := range map[string]string{
-		"Exec":          `{exec: {apiVersion: client.authentication.k8s.io/v1, command: kubelogin}}`,
-		"AuthProvider":  `{auth-provider: {name: gcp}}`,
-		"Impersonation": `{token: t, as: admin}`,
-		"File":          `{tokenFile: /var/run/secrets/token}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := r.sanitised(fmt.Appendf(nil, kubeconfig, user), fleetv1alpha1.ImportCloudAKS)
-			var stop *stopError
-			if !errors.As(err, &stop) || stop.condition.Reason != fleetv1alpha1.ReasonKubeconfigRefused {
-				t.Errorf("sanitised(...): want %s, got %v", fleetv1alpha1.ReasonKubeconfigRefused, err)
-			}
-		})
-	}
-	content, err := r.sanitised(fmt.Appendf(nil, kubeconfig, "{token: t}"), fleetv1alpha1.ImportCloudEKS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if parsed, err := credentials.Parse(content, credentials.Options{}); err != nil || parsed.Token() != "t" {
-		t.Errorf("what is left of a good kubeconfig works: %v", err)
-	}
-}
-
-func TestAllows(t *testing.T) {
-	for _, tc := range []struct {
-		list, namespace string
-		want            bool
-	}{
-		{"", "a", false}, {"a", "a", true}, {"b, a", "a", true}, {"aa", "a", false}, {"*", "a", true}, {"a*", "ab", false},
-	} {
-		if got := allows(tc.list, tc.namespace); got != tc.want {
-			t.Errorf("allows(%q, %q): want %v, got %v", tc.list, tc.namespace, tc.want, got)
-		}
-	}
-}
-
-// tokenRequestsHelp is before the counts of requests for tokens.
-const tokenRequestsHelp = "# HELP masthead_import_token_requests_total Requests for tokens of imported clusters: of the sources " +
-	"that make them, and of ServiceAccounts. Refused: the endpoint answers with an error. Failed: it cannot be reached, or gives no token.\n" +
-	"# TYPE masthead_import_token_requests_total counter\n"
 
 // freely enters where there always is a place.
 func freely() (leave func(), ok bool) { return func() {}, true }
@@ -239,7 +181,7 @@ func TestRefusingEndpointIsAskedSeldom(t *testing.T) {
 	var asked atomic.Int64
 	status := atomic.Int64{}
 	status.Store(http.StatusUnauthorized)
-	server, ca := tokenServer(t, func(w http.ResponseWriter, r *http.Request) {
+	server, ca := tokentest.Server(t, func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
 		if err := r.ParseForm(); err == nil && r.Form.Get("client_secret") == "mended" || status.Load() == http.StatusOK {
 			w.Header().Set("Content-Type", "application/json")
@@ -249,18 +191,18 @@ func TestRefusingEndpointIsAskedSeldom(t *testing.T) {
 		http.Error(w, "no", int(status.Load()))
 	})
 	clock := clocktesting.NewFakeClock(time.Now())
-	minted, err := newTokens([]string{server.URL + "/", "https://nobody.example.org/"}, ca, clock)
+	minted, err := New([]string{server.URL + "/", "https://nobody.example.org/"}, ca, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewPedanticRegistry()
-	minted.register(registry)
-	request := func(secret string) tokenRequest {
-		return azureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: server.URL}, []byte(secret))
+	minted.Register(registry)
+	request := func(secret string) Request {
+		return AzureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: server.URL}, []byte(secret))
 	}
 	key := types.NamespacedName{Namespace: "a", Name: "shop"}
 	look := func(secret string) error {
-		_, _, err := minted.get(t.Context(), key, request(secret), freely)
+		_, _, err := minted.Get(t.Context(), key, request(secret), freely)
 		return err
 	}
 	for range 3600 {
@@ -280,11 +222,11 @@ func TestRefusingEndpointIsAskedSeldom(t *testing.T) {
 		t.Error("the token of one secret is not given for another one")
 	}
 	status.Store(http.StatusOK)
-	clock.Step(resync)
+	clock.Step(scope.Resync)
 	if err := look("wrong"); err != nil {
 		t.Errorf("an endpoint that gives tokens again is asked again: %v", err)
 	}
-	want := tokenRequestsHelp + fmt.Sprintf(`masthead_import_token_requests_total{result="failed",token_endpoint="%[1]s/"} 0
+	want := tokentest.RequestsHelp + fmt.Sprintf(`masthead_import_token_requests_total{result="failed",token_endpoint="%[1]s/"} 0
 masthead_import_token_requests_total{result="granted",token_endpoint="%[1]s/"} 2
 masthead_import_token_requests_total{result="refused",token_endpoint="%[1]s/"} 16
 masthead_import_token_requests_total{result="failed",token_endpoint="imported-clusters"} 0
@@ -302,7 +244,7 @@ masthead_import_token_requests_total{result="refused",token_endpoint="https://no
 // TestTokenIsKeptWhileItsEndpointFails: it is looked at again when it expires, at the latest.
 func TestTokenIsKeptWhileItsEndpointFails(t *testing.T) {
 	var asked atomic.Int64
-	server, ca := tokenServer(t, func(w http.ResponseWriter, _ *http.Request) {
+	server, ca := tokentest.Server(t, func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1) > 1 {
 			http.Error(w, "no", http.StatusTooManyRequests)
 			return
@@ -311,14 +253,14 @@ func TestTokenIsKeptWhileItsEndpointFails(t *testing.T) {
 		_, _ = fmt.Fprint(w, `{"access_token":"token","token_type":"Bearer","expires_in":3600}`)
 	})
 	clock := clocktesting.NewFakeClock(time.Now())
-	minted, err := newTokens([]string{server.URL + "/"}, ca, clock)
+	minted, err := New([]string{server.URL + "/"}, ca, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := azureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: server.URL}, []byte("secret"))
+	r := AzureRequest(&fleetv1alpha1.AzureServicePrincipal{TenantID: "t", ClientID: "c", AuthorityHost: server.URL}, []byte("secret"))
 	var expires time.Time
 	for looks := 0; ; looks++ {
-		token, again, err := minted.get(t.Context(), types.NamespacedName{Name: "shop"}, r, freely)
+		token, again, err := minted.Get(t.Context(), types.NamespacedName{Name: "shop"}, r, freely)
 		if err != nil {
 			if clock.Now().Before(expires) || looks < 3 {
 				t.Errorf("the token works until %s, and was given up at %s: %v", expires, clock.Now(), err)
@@ -340,37 +282,62 @@ func TestTokenIsKeptWhileItsEndpointFails(t *testing.T) {
 // it anew, does not have an endpoint that refuses be asked more often.
 func TestBackOffOutlivesAWithdrawal(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
-	minted, err := newTokens(nil, nil, clock)
+	minted, err := New(nil, nil, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
 	key := types.NamespacedName{Namespace: "a", Name: "shop"}
 	fails := func(key types.NamespacedName) {
-		minted.failed[key] = failedRequest{hash: "h", err: errNoToken, times: 3, until: clock.Now().Add(leftAloneFor(3))}
+		minted.failed[key] = failedRequest{hash: "h", err: workload.ErrNoToken, times: 3, until: clock.Now().Add(scope.LeftAloneFor(3))}
 	}
 	isLeftAlone := func() bool {
-		_, failed := minted.last(key, tokenRequest{hash: "h"})
+		_, failed := minted.last(key, Request{Hash: "h"})
 		return clock.Now().Before(failed.until)
 	}
 	fails(key)
-	minted.made[key] = madeToken{hash: "h"}
-	minted.forget(key)
-	if !isLeftAlone() || minted.knows(key) {
+	minted.made[key] = Made{Hash: "h"}
+	minted.Forget(key)
+	if !isLeftAlone() || minted.Knows(key) {
 		t.Error("want the endpoint left alone, and the token forgotten")
 	}
-	clock.Step(leftAloneFor(3))
-	minted.forget(key)
+	clock.Step(scope.LeftAloneFor(3))
+	minted.Forget(key)
 	if len(minted.failed) > 0 {
 		t.Errorf("want nothing kept when its time is over, got %v", minted.failed)
 	}
 	fails(types.NamespacedName{Name: "long-gone"})
-	clock.Step(leftAloneFor(3) + resync)
+	clock.Step(scope.LeftAloneFor(3) + scope.Resync)
 	for i := range maxFailed {
 		fails(types.NamespacedName{Name: fmt.Sprint(i)})
 	}
 	fails(key)
-	minted.forget(key)
+	minted.Forget(key)
 	if len(minted.failed) != maxFailed || isLeftAlone() {
 		t.Errorf("want their number bounded, got %d", len(minted.failed))
+	}
+}
+
+// TestTokenIsKeptWhileTheHubGivesNone has the hub fail when another token is due.
+func TestTokenIsKeptWhileTheHubGivesNone(t *testing.T) {
+	now := time.Now()
+	fails, denied := errors.New("no answer"), scope.Stop(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotAllowed, "denied")
+	works, expired := now.Add(10*time.Minute), now.Add(-time.Second)
+	for name, tc := range map[string]struct {
+		reason  string
+		expires time.Time
+		err     error
+		kept    bool
+	}{
+		"Fails":           {"What there is works still.", works, fails, true},
+		"FailsForTooLong": {"It works no more.", expired, fails, false},
+		"Refuses":         {"The right was taken away, and what it gave goes with it.", works, denied, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			made := Made{Token: &oauth2.Token{AccessToken: "made", Expiry: tc.expires}, At: now.Add(-time.Hour)}
+			token, again, err := made.unlessRefused(tc.err, now)
+			if (token != nil) != tc.kept || tc.kept && (again != scope.Retry || err != nil) || !tc.kept && !errors.Is(err, tc.err) {
+				t.Errorf("%s\nwant it kept: %t; got %v, again in %s, %v", tc.reason, tc.kept, token, again, err)
+			}
+		})
 	}
 }

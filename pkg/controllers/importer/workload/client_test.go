@@ -1,9 +1,11 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package importer
+package workload
 
 import (
+	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,15 +23,18 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
 // workloadOf asks a server that answers by what answer says.
-func workloadOf(t *testing.T, answer http.HandlerFunc) *workload {
+var reader = fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "reader"} //nolint:gochecknoglobals // A constant.
+
+func workloadOf(t *testing.T, answer http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	return &workload{client: server.Client(), base: &http.Transport{}, server: server.URL}
+	return &Client{client: server.Client(), base: &http.Transport{}, server: server.URL}
 }
 
 // endless writes head, and then text until the client has enough.
@@ -175,20 +180,44 @@ func TestClusterThatFailsIsNoFaultOfTheSpec(t *testing.T) {
 		"BreaksOff": {"The connection broke.", (&noted{ended: io.ErrUnexpectedEOF}).without(io.ErrUnexpectedEOF), unavailable},
 		"Cut":       {"The text ends in the middle.", (&noted{}).without(io.ErrUnexpectedEOF), unavailable},
 		"Empty":     {"There is no text.", (&noted{}).without(io.EOF), unavailable},
-		"Server":    {"It is broken.", &statusError{http.StatusBadGateway}, unavailable},
+		"Server":    {"It is broken.", &StatusError{http.StatusBadGateway}, unavailable},
 		"NoJSON":    {"It is a page for people.", &bounded.Error{Limit: bounded.LimitSyntax}, invalid},
 		"OtherJSON": {"It is something else.", (&noted{}).without(errors.New("json: cannot unmarshal")), invalid},
-		"NoAPI":     {"It serves no tokens.", &statusError{http.StatusMethodNotAllowed}, invalid},
+		"NoAPI":     {"It serves no tokens.", &StatusError{http.StatusMethodNotAllowed}, invalid},
 	} {
 		t.Run(name, func(t *testing.T) {
-			refused, ok := errors.AsType[*accountError](withoutAccountToken(importReader, tc.err))
-			if !ok || refused.reason != tc.want || strings.Contains(refused.message, "unmarshal") {
+			refused, ok := errors.AsType[*TokenError](withoutAccountToken(reader, tc.err))
+			if !ok || refused.Reason != tc.want || strings.Contains(refused.Message, "unmarshal") {
 				t.Errorf("%s\nwant %s, got %v", tc.reason, tc.want, refused)
-			}
-			ready := metav1.Condition{Status: metav1.ConditionFalse, Reason: tc.want}
-			if stalls := len(stalled(ready)) > 1; stalls != (tc.want == invalid) {
-				t.Errorf("%s\nstalled: %t", tc.reason, stalls)
 			}
 		})
 	}
+}
+
+// TestClusterThatNeverAnswersIsGivenUp: a request for a token holds its worker for no longer than any other question,
+// and ends with whoever asks.
+func TestClusterThatNeverAnswersIsGivenUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	release := make(chan struct{})
+	w := workloadOf(t, func(http.ResponseWriter, *http.Request) {
+		cancel()
+		<-release
+	})
+	t.Cleanup(func() { close(release) })
+	if _, err := w.Token(ctx, reader); err == nil {
+		t.Error("want no token")
+	}
+	bounded, err := NewClient([]byte(kubeconfigOf("https://cluster.example.org", nil)), credentials.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bounded.client.Timeout == 0 || bounded.base.ResponseHeaderTimeout == 0 {
+		t.Error("want a request to have a timeout")
+	}
+}
+
+func kubeconfigOf(server string, authority []byte) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
+		"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"u","user":{"token":"t"}}]}`,
+		server, base64.StdEncoding.EncodeToString(authority))
 }

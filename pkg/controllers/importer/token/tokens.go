@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package importer
+package token
 
 import (
 	"cmp"
@@ -30,6 +30,10 @@ import (
 	"k8s.io/utils/clock"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 
 const (
@@ -66,43 +70,41 @@ func DefaultAllowedTokenEndpoints() []string {
 	}
 }
 
-var errNoToken = errors.New("the token endpoint gives no token")
+var ErrEndpointNotAllowed = errors.New("the token endpoint is none of those that the operator allows by --allowed-token-endpoints")
 
-var errEndpointNotAllowed = errors.New("the token endpoint is none of those that the operator allows by --allowed-token-endpoints")
-
-// tokenRequest asks an endpoint for a token.
-type tokenRequest struct {
+// Request asks an endpoint for a token.
+type Request struct {
 	endpoint string
-	// hash tells requests apart without holding their secrets.
-	hash string
-	// credentials tells apart with what is asked, where a token outlives that: a request that failed is made again at once
+	// Hash tells requests apart without holding their secrets.
+	Hash string
+	// Credentials tells apart with what is asked, where a token outlives that: a request that failed is made again at once
 	// with other ones.
-	credentials string
-	ask         func(ctx context.Context) (*oauth2.Token, error)
+	Credentials string
+	Ask         func(ctx context.Context) (*oauth2.Token, error)
 	// accept, if there is one, says what is wrong with a token.
-	accept func(token *oauth2.Token, now time.Time) error
+	Accept func(token *oauth2.Token, now time.Time) error
 	// counts means that ask counts its requests, because it makes several.
 	counts bool
 }
 
-// tokens are those that were made, by import. They are in memory alone: a manager that starts makes new ones.
-type tokens struct {
+// Tokens are those that were made, by import. They are in memory alone: a manager that starts makes new ones.
+type Tokens struct {
 	allowed []*url.URL
 	client  *http.Client
-	clock   clock.Clock
+	Clock   clock.Clock
 
 	// requests counts those to the endpoints.
 	requests *prometheus.CounterVec
 
 	mu     sync.Mutex
-	made   map[types.NamespacedName]madeToken
+	made   map[types.NamespacedName]Made
 	failed map[types.NamespacedName]failedRequest
 }
 
-type madeToken struct {
-	hash  string
-	token *oauth2.Token
-	at    time.Time
+type Made struct {
+	Hash  string
+	Token *oauth2.Token
+	At    time.Time
 }
 
 // failedRequest is the last one of an import, if no token came of it.
@@ -115,9 +117,9 @@ type failedRequest struct {
 	until time.Time
 }
 
-func newTokens(allowed []string, authorities []byte, c clock.Clock) (*tokens, error) {
-	t := &tokens{clock: c, made: map[types.NamespacedName]madeToken{}, failed: map[types.NamespacedName]failedRequest{}}
-	t.register(nil)
+func New(allowed []string, authorities []byte, c clock.Clock) (*Tokens, error) {
+	t := &Tokens{Clock: c, made: map[types.NamespacedName]Made{}, failed: map[types.NamespacedName]failedRequest{}}
+	t.Register(nil)
 	for _, endpoint := range allowed {
 		u, err := ParseTokenEndpoint(endpoint)
 		if err != nil {
@@ -144,10 +146,10 @@ func newTokens(allowed []string, authorities []byte, c clock.Clock) (*tokens, er
 	return t, nil
 }
 
-// ofAccounts are the tokens of ServiceAccounts of imported clusters. They are counted together with the others.
-func (t *tokens) ofAccounts() *tokens {
-	return &tokens{
-		clock: t.clock, requests: t.requests, made: map[types.NamespacedName]madeToken{}, failed: map[types.NamespacedName]failedRequest{},
+// OfAccounts are the tokens of ServiceAccounts of imported clusters. They are counted together with the others.
+func (t *Tokens) OfAccounts() *Tokens {
+	return &Tokens{
+		Clock: t.Clock, requests: t.requests, made: map[types.NamespacedName]Made{}, failed: map[types.NamespacedName]failedRequest{},
 	}
 }
 
@@ -161,7 +163,7 @@ func ParseTokenEndpoint(endpoint string) (*url.URL, error) {
 }
 
 // allowedBy is the URL that the operator gave by which tokens may be asked for at an endpoint; nil for none.
-func (t *tokens) allowedBy(endpoint string) *url.URL {
+func (t *Tokens) allowedBy(endpoint string) *url.URL {
 	u, err := ParseTokenEndpoint(endpoint)
 	if err != nil || strings.Contains(u.Path, "..") || u.RawPath != "" {
 		return nil
@@ -175,28 +177,28 @@ func (t *tokens) allowedBy(endpoint string) *url.URL {
 	return nil
 }
 
-// get returns a token and how soon it should be asked for again. One that still works is kept if there is no other.
+// Get returns a token and how soon it should be asked for again. One that still works is kept if there is no other.
 // enter asks for a place; without one no endpoint is asked. An endpoint that gives no token for a request is left alone
 // for as long as a cluster that cannot be asked, whatever leads to a look at the import: another request, made of
 // another secret, does not wait.
-func (t *tokens) get(
-	ctx context.Context, key types.NamespacedName, r tokenRequest, enter func() (leave func(), ok bool),
+func (t *Tokens) Get(
+	ctx context.Context, key types.NamespacedName, r Request, enter func() (leave func(), ok bool),
 ) (*oauth2.Token, time.Duration, error) {
 	endpoint := t.allowedBy(r.endpoint)
 	if endpoint == nil {
-		return nil, 0, errEndpointNotAllowed
+		return nil, 0, ErrEndpointNotAllowed
 	}
-	return t.renewed(ctx, key, r, endpoint.String(), enter)
+	return t.Renewed(ctx, key, r, endpoint.String(), enter)
 }
 
-// renewed is get for an endpoint that may be asked, which is counted under a name.
-func (t *tokens) renewed(
-	ctx context.Context, key types.NamespacedName, r tokenRequest, endpoint string, enter func() (leave func(), ok bool),
+// Renewed is get for an endpoint that may be asked, which is counted under a name.
+func (t *Tokens) Renewed(
+	ctx context.Context, key types.NamespacedName, r Request, endpoint string, enter func() (leave func(), ok bool),
 ) (*oauth2.Token, time.Duration, error) {
 	made, failed := t.last(key, r)
-	now := t.clock.Now()
-	if made.token != nil && now.Before(made.refresh()) {
-		return made.token, made.refresh().Sub(now), nil
+	now := t.Clock.Now()
+	if made.Token != nil && now.Before(made.refresh()) {
+		return made.Token, made.refresh().Sub(now), nil
 	}
 	if now.Before(failed.until) {
 		return made.orElse(failed, now)
@@ -204,15 +206,15 @@ func (t *tokens) renewed(
 	leave, ok := enter()
 	switch {
 	case !ok && made.works(now):
-		return made.token, retry, nil
+		return made.Token, scope.Retry, nil
 	case !ok:
-		return nil, 0, errNoPlace
+		return nil, 0, places.ErrNoPlace
 	}
 	defer leave()
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, t.client), tokenTimeout)
 	defer cancel()
-	token, err := r.ask(ctx)
-	if hub, ok := errors.AsType[*hubTokenError](err); ok { // The endpoint was not asked.
+	token, err := r.Ask(ctx)
+	if hub, ok := errors.AsType[*HubError](err); ok { // The endpoint was not asked.
 		return made.unlessRefused(hub.err, now)
 	}
 	if err == nil {
@@ -223,7 +225,7 @@ func (t *tokens) renewed(
 	}
 	if err != nil {
 		failed = failedRequest{
-			hash: r.hash, credentials: r.credentials, err: refusal(err), times: failed.times + 1, until: now.Add(leftAloneFor(failed.times + 1)),
+			hash: r.Hash, credentials: r.Credentials, err: refusal(err), times: failed.times + 1, until: now.Add(scope.LeftAloneFor(failed.times + 1)),
 		}
 		t.mu.Lock()
 		t.failed[key] = failed
@@ -233,7 +235,7 @@ func (t *tokens) renewed(
 	if latest := now.Add(longestToken); token.Expiry.After(latest) {
 		token.Expiry = latest
 	}
-	made = madeToken{hash: r.hash, token: token, at: now}
+	made = Made{Hash: r.Hash, Token: token, At: now}
 	t.mu.Lock()
 	t.made[key] = made
 	delete(t.failed, key)
@@ -242,16 +244,16 @@ func (t *tokens) renewed(
 }
 
 // check says what is wrong with the answer of an endpoint, and has it expire by our clock.
-func (r tokenRequest) check(token *oauth2.Token, now time.Time) error {
+func (r Request) check(token *oauth2.Token, now time.Time) error {
 	if token.AccessToken == "" {
-		return errNoToken
+		return workload.ErrNoToken
 	}
 	if !token.Expiry.IsZero() {
 		// The endpoint says for how long; the library counts from the machine's time.
 		token.Expiry = now.Add(time.Until(token.Expiry)) //nolint:forbidigo // The library's expiry is of the machine's clock; it becomes one of ours here.
 	}
-	if r.accept != nil {
-		return r.accept(token, now)
+	if r.Accept != nil {
+		return r.Accept(token, now)
 	}
 	return sound(token, now)
 }
@@ -259,85 +261,85 @@ func (r tokenRequest) check(token *oauth2.Token, now time.Time) error {
 // sound says what is wrong with the life of a token.
 func sound(token *oauth2.Token, now time.Time) error {
 	if !token.Expiry.IsZero() && token.Expiry.Sub(now) < shortestToken {
-		return errNoToken
+		return workload.ErrNoToken
 	}
 	return nil
 }
 
 // last is what came of the last requests of an import, if they were the same.
-func (t *tokens) last(key types.NamespacedName, r tokenRequest) (made madeToken, failed failedRequest) {
+func (t *Tokens) last(key types.NamespacedName, r Request) (made Made, failed failedRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if m := t.made[key]; m.hash == r.hash {
+	if m := t.made[key]; m.Hash == r.Hash {
 		made = m
 	}
-	if f := t.failed[key]; f.hash == r.hash && f.credentials == r.credentials {
+	if f := t.failed[key]; f.hash == r.Hash && f.credentials == r.Credentials {
 		failed = f
 	}
 	return made, failed
 }
 
 // works says whether there is a token that has not expired.
-func (m madeToken) works(now time.Time) bool { return m.token != nil && now.Before(m.token.Expiry) }
+func (m Made) works(now time.Time) bool { return m.Token != nil && now.Before(m.Token.Expiry) }
 
 // unlessRefused is the token that was made, for as long as it works, where the hub gave nothing to exchange for another
 // one. That it refuses to is an answer: the right to the tokens is gone.
-func (m madeToken) unlessRefused(err error, now time.Time) (*oauth2.Token, time.Duration, error) {
-	if _, refused := errors.AsType[*stopError](err); refused || !m.works(now) {
+func (m Made) unlessRefused(err error, now time.Time) (*oauth2.Token, time.Duration, error) {
+	if _, refused := errors.AsType[*scope.StopError](err); refused || !m.works(now) {
 		return nil, 0, err
 	}
-	return m.token, retry, nil
+	return m.Token, scope.Retry, nil
 }
 
 // orElse is the token that was made, for as long as it works, where there is no other.
-func (m madeToken) orElse(failed failedRequest, now time.Time) (*oauth2.Token, time.Duration, error) {
+func (m Made) orElse(failed failedRequest, now time.Time) (*oauth2.Token, time.Duration, error) {
 	if !m.works(now) {
 		return nil, 0, failed.err
 	}
-	return m.token, min(failed.until.Sub(now), m.token.Expiry.Sub(now)), nil
+	return m.Token, min(failed.until.Sub(now), m.Token.Expiry.Sub(now)), nil
 }
 
 // refresh is when a token is replaced.
-func (m madeToken) refresh() time.Time {
-	if m.token.Expiry.IsZero() {
-		return m.at.Add(refreshBefore)
+func (m Made) refresh() time.Time {
+	if m.Token.Expiry.IsZero() {
+		return m.At.Add(refreshBefore)
 	}
-	return m.token.Expiry.Add(-min(refreshBefore, m.token.Expiry.Sub(m.at)/3))
+	return m.Token.Expiry.Add(-min(refreshBefore, m.Token.Expiry.Sub(m.At)/3))
 }
 
-// knows says whether there is, or was, a token of an import.
-func (t *tokens) knows(key types.NamespacedName) bool {
+// Knows says whether there is, or was, a token of an import.
+func (t *Tokens) Knows(key types.NamespacedName) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, known := t.made[key]
 	return known
 }
 
-// keep keeps a token that somebody else made.
-func (t *tokens) keep(key types.NamespacedName, m madeToken) {
+// Keep keeps a token that somebody else made.
+func (t *Tokens) Keep(key types.NamespacedName, m Made) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.made[key] = m
 }
 
-// drop has a token not be given any more, if it was made so long ago.
-func (t *tokens) drop(key types.NamespacedName, age time.Duration) {
+// Drop has a token not be given any more, if it was made so long ago.
+func (t *Tokens) Drop(key types.NamespacedName, age time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if m, known := t.made[key]; known && m.token != nil && t.clock.Since(m.at) >= age {
-		t.made[key] = madeToken{hash: m.hash}
+	if m, known := t.made[key]; known && m.Token != nil && t.Clock.Since(m.At) >= age {
+		t.made[key] = Made{Hash: m.Hash}
 	}
 }
 
-// forget is for an import that uses no tokens any more. That an endpoint gave it none is kept until the endpoint may be
+// Forget is for an import that uses no tokens any more. That an endpoint gave it none is kept until the endpoint may be
 // asked again: whoever withdraws credentials, or deletes the import, and takes that back would have it be asked at
 // once.
-func (t *tokens) forget(key types.NamespacedName) {
-	now := t.clock.Now()
+func (t *Tokens) Forget(key types.NamespacedName) {
+	now := t.Clock.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.made, key)
-	maps.DeleteFunc(t.failed, func(_ types.NamespacedName, f failedRequest) bool { return !now.Before(f.until.Add(resync)) })
+	maps.DeleteFunc(t.failed, func(_ types.NamespacedName, f failedRequest) bool { return !now.Before(f.until.Add(scope.Resync)) })
 	if f, ok := t.failed[key]; ok && (!now.Before(f.until) || len(t.failed) > maxFailed) {
 		delete(t.failed, key)
 	}
@@ -345,7 +347,7 @@ func (t *tokens) forget(key types.NamespacedName) {
 
 // refusal says why there is no token, without what the endpoint sent: it may repeat what it was sent.
 func refusal(err error) error {
-	if account, ok := errors.AsType[*accountError](err); ok {
+	if account, ok := errors.AsType[*workload.TokenError](err); ok {
 		return account
 	}
 	var answer *oauth2.RetrieveError
@@ -355,9 +357,9 @@ func refusal(err error) error {
 	return errors.New("the token endpoint cannot be reached, or gives no token")
 }
 
-// googleRequest asks for a token with the key file of a service account. Key files of other types name programs, files
+// GoogleRequest asks for a token with the key file of a service account. Key files of other types name programs, files
 // and URLs to get a token from, and are refused.
-func googleRequest(key []byte) (tokenRequest, error) {
+func GoogleRequest(key []byte) (Request, error) {
 	var file struct {
 		Type         string `json:"type"`
 		ClientEmail  string `json:"client_email"`
@@ -366,41 +368,41 @@ func googleRequest(key []byte) (tokenRequest, error) {
 		TokenURI     string `json:"token_uri"`
 	}
 	if err := json.Unmarshal(key, &file); err != nil {
-		return tokenRequest{}, errors.New("the key of the Google service account is not JSON")
+		return Request{}, errors.New("the key of the Google service account is not JSON")
 	}
 	if file.Type != "service_account" {
-		return tokenRequest{}, errors.New("the key of the Google service account is not of the type service_account")
+		return Request{}, errors.New("the key of the Google service account is not of the type service_account")
 	}
 	c := &jwt.Config{
 		Email: file.ClientEmail, PrivateKey: []byte(file.PrivateKey), PrivateKeyID: file.PrivateKeyID,
 		Scopes: []string{googleScope}, TokenURL: file.TokenURI,
 	}
-	return tokenRequest{
-		endpoint: file.TokenURI, hash: hashOf(key),
-		ask: func(ctx context.Context) (*oauth2.Token, error) { return c.TokenSource(ctx).Token() },
+	return Request{
+		endpoint: file.TokenURI, Hash: HashOf(key),
+		Ask: func(ctx context.Context) (*oauth2.Token, error) { return c.TokenSource(ctx).Token() },
 	}, nil
 }
 
-// azureRequest asks Entra ID for a token with the secret of a service principal.
-func azureRequest(a *fleetv1alpha1.AzureServicePrincipal, secret []byte) tokenRequest {
+// AzureRequest asks Entra ID for a token with the secret of a service principal.
+func AzureRequest(a *fleetv1alpha1.AzureServicePrincipal, secret []byte) Request {
 	c := &clientcredentials.Config{
 		ClientID: a.ClientID, ClientSecret: strings.TrimSpace(string(secret)), Scopes: []string{azureServerScope},
-		TokenURL:  entraEndpoint(a),
+		TokenURL:  EntraEndpoint(a),
 		AuthStyle: oauth2.AuthStyleInParams,
 	}
-	return tokenRequest{
-		endpoint: c.TokenURL, hash: hashOf([]byte(c.TokenURL), []byte(a.ClientID), secret),
-		ask: c.Token,
+	return Request{
+		endpoint: c.TokenURL, Hash: HashOf([]byte(c.TokenURL), []byte(a.ClientID), secret),
+		Ask: c.Token,
 	}
 }
 
-// entraEndpoint is where a tenant's tokens are asked for.
-func entraEndpoint(a *fleetv1alpha1.AzureServicePrincipal) string {
+// EntraEndpoint is where a tenant's tokens are asked for.
+func EntraEndpoint(a *fleetv1alpha1.AzureServicePrincipal) string {
 	authority := cmp.Or(a.AuthorityHost, "https://login.microsoftonline.com")
 	return strings.TrimRight(authority, "/") + "/" + a.TenantID + "/oauth2/v2.0/token"
 }
 
-func hashOf(parts ...[]byte) string {
+func HashOf(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write([]byte(strconv.Itoa(len(p)) + ":"))
@@ -424,3 +426,11 @@ func (t boundedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}{io.LimitReader(resp.Body, maxTokenAnswer), resp.Body}
 	return resp, nil
 }
+
+// HubError means that the hub gave no token of a ServiceAccount, so that no token endpoint was asked.
+type HubError struct{ err error }
+
+func (e *HubError) Error() string { return e.err.Error() }
+
+// Unwrap is why.
+func (e *HubError) Unwrap() error { return e.err }

@@ -1,0 +1,59 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// kindsFor is how long what was found out about the kinds of a cloud is believed: it costs a request for each of them.
+const kindsFor = 10 * time.Minute
+
+// kinds remembers what the hub serves for each cloud.
+type kinds struct {
+	clock clock.Clock
+
+	mu    sync.Mutex
+	known map[reflection.Cloud]*cloudKinds
+}
+
+// cloudKinds is what the hub serves for a cloud.
+type cloudKinds struct {
+	at       time.Time
+	versions reflection.ServedVersions
+	schemas  reflection.Schemas
+}
+
+func newKinds(c clock.Clock) *kinds {
+	return &kinds{clock: c, known: map[reflection.Cloud]*cloudKinds{}}
+}
+
+func (k *kinds) get(name reflection.Cloud) *cloudKinds {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.known[name]
+	if known == nil || k.clock.Since(known.at) > kindsFor {
+		return nil
+	}
+	return known
+}
+
+func (k *kinds) put(name reflection.Cloud, known *cloudKinds) {
+	known.at = k.clock.Now()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.known[name] = known
+}
+
+// madeKinds are the kinds of managed resources that imports of a cloud make, the cluster's first. No ClusterImport can
+// name Fargate profiles, which pkg/reflection could observe, so a hub need not serve them, nor grant rights to them.
+func madeKinds(name reflection.Cloud) []reflection.Kind {
+	return slices.DeleteFunc(reflection.Kinds(name), func(k reflection.Kind) bool { return k == reflection.EKSFargateProfile })
+}

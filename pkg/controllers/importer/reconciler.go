@@ -1,0 +1,62 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package importer
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+)
+
+// Reconciler looks after ClusterImports.
+type Reconciler struct {
+	*hubObjects
+
+	// kubeconfigs keeps the Secrets with the kubeconfigs, and what imported clusters say of themselves.
+	kubeconfigs *kubeconfigs
+
+	// watch has changes of the objects of a kind that bear the label of an import lead to their ClusterImport.
+	watch func(context.Context, schema.GroupVersionKind) error
+	// watched are those kinds.
+	watched func() []schema.GroupVersionKind
+	// members holds what names a cluster, by clusterNameField. watchMembers has changes of a kind of it lead to the import
+	// of that cluster.
+	members      client.Reader
+	watchMembers func(context.Context, schema.GroupVersionKind) error
+
+	mapper   meta.RESTMapper
+	recorder events.EventRecorder
+	clock    clock.Clock
+	verify   func(ctx context.Context, namespace string) error
+
+	kinds  *kinds
+	states *states
+}
+
+func (r *Reconciler) setFinalizer(ctx context.Context, p *scope.Scope, want bool) error {
+	before := p.Import.DeepCopy()
+	if !scope.ChangeFinalizer(p.Import, want) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.hub.Patch(ctx, p.Import, patch, client.FieldOwner(fleetv1alpha1.ImportFieldManager)); err != nil {
+		return fmt.Errorf("cannot set the finalizer of ClusterImport %q: %w", p.Key(), err)
+	}
+	return nil
+}
+
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.states.forget(key)
+	r.kubeconfigs.forget(key)
+}

@@ -1,0 +1,213 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scope
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/reflection"
+)
+
+// Scope is one look at one import: what the steps found, for those that follow and for the status.
+type Scope struct {
+	Import *fleetv1alpha1.ClusterImport
+	Wanted reflection.Import
+
+	// Frozen means that no managed resource and no reflection is created or changed.
+	Frozen bool
+	// Reflected means that the pass came to the end of the reflection.
+	Reflected bool
+	// ConfigAllows says which namespaces may use the provider configuration; nil before it was read.
+	ConfigAllows func(namespace string) bool
+
+	// Served are the kinds of managed resources that the hub serves.
+	Served reflection.ServedVersions
+	// Schemas of the kinds that are reflected.
+	Schemas reflection.Schemas
+	// Managed are the managed resources of the import that are there.
+	Managed []*unstructured.Unstructured
+	// Strangers bear the label of the import and are not of it.
+	Strangers map[ObjectKey]bool
+	// WantedManaged and wantedReflected are the objects that are wanted.
+	WantedManaged, WantedReflected map[ObjectKey]bool
+	// Skipped are the node pools that are not reflected, because an object of somebody else has the name of one of theirs.
+	Skipped    map[string]bool
+	Facts      *reflection.Facts
+	Reflection reflection.Reflection
+	// KubeconfigNow is what the Secret holds; nil if there is none.
+	KubeconfigNow []byte
+	Expires       time.Time
+	// Account is the ServiceAccount of the imported cluster whose token that is; nil for the credentials of the source.
+	Account *fleetv1alpha1.ServiceAccountReference
+	// SourceFails says why the source gives nothing to ask for the next token with; "" if it does.
+	SourceFails string
+
+	Conditions []metav1.Condition
+	References []fleetv1alpha1.ImportReference
+	Lossy      []reflection.Lossy
+	again      time.Duration
+	// Removed are the kinds of which the import has nothing any more, and emptied means that it has nothing at all: it is
+	// deleted, or may no longer use its provider configuration.
+	Removed map[schema.GroupKind]bool
+	Emptied bool
+	// Waits means that the import is woken when it may ask what it did not find a place for.
+	Waits bool
+	// Gone means that the import itself is gone.
+	Gone bool
+}
+
+// ObjectKey names an object, whatever its version.
+type ObjectKey struct {
+	schema.GroupKind
+	namespace, name string
+}
+
+func KeyOf(o client.Object) ObjectKey {
+	return ObjectKey{o.GetObjectKind().GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
+}
+
+func New(imp *fleetv1alpha1.ClusterImport) *Scope {
+	imp = imp.DeepCopy()
+	return &Scope{
+		Import: imp, Wanted: WantedImport(imp),
+		WantedManaged: map[ObjectKey]bool{}, WantedReflected: map[ObjectKey]bool{}, Strangers: map[ObjectKey]bool{}, Skipped: map[string]bool{},
+		Removed: map[schema.GroupKind]bool{},
+	}
+}
+
+func (p *Scope) Key() types.NamespacedName { return client.ObjectKeyFromObject(p.Import) }
+
+// RequeueSoon has the import looked at again before the regular time.
+func (p *Scope) RequeueSoon(after time.Duration) {
+	if p.again == 0 || after < p.again {
+		p.again = max(after, time.Second)
+	}
+}
+
+func (p *Scope) Requeue() time.Duration { return cmp.Or(p.again, Resync) }
+
+// Set sets a condition of this pass.
+func (p *Scope) Set(c metav1.Condition) {
+	c.Message = BoundedText(c.Message)
+	p.Conditions = slices.DeleteFunc(p.Conditions, func(other metav1.Condition) bool { return other.Type == c.Type })
+	p.Conditions = append(p.Conditions, c)
+}
+
+func (p *Scope) Succeed(condition, reason, message string) {
+	p.Set(metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message})
+}
+
+func (p *Scope) Fail(condition, reason, format string, args ...any) {
+	p.Set(metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+func (p *Scope) Refer(o client.Object) {
+	apiVersion, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	ref := fleetv1alpha1.ImportReference{APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
+	if !slices.Contains(p.References, ref) {
+		p.References = append(p.References, ref)
+	}
+}
+
+// Skip has a node pool not be reflected: nothing depends on it, and one name that is taken must not hold up the rest.
+func (p *Scope) Skip(o reflection.Object) {
+	p.Skipped[o.Pool] = true
+	p.References = slices.DeleteFunc(p.References, func(ref fleetv1alpha1.ImportReference) bool {
+		return ref.Kind == o.Object.GetKind() && ref.Name == o.Object.GetName()
+	})
+	p.Lossy = append(p.Lossy, reflection.Lossy{
+		Object: o.Object.GetKind() + "/" + o.Object.GetName(), Field: "metadata.name", Observed: o.Pool,
+		Reason: "The node pool is not reflected. There is an object of this name that the import did not make; it is left alone",
+	})
+}
+
+// StopError ends a pass with a condition: what follows cannot be done.
+type StopError struct {
+	Condition metav1.Condition
+	// Withdrawn means that the kubeconfig is made with what may no longer be used.
+	Withdrawn bool
+}
+
+func (e *StopError) Error() string { return e.Condition.Message }
+
+func Stop(condition, reason, format string, args ...any) error {
+	status := metav1.ConditionFalse
+	if condition == fleetv1alpha1.ConditionAlreadyManaged {
+		status = metav1.ConditionTrue
+	}
+	return &StopError{Condition: metav1.Condition{
+		Type: condition, Status: status, Reason: reason, Message: fmt.Sprintf(format, args...),
+	}}
+}
+
+func ChangeFinalizer(imp *fleetv1alpha1.ClusterImport, want bool) bool {
+	if want {
+		return controllerutil.AddFinalizer(imp, fleetv1alpha1.ImportFinalizer)
+	}
+	return controllerutil.RemoveFinalizer(imp, fleetv1alpha1.ImportFinalizer)
+}
+
+// IsOurs says whether an object bears the label of this import. It is enough for an object of the very name that the
+// import gives. What was found by its label has to pass Reconciler.own as well.
+func (p *Scope) IsOurs(o client.Object) bool {
+	return o.GetLabels()[fleetv1alpha1.ImportUIDLabel] == string(p.Import.UID)
+}
+
+// WantedImport is the import in the terms of pkg/reflection.
+func WantedImport(imp *fleetv1alpha1.ClusterImport) reflection.Import {
+	s := imp.Spec
+	w := reflection.Import{
+		Namespace: imp.Namespace, Name: imp.Name, UID: imp.UID,
+		Cloud:             reflection.Cloud(s.Cloud()),
+		ProviderConfig:    reflection.ProviderConfig{Kind: cmp.Or(s.ProviderConfigRef.Kind, "ProviderConfig"), Name: s.ProviderConfigRef.Name},
+		Labels:            Marks(imp),
+		ClusterLabels:     map[string]string{fleetv1alpha1.ImportedLabel: "true"},
+		NodePools:         slices.Clone(s.NodePools.Names),
+		DiscoverNodePools: s.NodePools.Mode != fleetv1alpha1.NodePoolsModeList,
+		StrictPause:       s.Pause == fleetv1alpha1.ImportPauseStrict,
+	}
+	if s.Enroll != "" {
+		w.ClusterLabels[fleetv1alpha1.EnrollLabel] = s.Enroll
+	}
+	switch source := s.KubeconfigSource(); {
+	case source == fleetv1alpha1.KubeconfigSourceProvider && s.GKE == nil,
+		source == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal, source == fleetv1alpha1.KubeconfigSourceToken && s.AKS != nil:
+		w.ConnectionSecretName = ConnectionSecretName(imp)
+	}
+	switch {
+	case s.EKS != nil:
+		w.Region, w.ClusterName = s.EKS.Region, s.EKS.ClusterName
+		w.NodePools = append(w.NodePools, s.EKS.NodeGroupNames...)
+	case s.AKS != nil:
+		w.ResourceGroupName, w.ClusterName = s.AKS.ResourceGroupName, s.AKS.ClusterName
+	case s.GKE != nil:
+		w.Location, w.ClusterName = s.GKE.Location, s.GKE.ClusterName
+	}
+	slices.Sort(w.NodePools)
+	w.NodePools = slices.Compact(w.NodePools)
+	if s.Subnets != nil {
+		w.PublicSubnetTag = s.Subnets.PublicTag
+		for _, o := range s.Subnets.Overrides {
+			hint := reflection.SubnetHint{ID: o.ID, RouteTableID: o.RouteTableID}
+			if o.Type != "" {
+				public := o.Type == fleetv1alpha1.SubnetTypePublic
+				hint.Public = &public
+			}
+			w.Subnets = append(w.Subnets, hint)
+		}
+	}
+	return w
+}

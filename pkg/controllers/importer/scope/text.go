@@ -1,0 +1,41 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scope
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// BoundedText is a message, cut and cleaned: parts of it come from others.
+func BoundedText(s string) string {
+	s = strings.Join(strings.FieldsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }), " ")
+	return Cut(strings.TrimRight(s, ". "), maxMessage)
+}
+
+// Cut cuts a text to so many characters.
+func Cut(s string, most int) string {
+	s = strings.ToValidUTF8(s, "?")
+	if characters := []rune(s); len(characters) > most {
+		return string(characters[:most-1]) + "…"
+	}
+	return s
+}
+
+// Joined names a few of many.
+func Joined(names []string) string {
+	const most = 10
+	if len(names) > most {
+		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+func Contains(s, part string) bool { return strings.Contains(s, part) }
+
+const (
+	maxMessage = 512
+	MaxID      = 512
+)

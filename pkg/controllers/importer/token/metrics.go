@@ -1,0 +1,63 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/oauth2"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/metric"
+)
+
+// What came of a request for a token.
+const (
+	tokenGranted = "granted"
+	tokenRefused = "refused"
+	tokenFailed  = "failed"
+
+	// ImportedClusters is in place of the endpoint where a cluster is asked for a token of its ServiceAccount. Clusters
+	// are not told apart: their addresses are what others write.
+	ImportedClusters = "imported-clusters"
+)
+
+// Register counts the requests for tokens. The series are those of the URLs that the operator gave, and there from the
+// beginning: nothing that a ClusterImport or a key file names becomes a label.
+func (t *Tokens) Register(reg prometheus.Registerer) {
+	t.requests = metric.NewCounter(reg, metric.Definition{
+		Name: "masthead_import_token_requests_total",
+		Help: "Requests for tokens of imported clusters: of the sources that make them, and of ServiceAccounts. " +
+			"Refused: the endpoint answers with an error. Failed: it cannot be reached, or gives no token.",
+		Labels: []metric.Label{
+			{Name: "token_endpoint", Values: "a value of --allowed-token-endpoints, or " + ImportedClusters},
+			{Name: "result", Values: tokenGranted + ", " + tokenRefused + ", " + tokenFailed},
+		},
+		See: "importer.md#kubeconfig",
+	})
+	endpoints := []string{ImportedClusters}
+	for _, endpoint := range t.allowed {
+		endpoints = append(endpoints, endpoint.String())
+	}
+	for _, endpoint := range endpoints {
+		for _, result := range []string{tokenGranted, tokenRefused, tokenFailed} {
+			t.requests.WithLabelValues(endpoint, result)
+		}
+	}
+}
+
+// resultOf is what came of a request.
+func resultOf(err error) string {
+	_, endpoint := errors.AsType[*oauth2.RetrieveError](err)
+	_, cluster := errors.AsType[*workload.StatusError](err)
+	switch {
+	case err == nil:
+		return tokenGranted
+	case endpoint, cluster:
+		return tokenRefused
+	default:
+		return tokenFailed
+	}
+}

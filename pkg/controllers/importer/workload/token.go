@@ -1,0 +1,137 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/bounded"
+)
+
+const (
+	// TokenLife is for how long a token of a ServiceAccount is asked for.
+	TokenLife = time.Hour
+
+	// shortestAccountToken and longestAccountToken bound what is accepted. API servers give ten minutes at least, and no
+	// more than was asked for; the rest is for clocks that differ. A shorter life would have the cluster be asked all the
+	// time, a longer one would be a token that nobody asked for.
+	shortestAccountToken = 5 * time.Minute
+	longestAccountToken  = 2 * TokenLife
+
+	// maxAccountToken is how long a token may be, in bytes. Kubernetes's have about one kilobyte.
+	maxAccountToken = 16 << 10
+)
+
+// TokenError is why there is no token of a ServiceAccount. It repeats nothing that the cluster said.
+type TokenError struct {
+	Reason, Message string
+	cause           error
+}
+
+// Error implements error.
+func (e *TokenError) Error() string { return e.Message }
+
+// Unwrap gives the cause.
+func (e *TokenError) Unwrap() error { return e.cause }
+
+func invalidToken(what string, cause error) error {
+	return &TokenError{
+		fleetv1alpha1.ReasonServiceAccountTokenInvalid, "The imported cluster was asked for a token of the ServiceAccount, and " + what, cause,
+	}
+}
+
+func UnavailableToken(cause error) error {
+	return &TokenError{
+		fleetv1alpha1.ReasonServiceAccountTokenUnavailable,
+		fmt.Sprintf("The imported cluster could not be asked for a token of the ServiceAccount: %s", cause), cause,
+	}
+}
+
+// Token asks for a token of a ServiceAccount, for the API server itself. It is the only request by which the
+// importer has a cluster make anything. The cluster keeps nothing of it.
+func (w *Client) Token(ctx context.Context, account fleetv1alpha1.ServiceAccountReference) (*oauth2.Token, error) {
+	seconds := int64(TokenLife / time.Second)
+	request := &authenticationv1.TokenRequest{
+		TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenRequest"},
+		Spec:     authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds},
+	}
+	var answer struct {
+		Status authenticationv1.TokenRequestStatus `json:"status"`
+	}
+	path := "/api/v1/namespaces/" + url.PathEscape(account.Namespace) + "/serviceaccounts/" + url.PathEscape(account.Name) + "/token"
+	if err := w.ask(ctx, http.MethodPost, path, request, &answer, maxReview); err != nil {
+		return nil, withoutAccountToken(account, err)
+	}
+	token := answer.Status.Token
+	unprintable := func(c byte) bool { return c <= ' ' || c > '~' }
+	switch {
+	case token == "":
+		return nil, invalidToken("gives none", ErrNoToken)
+	case len(token) > maxAccountToken || slices.ContainsFunc([]byte(token), unprintable):
+		return nil, invalidToken("what it gives is none", ErrNoToken)
+	case token == w.token:
+		// They would be kept as those of the account, for everybody who may read these.
+		return nil, invalidToken("gives the credentials back with which it was asked", ErrNoToken)
+	}
+	return &oauth2.Token{AccessToken: token, Expiry: answer.Status.ExpirationTimestamp.Time}, nil
+}
+
+// withoutAccountToken says why a request gave no token.
+func withoutAccountToken(account fleetv1alpha1.ServiceAccountReference, err error) error {
+	status, answered := errors.AsType[*StatusError](err)
+	refused, bound := errors.AsType[*bounded.Error](err)
+	switch {
+	case answered && status.code == http.StatusNotFound:
+		return &TokenError{
+			fleetv1alpha1.ReasonServiceAccountNotFound,
+			fmt.Sprintf("The imported cluster has no ServiceAccount %q in the namespace %q", account.Name, account.Namespace), err,
+		}
+	case errors.Is(err, errRefused):
+		return &TokenError{
+			fleetv1alpha1.ReasonServiceAccountTokenRefused,
+			fmt.Sprintf("The imported cluster refuses the credentials of the source: they need the right to create serviceaccounts/token for %q "+
+				"in the namespace %q, and no other", account.Name, account.Namespace), err,
+		}
+	case answered && status.code < http.StatusInternalServerError && status.code != http.StatusTooManyRequests:
+		return invalidToken(fmt.Sprintf("answers with the status %d", status.code), err)
+	case bound && refused.Limit == bounded.LimitSyntax, errors.Is(err, errUnreadable):
+		return invalidToken("the answer cannot be read", err)
+	default:
+		// So does an answer that broke off, or for which there is no room, say nothing of the spec.
+		return UnavailableToken(err)
+	}
+}
+
+// AcceptToken sees that a token lives for about as long as was asked for, and has it be replaced by then at the
+// latest: the clock of the cluster can be ahead.
+func AcceptToken(token *oauth2.Token, now time.Time) error {
+	switch life := token.Expiry.Sub(now); {
+	case token.Expiry.IsZero():
+		return invalidToken("does not say when it expires", ErrNoToken)
+	case life <= 0:
+		return invalidToken("gives one that has expired", ErrNoToken)
+	case life < shortestAccountToken:
+		return invalidToken("gives one that expires within "+shortestAccountToken.String(), ErrNoToken)
+	case life > longestAccountToken:
+		return invalidToken("gives one that works for longer than was asked for", ErrNoToken)
+	}
+	if latest := now.Add(TokenLife); token.Expiry.After(latest) {
+		token.Expiry = latest
+	}
+	return nil
+}
+
+var ErrNoToken = errors.New("the token endpoint gives no token")
