@@ -50,9 +50,9 @@
 // --endpoint-reconciler-type=none (the address of its endpoint would be a loopback address), --event-ttl=15m, no
 // TaintNodesByCondition; with Options.Audit a log at level Metadata. kube-controller-manager: no leader election, no
 // port, and without the controllers for nodes, volumes, load balancers, certificates and autoscaling. Crossplane:
-// --package-runtime=External, no webhooks. Cluster API: no leader election, no webhook configurations, diagnostics off.
-// With Options.Fast, which benchmarks and the end-to-end tests use, kube-apiserver and etcd run with GOGC=200: otherwise
-// benchmarks measure how API servers collect garbage.
+// --package-runtime=External, no webhooks. Cluster API: no leader election, no webhook configurations, diagnostics
+// off. With Options.Fast, which benchmarks and the end-to-end tests use, kube-apiserver and etcd run with GOGC=200:
+// otherwise benchmarks measure how API servers collect garbage.
 //
 // Resident memory in MB, idle, Kubernetes v1.36.3, Crossplane v2.3.0, Cluster API v1.13.6, kwok v0.8.0 on linux/amd64:
 //

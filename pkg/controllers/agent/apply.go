@@ -125,8 +125,8 @@ func flowsDown(o scope.Outcome) bool {
 	return !o.Silent && o.All && o.Hub != nil && o.Hub.GetDeletionTimestamp() == nil
 }
 
-// record has the claim record its object in the hub, if that could wait for the status, or says why the workload cluster
-// refuses it.
+// record has the claim record its object in the hub, if that could wait for the status, or says why the workload
+// cluster refuses it.
 func (r *requirementReconciler) record(ctx context.Context, s *scope.Scope, o scope.Outcome) (*condition.Problem, time.Duration, error) {
 	if !flowsDown(o) {
 		return nil, 0, nil

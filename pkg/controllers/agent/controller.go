@@ -43,8 +43,8 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	return result, multicluster.AsForeign(err)
 }
 
-// show brings down what the hub has made of a claim, tells the user what came of the reconcile, and has the claim record
-// its object. Each is done whatever became of the others, unless there is nobody to answer.
+// show brings down what the hub has made of a claim, tells the user what came of the reconcile, and has the claim
+// record its object. Each is done whatever became of the others, unless there is nobody to answer.
 func (r *requirementReconciler) show(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
 	if mayGoOn(err) {
 		err = errors.Join(err, r.bringDown(ctx, s, &o))

@@ -51,8 +51,9 @@ func (r *requirementReconciler) awaitNamespace(s *scope.Scope, target string, o 
 // that may be told. The watch that saw it is the manager's. So with another identity it is told only if that identity
 // may read there: which names are taken in a namespace, and by whom, is not for everybody who can name the namespace.
 //
-// Without that right, the claim is told what it would be told about a name that is free, in the same words and with the
-// same finalizer and announcement: the hub is asked whether it would accept it. Only who may create there learns that it cannot.
+// Without that right, the claim is told what it would be told about a name that is free, in the same words and with
+// the same finalizer and announcement: the hub is asked whether it would accept it. Only who may create there learns
+// that it cannot.
 func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
 	if hubaccess.AsManager(ctx) {
 		return nil, nil //nolint:nilnil // The comment says so.

@@ -260,8 +260,8 @@ func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
 	}
 }
 
-// TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject has a Crossplane that shows no conditions: what is lost
-// is told all the same, and nothing is created in its place.
+// TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject has a Crossplane that shows no conditions: what is
+// lost is told all the same, and nothing is created in its place.
 func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -284,9 +284,9 @@ func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T
 	f.notIn(f.target, "db")
 }
 
-// TestConditionsOfBeforeAreNoLoss has a claim whose cluster left and came back: the conditions that it shows are about
-// an object of before, and say nothing of the one that is about to be created. That the hub refuses this one for a while
-// is no loss.
+// TestConditionsOfBeforeAreNoLoss has a claim whose cluster left and came back: the conditions that it shows are
+// about an object of before, and say nothing of the one that is about to be created. That the hub refuses this one
+// for a while is no loss.
 func TestConditionsOfBeforeAreNoLoss(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

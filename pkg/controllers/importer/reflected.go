@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -180,5 +181,5 @@ func isRights(err error) bool {
 	if errors.As(err, &status) && status.Status().Details == nil {
 		return false
 	}
-	return !slices.ContainsFunc([]string{"denied request", "denied the request"}, func(s string) bool { return scope.Contains(err.Error(), s) })
+	return !slices.ContainsFunc([]string{"denied request", "denied the request"}, func(s string) bool { return strings.Contains(err.Error(), s) })
 }

@@ -607,12 +607,6 @@ func TestHostileClusterGainsNoOthersCredentials(t *testing.T) {
 	}
 }
 
-func (w *accountWorld) kubeconfigOf(token string) string {
-	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
-		"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"u","user":{"token":%q}}]}`,
-		w.server.URL, w.authority(), token)
-}
-
 // TestWhatAClusterDoesWrongStallsNothing: what passes by itself does not say that somebody has to mend the import. What
 // is no answer of an API server does.
 func TestWhatAClusterDoesWrongStallsNothing(t *testing.T) {

@@ -79,6 +79,7 @@ func (w *Wakes) Start(_ context.Context, queue workqueue.TypedRateLimitingInterf
 	return nil
 }
 
+// Wake has an import be looked at.
 func (w *Wakes) Wake(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

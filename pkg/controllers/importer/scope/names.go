@@ -25,6 +25,7 @@ func Marks(imp *fleetv1alpha1.ClusterImport) map[string]string {
 	}
 }
 
+// ImportNamedBy is the import that the labels of an object name.
 func ImportNamedBy(o client.Object) types.NamespacedName {
 	return types.NamespacedName{
 		Namespace: o.GetLabels()[fleetv1alpha1.ImportNamespaceLabel], Name: o.GetLabels()[fleetv1alpha1.ImportNameLabel],

@@ -75,10 +75,12 @@ type ObjectKey struct {
 	namespace, name string
 }
 
+// KeyOf is the key of an object.
 func KeyOf(o client.Object) ObjectKey {
 	return ObjectKey{o.GetObjectKind().GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 
+// New is a look at an import that has found nothing yet. It has a copy of the import of its own.
 func New(imp *fleetv1alpha1.ClusterImport) *Scope {
 	imp = imp.DeepCopy()
 	return &Scope{
@@ -88,6 +90,7 @@ func New(imp *fleetv1alpha1.ClusterImport) *Scope {
 	}
 }
 
+// Key names the import.
 func (p *Scope) Key() types.NamespacedName { return client.ObjectKeyFromObject(p.Import) }
 
 // RequeueSoon has the import looked at again before the regular time.
@@ -97,23 +100,27 @@ func (p *Scope) RequeueSoon(after time.Duration) {
 	}
 }
 
+// Requeue is when the import is looked at again.
 func (p *Scope) Requeue() time.Duration { return cmp.Or(p.again, Resync) }
 
-// Set sets a condition of this pass.
+// Set sets a condition, in place of one of the same type that was set before.
 func (p *Scope) Set(c metav1.Condition) {
 	c.Message = BoundedText(c.Message)
 	p.Conditions = slices.DeleteFunc(p.Conditions, func(other metav1.Condition) bool { return other.Type == c.Type })
 	p.Conditions = append(p.Conditions, c)
 }
 
+// Succeed sets a condition to True.
 func (p *Scope) Succeed(condition, reason, message string) {
 	p.Set(metav1.Condition{Type: condition, Status: metav1.ConditionTrue, Reason: reason, Message: message})
 }
 
+// Fail sets a condition to False.
 func (p *Scope) Fail(condition, reason, format string, args ...any) {
 	p.Set(metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
+// Refer has the status name an object, once.
 func (p *Scope) Refer(o client.Object) {
 	apiVersion, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	ref := fleetv1alpha1.ImportReference{APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
@@ -143,6 +150,7 @@ type StopError struct {
 
 func (e *StopError) Error() string { return e.Condition.Message }
 
+// Stop is an error that ends the steps with a condition, which is False unless it is AlreadyManaged.
 func Stop(condition, reason, format string, args ...any) error {
 	status := metav1.ConditionFalse
 	if condition == fleetv1alpha1.ConditionAlreadyManaged {
@@ -153,6 +161,7 @@ func Stop(condition, reason, format string, args ...any) error {
 	}}
 }
 
+// ChangeFinalizer puts the finalizer on an import or takes it off, and says whether that changed anything.
 func ChangeFinalizer(imp *fleetv1alpha1.ClusterImport, want bool) bool {
 	if want {
 		return controllerutil.AddFinalizer(imp, fleetv1alpha1.ImportFinalizer)

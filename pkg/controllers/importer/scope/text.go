@@ -33,9 +33,8 @@ func Joined(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func Contains(s, part string) bool { return strings.Contains(s, part) }
+// MaxID is how long the ID of a cluster may be in a status, in bytes.
+const MaxID = 512
 
-const (
-	maxMessage = 512
-	MaxID      = 512
-)
+// maxMessage is how long the message of a condition may be, in bytes.
+const maxMessage = 512

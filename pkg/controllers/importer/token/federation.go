@@ -41,9 +41,9 @@ const (
 
 var errAudience = errors.New("the audience is none of a workload identity pool of Google's")
 
-// exchange is how a token of a ServiceAccount of the hub becomes one of a cloud's.
-type exchange struct {
-	// Account is the ServiceAccount, and audience for whom its token is.
+// Exchange is how a token of a ServiceAccount of the hub becomes one of a cloud's.
+type Exchange struct {
+	// Account is the ServiceAccount, and Audience for whom its token is.
 	Account, Audience string
 	// identity tells exchanges apart that ask the same endpoints.
 	identity string
@@ -57,7 +57,7 @@ type exchangeStep struct {
 }
 
 // ExchangeOf is the exchange that a spec asks for which names a ServiceAccount of the hub.
-func ExchangeOf(s fleetv1alpha1.ClusterImportSpec) (exchange, error) {
+func ExchangeOf(s fleetv1alpha1.ClusterImportSpec) (Exchange, error) {
 	if s.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal {
 		return azureExchange(s.Kubeconfig.Azure), nil
 	}
@@ -67,11 +67,11 @@ func ExchangeOf(s fleetv1alpha1.ClusterImportSpec) (exchange, error) {
 // googleExchange shows the ServiceAccount's token to Google's Security Token Service and, if a service account is
 // named, what comes of it to the service that impersonates. That the audience is one of Google's does not depend on the
 // CRD: it is what keeps the token from being one for the hub.
-func googleExchange(g *fleetv1alpha1.GoogleWorkloadIdentity) (exchange, error) {
+func googleExchange(g *fleetv1alpha1.GoogleWorkloadIdentity) (Exchange, error) {
 	if !strings.HasPrefix(g.Audience, fleetv1alpha1.ImportGoogleAudiencePrefix) {
-		return exchange{}, errAudience
+		return Exchange{}, errAudience
 	}
-	e := exchange{Account: string(g.ServiceAccountName), Audience: g.Audience, steps: []exchangeStep{{
+	e := Exchange{Account: string(g.ServiceAccountName), Audience: g.Audience, steps: []exchangeStep{{
 		endpoint: g.STS(),
 		ask: func(ctx context.Context, _ *http.Client, shown string) (*oauth2.Token, error) {
 			c := &clientcredentials.Config{
@@ -130,9 +130,9 @@ func impersonate(ctx context.Context, client *http.Client, endpoint, shown strin
 }
 
 // azureExchange shows the ServiceAccount's token to Entra ID in place of the service principal's secret.
-func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) exchange {
+func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) Exchange {
 	endpoint := EntraEndpoint(a)
-	return exchange{
+	return Exchange{
 		Account: string(a.WorkloadIdentity.ServiceAccountName), Audience: fleetv1alpha1.ImportAzureAudience, identity: a.ClientID,
 		steps: []exchangeStep{{endpoint: endpoint, ask: func(ctx context.Context, _ *http.Client, shown string) (*oauth2.Token, error) {
 			c := &clientcredentials.Config{
@@ -146,7 +146,7 @@ func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) exchange {
 
 // ExchangeRequest is a request for the token that comes of an exchange. subject asks the hub for the token with which
 // it begins; that one is kept nowhere. Every endpoint has to be allowed before the first is asked.
-func (t *Tokens) ExchangeRequest(e exchange, subject func(context.Context) (string, error)) (Request, error) {
+func (t *Tokens) ExchangeRequest(e Exchange, subject func(context.Context) (string, error)) (Request, error) {
 	parts := [][]byte{[]byte(e.Account), []byte(e.Audience), []byte(e.identity)}
 	for _, step := range e.steps {
 		if t.allowedBy(step.endpoint) == nil {

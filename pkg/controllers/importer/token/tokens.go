@@ -70,6 +70,7 @@ func DefaultAllowedTokenEndpoints() []string {
 	}
 }
 
+// ErrEndpointNotAllowed means that no endpoint was asked.
 var ErrEndpointNotAllowed = errors.New("the token endpoint is none of those that the operator allows by --allowed-token-endpoints")
 
 // Request asks an endpoint for a token.
@@ -101,6 +102,7 @@ type Tokens struct {
 	failed map[types.NamespacedName]failedRequest
 }
 
+// Made is a token that was made.
 type Made struct {
 	Hash  string
 	Token *oauth2.Token
@@ -117,6 +119,9 @@ type failedRequest struct {
 	until time.Time
 }
 
+// New returns one without tokens. Endpoints are asked that are allowed, and their certificates are held against the
+// authorities, as PEM, or against those of the system if there are none. An endpoint that is no
+// URL is an error (ParseTokenEndpoint).
 func New(allowed []string, authorities []byte, c clock.Clock) (*Tokens, error) {
 	t := &Tokens{Clock: c, made: map[types.NamespacedName]Made{}, failed: map[types.NamespacedName]failedRequest{}}
 	t.Register(nil)
@@ -402,6 +407,7 @@ func EntraEndpoint(a *fleetv1alpha1.AzureServicePrincipal) string {
 	return strings.TrimRight(authority, "/") + "/" + a.TenantID + "/oauth2/v2.0/token"
 }
 
+// HashOf is a digest of texts, which tells them apart wherever one ends and the next begins.
 func HashOf(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -70,6 +70,7 @@ type Client struct {
 	unauthenticated bool
 }
 
+// NewClient makes one of a kubeconfig, which is held against what kubeconfigs may have.
 func NewClient(kubeconfig []byte, o credentials.Options) (*Client, error) {
 	parsed, err := credentials.Parse(kubeconfig, o)
 	if err != nil {
@@ -100,6 +101,7 @@ func NewClient(kubeconfig []byte, o credentials.Options) (*Client, error) {
 	}, nil
 }
 
+// Close closes what connections there are.
 func (w *Client) Close() { w.base.CloseIdleConnections() }
 
 // StatusError is an answer that is none of what was asked for.

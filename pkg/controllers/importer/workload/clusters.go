@@ -51,6 +51,7 @@ type Answer struct {
 	memory *holding
 }
 
+// NewClusters returns one that knows no answers. What it keeps is charged to a budget; nil for none.
 func NewClusters(c clock.Clock, b *budget.Budget) *Clusters {
 	return &Clusters{Clock: c, memory: newAccounts(b), known: map[types.NamespacedName]Answer{}}
 }
@@ -100,6 +101,7 @@ func (c *Clusters) Nodes(key types.NamespacedName, uid types.UID) ([]reflection.
 	return a.Nodes, a.NodesKnown
 }
 
+// Forget drops what a cluster said of itself, for an import that is gone.
 func (c *Clusters) Forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

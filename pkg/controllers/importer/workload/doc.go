@@ -4,9 +4,9 @@
 // Package workload asks imported clusters: what the credentials may do, which Nodes there are, and for a token of a
 // ServiceAccount. It can ask for nothing else.
 //
-// Answers are bounded in size, number and time, and what is kept of them is charged to the budget of the process, in the
-// name of the import's namespace. Of Nodes, labels, the version of the kubelet and readiness are kept. Redirects are not
-// followed, and addresses are held against what kubeconfigs may name.
+// Answers are bounded in size, number and time, and what is kept of them is charged to the budget of the process, in
+// the name of the import's namespace. Of Nodes, labels, the version of the kubelet and readiness are kept. Redirects
+// are not followed, and addresses are held against what kubeconfigs may name.
 //
 // # Where to change what
 //

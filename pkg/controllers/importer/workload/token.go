@@ -53,6 +53,7 @@ func invalidToken(what string, cause error) error {
 	}
 }
 
+// UnavailableToken means that the cluster could not be asked for a token.
 func UnavailableToken(cause error) error {
 	return &TokenError{
 		fleetv1alpha1.ReasonServiceAccountTokenUnavailable,
@@ -134,4 +135,5 @@ func AcceptToken(token *oauth2.Token, now time.Time) error {
 	return nil
 }
 
+// ErrNoToken means that an answer has no token that could be used.
 var ErrNoToken = errors.New("the token endpoint gives no token")
