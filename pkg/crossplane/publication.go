@@ -126,7 +126,7 @@ func ConditionTrue(obj *unstructured.Unstructured, conditionType string) bool {
 }
 
 // IsReported is whether an object shows a condition by which Crossplane says how a claim or a composite is: Synced, or
-// Ready. It writes them when it looks at the object for the first time, and before it makes anything for it.
+// Ready. It writes them when it looks at the object for the first time.
 func IsReported(obj *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	return slices.ContainsFunc(conditions, func(c any) bool {

@@ -72,7 +72,7 @@ func stoppedBy(o scope.Outcome, st plan.Step, why scope.Outcome) scope.Outcome {
 func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.Step) (object *unstructured.Unstructured, stopped *scope.Outcome, err error) {
 	switch st.Do {
 	case plan.Protect:
-		stopped, err = r.protect(ctx, s, st.At.Namespace)
+		stopped, err = r.protect(ctx, s, st.At)
 	case plan.Adopt:
 		object, stopped, err = r.adopt(ctx, s, st.At, st.Saw)
 	case plan.Push:

@@ -397,6 +397,13 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	if looks["taken"] != looks["free"] || looks["former"] != looks["free"] {
 		t.Errorf("want claims of a taken name to look like one of a free name, got %v", looks)
 	}
+
+	// Nor by a record that says that an object was there.
+	for name := range looks {
+		claim := f.mustGet(name)
+		f.Edit(f.workload, claim, func() { ownership.SetRecord(claim, secret+"/lost/"+string(claim.GetUID())) })
+		f.says(name, reason.ReasonHubObjectDeleted, "lost")
+	}
 	for name := range looks {
 		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, name)); err != nil {
 			t.Fatal(err)

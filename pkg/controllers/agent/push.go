@@ -28,8 +28,8 @@ import (
 
 // protect makes sure that the claim has the finalizer, or says why it cannot get it. The claim also announces the
 // namespace of the hub in which its object is about to be created.
-func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope, namespace string) (*scope.Outcome, error) {
-	err := r.addFinalizer(ctx, s, namespace)
+func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope, at ownership.Place) (*scope.Outcome, error) {
+	err := r.addFinalizer(ctx, s, at)
 	if err == nil {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
@@ -66,6 +66,9 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 	if p == nil {
 		return nil, unreadable
 	}
+	if refused := s.RefusesFreeName(); refused != nil {
+		return &scope.Outcome{Problem: refused}, nil
+	}
 	refused, err := r.rehearse(ctx, s, key)
 	if refused == nil {
 		if err != nil && !apierrors.IsConflict(err) {
@@ -74,7 +77,7 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 		return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 	}
 	r.awaitNamespace(s, key.Namespace, refused)
-	if stopped, err := r.protect(ctx, s, key.Namespace); err != nil || stopped != nil {
+	if stopped, err := r.protect(ctx, s, key); err != nil || stopped != nil {
 		return stopped, err
 	}
 	return refused, nil
@@ -96,8 +99,11 @@ var errWatchBehind = errors.New("the watch of the hub has not caught up") //noli
 // addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it. The
 // finalizer that a predecessor put there is replaced by ours in one write, in which the claim announces a namespace of
 // the hub as well. One that it announced before, and where nothing came of it, is corrected.
-func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope, namespace string) error {
-	owner, announcement := s.Workload.Owner(), ownership.Announcement(s.Claim, namespace)
+func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope, at ownership.Place) error {
+	owner, announcement := s.Workload.Owner(), ownership.Announcement(s.Claim, at.Namespace)
+	if announcement != "" && (s.Elsewhere() != nil || r.inFlight.WaitElsewhere(s.Request, at, s.Protected) > 0) {
+		announcement = "" // What is elsewhere, or may come there, would be taken for what was announced.
+	}
 	if owner.HasFinalizer(s.Claim) && (announcement == "" || !ownership.Announces(s.Claim)) {
 		return nil
 	}

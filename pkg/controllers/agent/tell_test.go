@@ -28,6 +28,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
@@ -241,7 +242,7 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 	_ = unstructured.SetNestedField(filledIn.Object, "mysql", "spec", "compositionRef", "name")
 	for name, ask := range map[string]func(*requirementReconciler, *scope.Scope) error{
 		"Finalizer": func(r *requirementReconciler, s *scope.Scope) error {
-			_, err := r.protect(t.Context(), s, "bar")
+			_, err := r.protect(t.Context(), s, ownershiptest.InBar("db"))
 			return err
 		},
 		"Release": func(r *requirementReconciler, s *scope.Scope) error {
@@ -253,6 +254,7 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 			return err
 		},
 		"Record": func(r *requirementReconciler, s *scope.Scope) error {
+			s.RecordTried = false
 			_, _, err := r.late.Record(t.Context(), s, hub)
 			return err
 		},
@@ -288,11 +290,13 @@ func TestNobodyIsToldOfAClaimThatVanished(t *testing.T) {
 // TestStatusDoesNotWaitForTheRecord has a claim that shows nothing yet, and a workload cluster that may refuse what is
 // applied to claims.
 func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
-	const late, synced, rejected = "late fields", "True/" + reason.ReasonSynced, "False/" + reason.ReasonWorkloadRejected
+	const late, record, synced, rejected = "late fields", "record", "True/" + reason.ReasonSynced, "False/" + reason.ReasonWorkloadRejected
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "mysqlinstances"}, "db", errors.New("no"))
 	for name, tc := range map[string]struct {
 		reason  string
 		edit    func(claim, hub *unstructured.Unstructured)
+		problem *condition.Problem
+		drops   bool // whether the workload cluster drops what it is shown of the spec
 		refusal error
 		want    []string
 		then    []string // When the claim is looked at again.
@@ -317,7 +321,25 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 				hub.Object["status"] = map[string]any{"address": "a"}
 				hub.SetCreationTimestamp(metav1.NewTime(time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)))
 			},
-			want: []string{synced, late}, then: []string{},
+			want: []string{synced, record}, then: []string{},
+		},
+		"AnnouncedAndFieldsInVain": {
+			reason: "That fields do not stay is no reason not to record the object.", drops: true,
+			edit: func(claim, hub *unstructured.Unstructured) {
+				ownership.SetRecord(claim, "bar//1")
+				_ = unstructured.SetNestedField(hub.Object, "mysql", "spec", "compositionRef", "name")
+				hub.Object["status"] = map[string]any{"address": "a"}
+				hub.SetCreationTimestamp(metav1.NewTime(time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)))
+			},
+			want: []string{late, synced, record, late}, then: []string{},
+		},
+		"Problem": {
+			reason:  "What else is wrong with the claim is no reason either: its object would not be missed.",
+			problem: &condition.Problem{Reason: reason.ReasonTargetNamespaceChanged},
+			edit: func(claim, hub *unstructured.Unstructured) {
+				claim.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
+			},
+			want: []string{"False/" + reason.ReasonTargetNamespaceChanged, late}, then: []string{},
 		},
 		"AnnouncedElsewhere": {
 			reason: "It would be looked for there.",
@@ -325,7 +347,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 				ownership.SetRecord(claim, "foo//1")
 				claim.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
 			},
-			want: []string{late}, then: []string{},
+			want: []string{record}, then: []string{},
 		},
 		"AnotherRecorded": {
 			reason: "The record of another object would be followed.",
@@ -348,15 +370,15 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 			}
 			r, s, server, _ := teller(t, claim)
 			server.answer = nil
-			workload := &refusingServer{apiServer: server, claim: claim, refusal: tc.refusal}
+			workload := &refusingServer{apiServer: server, claim: claim, refusal: tc.refusal, drops: tc.drops}
 			s.Workload.Client, s.Workload.Recorder = workload, events.NewFakeRecorder(10)
 			for round, want := range [][]string{tc.want, tc.then} {
 				if round > 0 && tc.then == nil {
 					continue
 				}
 				workload.saw = []string{}
-				s.Claim = workload.claim
-				if _, err := r.show(t.Context(), s, scope.Outcome{Hub: hub, Current: true, All: true}, nil); err != nil {
+				s.Claim, s.RecordTried = workload.claim, false
+				if _, err := r.show(t.Context(), s, scope.Outcome{Hub: hub, Current: true, All: true, Problem: tc.problem}, nil); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(want, workload.saw); diff != "" {
@@ -367,14 +389,59 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 	}
 }
 
+// TestAnnouncementNamesWhereTheObjectWillBe has a claim go elsewhere than it has announced, without an object so far.
+func TestAnnouncementNamesWhereTheObjectWillBe(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		given  func(r *requirementReconciler, s *scope.Scope)
+		want   string
+	}{
+		"Nothing": {reason: "Nothing came of it.", given: func(*requirementReconciler, *scope.Scope) {}, want: "bar//1"},
+		"UnderWay": {
+			reason: "What is created there may still come, and its status would be taken for that of the other place.",
+			given: func(r *requirementReconciler, s *scope.Scope) {
+				r.inFlight = ledger.NewInFlight(r.clock, time.Minute)
+				r.inFlight.Sending(s.Request, s.PlaceIn("foo"))
+			},
+			want: "foo//1",
+		},
+		"There": {
+			reason: "It has come, although the claim does not record it.",
+			given: func(_ *requirementReconciler, s *scope.Scope) {
+				there := agenttest.Parse(t, `{'metadata':{'namespace':'foo','name':'db','uid':'2'}}`)
+				there.SetAnnotations(s.Us.Annotations())
+				s.Hub.Named = []plan.NamedObject{{Place: s.PlaceIn("foo"), Object: there}}
+			},
+			want: "foo//1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := agenttest.Parse(t, `{'metadata':{'namespace':'foo','name':'db','uid':'1'},'spec':{}}`)
+			claim.SetFinalizers(hubidentity.Owner{ID: agenttest.OurHub}.Protected(nil))
+			ownership.SetRecord(claim, "foo//1")
+			r, s, server, _ := teller(t, claim)
+			workload := &refusingServer{apiServer: server, claim: claim}
+			s.Workload.Client = workload
+			tc.given(r, s)
+			if _, err := r.protect(t.Context(), s, ownershiptest.InBar("db")); err != nil {
+				t.Fatal(err)
+			}
+			if got := workload.claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]; got != tc.want {
+				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
 // refusingServer has one claim, whose status may be written, and answers what is applied to it.
 type refusingServer struct {
 	*apiServer
 
 	claim   *unstructured.Unstructured
+	drops   bool
 	refusal error
 
-	// saw are what was applied, and the statuses of the condition AgentSynced that were written.
+	// saw are what was applied, records that were patched, and the statuses of the condition AgentSynced that were written.
 	saw []string
 }
 
@@ -392,11 +459,32 @@ func (a *refusingServer) Apply(_ context.Context, c runtime.ApplyConfiguration, 
 		return err
 	}
 	a.claim = a.claim.DeepCopy()
-	a.claim.SetAnnotations(applied.GetAnnotations())
+	if record := applied.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]; record != "" {
+		ownership.SetRecord(a.claim, record)
+	}
+	if spec, ok := applied.Object["spec"]; ok && !a.drops {
+		a.claim.Object["spec"] = spec
+	}
 	if data, err = json.Marshal(a.claim); err != nil {
 		return err
 	}
 	return json.Unmarshal(data, c)
+}
+
+func (a *refusingServer) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	data, err := patch.Data(obj)
+	if err != nil {
+		return err
+	}
+	written := &unstructured.Unstructured{}
+	if err = json.Unmarshal(data, &written.Object); err != nil {
+		return err
+	}
+	a.saw = append(a.saw, "record")
+	a.claim = a.claim.DeepCopy()
+	ownership.SetRecord(a.claim, written.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation])
+	obj.(*unstructured.Unstructured).Object = a.claim.DeepCopy().Object
+	return nil
 }
 
 func (a *refusingServer) Status() client.SubResourceWriter { return refusingStatus{server: a} }

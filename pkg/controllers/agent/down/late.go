@@ -51,25 +51,25 @@ func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstru
 	if ownership.Announces(s.Claim) && (ownership.Records(s.Claim, hub) || recordCanWait(s.Claim)) {
 		record = "" // The status is to show that what the claim has announced is there.
 	}
-	return r.write(ctx, s, hub, record, spec)
+	return r.write(ctx, s, hub, record, spec, changes)
 }
 
-// Record has the claim record its object in the hub, if that was left to it and the status does not say enough, for
-// which users wait.
+// Record has the claim record its object in the hub where the status, which users wait for and which is written by now,
+// does not say enough. A status that is awaited will.
 func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
-	if s.AwaitsStatus || ownership.Records(s.Claim, hub) || !recordCanWait(s.Claim) {
+	if s.AwaitsStatus || s.RecordTried || ownership.Records(s.Claim, hub) {
 		return nil, 0, nil
 	}
 	spec, changes := propagation.LateSpec(s.Claim, hub, s.Form)
-	if changes {
+	if changes && !r.shownInVain(s, "", spec) {
 		return nil, 0, nil // Looked at again when these are due.
 	}
-	return r.write(ctx, s, hub, ownership.RecordFor(s.Claim, hub), spec)
+	return r.write(ctx, s, hub, ownership.RecordFor(s.Claim, hub), spec, changes)
 }
 
-// recordCanWait is whether nothing is lost if the status of a claim is written before its record. A record of another
-// object would be followed. A claim that tells of a problem may tell of this very one: whether it is over has to be
-// known before that is told.
+// recordCanWait is whether the status of a claim may be written before its record. A record of another object would be
+// followed. A claim that tells of a problem may tell of this very one: whether it is over has to be known before that is
+// told.
 //
 // Late fields cannot wait: they change the generation that a status says it has observed.
 func recordCanWait(claim *unstructured.Unstructured) bool {
@@ -79,9 +79,9 @@ func recordCanWait(claim *unstructured.Unstructured) bool {
 }
 
 // write shows fields in the claim and has it record its object in the hub, unless there is a reason to wait with both.
-// An empty record is none.
+// An empty record is none. changes is whether there are fields to show.
 func (r *LateFields) write(
-	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, record string, spec map[string]any,
+	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, record string, spec map[string]any, changes bool,
 ) (*condition.Problem, time.Duration, error) {
 	// A record of another object is corrected at once; it would be followed.
 	if _, outdated := ownership.RecordOf(s.Claim); ownership.Records(s.Claim, hub) || !outdated {
@@ -92,8 +92,19 @@ func (r *LateFields) write(
 	if r.shownInVain(s, record, spec) {
 		return nil, 0, nil
 	}
+	s.RecordTried = record != ""
 	again := time.Duration(0)
 	manager := s.Workload.Owner().FieldManager(ownership.LateInitManager)
+	if record != "" && ownership.Announces(s.Claim) {
+		// The announcement is of another field manager of ours, and an apply would be refused for it.
+		if err := r.correctRecord(ctx, s, hub); err != nil {
+			return r.refused(s, err)
+		}
+		if !changes {
+			r.rememberShown(s, record, spec, hub)
+			return nil, 0, nil
+		}
+	}
 	claim, err := r.Apply(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
 		// The record came with the manifest of another claim, or somebody has changed it.
@@ -109,16 +120,21 @@ func (r *LateFields) write(
 		again = lookAgain
 	}
 	if err != nil {
-		if p := reason.OfWorkload(err, "show the fields that Crossplane filled in", reason.ReasonWorkloadRejected); p != nil {
-			return p, condition.SlowRetry(), nil
-		}
-		return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
+		return r.refused(s, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	r.rememberShown(s, record, spec, hub)
 	return nil, again, nil
+}
+
+// refused is what comes of a write that did not come through.
+func (r *LateFields) refused(s *scope.Scope, err error) (*condition.Problem, time.Duration, error) {
+	if p := reason.OfWorkload(err, "show the fields that Crossplane filled in", reason.ReasonWorkloadRejected); p != nil {
+		return p, condition.SlowRetry(), nil
+	}
+	return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
 }
 
 // inheritLate makes what former field managers of ours have filled in this hub's: it applies the same, and then has
@@ -165,8 +181,8 @@ func (r *LateFields) correctRecord(ctx context.Context, s *scope.Scope, hub *uns
 }
 
 // Apply applies what we manage of the very claim that was looked at, which is what was filled in late and the
-// record of its object in the hub. A claim that is gone is not made anew. Both are one apply, because nearly every
-// claim needs both and each request counts. An empty record is none.
+// record of its object in the hub. A claim that is gone is not made anew. Both are one apply, because each request
+// counts. An empty record is none.
 func (r *LateFields) Apply(
 	ctx context.Context, s *scope.Scope, manager, record string, spec map[string]any,
 ) (*unstructured.Unstructured, error) {

@@ -140,13 +140,13 @@ func (f *Facts) Own() *unstructured.Unstructured {
 	return nil
 }
 
-// elsewhere is where in the hub the claim's object is, if that is not the place where it should be; nil if it is there,
+// Elsewhere is where in the hub the claim's object is, if that is not the place where it should be; nil if it is there,
 // or nowhere.
 //
 // What the claim records decides. An object elsewhere that names the claim's source is a stray (package view counts
 // strays). Only a claim without a record of an object that still exists, as from before there were records, is more
 // careful: an object anywhere that names its source keeps another one from being created, and nothing else.
-func (f *Facts) elsewhere() *NamedObject {
+func (f *Facts) Elsewhere() *NamedObject {
 	if at, ok := f.RecordedPlace(); ok && f.Hub.Recorded != nil && f.Owns(f.Hub.Recorded) {
 		if at == *f.Target {
 			return nil

@@ -146,7 +146,7 @@ func decideTarget(f Facts) Plan {
 	moves := Recreates(f.Claim, f.Pairing.NamespaceAnnotations())
 	taken := there != nil && !f.Owns(there) && !ownership.Adoptable(there, f.Claim, f.Us, f.Home)
 	// That the name is taken is in the way of those only that want to move there.
-	if from := f.elsewhere(); from != nil && (!taken || !moves) {
+	if from := f.Elsewhere(); from != nil && (!taken || !moves) {
 		return decideMove(f, *from, moves)
 	}
 	if taken {
@@ -154,7 +154,7 @@ func decideTarget(f Facts) Plan {
 	}
 	going := there != nil && there.GetDeletionTimestamp() != nil
 	if there == nil || going {
-		if p := mayCreate(f.Claim, f.Class.Spec.Agent.RecreatePolicy, moves, f.Kind.Kind, *f.Target); p != nil {
+		if p := f.mayCreate(); p != nil {
 			return Plan{Problem: p, WaitAt: f.Target, Down: Down{Object: there}}
 		}
 	}
@@ -295,4 +295,19 @@ func recreating(kind string, at ownership.Place) *condition.Problem {
 		Reason:  reason.ReasonRecreating,
 		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again.", kind, at.Name, at.Namespace),
 	}
+}
+
+// mayCreate is whether an object may be created at the target, or why not.
+func (f *Facts) mayCreate() *condition.Problem {
+	moves := Recreates(f.Claim, f.Pairing.NamespaceAnnotations())
+	return mayCreate(f.Claim, f.Class.Spec.Agent.RecreatePolicy, moves, f.Kind.Kind, *f.Target)
+}
+
+// RefusesFreeName is why nothing would be created for a claim if its name were free in the hub; nil if it would. It
+// needs no look at what is there.
+func (f *Facts) RefusesFreeName() *condition.Problem {
+	if p := f.mayCreate(); p != nil {
+		return p
+	}
+	return f.Unresolved
 }

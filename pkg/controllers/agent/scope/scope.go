@@ -34,6 +34,9 @@ type Scope struct {
 	Changes      metrics.Changes
 	AwaitsStatus bool
 
+	// RecordTried is whether this reconcile has asked the workload cluster to record the claim's object.
+	RecordTried bool
+
 	// InTheWay are the Secrets of others that were found where the claim's should be.
 	InTheWay []types.NamespacedName
 }
