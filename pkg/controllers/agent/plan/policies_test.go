@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
@@ -121,6 +122,39 @@ func TestDeletionPolicy(t *testing.T) {
 			}
 			if got != tc.want || says != tc.says {
 				t.Errorf("%s want %q %q, got %q %q", tc.reason, tc.want, tc.says, got, says)
+			}
+		})
+	}
+}
+
+// TestRefusesFreeName: what is told about a name that is free has to be told about one that is taken, to those that may
+// not know which it is.
+func TestRefusesFreeName(t *testing.T) {
+	lost := map[string]string{fleetv1alpha1.HubObjectAnnotation: "bar/lost/claim"}
+	unresolved := &condition.Problem{Reason: reason.ReasonReferencesUnresolved}
+	for name, tc := range map[string]struct {
+		reason      string
+		annotations map[string]string
+		unresolved  *condition.Problem
+		want        string
+	}{
+		"Nothing":    {reason: "An object would be created."},
+		"Lost":       {reason: "The claim says that it had one.", annotations: lost, want: reason.ReasonHubObjectDeleted},
+		"Unresolved": {reason: "The claim is not carried yet.", unresolved: unresolved, want: reason.ReasonReferencesUnresolved},
+		"Both":       {reason: "The loss is told first, as for a free name.", annotations: lost, unresolved: unresolved, want: reason.ReasonHubObjectDeleted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim := &unstructured.Unstructured{}
+			claim.SetUID("claim")
+			claim.SetAnnotations(tc.annotations)
+			f := offeredClaim(claim)
+			f.Unresolved = tc.unresolved
+			got := ""
+			if p := f.RefusesFreeName(); p != nil {
+				got = p.Reason
+			}
+			if got != tc.want {
+				t.Errorf("%s\nwant %q, got %q", tc.reason, tc.want, got)
 			}
 		})
 	}
