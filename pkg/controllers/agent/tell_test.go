@@ -441,7 +441,8 @@ type refusingServer struct {
 	drops   bool
 	refusal error
 
-	// saw are what was applied, records that were patched, and the statuses of the condition AgentSynced that were written.
+	// saw are what was applied, records that were patched, and the statuses of the condition AgentSynced that were
+	// written.
 	saw []string
 }
 

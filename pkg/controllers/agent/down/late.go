@@ -68,8 +68,8 @@ func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructur
 }
 
 // recordCanWait is whether the status of a claim may be written before its record. A record of another object would be
-// followed. A claim that tells of a problem may tell of this very one: whether it is over has to be known before that is
-// told.
+// followed. A claim that tells of a problem may tell of this very one: whether it is over has to be known before that
+// is told.
 //
 // Late fields cannot wait: they change the generation that a status says it has observed.
 func recordCanWait(claim *unstructured.Unstructured) bool {

@@ -27,10 +27,10 @@ import (
 //
 // The record costs no request of its own. With the finalizer, before anything is created, the claim announces the place
 // alone. That there was an object is then said by the status that the claim shows: Crossplane's conditions come from an
-// object that was the claim's, and stay when it is gone. Where they do not show, as in kinds without a status, or do not
-// show any more, because another object has taken the place of the first one and has no status yet, the claim records
-// the UID of its object, in requests more. So it does if it shows such conditions before it announces a
-// place: they are about an object of before.
+// object that was the claim's, and stay when it is gone. Where they do not show, as in kinds without a status, or do
+// not show any more, because another object has taken the place of the first one and has no status yet, the claim
+// records the UID of its object, in a request more. So it does if it shows such conditions before it announces a place:
+// they are about an object of before.
 
 // Record says which object of the hub is a claim's.
 type Record struct {
