@@ -15,6 +15,8 @@ reports=$PWD/bin/test
 # as_built COMMAND: with the flags of bin/manager, so that what both are made of is compiled once. Only the race
 # detector wants another.
 as_built() { CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)" "$@"; }
+# What an interrupt ends says so by its status, of which the script would think no more than of a test that failed.
+trap 'exit 130' INT
 [[ $what == beside ]] || rm -rf "$reports"
 mkdir -p "$reports"
 
