@@ -8,8 +8,8 @@ export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlpl
 export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
 # For a busy machine; envtest allows 20 seconds each.
 export KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=2m KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=2m
-# Half of the processor time of the tests is that of API servers, and a good part of theirs was the collection of
-# garbage. They grow to some 600 MB each, and a dozen run at the same time. GOGC=100 runs the tests in half the memory.
+# Two fifths of the processor time of the tests is that of API servers and etcd, and a part of theirs is the collection
+# of garbage. An API server grows to some 600 MB with this, to some 400 MB with GOGC=100, and a dozen run at a time.
 export GOGC=${GOGC:-400}
 reports=$PWD/bin/test
 # as_built COMMAND: with the flags of bin/manager, so that what both are made of is compiled once. Only the race

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 

@@ -231,7 +231,8 @@ func stalled(ready metav1.Condition) []metav1.Condition {
 // observedOf is what users are shown of the facts.
 func observedOf(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
 	o := &fleetv1alpha1.ObservedCluster{
-		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: scope.Cut(f.ID, scope.MaxID), Region: scope.Cut(f.Location, 64), Version: scope.Cut(f.Version, 64),
+		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: scope.Cut(f.ID, scope.MaxID),
+		Region: scope.Cut(f.Location, 64), Version: scope.Cut(f.Version, 64),
 		NodePools: fmt.Sprintf("%d/%d", len(f.NodePools), len(f.NodePools)+len(f.PendingNodePools)+len(f.GoneNodePools)),
 	}
 	if f.Endpoint.Host != "" {

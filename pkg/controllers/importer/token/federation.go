@@ -18,7 +18,6 @@ import (
 	"golang.org/x/oauth2/clientcredentials"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 

@@ -4,10 +4,6 @@
 package workload
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-
 	"bytes"
 	"context"
 	"encoding/json"
@@ -23,8 +19,10 @@ import (
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"

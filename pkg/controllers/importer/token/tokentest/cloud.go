@@ -23,7 +23,8 @@ const (
 	HubSecret = "the-token-of-the-hub"
 
 	// Exchanged is what Google's endpoint answers.
-	Exchanged = `{"access_token":"federated","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer","expires_in":3600}`
+	Exchanged = `{"access_token":"federated","issued_token_type":"urn:ietf:params:oauth:token-type:access_token",` +
+		`"token_type":"Bearer","expires_in":3600}`
 
 	// RequestsHelp is before the counts of requests for tokens.
 	RequestsHelp = "# HELP masthead_import_token_requests_total Requests for tokens of imported clusters: of the sources " +
