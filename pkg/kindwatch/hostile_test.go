@@ -4,10 +4,8 @@
 package kindwatch
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/test/hostile"
+	"github.com/masthead-dev/masthead/test/liveheap"
 )
 
 // maxHostileHeap is what the watches of one hostile API server may add to the live heap, with the server itself.
@@ -133,7 +132,7 @@ func watchHostile(t *testing.T, attack hostile.Attack, want []State, server, hon
 		o.MinBackoff, o.MaxBackoff, o.Linger = 10*time.Millisecond, 100*time.Millisecond, 10*time.Millisecond
 	}
 	gate := NewListGate(2)
-	heap := watchHeap(t)
+	heap := liveheap.Watch(t)
 	var changes atomic.Int64
 	w, stop := start(t, boundedConfig(server), func(e Event) {
 		if e.Type == StateChanged {
@@ -220,39 +219,6 @@ func boundedConfig(s *hostile.Server) *rest.Config {
 	})
 }
 
-// watchHeap follows how much of the heap lives. What it returns ends that, and says by how much it was more at most
-// than at first.
-func watchHeap(t *testing.T) func() uint64 {
-	t.Helper()
-	live := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	base := live()
-	var peak atomic.Uint64
-	ctx, end := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			peak.Store(max(peak.Load(), live()))
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(20 * time.Millisecond):
-			}
-		}
-	}()
-	t.Cleanup(func() { end(); <-ended })
-	return func() uint64 {
-		end()
-		<-ended
-		return max(peak.Load(), base) - base
-	}
-}
-
 // giant is a collection of many objects.
 func giant(resource string, n, size int) hostile.Collection {
 	text := strings.Repeat("x", size)
@@ -334,7 +300,7 @@ func TestHonestGiants(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer server.Close()
-			heap := watchHeap(t)
+			heap := liveheap.Watch(t)
 			w, stop := start(t, boundedConfig(server), func(Event) {}, func(o *Options) {
 				o.PerKind = Limit{Bytes: 96 << 20}
 				if tc.reduce {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/test/hostile"
+	"github.com/masthead-dev/masthead/test/liveheap"
 )
 
 // maxHostileHeap is what one hostile API server may add to the live heap, with everything that is asked of it at once,
@@ -144,7 +144,7 @@ func TestHostileServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer server.Close()
-			heap := watchHeap(t)
+			heap := liveheap.Watch(t)
 			src.set(attack.Name, server.Kubeconfig())
 			defer func() {
 				src.remove(attack.Name)
@@ -269,38 +269,5 @@ func questions() map[string]func(context.Context, Connected) error {
 				Create(ctx, u, metav1.CreateOptions{})
 			return err
 		},
-	}
-}
-
-// watchHeap follows how much of the heap lives. What it returns ends that, and says by how much it was more at most
-// than at first.
-func watchHeap(t *testing.T) func() uint64 {
-	t.Helper()
-	live := func() uint64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	base := live()
-	var peak atomic.Uint64
-	ctx, end := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for {
-			peak.Store(max(peak.Load(), live()))
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(connectiontest.Tick):
-			}
-		}
-	}()
-	t.Cleanup(func() { end(); <-ended })
-	return func() uint64 {
-		end()
-		<-ended
-		return max(peak.Load(), base) - base
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
+	"github.com/masthead-dev/masthead/test/liveheap"
 )
 
 // listServer answers what connecting needs, and every other GET with lists. It has a UID of its own.
@@ -121,7 +122,7 @@ func TestSixtyMegabytesOfNothingAreNotDecoded(t *testing.T) {
 		_, _ = io.WriteString(w, `{}]}`)
 	}))
 	h.waitFor(t, "a", StateConnected, ReasonConnected)
-	heap := watchHeap(t)
+	heap := liveheap.Watch(t)
 	whole, metadata := configMaps(false), configMaps(true)
 	w := watchKinds(t, h, "a", whole, metadata)
 	for _, kind := range []kindwatch.Kind{whole, metadata} {

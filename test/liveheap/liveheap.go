@@ -1,0 +1,73 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package liveheap tells tests how much of the heap of their process was in use at most.
+//
+// It takes what the garbage collector itself has found to be in use, at the end of each collection, and has it collect
+// whenever the heap has grown by a quarter, so that use which nearly doubled and fell again cannot go unseen. The size
+// of the heap would not do: right after a collection, too, it has what the other goroutines have allocated since, which
+// on a busy machine is as much as they like. Nor would one collection after the other: they took more of the processor
+// than what the tests are about.
+//
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
+// tests only.
+package liveheap
+
+import (
+	"context"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"testing"
+	"time"
+)
+
+const (
+	// collectAfter is the growth of the heap, in percent, after which its garbage is collected.
+	collectAfter = 25
+
+	// interval is shorter than a collection with the race detector, and costs nothing that could be measured.
+	interval = 2 * time.Millisecond
+)
+
+// Watch follows how many bytes of the heap are in use until the function that it returns is called, which says by how
+// many they were more at most than at first. What is allocated during a collection is taken for used. The garbage
+// collector is that of the whole process: one test may watch at a time.
+func Watch(tb testing.TB) (grown func() uint64) {
+	tb.Helper()
+	before := debug.SetGCPercent(collectAfter)
+	runtime.GC()
+	runtime.GC() // What the first one has found to be garbage may have had finalizers.
+	base := inUse()
+	ctx, end := context.WithCancel(tb.Context())
+	peaks := make(chan uint64, 1)
+	go func() {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for peak := base; ; peak = max(peak, inUse()) {
+			select {
+			case <-ctx.Done():
+				peaks <- peak
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	tb.Cleanup(func() {
+		end()
+		debug.SetGCPercent(before)
+	})
+	return func() uint64 {
+		runtime.GC() // What is in use now counts, too.
+		now := inUse()
+		end()
+		return max(<-peaks, now) - base
+	}
+}
+
+// inUse is how many bytes the last collection has found to be in use.
+func inUse() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}
