@@ -60,8 +60,7 @@ unit() {
   echo "== with the race detector"
   # A program with the detector sleeps for a second before it ends, unless it is told not to.
   local failed=
-  # And it has conversions of unsafe pointers checked, of which there are none in our code: a tenth of the time.
-  GORACE=atexit_sleep_ms=0 packages raced -race -gcflags=all=-d=checkptr=0 -skip "$long_tests" "${raced[@]}" || failed=yes
+  GORACE=atexit_sleep_ms=0 packages raced -race -skip "$long_tests" "${raced[@]}" || failed=yes
   echo "== without it: see hack/test.sh for what and why"
   as_built packages long -run "$long_tests" "${long_packages[@]/#/./}" || failed=yes
   as_built packages plain "${plain[@]}" || failed=yes
