@@ -4,10 +4,9 @@
 // Package liveheap tells tests how much of the heap of their process was in use at most.
 //
 // It takes what the garbage collector itself has found to be in use, at the end of each collection, and has it collect
-// whenever the heap has grown by a quarter, so that use which nearly doubled and fell again cannot go unseen. The size
-// of the heap would not do: right after a collection, too, it has what the other goroutines have allocated since, which
-// on a busy machine is as much as they like. Nor would one collection after the other: they took more of the processor
-// than what the tests are about.
+// whenever the heap has grown by a quarter. The size of the heap would not do: right after a collection it already has
+// what other goroutines have allocated since, which is without bounds on a busy machine. Nor would one collection after
+// the other: these took more processor time than what the tests are about.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
 // tests only.
@@ -26,7 +25,7 @@ const (
 	// collectAfter is the growth of the heap, in percent, after which its garbage is collected.
 	collectAfter = 25
 
-	// interval is shorter than a collection with the race detector, and costs nothing that could be measured.
+	// interval is between two looks at what the last collection has found.
 	interval = 2 * time.Millisecond
 )
 
