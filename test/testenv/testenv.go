@@ -110,7 +110,7 @@ func New(crds ...string) (*envtest.Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &envtest.Environment{
+	env := &envtest.Environment{
 		BinaryAssetsDirectory: bin,
 		CRDDirectoryPaths:     crds,
 		ErrorIfCRDPathMissing: true,
@@ -118,7 +118,10 @@ func New(crds ...string) (*envtest.Environment, error) {
 
 		ControlPlaneStartTimeout: patience,
 		ControlPlaneStopTimeout:  patience,
-	}, nil
+	}
+	env.ControlPlane.GetAPIServer().Err = &lastWords{program: "kube-apiserver", to: os.Stderr}
+	env.ControlPlane.Etcd = &envtest.Etcd{Err: &lastWords{program: "etcd", to: os.Stderr}}
+	return env, nil
 }
 
 func binaries() (string, error) {
