@@ -106,7 +106,7 @@ all() {
   local fleet=$! failed=
   # shellcheck disable=SC2064 # The process of now.
   trap "kill $fleet 2>/dev/null; wait $fleet" EXIT
-  nice -n 19 hack/test.sh beside || failed=yes
+  nice -n 10 hack/test.sh beside || failed=yes
   echo "== end-to-end tests: a real hub, real workload clusters, and bin/manager as a process"
   wait "$fleet" || failed=yes
   trap - EXIT

@@ -39,8 +39,8 @@ type file struct {
 	name  string
 	lines int
 
-	// uses are the files of the same package that it refers to.
-	uses map[string]bool
+	// uses are the files of the same package that it refers to, each with the names that it refers to there.
+	uses map[string]map[string]bool
 }
 
 // listed is what `go list -json` says of a package.
@@ -116,7 +116,7 @@ func read(p listed, module string, exports map[string]string) (room, error) {
 			return room{}, err
 		}
 		parsed = append(parsed, f)
-		r.files = append(r.files, file{name: name, lines: bytes.Count(content, []byte("\n")), uses: map[string]bool{}})
+		r.files = append(r.files, file{name: name, lines: bytes.Count(content, []byte("\n")), uses: map[string]map[string]bool{}})
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })}
@@ -146,7 +146,11 @@ func (r *room) count(fset *token.FileSet, checked *types.Package, module string,
 			// A field or a method, or what is declared in the package.
 			from, in := fset.Position(id.Pos()).Filename, fset.Position(to.Pos()).Filename
 			if _, isName := to.(*types.PkgName); !isName && from != in {
-				byName[from].uses[in] = true
+				uses := byName[from].uses
+				if uses[in] == nil {
+					uses[in] = map[string]bool{}
+				}
+				uses[in][to.Name()] = true
 			}
 		}
 	}

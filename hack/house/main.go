@@ -17,7 +17,7 @@ import (
 
 func main() {
 	dir := flag.String("C", ".", "the `directory` of the module")
-	detail := flag.Bool("references", false, "print every reference between packages, and not only their number")
+	detail := flag.Bool("references", false, "print every reference between packages, and within cycles, and not only their number")
 	flag.Parse()
 	patterns := flag.Args()
 	if len(patterns) == 0 {

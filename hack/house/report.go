@@ -53,6 +53,15 @@ func report(out io.Writer, rooms []room, detail bool) error {
 		}
 	}
 
+	if detail {
+		line("\nREFERENCES WITHIN THESE CYCLES")
+		for _, r := range rooms {
+			if cycle := largestCycle(r); len(cycle) > smallCycle {
+				within(r, cycle, line)
+			}
+		}
+	}
+
 	line("\nTYPES WITH THE MOST METHODS")
 	for _, t := range mostMethods(rooms) {
 		line("%s\t%d", t.name, t.methods)
@@ -123,9 +132,23 @@ func largestCycle(r room) []string {
 	return largest
 }
 
+// within prints what the files of a cycle refer to in one another: what would have to move for the cycle to end.
+func within(r room, cycle []string, line func(string, ...any)) {
+	for _, f := range r.files {
+		if !slices.Contains(cycle, f.name) {
+			continue
+		}
+		for _, to := range slices.Sorted(maps.Keys(f.uses)) {
+			if slices.Contains(cycle, to) {
+				line("%s: %s -> %s\t%s", r.path, f.name, to, strings.Join(slices.Sorted(maps.Keys(f.uses[to])), " "))
+			}
+		}
+	}
+}
+
 // reachable are the files to which a file of a package leads.
 func reachable(r room, from string) map[string]bool {
-	uses := map[string]map[string]bool{}
+	uses := map[string]map[string]map[string]bool{}
 	for _, f := range r.files {
 		uses[f.name] = f.uses
 	}

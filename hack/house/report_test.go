@@ -11,10 +11,10 @@ import (
 
 // TestReport draws a house whose packages refer to each other in every way.
 func TestReport(t *testing.T) {
-	uses := func(names ...string) map[string]bool {
-		out := map[string]bool{}
+	uses := func(names ...string) map[string]map[string]bool {
+		out := map[string]map[string]bool{}
 		for _, n := range names {
-			out[n] = true
+			out[n] = map[string]bool{"thing": true, "Another": true}
 		}
 		return out
 	}
@@ -42,6 +42,36 @@ func TestReport(t *testing.T) {
 	for _, down := range []string{"pkg/controllers/c -> pkg/controllers/c/e", "cmd/f ->"} {
 		if strings.Contains(out.String(), down) {
 			t.Errorf("%q does not run upward:\n%s", down, out.String())
+		}
+	}
+}
+
+// TestReferencesWithinCycles names what leads around a cycle, and nothing else.
+func TestReferencesWithinCycles(t *testing.T) {
+	to := func(file string, names ...string) map[string]map[string]bool {
+		out := map[string]map[string]bool{file: {}}
+		for _, n := range names {
+			out[file][n] = true
+		}
+		return out
+	}
+	rooms := []room{{path: "pkg/b", files: []file{
+		{name: "a.go", uses: to("b.go", "two", "one")},
+		{name: "b.go", uses: to("c.go", "three")},
+		{name: "c.go", uses: to("d.go", "four")},
+		{name: "d.go", uses: to("a.go", "five")},
+		{name: "e.go", uses: to("a.go", "outside")},
+	}}}
+	for detail, want := range map[bool]int{true: 1, false: 0} {
+		var out strings.Builder
+		if err := report(&out, rooms, detail); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), "one two"); got != want {
+			t.Errorf("detail %t: want %d times what a.go refers to in b.go:\n%s", detail, want, out.String())
+		}
+		if strings.Contains(out.String(), "outside") {
+			t.Errorf("e.go is in no cycle:\n%s", out.String())
 		}
 	}
 }

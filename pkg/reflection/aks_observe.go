@@ -4,6 +4,7 @@
 package reflection
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,26 +16,6 @@ var (
 	AKSCluster  = Kind{"containerservice", "azure", "KubernetesCluster"}
 	AKSNodePool = Kind{"containerservice", "azure", "KubernetesClusterNodePool"}
 )
-
-// AKSFacts are what only AKS has.
-type AKSFacts struct {
-	ResourceGroupName, NodeResourceGroup string
-	DNSPrefix                            string
-	SKUTier                              string
-	// AzureAD says that users are Entra ID's: the kubeconfig of the connection Secret then needs kubelogin.
-	AzureAD                                                     bool
-	AzureADAdminGroups                                          []string
-	LocalAccountsDisabled                                       *bool
-	PrivateCluster, PrivateClusterPublicFQDN                    *bool
-	PrivateDNSZone                                              string
-	AuthorizedIPRanges                                          []string
-	NetworkPlugin, NetworkPluginMode, NetworkPolicy, DataPlane  string
-	LoadBalancerSKU, OutboundType, DNSServiceIP, UpgradeChannel string
-	IdentityType                                                string
-	IdentityIDs                                                 []string
-	OIDCIssuerEnabled, WorkloadIdentity                         *bool
-	OIDCIssuer                                                  string
-}
 
 var aksNames = grammar{
 	cluster:   regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$`),
@@ -70,7 +51,7 @@ func (w *wanter) aks(observed Observed) {
 		return
 	}
 	defaultPool := cluster.block("defaultNodePool").text("name")
-	for _, name := range w.imp.poolNames(observed, AKSNodePool, &w.notes) {
+	for _, name := range w.imp.poolNames(aksNames, observed, AKSNodePool, &w.notes) {
 		if name != defaultPool {
 			w.add(AKSNodePool, name, name, map[string]any{"kubernetesClusterId": id})
 		}
@@ -104,13 +85,13 @@ func (r *reader) aks(b block) error {
 	}
 	network := b.block("networkProfile")
 	f.Location = b.text("location")
-	f.Version = orElse(b.text("currentKubernetesVersion"), b.text("kubernetesVersion"))
+	f.Version = cmp.Or(b.text("currentKubernetesVersion"), b.text("kubernetesVersion"))
 	f.ServiceCIDRs = r.cidrList(network, "serviceCidrs", "serviceCidr")
 	f.PodCIDRs = r.cidrList(network, "podCidrs", "podCidr")
 	f.AKS = r.aksFacts(b, network)
 	r.markManagedElsewhere(b.pairs("tags", maxTags))
 	r.aksDefaultPool(b.block("defaultNodePool"))
-	r.readPools(AKSNodePool, r.imp.poolNames(r.observed, AKSNodePool, &r.notes), r.aksNodePool)
+	r.readPools(AKSNodePool, r.imp.poolNames(aksNames, r.observed, AKSNodePool, &r.notes), r.aksNodePool)
 	if len(b.blocks("aciConnectorLinux", 1)) > 0 {
 		f.Capacity = append(f.Capacity, Capacity{Type: CapacityVirtualNode})
 	}
@@ -123,7 +104,7 @@ func aksEndpoint(b block) (Endpoint, error) {
 	private := b.is("privateClusterEnabled")
 	host := b.text("fqdn")
 	if private || host == "" {
-		host = orElse(b.text("privateFqdn"), host)
+		host = cmp.Or(b.text("privateFqdn"), host)
 	}
 	if strings.ContainsAny(host, ":/@") {
 		return Endpoint{}, fmt.Errorf("cannot read the endpoint %q: not a host", clean(host))
@@ -144,7 +125,7 @@ func (r *reader) aksFacts(b, network block) AKSFacts {
 		PrivateDNSZone:     b.text("privateDnsZoneId"),
 		AuthorizedIPRanges: access.texts("authorizedIpRanges", maxListed),
 		NetworkPlugin:      network.text("networkPlugin"), NetworkPluginMode: network.text("networkPluginMode"),
-		NetworkPolicy: network.text("networkPolicy"), DataPlane: orElse(network.text("networkDataPlane"), network.text("ebpfDataPlane")),
+		NetworkPolicy: network.text("networkPolicy"), DataPlane: cmp.Or(network.text("networkDataPlane"), network.text("ebpfDataPlane")),
 		LoadBalancerSKU: network.text("loadBalancerSku"), OutboundType: network.text("outboundType"),
 		DNSServiceIP: network.text("dnsServiceIp"), UpgradeChannel: b.text("automaticChannelUpgrade"),
 		IdentityType: identity.text("type"), IdentityIDs: identity.texts("identityIds", maxListed),

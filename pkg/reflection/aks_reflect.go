@@ -3,7 +3,10 @@
 
 package reflection
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // azureIdentity makes the identity that Cluster API Provider Azure must refuse: it allows no namespace, belongs to no
 // tenant, and its Secret does not exist. The provider builds its credentials before it looks at a pause, so that is
@@ -31,7 +34,7 @@ func (r *reflector) azureControlPlane(b, status *builder) {
 	b.set("spec.resourceGroupName", aks.ResourceGroupName)
 	b.set("spec.nodeResourceGroupName", aks.NodeResourceGroup)
 	b.set("spec.location", f.Location)
-	b.set("spec.version", orElse(kubeletVersion(f.Version), f.Version))
+	b.set("spec.version", cmp.Or(kubeletVersion(f.Version), f.Version))
 	b.set("spec.dnsPrefix", aks.DNSPrefix)
 	b.set("spec.sku.tier", aks.SKUTier)
 	b.set("spec.disableLocalAccounts", aks.LocalAccountsDisabled)
@@ -41,7 +44,7 @@ func (r *reflector) azureControlPlane(b, status *builder) {
 	b.setEndpoint("spec.controlPlaneEndpoint", f.Endpoint)
 	r.azureAccess(b)
 	r.azureNetwork(b)
-	status.set("status.version", orElse(kubeletVersion(f.Version), f.Version))
+	status.set("status.version", cmp.Or(kubeletVersion(f.Version), f.Version))
 	status.set("status.oidcIssuerProfile.issuerURL", aks.OIDCIssuer)
 }
 

@@ -10,6 +10,9 @@
 //
 // docs/design/importer-mapping.md has the tables: which field becomes which, and when it is lossy.
 //
+// A cloud is a table of functions (cloud.go) and two files: what is observed of it, and how it looks in the end. The
+// three entries look their cloud up (clouds.go), and hand it what collects (wanter.go, reader.go, reflector.go).
+//
 // # Guarantees
 //
 //   - A managed resource holds identifiers only and has managementPolicies ["Observe"], and deletionPolicy Orphan where

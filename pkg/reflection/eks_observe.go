@@ -4,34 +4,16 @@
 package reflection
 
 import (
-	"encoding/base64"
+	"cmp"
 	"fmt"
-	"net"
-	"net/url"
+	"maps"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
-
-// EKSFacts are what only EKS has.
-type EKSFacts struct {
-	EndpointPublic, EndpointPrivate *bool
-	PublicAccessCIDRs               []string
-	SecurityGroupIDs                []string
-	ClusterSecurityGroupID          string
-	AuthenticationMode              string
-	IPFamily                        string
-	UpgradePolicy                   string
-	EncryptionKeyARN                string
-	EncryptionResources             []string
-	LogTypes                        []string
-	BootstrapSelfManagedAddons      *bool
-	AutoMode                        bool
-	PlatformVersion                 string
-}
 
 var eksNames = grammar{
 	cluster:   regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`),
@@ -74,7 +56,7 @@ func (w *wanter) eks(observed Observed) {
 			w.connect(auth)
 		}
 	}
-	for _, name := range w.imp.poolNames(observed, EKSNodeGroup, &w.notes) {
+	for _, name := range w.imp.poolNames(eksNames, observed, EKSNodeGroup, &w.notes) {
 		w.add(EKSNodeGroup, name, name, region("clusterName", w.imp.ClusterName))
 	}
 	for _, name := range w.imp.FargateProfiles {
@@ -96,31 +78,11 @@ func (w *wanter) eks(observed Observed) {
 	}
 }
 
-// identifier is a text of a grammar. What is not is reported and not looked up.
-func (b block) identifier(field string, grammar *regexp.Regexp) string {
-	id := b.text(field)
-	if id != "" && !grammar.MatchString(id) {
-		b.note(field, id, "The value is not an identifier of the cloud")
-		return ""
-	}
-	return id
-}
-
-func (b block) identifiers(field string, grammar *regexp.Regexp) []string {
-	return slices.DeleteFunc(b.texts(field, maxListed), func(id string) bool {
-		if grammar.MatchString(id) {
-			return false
-		}
-		b.note(field, id, "The value is not an identifier of the cloud")
-		return true
-	})
-}
-
 // eksSubnetIDs are the subnets of the cluster and of its node groups.
 func (i Import) eksSubnetIDs(observed Observed, vpc block, n *notes) []string {
 	ids := vpc.identifiers("subnetIds", subnetID)
 	groups := observed.resources(i, EKSNodeGroup)
-	for _, name := range sortedKeys(groups) {
+	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		if group, ok := atProvider(groups[name], "NodeGroup/"+name, n); ok {
 			ids = append(ids, group.identifiers("subnetIds", subnetID)...)
 		}
@@ -189,9 +151,9 @@ func (r *reader) eks(b block) error {
 		PlatformVersion:            b.text("platformVersion"),
 	}
 	f.Endpoint.Private = f.EKS.EndpointPublic != nil && !*f.EKS.EndpointPublic
-	r.markManagedElsewhere(merged(b.pairs("tags", maxTags), b.pairs("tagsAll", maxTags)))
+	r.markManagedElsewhere(labels.Merge(b.pairs("tags", maxTags), b.pairs("tagsAll", maxTags)))
 	r.eksNetwork(vpc)
-	r.readPools(EKSNodeGroup, r.imp.poolNames(r.observed, EKSNodeGroup, &r.notes), r.eksNodeGroup)
+	r.readPools(EKSNodeGroup, r.imp.poolNames(eksNames, r.observed, EKSNodeGroup, &r.notes), r.eksNodeGroup)
 	r.eksCapacity(b)
 	return nil
 }
@@ -216,7 +178,7 @@ func (r *reader) eksNetwork(vpc block) {
 		e.mainTable = b.identifier("mainRouteTableId", routeTableID)
 	}
 	tables := r.observed.resources(r.imp, EC2RouteTable)
-	for _, id := range sortedKeys(tables) {
+	for _, id := range slices.Sorted(maps.Keys(tables)) {
 		if b, ok := atProvider(tables[id], "RouteTable/"+id, &r.notes); ok {
 			e.routeTables[id] = readRouteTable(b)
 		}
@@ -235,7 +197,7 @@ func (r *reader) eksSubnet(id string, subnets resources, e evidence) Subnet {
 	if b, ok := atProvider(subnets[id], "Subnet/"+id, &r.notes); ok {
 		s.Observed = true
 		s.CIDR, s.IPv6CIDR, s.AvailabilityZone = r.cidr(b, "cidrBlock"), r.cidr(b, "ipv6CidrBlock"), b.text("availabilityZone")
-		e.tags, e.mapPublicIP = merged(b.pairs("tagsAll", maxTags), b.pairs("tags", maxTags)), b.is("mapPublicIpOnLaunch")
+		e.tags, e.mapPublicIP = labels.Merge(b.pairs("tagsAll", maxTags), b.pairs("tags", maxTags)), b.is("mapPublicIpOnLaunch")
 	}
 	s.Visibility, s.VisibilityExplained = e.visibility()
 	return s
@@ -267,7 +229,7 @@ func (r *reader) eksNodeGroup(b block) NodePool {
 		// With a custom image the release is the image's ID.
 		KubeletVersion: kubeletVersion(b.text("releaseVersion")),
 	}
-	if id := orElse(template.text("id"), template.text("name")); id != "" {
+	if id := cmp.Or(template.text("id"), template.text("name")); id != "" {
 		pool.LaunchTemplate = id + ":" + template.text("version")
 	}
 	for _, t := range b.blocks("taint", maxTaints) {
@@ -302,18 +264,6 @@ func (r *reader) eksCapacity(cluster block) {
 	}
 }
 
-var releasePrefix = regexp.MustCompile(`^v?(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})(?:[-+].*)?$`)
-
-// kubeletVersion is the version of Kubernetes in a release, as vX.Y.Z: "1.31.3-20250103" and "v1.31.3-eks-7f9249a" are
-// v1.31.3. Empty means that it has none.
-func kubeletVersion(release string) string {
-	m := releasePrefix.FindStringSubmatch(release)
-	if m == nil || len(release) > maxText {
-		return ""
-	}
-	return "v" + m[1] + "." + m[2] + "." + m[3]
-}
-
 // roleName is the last part of the ARN of a role, without its path.
 func roleName(arn string) string {
 	parts := strings.SplitN(arn, ":", 6)
@@ -321,80 +271,4 @@ func roleName(arn string) string {
 		return ""
 	}
 	return parts[5][strings.LastIndex(parts[5], "/")+1:]
-}
-
-// endpointOf reads "https://host", "https://host:port" or a bare host. The host is a DNS name or an address.
-func endpointOf(raw string) (Endpoint, error) {
-	if raw == "" {
-		return Endpoint{}, ErrNotObserved
-	}
-	if !strings.Contains(raw, "://") {
-		if strings.Count(raw, ":") > 1 && !strings.HasPrefix(raw, "[") {
-			raw = "[" + raw + "]"
-		}
-		raw = "https://" + raw
-	}
-	u, err := url.Parse(raw)
-	if err != nil || !isOrigin(u) || !isHost(u.Hostname()) {
-		return Endpoint{}, fmt.Errorf("cannot read the endpoint %q: not the address of an API server", clean(raw))
-	}
-	e := Endpoint{Host: u.Hostname(), Port: 443}
-	if p := u.Port(); p != "" {
-		port, err := strconv.ParseUint(p, 10, 16)
-		if err != nil || port == 0 {
-			return Endpoint{}, fmt.Errorf("cannot read the endpoint %q: not a port", clean(raw))
-		}
-		e.Port = int32(port)
-	}
-	return e, nil
-}
-
-// isOrigin tells whether a URL of HTTPS has nothing but a host and a port.
-func isOrigin(u *url.URL) bool {
-	return u.Scheme == "https" && u.User == nil && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == ""
-}
-
-var dnsName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*\.?$`)
-
-func isHost(host string) bool {
-	return len(host) <= 253 && (dnsName.MatchString(host) || net.ParseIP(host) != nil)
-}
-
-// certificate is base64 of what looks like PEM, of a bounded size. The field is longer than other texts may be.
-func (b block) certificate(in block, field string) string {
-	value, found := in.get(field)
-	if !found {
-		return ""
-	}
-	const most = 64 << 10
-	s, _ := value.(string)
-	pem, err := base64.StdEncoding.DecodeString(s)
-	if err != nil || len(s) > most || !strings.Contains(string(pem[:min(len(pem), most)]), "-----BEGIN CERTIFICATE-----") {
-		in.note(field, "", "The value is not a certificate in base64")
-		return ""
-	}
-	return s
-}
-
-func (r *reader) cidr(b block, field string) string { return b.cidrOf(field, b.text(field)) }
-
-func (b block) cidrOf(field, s string) string {
-	if s == "" {
-		return ""
-	}
-	if _, _, err := net.ParseCIDR(s); err != nil {
-		b.note(field, s, "The value is not a block of addresses")
-		return ""
-	}
-	return s
-}
-
-func (r *reader) cidrs(b block, fields ...string) []string {
-	var out []string
-	for _, field := range fields {
-		if s := r.cidr(b, field); s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
 }

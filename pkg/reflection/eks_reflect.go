@@ -52,14 +52,6 @@ func (r *reflector) awsControlPlane(b, status *builder) {
 	status.set("status.failureDomains", r.failureDomains())
 }
 
-// statusVersion is the version in the form of Kubernetes' own.
-func statusVersion(version string) string {
-	if version == "" || strings.HasPrefix(version, "v") {
-		return version
-	}
-	return "v" + version
-}
-
 func (r *reflector) awsLogging(b *builder) {
 	if len(r.facts.EKS.LogTypes) == 0 {
 		return
@@ -163,30 +155,4 @@ func (r *reflector) awsImage(b *builder, pool NodePool) {
 		return
 	}
 	b.lossy(field, pool.ImageType, "The field does not know the value")
-}
-
-// setInstanceTypes sets the one type there is room for, and keeps them all in an annotation.
-func (b *builder) setInstanceTypes(field string, types []string) {
-	if len(types) == 0 {
-		b.lossy(field, "", "The instance type is not observed")
-		return
-	}
-	b.set(field, types[0])
-	if len(types) > 1 {
-		b.annotate(ObservedInstanceTypesAnnotation, strings.Join(types, ","))
-		b.lossy(field, strings.Join(types, ","), "The field holds one instance type of several")
-	}
-}
-
-// setTaints sets taints with the effects as the kind spells them.
-func (b *builder) setTaints(field string, taints []Taint, spelling map[string]string) {
-	values := make([]map[string]any, len(taints))
-	for i, t := range taints {
-		effect := t.Effect
-		if spelling != nil {
-			effect = spelling[t.Effect]
-		}
-		values[i] = map[string]any{"key": t.Key, "value": t.Value, "effect": effect}
-	}
-	b.setEach(field, values)
 }

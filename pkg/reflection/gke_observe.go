@@ -15,29 +15,6 @@ import (
 // GKECluster is the kind of managed resource for GKE. It lists the node pools, so they need none of their own.
 var GKECluster = Kind{"container", "gcp", "Cluster"}
 
-// GKEFacts are what only GKE has.
-type GKEFacts struct {
-	Autopilot                           *bool
-	ReleaseChannel                      string
-	Network, NetworkProject, Subnetwork string
-	StackType                           string
-	Region                              string
-	VPCNative                           *bool
-	PrivateEndpoint, PrivateNodes       *bool
-	ControlPlaneGlobalAccess            *bool
-	ControlPlaneCIDR                    string
-	AuthorizedNetworks                  []AuthorizedNetwork
-	// RestrictsNetworks says that there is a list of authorized networks, be it empty.
-	RestrictsNetworks                 bool
-	LoggingService, MonitoringService string
-	IdentityService                   *bool
-}
-
-// AuthorizedNetwork may reach the control plane of a GKE cluster.
-type AuthorizedNetwork struct {
-	CIDR, Name string
-}
-
 var gkeNames = grammar{
 	cluster:   regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`),
 	pool:      regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`),
@@ -167,7 +144,7 @@ func (r *reader) gkePools(b block) {
 		pool.Name = name
 		f.NodePools = append(f.NodePools, pool)
 	}
-	for _, name := range r.imp.poolNames(r.observed, Kind{}, &r.notes) {
+	for _, name := range r.imp.poolNames(gkeNames, r.observed, Kind{}, &r.notes) {
 		switch {
 		case slices.Contains(all, name):
 		case slices.Contains(r.imp.NodePools, name):

@@ -29,12 +29,6 @@ var (
 	EC2RouteTable     = Kind{"ec2", "aws", "RouteTable"}
 )
 
-// Kinds are all of them, the cluster of a cloud before what belongs to it.
-func Kinds(name Cloud) []Kind {
-	c, _ := cloudOf(name)
-	return c.kinds
-}
-
 // Legacy is the kind in its cluster-scoped group.
 func (k Kind) Legacy() schema.GroupKind {
 	return schema.GroupKind{Group: k.Family + "." + k.Provider + ".upbound.io", Kind: k.Kind}
@@ -74,3 +68,18 @@ func (s ServedVersions) Managed(kind Kind) (schema.GroupVersionKind, bool, bool)
 	}
 	return schema.GroupVersionKind{}, false, false
 }
+
+// reflectedKinds are the kinds of one Cluster API provider. A provider without kinds of identities refers to Secrets.
+type reflectedKinds struct {
+	identity, infraCluster, controlPlane, infraPool schema.GroupVersionKind
+}
+
+// infrastructure is a kind of the group in which Cluster API's providers have theirs.
+func infrastructure(version, kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: groupInfrastructure, Version: version, Kind: kind}
+}
+
+const (
+	groupInfrastructure = "infrastructure.cluster.x-k8s.io"
+	groupControlPlane   = "controlplane.cluster.x-k8s.io"
+)

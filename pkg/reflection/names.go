@@ -93,3 +93,21 @@ func dnsLabel(name string) string {
 	}
 	return name
 }
+
+// deniedName is the name of the identity, or of the Secret, that is not to be had.
+func (i Import) deniedName() string {
+	return withHash(dnsLabel("imp-"+i.Namespace+"-"+i.Name), hashOf(i.Namespace, i.Name, string(i.UID), DeniedName))
+}
+
+// DeniedName is the last part of the name of the identity that providers must refuse.
+const DeniedName = "denied"
+
+// grammar is how a cloud spells its names. A name becomes a part of the identifier by which a provider looks a resource
+// up (".../agentPools/<name>"), so one with other characters could make it look up something else. Node labels, which
+// the owner of the imported cluster writes, are held against it as well.
+type grammar struct {
+	cluster, pool, place *regexp.Regexp
+	placeName            string
+	// poolLabel is the Node label that names a Node's pool.
+	poolLabel string
+}

@@ -6,6 +6,7 @@ package reflection
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -152,7 +153,7 @@ func misfitObject(s *apiextensionsv1.JSONSchemaProps, v map[string]any) string {
 	if reason := misfitRequired(s, v); reason != "" {
 		return reason
 	}
-	for _, key := range sortedKeys(v) {
+	for _, key := range slices.Sorted(maps.Keys(v)) {
 		field := at(s, []string{key})
 		if field == nil && s.AdditionalProperties != nil {
 			field = s.AdditionalProperties.Schema

@@ -5,7 +5,9 @@ package reflection
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -136,7 +138,7 @@ func (b block) pairs(field string, most int) map[string]string {
 		return nil
 	}
 	out := map[string]string{}
-	for _, key := range sortedKeys(object) {
+	for _, key := range slices.Sorted(maps.Keys(object)) {
 		if len(out) == most {
 			b.note(field, strconv.Itoa(len(object)), fmt.Sprintf("Only the first %d entries are read", most))
 			break

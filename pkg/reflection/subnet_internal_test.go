@@ -3,7 +3,11 @@
 
 package reflection
 
-import "testing"
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
 
 func TestVisibility(t *testing.T) {
 	t.Parallel()
@@ -27,7 +31,7 @@ func TestVisibility(t *testing.T) {
 		{"a route table that is not observed says nothing", evidence{hint: SubnetHint{RouteTableID: "rtb-other"}, tags: elb}, Public},
 		{"the tag of internet load balancers", evidence{tags: elb}, Public},
 		{"the tag of internal load balancers", evidence{tags: internal, mapPublicIP: true}, Private},
-		{"both tags contradict each other", evidence{tags: merged(elb, internal)}, UnknownVisibility},
+		{"both tags contradict each other", evidence{tags: labels.Merge(elb, internal)}, UnknownVisibility},
 		{"the tag of Cluster API Provider AWS", evidence{tags: map[string]string{"sigs.k8s.io/cluster-api-provider-aws/role": "private"}}, Private},
 		{"the tag of the user's choice", evidence{publicTag: "giantswarm.io/public", tags: map[string]string{"giantswarm.io/public": "true"}}, Public},
 		{"the tag of nobody's choice", evidence{tags: map[string]string{"giantswarm.io/public": "true"}}, UnknownVisibility},

@@ -10,7 +10,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // builder builds one reflected object. Every value goes through the schema of the installed kind: what does not fit is
@@ -63,7 +63,7 @@ func (b *builder) setEach(path string, values []map[string]any) {
 	var fit []any
 	for _, value := range values {
 		fitting := map[string]any{}
-		for _, key := range sortedKeys(value) {
+		for _, key := range slices.Sorted(maps.Keys(value)) {
 			plain := plainValue(value[key])
 			if plain == nil {
 				// An empty text is a value where the schema requires the field, e.g. the value of a taint.
@@ -98,7 +98,7 @@ func required(s *apiextensionsv1.JSONSchemaProps, field string) bool {
 // describe names an item of a list in a message.
 func describe(value map[string]any) string {
 	var parts []string
-	for _, key := range sortedKeys(value) {
+	for _, key := range slices.Sorted(maps.Keys(value)) {
 		if plain := plainValue(value[key]); plain != nil && scalar(plain) != "" {
 			parts = append(parts, key+"="+scalar(plain))
 		}
@@ -111,7 +111,7 @@ func (b *builder) annotate(key, value string) {
 	if value == "" {
 		return
 	}
-	b.object.SetAnnotations(merged(b.object.GetAnnotations(), map[string]string{key: value}))
+	b.object.SetAnnotations(labels.Merge(b.object.GetAnnotations(), map[string]string{key: value}))
 }
 
 // plainValue is the value as unstructured objects hold it, or nil where nothing is to be set.
@@ -170,20 +170,6 @@ func plainCollection(value any) any {
 	return nil
 }
 
-// newObject starts a reflected object. It never has a finalizer: a provider takes one as the sign of its own work.
-func (r *reflector) newObject(gvk schema.GroupVersionKind, namespace, name string) (*builder, error) {
-	s, served := r.schemas[gvk]
-	if !served {
-		return nil, &NotServedError{Kind: gvk}
-	}
-	object := &unstructured.Unstructured{Object: map[string]any{}}
-	object.SetGroupVersionKind(gvk)
-	object.SetNamespace(namespace)
-	object.SetName(name)
-	object.SetLabels(maps.Clone(r.imp.Labels))
-	return &builder{object: object, schema: s, notes: &r.notes}, nil
-}
-
 // statusOf starts the status of an object: the status subresource takes nothing else.
 func (b *builder) statusOf() *builder {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -192,3 +178,47 @@ func (b *builder) statusOf() *builder {
 	object.SetName(b.object.GetName())
 	return &builder{object: object, schema: b.schema, notes: b.notes}
 }
+
+// setInstanceTypes sets the one type there is room for, and keeps them all in an annotation.
+func (b *builder) setInstanceTypes(field string, types []string) {
+	if len(types) == 0 {
+		b.lossy(field, "", "The instance type is not observed")
+		return
+	}
+	b.set(field, types[0])
+	if len(types) > 1 {
+		b.annotate(ObservedInstanceTypesAnnotation, strings.Join(types, ","))
+		b.lossy(field, strings.Join(types, ","), "The field holds one instance type of several")
+	}
+}
+
+// setTaints sets taints with the effects as the kind spells them.
+func (b *builder) setTaints(field string, taints []Taint, spelling map[string]string) {
+	values := make([]map[string]any, len(taints))
+	for i, t := range taints {
+		effect := t.Effect
+		if spelling != nil {
+			effect = spelling[t.Effect]
+		}
+		values[i] = map[string]any{"key": t.Key, "value": t.Value, "effect": effect}
+	}
+	b.setEach(field, values)
+}
+
+// setEndpoint sets the endpoint in a field of host and port.
+func (b *builder) setEndpoint(path string, e Endpoint) {
+	b.set(path, map[string]any{"host": e.Host, "port": int64(e.Port)})
+}
+
+// Annotations on reflected objects.
+const (
+	// ManagedBy is the value of cluster.x-k8s.io/managed-by on everything that is reflected.
+	ManagedBy = "crossplane"
+	// ReplicasManagedBy is the value of cluster.x-k8s.io/replicas-managed-by on MachinePools.
+	ReplicasManagedBy = "masthead-importer"
+	// ObservedInstanceTypesAnnotation holds all instance types of a pool, separated by commas: Cluster API has room for
+	// one.
+	ObservedInstanceTypesAnnotation = "fleet.masthead.dev/observed-instance-types"
+	// ObservedImageTypeAnnotation holds the image type of a pool where the installed kind does not know it.
+	ObservedImageTypeAnnotation = "fleet.masthead.dev/observed-image-type"
+)

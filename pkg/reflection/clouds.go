@@ -7,8 +7,38 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
+
+// cloudOf is the table of clouds. Only what is called from outside looks something up in it; what a cloud needs for its
+// part is handed to it. So the clouds do not lead back to the table.
+func cloudOf(name Cloud) (cloud, bool) {
+	switch name {
+	case EKS:
+		return eksCloud(), true
+	case AKS:
+		return aksCloud(), true
+	case GKE:
+		return gkeCloud(), true
+	default:
+		return cloud{}, false
+	}
+}
+
+// ReflectedKinds are the kinds of Cluster API that a reflection of the cloud has, in the order of their creation.
+func ReflectedKinds(name Cloud) []schema.GroupVersionKind {
+	c, _ := cloudOf(name)
+	k := c.reflected
+	kinds := []schema.GroupVersionKind{k.identity, k.infraCluster, k.controlPlane, k.infraPool, clusterKind, machinePoolKind}
+	return slices.DeleteFunc(kinds, schema.GroupVersionKind.Empty)
+}
+
+// Kinds are all of them, the cluster of a cloud before what belongs to it.
+func Kinds(name Cloud) []Kind {
+	c, _ := cloudOf(name)
+	return c.kinds
+}
 
 // Makes says whether the import makes objects of this kind, namespace and name. A copy of what it made, in another
 // namespace or under another name, bears the same labels, and is not of the import.
@@ -36,9 +66,4 @@ func (i Import) Makes(o *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(ids, func(id string) bool {
 		return o.GetName() == ManagedName(i, c.kinds[kind], o.GetNamespace() != "", id)
 	})
-}
-
-// deniedName is the name of the identity, or of the Secret, that is not to be had.
-func (i Import) deniedName() string {
-	return withHash(dnsLabel("imp-"+i.Namespace+"-"+i.Name), hashOf(i.Namespace, i.Name, string(i.UID), DeniedName))
 }

@@ -1,0 +1,157 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+)
+
+// Role is the part that an object plays in a reflection.
+type Role string
+
+// The roles, in the order in which objects are to be created: the Cluster after everything that it refers to is there
+// with its annotations and its identity, so that no controller ever sees one without them.
+const (
+	RoleIdentity     Role = "Identity"
+	RoleInfraCluster Role = "InfraCluster"
+	RoleControlPlane Role = "ControlPlane"
+	RoleInfraPool    Role = "InfraPool"
+	RoleCluster      Role = "Cluster"
+	RoleMachinePool  Role = "MachinePool"
+)
+
+// Object is one reflected object.
+type Object struct {
+	Role Role
+	// Pool is the cloud's name of the node pool that the object reflects. Empty for other objects.
+	Pool string
+	// Object without its status.
+	Object *unstructured.Unstructured
+	// Status is the object with nothing but its status, for the status subresource. Nil means that none is to be written:
+	// it is another controller's.
+	Status *unstructured.Unstructured
+}
+
+var (
+	clusterKind     = clusterv1.GroupVersion.WithKind("Cluster")
+	machinePoolKind = clusterv1.GroupVersion.WithKind("MachinePool")
+)
+
+// reflector makes one cluster's reflection.
+type reflector struct {
+	imp     Import
+	facts   Facts
+	schemas Schemas
+	kinds   reflectedKinds
+	name    string
+	objects []Object
+	notes   notes
+	// refused are the pools whose provider object cannot be made. They get no MachinePool: it would refer to nothing.
+	refused map[string]bool
+}
+
+// part makes one object of the provider, which is ready from its first moment.
+func (r *reflector) part(role Role, pool string, gvk schema.GroupVersionKind, name string, fill func(b, status *builder)) error {
+	b, err := r.reflected(gvk, name)
+	if err != nil {
+		return err
+	}
+	status := b.statusOf()
+	status.set("status.ready", true)
+	fill(b, status)
+	r.add(role, pool, b, status)
+	return nil
+}
+
+// reflected starts an object that a controller of Cluster API would reconcile: with both annotations from its first
+// moment.
+func (r *reflector) reflected(gvk schema.GroupVersionKind, name string) (*builder, error) {
+	b, err := r.newObject(gvk, r.imp.Namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	b.object.SetLabels(labels.Merge(b.object.GetLabels(), map[string]string{clusterv1.ClusterNameLabel: r.name}))
+	b.object.SetAnnotations(map[string]string{clusterv1.ManagedByAnnotation: ManagedBy, clusterv1.PausedAnnotation: "true"})
+	return b, nil
+}
+
+func (r *reflector) add(role Role, pool string, b, status *builder) {
+	if reason := b.unfit(); reason != "" && pool != "" {
+		// An API server would refuse the pool, and the whole reflection with it.
+		b.notes.add(Lossy{Object: b.label(), Field: "spec", Observed: clean(pool), Reason: "The node pool is not reflected. " + reason})
+		r.refused[pool] = true
+		return
+	}
+	o := Object{Role: role, Pool: pool, Object: b.object}
+	if status != nil && status.object.Object["status"] != nil {
+		o.Status = status.object
+	}
+	r.objects = append(r.objects, o)
+}
+
+// deniedName is the name of the identity, or of the Secret, that is not to be had.
+func (r *reflector) deniedName() string { return r.imp.deniedName() }
+
+// zones are those of the cluster.
+func (r *reflector) zones() []string {
+	zones := map[string]bool{}
+	for _, s := range r.facts.Subnets {
+		if s.AvailabilityZone != "" {
+			zones[s.AvailabilityZone] = true
+		}
+	}
+	for _, p := range r.facts.NodePools {
+		for _, z := range p.Zones {
+			zones[z] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(zones))
+}
+
+// failureDomains are the zones as the v1beta1 contract has them: in none runs a control plane of the user's.
+func (r *reflector) failureDomains() map[string]any {
+	out := map[string]any{}
+	for _, z := range r.zones() {
+		out[z] = map[string]any{"controlPlane": false}
+	}
+	return out
+}
+
+func (r *reflector) failureDomainList() []map[string]any {
+	zones := r.zones()
+	out := make([]map[string]any, len(zones))
+	for i, z := range zones {
+		out[i] = map[string]any{"name": z, "controlPlane": false}
+	}
+	return out
+}
+
+// statusVersion is the version in the form of Kubernetes' own.
+func statusVersion(version string) string {
+	if version == "" || strings.HasPrefix(version, "v") {
+		return version
+	}
+	return "v" + version
+}
+
+// newObject starts a reflected object. It never has a finalizer: a provider takes one as the sign of its own work.
+func (r *reflector) newObject(gvk schema.GroupVersionKind, namespace, name string) (*builder, error) {
+	s, served := r.schemas[gvk]
+	if !served {
+		return nil, &NotServedError{Kind: gvk}
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{}}
+	object.SetGroupVersionKind(gvk)
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	object.SetLabels(maps.Clone(r.imp.Labels))
+	return &builder{object: object, schema: s, notes: &r.notes}, nil
+}

@@ -1,0 +1,93 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reflection
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Annotations of Crossplane.
+const (
+	ExternalNameAnnotation  = "crossplane.io/external-name"
+	ManagedPausedAnnotation = "crossplane.io/paused"
+)
+
+// resources are the observed managed resources of a kind by external name.
+func (o Observed) resources(imp Import, kind Kind) resources {
+	found := resources{}
+	for _, mr := range o.Resources {
+		if mr == nil || !kind.Is(mr.GroupVersionKind().GroupKind()) {
+			continue
+		}
+		if namespace := mr.GetNamespace(); namespace != "" && namespace != imp.Namespace {
+			continue // Whoever made it there chose its provider configuration.
+		}
+		id := mr.GetAnnotations()[ExternalNameAnnotation]
+		// The name holds the import's UID: another import's resource of the same external name is not this one's.
+		if mr.GetName() == ManagedName(imp, kind, mr.GetNamespace() != "", id) {
+			found[id] = mr
+		}
+	}
+	return found
+}
+
+// IsGone tells whether the provider found that the external resource does not exist. Its last observation stays in the
+// status of the managed resource, so that has to be asked first.
+func IsGone(mr *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(mr.Object, "status", "conditions")
+	for _, c := range conditions {
+		condition, _ := c.(map[string]any)
+		message, _ := condition["message"].(string)
+		if condition["type"] == "Synced" && condition["status"] == "False" &&
+			strings.Contains(message, "external resource does not exist") {
+			return true
+		}
+	}
+	return false
+}
+
+// resources are managed resources of one kind by external name.
+type resources map[string]*unstructured.Unstructured
+
+// poolNames is the union of what the user lists, what is observed already and what Node labels show: sorted, each held
+// against the cloud's grammar. A pool that is observed stays until its provider says that it is gone: one that is
+// scaled to zero has no Nodes.
+func (i Import) poolNames(g grammar, observed Observed, kind Kind, n *notes) []string {
+	names := slices.Clone(i.NodePools)
+	if i.DiscoverNodePools {
+		for name, mr := range observed.resources(i, kind) {
+			if !IsGone(mr) {
+				names = append(names, name)
+			}
+		}
+		for k, node := range observed.Nodes {
+			if k == maxNodes {
+				n.add(Lossy{Field: "nodes", Reason: "Only the first 50000 Nodes were read"})
+				break
+			}
+			name, labelled := node.Labels[g.poolLabel]
+			switch {
+			case !labelled:
+			case g.pool.MatchString(name):
+				names = append(names, name)
+			default:
+				n.add(Lossy{Field: "nodes", Observed: clean(name), Reason: "A Node label does not name a node pool of this cloud"})
+			}
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) > MaxNodePools {
+		// What the user lists stays.
+		rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(i.NodePools, name) })
+		names = append(slices.Clone(i.NodePools), rest[:MaxNodePools-len(i.NodePools)]...)
+		slices.Sort(names)
+		names = slices.Compact(names)
+		n.add(Lossy{Field: "nodePools", Reason: "There are more node pools than are read"})
+	}
+	return names
+}
