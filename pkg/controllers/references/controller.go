@@ -7,16 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -28,32 +25,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// controllerName is the name of the controller in metrics, logs and events.
-const controllerName = "references"
-
 // Defaults of Options.
 const (
 	DefaultMaxConcurrentReconciles = 16
 	DefaultReconciliationTimeout   = time.Minute
 )
-
-// seldom is how long what is watched for is left alone before it is looked at again. It is jittered.
-const seldom = 10 * time.Minute
-
-// lookAgain is how long what will be served in a moment is left alone.
-const lookAgain = time.Second
-
-// Fleet is what there is to know about the enrolled clusters. connection.Provider implements it.
-type Fleet interface {
-	// Lookup returns the cluster that is enrolled under a name.
-	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
-
-	// Classes says which clusters a change of a class is about.
-	connection.Classes
-
-	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not block.
-	Subscribe(fn func(mcr.ClusterName))
-}
 
 // Options configure the controller.
 type Options struct {
@@ -100,31 +76,6 @@ func (o *Options) setDefaults() error {
 		o.Clock = clock.RealClock{}
 	}
 	return nil
-}
-
-// reconciler resolves the references of objects in workload clusters, and in the hub.
-type reconciler struct {
-	workloads *workloads
-	fleet     Fleet
-
-	// hub is followed as one cluster more if hubClass names a class.
-	hub      atomic.Pointer[workload]
-	hubClass string
-
-	classes  client.Reader
-	resolver *references.Resolver
-	metrics  *Metrics
-	lists    *kindwatch.ListGate
-	clock    clock.WithTicker
-	logs     func(*Request) logr.Logger
-}
-
-// logOf names a cluster in what is logged of it outside of a reconcile.
-func (r *reconciler) logOf(name mcr.ClusterName) logr.Logger {
-	if r.logs == nil {
-		return logr.Discard()
-	}
-	return r.logs(&Request{ClusterName: name})
 }
 
 // Setup adds the controller to a manager.

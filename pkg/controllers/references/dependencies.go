@@ -4,10 +4,10 @@
 package references
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -27,20 +27,6 @@ const (
 
 // maxSteps is how many dependencies are followed at most to find out whether an object depends on itself.
 const maxSteps = 10_000
-
-// objectKey names an object. Its version does not matter, nor by which group it is read where there are two.
-type objectKey struct {
-	schema.GroupKind
-	types.NamespacedName
-}
-
-func (k objectKey) String() string { return k.Kind + " " + k.NamespacedName.String() }
-
-func keyOf(gk schema.GroupKind, name types.NamespacedName) objectKey {
-	return objectKey{references.CanonicalKind(gk), name}
-}
-
-func keyOfSource(s references.Source) objectKey { return keyOf(s.GroupKind(), s.NamespacedName) }
 
 // dependencies are which objects wait for which, or follow them. It is not safe for concurrent use.
 type dependencies struct {
@@ -249,4 +235,21 @@ func wayTo(at, from objectKey, cameFrom map[objectKey]objectKey) []objectKey {
 	}
 	slices.Reverse(way)
 	return way
+}
+
+// cyclic is the failure of objects that depend on each other.
+func cyclic(cycle []objectKey) *references.Error {
+	const shown = 5
+	names := make([]string, 0, shown+1)
+	for i, k := range cycle {
+		if i == shown {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, k.String())
+	}
+	return &references.Error{
+		Reason: references.ReasonCycle,
+		Cause:  fmt.Errorf("these objects reference each other: %s, and that the first again", strings.Join(names, ", that ")),
+	}
 }

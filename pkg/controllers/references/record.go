@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
@@ -124,4 +125,26 @@ func objectOf(kind kindwatch.Kind, entry kindwatch.Entry) (obj *unstructured.Uns
 	obj.SetUID(entry.UID)
 	obj.SetResourceVersion(entry.ResourceVersion)
 	return obj, kept == settled, nil
+}
+
+// hasReferencesOfAnother is whether the references of an object are those of another object, for which they are
+// resolved where that one is, and by what that one may reference.
+//
+// Crossplane copies the spec of a claim into its composite, which is cluster-scoped. There the references would lead to
+// any namespace, although whoever wrote the claim may reference one. And what bears the source of a claim of a workload
+// cluster, or has borne it, was written by a user of that cluster, who has no rights in the hub at all. A workload
+// cluster may be the hub of others.
+func hasReferencesOfAnother(obj *unstructured.Unstructured) bool {
+	if kind, _, _ := unstructured.NestedString(obj.Object, "spec", "claimRef", "kind"); kind != "" {
+		return true
+	}
+	annotations := obj.GetAnnotations()
+	for _, origin := range [...]string{
+		fleetv1alpha1.SourceUIDAnnotation, fleetv1alpha1.SourceNamespaceAnnotation, fleetv1alpha1.ReleasedFromAnnotation,
+	} {
+		if _, there := annotations[origin]; there {
+			return true
+		}
+	}
+	return false
 }

@@ -4,10 +4,12 @@
 package references
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/references"
 )
 
 // Request is an object whose references are to be resolved, or, without a name, a cluster that is to be looked at.
@@ -42,3 +44,20 @@ func (r Request) WithCluster(name mcr.ClusterName) Request {
 func (r Request) LogValues() []any {
 	return []any{"kind", r.Kind.Kind, "namespace", r.Namespace, "name", r.Name}
 }
+
+// objectKey names an object. Its version does not matter, nor by which group it is read where there are two.
+type objectKey struct {
+	schema.GroupKind
+	types.NamespacedName
+}
+
+func (k objectKey) String() string { return k.Kind + " " + k.NamespacedName.String() }
+
+func keyOf(gk schema.GroupKind, name types.NamespacedName) objectKey {
+	return objectKey{references.CanonicalKind(gk), name}
+}
+
+func keyOfSource(s references.Source) objectKey { return keyOf(s.GroupKind(), s.NamespacedName) }
+
+// hubName is the hub where clusters have names.
+const hubName mcr.ClusterName = ""

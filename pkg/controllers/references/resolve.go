@@ -7,10 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
+
+// seldom is how long what is watched for is left alone before it is looked at again. It is jittered.
+const seldom = 10 * time.Minute
+
+// lookAgain is how long what will be served in a moment is left alone.
+const lookAgain = time.Second
 
 // reconcileObject resolves the references of one object.
 func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Request) (reconcile.Result, error) {
@@ -76,12 +83,6 @@ type resolution struct {
 	tenancy references.Tenancy
 	obj     *unstructured.Unstructured
 	refs    []commonv1alpha1.GenericReference
-}
-
-// outcome is what came of it.
-type outcome struct {
-	failed  *references.Error
-	missing []*references.Error
 }
 
 func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s resolution) (reconcile.Result, error) {
@@ -182,19 +183,28 @@ func (r *reconciler) apply(
 	return desired, nil, nil
 }
 
-// cyclic is the failure of objects that depend on each other.
-func cyclic(cycle []objectKey) *references.Error {
-	const shown = 5
-	names := make([]string, 0, shown+1)
-	for i, k := range cycle {
-		if i == shown {
-			names = append(names, "...")
-			break
+// others are what tells, beside the sources, that a result may be another one now: the grants in the namespaces of
+// others, and the definitions of what is not served. soon is whether one of these has changed just now, so that it may
+// be served in a moment.
+func (w *workload) others(ctx context.Context, result references.Result, g *references.ReferenceGrants) (watches []kindwatch.Kind, soon bool) {
+	unserved := slices.Clone(result.Unserved)
+	if len(result.Owners) > 0 {
+		mapping, err := g.Kind(ctx)
+		if meta.IsNoMatchError(err) {
+			unserved = append(unserved, references.ReferenceGrantResource.GroupResource())
 		}
-		names = append(names, k.String())
+		for _, namespace := range result.Owners {
+			if err == nil {
+				watches = append(watches, watchOfGrants(mapping, namespace))
+			}
+		}
 	}
-	return &references.Error{
-		Reason: references.ReasonCycle,
-		Cause:  fmt.Errorf("these objects reference each other: %s, and that the first again", strings.Join(names, ", that ")),
+	for _, gr := range unserved {
+		if gr.Group == "" {
+			continue // The core group has no definitions.
+		}
+		watches = append(watches, watchOfDefinition(gr))
+		soon = soon || w.mapper.isChanging(gr.Group)
 	}
+	return watches, soon
 }

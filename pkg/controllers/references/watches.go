@@ -4,9 +4,6 @@
 package references
 
 import (
-	"context"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -45,29 +42,3 @@ func watchOfDefinition(gr schema.GroupResource) kindwatch.Kind {
 
 // isDefinition is whether a watch is that of a definition.
 func isDefinition(kind kindwatch.Kind) bool { return kind.GroupKind() == definitionKind.GroupKind() }
-
-// others are what tells, beside the sources, that a result may be another one now: the grants in the namespaces of
-// others, and the definitions of what is not served. soon is whether one of these has changed just now, so that it may
-// be served in a moment.
-func (w *workload) others(ctx context.Context, result references.Result, g *references.ReferenceGrants) (watches []kindwatch.Kind, soon bool) {
-	unserved := slices.Clone(result.Unserved)
-	if len(result.Owners) > 0 {
-		mapping, err := g.Kind(ctx)
-		if meta.IsNoMatchError(err) {
-			unserved = append(unserved, references.ReferenceGrantResource.GroupResource())
-		}
-		for _, namespace := range result.Owners {
-			if err == nil {
-				watches = append(watches, watchOfGrants(mapping, namespace))
-			}
-		}
-	}
-	for _, gr := range unserved {
-		if gr.Group == "" {
-			continue // The core group has no definitions.
-		}
-		watches = append(watches, watchOfDefinition(gr))
-		soon = soon || w.mapper.isChanging(gr.Group)
-	}
-	return watches, soon
-}

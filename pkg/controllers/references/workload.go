@@ -15,15 +15,12 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
@@ -65,52 +62,6 @@ type workload struct {
 
 	// told is the reason that an object was told last.
 	told map[objectKey]string
-}
-
-// workloads are the engaged workload clusters.
-type workloads = multicluster.Instances[Request, *workload]
-
-func newWorkloads(r *reconciler) *workloads {
-	return multicluster.NewInstances(multicluster.InstancesOptions[Request, *workload]{
-		What:    "references",
-		New:     r.newWorkload,
-		Added:   func(_ mcr.ClusterName, _, _ *workload, _ bool) {},
-		Removed: r.metrics.forgetCluster,
-		Queued:  (*workload).enqueue,
-	})
-}
-
-func (r *reconciler) newWorkload(
-	name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[Request],
-) (*workload, error) {
-	client, err := discovery.NewDiscoveryClientForConfigAndClient(cl.GetConfig(), cl.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for cluster %q: %w", name, err)
-	}
-	w := &workload{
-		name: name, inHub: name == hubName, client: cl.GetClient(), reader: cl.GetAPIReader(), recorder: cl.GetEventRecorder(controllerName),
-		mapper: newServed(client, r.clock), queue: queue, log: r.logOf(name),
-		declared: map[kindwatch.Kind]*declared{}, dependencies: newDependencies(), told: map[objectKey]string{},
-	}
-	watched, err := multicluster.WatchOptions(cl)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
-	}
-	watched.Clock, watched.Lists = r.clock, r.lists
-	if w.inHub {
-		// What is in the hub is its administrator's: what users of workload clusters brought is not kept.
-		watched.PerKind, watched.Total, watched.Listed = kindwatch.Unlimited, kindwatch.Unlimited, -1
-	}
-	definitions, objects := watched, watched
-	definitions.Reduce, definitions.Handler = reduceDefinition, w.definitionChanged
-	objects.Reduce, objects.KeepManager, objects.Handler = reduce, references.FieldManager, w.changed
-	if w.definitions, err = kindwatch.New(definitions); err != nil {
-		return nil, fmt.Errorf("cannot watch the definitions of cluster %q: %w", name, err)
-	}
-	if w.watcher, err = kindwatch.New(objects); err != nil {
-		return nil, fmt.Errorf("cannot watch cluster %q: %w", name, err)
-	}
-	return w, nil
 }
 
 // Start implements multicluster.Instance.
@@ -419,3 +370,6 @@ func (w *workload) isOfAnother(class string) bool {
 	w.class = class
 	return news
 }
+
+// stateLeftOut is the state of kinds that are more than are looked after. The other states are those of kindwatch.
+const stateLeftOut = "LeftOut"

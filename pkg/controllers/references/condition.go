@@ -1,0 +1,98 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+// outcome is what came of resolving the references of an object.
+type outcome struct {
+	failed  *references.Error
+	missing []*references.Error
+}
+
+// conditionOf is what an outcome is for people.
+func conditionOf(generation int64, o outcome) metav1.Condition {
+	c := metav1.Condition{
+		Type: commonv1alpha1.ConditionReferencesResolved, Status: metav1.ConditionTrue, ObservedGeneration: generation,
+		Reason: references.ReasonResolved, Message: "All references are resolved",
+	}
+	if len(o.missing) > 0 {
+		indices := make([]string, 0, len(o.missing))
+		for _, m := range o.missing {
+			indices = append(indices, fmt.Sprintf("spec.references[%d]", m.Index))
+		}
+		c.Message = "All required references are resolved; what these optional ones reference is missing: " + strings.Join(indices, ", ")
+	}
+	if o.failed == nil {
+		return c
+	}
+	c.Status, c.Reason = metav1.ConditionFalse, o.failed.Reason
+	switch o.failed.Reason {
+	case references.ReasonUnavailable:
+		// What a request failed with differs from one to the next.
+		c.Status, c.Message = metav1.ConditionUnknown, fmt.Sprintf("The API server did not answer about spec.references[%d]", o.failed.Index)
+	case references.ReasonCycle:
+		c.Message = capital(o.failed.Detail())
+	default:
+		c.Message = capital(o.failed.Error())
+	}
+	return c
+}
+
+func capital(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// shownCondition is the condition as an object shows it; nil if it does not.
+func shownCondition(obj *unstructured.Unstructured) map[string]any {
+	conditions, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "conditions")
+	list, _ := conditions.([]any)
+	for _, c := range list {
+		if c, ok := c.(map[string]any); ok && c["type"] == commonv1alpha1.ConditionReferencesResolved {
+			return c
+		}
+	}
+	return nil
+}
+
+// withCondition returns the conditions of an object with another one of ours, and whether they differ.
+func withCondition(obj *unstructured.Unstructured, c metav1.Condition, now metav1.Time) ([]any, bool) {
+	c.LastTransitionTime = now
+	have, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "conditions")
+	list, _ := have.([]any)
+	out := make([]any, 0, len(list)+1)
+	for _, entry := range list {
+		before, ok := entry.(map[string]any)
+		if !ok || before["type"] != c.Type {
+			out = append(out, entry)
+			continue
+		}
+		if before["status"] == string(c.Status) {
+			if before["reason"] == c.Reason && before["message"] == c.Message && before["observedGeneration"] == c.ObservedGeneration {
+				return nil, false
+			}
+			if since, ok := before["lastTransitionTime"].(string); ok {
+				_ = c.LastTransitionTime.UnmarshalQueryParameter(since)
+			}
+		}
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&c)
+	if err != nil {
+		return nil, false
+	}
+	return append(out, content), true
+}

@@ -1,0 +1,60 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+func newWorkloads(r *reconciler) *workloads {
+	return multicluster.NewInstances(multicluster.InstancesOptions[Request, *workload]{
+		What:    "references",
+		New:     r.newWorkload,
+		Added:   func(_ mcr.ClusterName, _, _ *workload, _ bool) {},
+		Removed: r.metrics.forgetCluster,
+		Queued:  (*workload).enqueue,
+	})
+}
+
+func (r *reconciler) newWorkload(
+	name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[Request],
+) (*workload, error) {
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(cl.GetConfig(), cl.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for cluster %q: %w", name, err)
+	}
+	w := &workload{
+		name: name, inHub: name == hubName, client: cl.GetClient(), reader: cl.GetAPIReader(), recorder: cl.GetEventRecorder(controllerName),
+		mapper: newServed(client, r.clock), queue: queue, log: r.logOf(name),
+		declared: map[kindwatch.Kind]*declared{}, dependencies: newDependencies(), told: map[objectKey]string{},
+	}
+	watched, err := multicluster.WatchOptions(cl)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
+	}
+	watched.Clock, watched.Lists = r.clock, r.lists
+	if w.inHub {
+		// What is in the hub is its administrator's: what users of workload clusters brought is not kept.
+		watched.PerKind, watched.Total, watched.Listed = kindwatch.Unlimited, kindwatch.Unlimited, -1
+	}
+	definitions, objects := watched, watched
+	definitions.Reduce, definitions.Handler = reduceDefinition, w.definitionChanged
+	objects.Reduce, objects.KeepManager, objects.Handler = reduce, references.FieldManager, w.changed
+	if w.definitions, err = kindwatch.New(definitions); err != nil {
+		return nil, fmt.Errorf("cannot watch the definitions of cluster %q: %w", name, err)
+	}
+	if w.watcher, err = kindwatch.New(objects); err != nil {
+		return nil, fmt.Errorf("cannot watch cluster %q: %w", name, err)
+	}
+	return w, nil
+}

@@ -1,0 +1,80 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/pkg/references"
+)
+
+// controllerName is the name of the controller in metrics, logs and events.
+const controllerName = "references"
+
+// Fleet is what there is to know about the enrolled clusters. connection.Provider implements it.
+type Fleet interface {
+	// Lookup returns the cluster that is enrolled under a name.
+	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
+
+	// Classes says which clusters a change of a class is about.
+	connection.Classes
+
+	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not block.
+	Subscribe(fn func(mcr.ClusterName))
+}
+
+// reconciler resolves the references of objects in workload clusters, and in the hub.
+type reconciler struct {
+	workloads *workloads
+	fleet     Fleet
+
+	// hub is followed as one cluster more if hubClass names a class.
+	hub      atomic.Pointer[workload]
+	hubClass string
+
+	classes  client.Reader
+	resolver *references.Resolver
+	metrics  *Metrics
+	lists    *kindwatch.ListGate
+	clock    clock.WithTicker
+	logs     func(*Request) logr.Logger
+}
+
+// logOf names a cluster in what is logged of it outside of a reconcile.
+func (r *reconciler) logOf(name mcr.ClusterName) logr.Logger {
+	if r.logs == nil {
+		return logr.Discard()
+	}
+	return r.logs(&Request{ClusterName: name})
+}
+
+// instance is what is known of a cluster.
+func (r *reconciler) instance(name mcr.ClusterName) (*workload, bool) {
+	if name == hubName {
+		w := r.hub.Load()
+		return w, w != nil
+	}
+	return r.workloads.Get(name)
+}
+
+// whileLookedAfter calls fn if the cluster is engaged and the kind looked after, and keeps both so meanwhile: what is
+// noted of a cluster that has gone would stay for ever.
+func (r *reconciler) whileLookedAfter(w *workload, kind kindwatch.Kind, fn func()) {
+	if w.inHub {
+		w.ifLookedAfter(kind, fn)
+		return
+	}
+	r.workloads.IfCurrent(w.name, w, func() { w.ifLookedAfter(kind, fn) })
+}
+
+// workloads are the engaged workload clusters.
+type workloads = multicluster.Instances[Request, *workload]
