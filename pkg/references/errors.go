@@ -4,11 +4,13 @@
 package references
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -118,16 +120,37 @@ func clean(text string) string {
 	return out.String()
 }
 
-// WithoutSecrets is why the API server refused what a Result filled in. If a value was taken from a Secret, it says so
-// only in general: API servers repeat the values that they refuse. Of what such an error is, errors.Is and errors.As
-// still tell.
-func WithoutSecrets(err error, result Result) error {
-	if err == nil || !result.Secret {
-		return err
+// reasonOf is the reason of what an API server said.
+func reasonOf(err error) string {
+	switch {
+	case meta.IsNoMatchError(err):
+		return ReasonKindNotServed
+	case apierrors.IsNotFound(err):
+		return ReasonSourceNotFound
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return ReasonForbidden
 	}
-	reason := apierrors.ReasonForError(err)
-	if reason == metav1.StatusReasonUnknown {
-		return explained{err, "the request failed; why is not said, as a Secret has to do with it"}
-	}
-	return explained{err, fmt.Sprintf("the API server refuses it (%s); why is not said, as a Secret has to do with it", clean(string(reason)))}
+	return ReasonUnavailable
 }
+
+// brief is an error for people who see the object's name beside it.
+func brief(err error) error {
+	if apierrors.IsNotFound(err) {
+		return explained{err, "it does not exist"}
+	}
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Reason == metav1.StatusReasonForbidden {
+		return explained{err, "reading it is forbidden"}
+	}
+	return err
+}
+
+// explained is an error in other words.
+type explained struct {
+	error
+
+	words string
+}
+
+func (e explained) Error() string { return e.words }
+
+func (e explained) Unwrap() error { return e.error }

@@ -8,6 +8,12 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
+// FormatSecret is the format of a field into which what a Secret holds may be put. It is OpenAPI's own word for it.
+// Rejected: an extension, x-..., which API servers prune; and an annotation of the CRD that lists fields, which does
+// not travel with the schema from an XRD to the CRDs that Crossplane and Masthead make of it, and can be set by who may
+// not change the schema.
+const FormatSecret = "password"
+
 // MarkedFields are the fields of a kind, in one version, that its author marked for what Secrets hold (FormatSecret).
 // Nothing else of a schema is kept. nil has none.
 type MarkedFields struct {
@@ -72,44 +78,4 @@ func (m *MarkedFields) at(path fieldpath.Segments) bool {
 		return field.at(path[1:])
 	}
 	return m.others.at(path[1:])
-}
-
-// holdsSecret is whether a field of a source may hold what a Secret holds: it is one, or the field is marked for that.
-func (p *pass) holdsSecret(source Source, path fieldpath.Segments) bool {
-	return isSecret(source.GroupResource()) || p.isMarked(source, path)
-}
-
-// isMarked is whether a field of a source is marked for what Secrets hold, or one that it is in, or that is in it.
-func (p *pass) isMarked(source Source, path fieldpath.Segments) bool {
-	for _, f := range p.req.Tenancy.SecretFields {
-		if f.GroupKind == source.GroupKind() && overlaps(f.FieldPath, path) {
-			return true
-		}
-	}
-	if p.req.Marked != nil {
-		return p.req.Marked(source.GroupVersionKind).at(path)
-	}
-	own := p.req.Object.GroupVersionKind()
-	switch source.GroupVersionKind {
-	case own:
-		return p.req.Schema.markedFields().at(path)
-	case own.GroupKind().WithVersion(source.Version):
-		// Its fields may have other names in another version, of which the schema is not known.
-		return p.req.Schema.markedFields() != nil
-	}
-	return false
-}
-
-// overlaps is whether two paths with wildcards can lead to the same field, or to one that is in the other.
-func overlaps(pattern string, path fieldpath.Segments) bool {
-	segments, err := parsePath(pattern)
-	if err != nil {
-		return false
-	}
-	for i := range min(len(segments), len(path)) {
-		if segments[i] != path[i] && !isWildcard(segments[i]) && !isWildcard(path[i]) {
-			return false
-		}
-	}
-	return true
 }

@@ -5,18 +5,11 @@ package references
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/utils/ptr"
 )
-
-// FormatSecret is the format of a field into which what a Secret holds may be put. It is OpenAPI's own word for it.
-// Rejected: an extension, x-..., which API servers prune; and an annotation of the CRD that lists fields, which does
-// not travel with the schema from an XRD to the CRDs that Crossplane and Masthead make of it, and can be set by who may
-// not change the schema.
-const FormatSecret = "password"
 
 // A Schema is that of a kind, or of a part of one. nil is one that is not known.
 type Schema struct {
@@ -137,41 +130,3 @@ func (s *Schema) isListKey(path fieldpath.Segments) bool {
 
 // atomic is whether server-side apply takes an object whole.
 func (s *Schema) atomic() bool { return s != nil && ptr.Deref(s.props.XMapType, "") == "atomic" }
-
-// mayHoldSecret is whether what a Secret holds may be put into a field.
-func (p *pass) mayHoldSecret(target fieldpath.Segments) bool {
-	if p.req.Schema.mayHoldSecret(target) {
-		return true
-	}
-	gk := p.req.Object.GroupVersionKind().GroupKind()
-	for _, f := range p.req.Tenancy.SecretFields {
-		if f.GroupKind == gk && covers(f.FieldPath, target) {
-			return true
-		}
-	}
-	return false
-}
-
-// covers is whether a path with wildcards names a field, or one that it is in.
-func covers(pattern string, target fieldpath.Segments) bool {
-	segments, err := parsePath(pattern)
-	if err != nil || len(segments) > len(target) || len(segments) < 2 {
-		return false
-	}
-	for i, s := range segments {
-		if !isWildcard(s) && s != target[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// validIn says what is wrong about the name of an object. Names of some kinds have more characters than DNS allows,
-// such as "system:node", but none has one that would make it more than one element of a path.
-func validIn(name string) []string {
-	if name == "" || name == "." || name == ".." || len(name) > 253 || strings.ContainsAny(name, "/%\\") ||
-		strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		return []string{"it cannot stand in the path of a request"}
-	}
-	return nil
-}

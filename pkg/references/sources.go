@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,32 +18,6 @@ import (
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
-
-// A Source is an object that is referenced.
-type Source struct {
-	schema.GroupVersionKind
-	types.NamespacedName
-
-	// Resource is what the API calls the kind.
-	Resource string
-}
-
-// GroupResource is the resource without a version: an object is the same in each.
-func (s Source) GroupResource() schema.GroupResource {
-	return schema.GroupResource{Group: s.Group, Resource: s.Resource}
-}
-
-// String describes a source for people.
-func (s Source) String() string {
-	return describe(s.GroupResource(), s.NamespacedName)
-}
-
-func describe(gr schema.GroupResource, name types.NamespacedName) string {
-	if name.Namespace == "" {
-		return fmt.Sprintf("%s %q", gr, name.Name)
-	}
-	return fmt.Sprintf("%s %q in the namespace %q", gr, name.Name, name.Namespace)
-}
 
 // source is the object that a reference means, and which the object may reference.
 func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (Source, *Error) {
@@ -158,4 +133,14 @@ func (p *pass) read(ctx context.Context, source Source) (map[string]any, *Error)
 	}
 	p.cache[source] = out
 	return out.object, out.err
+}
+
+// validIn says what is wrong about the name of an object. Names of some kinds have more characters than DNS allows,
+// such as "system:node", but none has one that would make it more than one element of a path.
+func validIn(name string) []string {
+	if name == "" || name == "." || name == ".." || len(name) > 253 || strings.ContainsAny(name, "/%\\") ||
+		strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		return []string{"it cannot stand in the path of a request"}
+	}
+	return nil
 }

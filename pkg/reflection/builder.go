@@ -13,6 +13,19 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
+// Annotations on reflected objects.
+const (
+	// ManagedBy is the value of cluster.x-k8s.io/managed-by on everything that is reflected.
+	ManagedBy = "crossplane"
+	// ReplicasManagedBy is the value of cluster.x-k8s.io/replicas-managed-by on MachinePools.
+	ReplicasManagedBy = "masthead-importer"
+	// ObservedInstanceTypesAnnotation holds all instance types of a pool, separated by commas: Cluster API has room for
+	// one.
+	ObservedInstanceTypesAnnotation = "fleet.masthead.dev/observed-instance-types"
+	// ObservedImageTypeAnnotation holds the image type of a pool where the installed kind does not know it.
+	ObservedImageTypeAnnotation = "fleet.masthead.dev/observed-image-type"
+)
+
 // builder builds one reflected object. Every value goes through the schema of the installed kind: what does not fit is
 // left out and reported, with the default that then stands there.
 type builder struct {
@@ -209,16 +222,3 @@ func (b *builder) setTaints(field string, taints []Taint, spelling map[string]st
 func (b *builder) setEndpoint(path string, e Endpoint) {
 	b.set(path, map[string]any{"host": e.Host, "port": int64(e.Port)})
 }
-
-// Annotations on reflected objects.
-const (
-	// ManagedBy is the value of cluster.x-k8s.io/managed-by on everything that is reflected.
-	ManagedBy = "crossplane"
-	// ReplicasManagedBy is the value of cluster.x-k8s.io/replicas-managed-by on MachinePools.
-	ReplicasManagedBy = "masthead-importer"
-	// ObservedInstanceTypesAnnotation holds all instance types of a pool, separated by commas: Cluster API has room for
-	// one.
-	ObservedInstanceTypesAnnotation = "fleet.masthead.dev/observed-instance-types"
-	// ObservedImageTypeAnnotation holds the image type of a pool where the installed kind does not know it.
-	ObservedImageTypeAnnotation = "fleet.masthead.dev/observed-image-type"
-)

@@ -9,6 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+const (
+	groupInfrastructure = "infrastructure.cluster.x-k8s.io"
+	groupControlPlane   = "controlplane.cluster.x-k8s.io"
+)
+
 // Kind is a kind of managed resource, whichever of its two groups the hub serves.
 type Kind struct {
 	// Family is the group without the provider's suffix, e.g. "eks".
@@ -78,8 +83,3 @@ type reflectedKinds struct {
 func infrastructure(version, kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: groupInfrastructure, Version: version, Kind: kind}
 }
-
-const (
-	groupInfrastructure = "infrastructure.cluster.x-k8s.io"
-	groupControlPlane   = "controlplane.cluster.x-k8s.io"
-)

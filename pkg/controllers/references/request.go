@@ -12,6 +12,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
+// hubName is the hub where clusters have names.
+const hubName mcr.ClusterName = ""
+
 // Request is an object whose references are to be resolved, or, without a name, a cluster that is to be looked at.
 type Request struct {
 	types.NamespacedName
@@ -58,6 +61,3 @@ func keyOf(gk schema.GroupKind, name types.NamespacedName) objectKey {
 }
 
 func keyOfSource(s references.Source) objectKey { return keyOf(s.GroupKind(), s.NamespacedName) }
-
-// hubName is the hub where clusters have names.
-const hubName mcr.ClusterName = ""

@@ -1,0 +1,135 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+)
+
+// holdsSecret is whether a field of a source may hold what a Secret holds: it is one, or the field is marked for that.
+func (p *pass) holdsSecret(source Source, path fieldpath.Segments) bool {
+	return isSecret(source.GroupResource()) || p.isMarked(source, path)
+}
+
+// isMarked is whether a field of a source is marked for what Secrets hold, or one that it is in, or that is in it.
+func (p *pass) isMarked(source Source, path fieldpath.Segments) bool {
+	for _, f := range p.req.Tenancy.SecretFields {
+		if f.GroupKind == source.GroupKind() && overlaps(f.FieldPath, path) {
+			return true
+		}
+	}
+	if p.req.Marked != nil {
+		return p.req.Marked(source.GroupVersionKind).at(path)
+	}
+	own := p.req.Object.GroupVersionKind()
+	switch source.GroupVersionKind {
+	case own:
+		return p.req.Schema.markedFields().at(path)
+	case own.GroupKind().WithVersion(source.Version):
+		// Its fields may have other names in another version, of which the schema is not known.
+		return p.req.Schema.markedFields() != nil
+	}
+	return false
+}
+
+// mayHoldSecret is whether what a Secret holds may be put into a field.
+func (p *pass) mayHoldSecret(target fieldpath.Segments) bool {
+	if p.req.Schema.mayHoldSecret(target) {
+		return true
+	}
+	gk := p.req.Object.GroupVersionKind().GroupKind()
+	for _, f := range p.req.Tenancy.SecretFields {
+		if f.GroupKind == gk && covers(f.FieldPath, target) {
+			return true
+		}
+	}
+	return false
+}
+
+// permitsSecrets is why what a reference takes out of Secrets, or out of fields that are marked for them, may not be
+// put into its targets; nil if it may, or takes nothing out of them. It is asked before anything is read: whether a
+// Secret has a value, or an expression makes one of it, would else be told through the reason of the failure, and an
+// expression can ask for one bit after the other.
+func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericReference, targets []fieldpath.Segments) *Error {
+	from, err := sourcesOf(ref)
+	if err != nil {
+		return err
+	}
+	for _, f := range from {
+		source, err := p.source(ctx, f)
+		if err != nil {
+			return err
+		}
+		why := errors.New("what a Secret holds may be put only into fields that are marked for it (format: password)")
+		if !isSecret(source.GroupResource()) {
+			path, err := parsePath(f.FieldPath)
+			if err != nil || !p.isMarked(source, path) {
+				continue // Nothing is taken by a path that cannot be parsed.
+			}
+			if err := p.req.Tenancy.permitsMarked(p.req.Object.GetNamespace(), source); err != nil {
+				return &Error{Reason: ReasonNotPermitted, Source: source.String(), Path: f.FieldPath, Cause: err}
+			}
+			why = errors.New("the field that is referenced is marked for what Secrets hold (format: password), and goes only into fields that are, too")
+		}
+		if i := slices.IndexFunc(targets, func(t fieldpath.Segments) bool { return !p.mayHoldSecret(t) }); i >= 0 {
+			return &Error{Reason: ReasonSecretNotPermitted, Path: targets[i].String(), Cause: why}
+		}
+	}
+	return nil
+}
+
+// sourcesOf are the fields of other objects out of which a reference makes its value.
+func sourcesOf(ref *commonv1alpha1.GenericReference) ([]commonv1alpha1.ReferenceSource, *Error) {
+	invalid := func(format string, arguments ...any) *Error {
+		return &Error{Reason: ReasonInvalidReference, Cause: fmt.Errorf(format, arguments...)}
+	}
+	switch {
+	case len(ref.Variables) == 0 && ref.Expression == "":
+		return []commonv1alpha1.ReferenceSource{ref.Source()}, nil
+	case ref.Resource != "" || len(ref.Variables) == 0 || ref.Expression == "":
+		return nil, invalid("either resource, or variables and expression, are required")
+	case len(ref.Variables) > maxVariables:
+		return nil, invalid("a reference can have %d variables", maxVariables)
+	}
+	out := make([]commonv1alpha1.ReferenceSource, 0, len(ref.Variables))
+	for i := range ref.Variables {
+		out = append(out, ref.Variables[i].FromRef)
+	}
+	return out, nil
+}
+
+// overlaps is whether two paths with wildcards can lead to the same field, or to one that is in the other.
+func overlaps(pattern string, path fieldpath.Segments) bool {
+	segments, err := parsePath(pattern)
+	if err != nil {
+		return false
+	}
+	for i := range min(len(segments), len(path)) {
+		if segments[i] != path[i] && !isWildcard(segments[i]) && !isWildcard(path[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// covers is whether a path with wildcards names a field, or one that it is in.
+func covers(pattern string, target fieldpath.Segments) bool {
+	segments, err := parsePath(pattern)
+	if err != nil || len(segments) > len(target) || len(segments) < 2 {
+		return false
+	}
+	for i, s := range segments {
+		if !isWildcard(s) && s != target[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,37 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package references
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A Source is an object that is referenced.
+type Source struct {
+	schema.GroupVersionKind
+	types.NamespacedName
+
+	// Resource is what the API calls the kind.
+	Resource string
+}
+
+// GroupResource is the resource without a version: an object is the same in each.
+func (s Source) GroupResource() schema.GroupResource {
+	return schema.GroupResource{Group: s.Group, Resource: s.Resource}
+}
+
+// String describes a source for people.
+func (s Source) String() string {
+	return describe(s.GroupResource(), s.NamespacedName)
+}
+
+func describe(gr schema.GroupResource, name types.NamespacedName) string {
+	if name.Namespace == "" {
+		return fmt.Sprintf("%s %q", gr, name.Name)
+	}
+	return fmt.Sprintf("%s %q in the namespace %q", gr, name.Name, name.Namespace)
+}
