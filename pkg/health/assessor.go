@@ -5,7 +5,6 @@ package health
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,10 +27,6 @@ type assessor struct {
 	// bare are the kinds whose objects are well when they are there.
 	bare sets.Set[schema.GroupKind]
 }
-
-// assess is what is known about one kind. It returns false where it has nothing to say that kstatus does not say as
-// well.
-type assess func(fields) (Result, bool)
 
 // New returns an Assessor that follows the rules, and, where these have nothing to say, what is known about kinds,
 // without the library. Of several rules for the same kinds it asks the first, and the next one only if that has nothing
@@ -126,69 +121,6 @@ func terminating(object fields) Result {
 		return progressing(ReasonTerminating, "It is being deleted")
 	}
 	return progressing(ReasonTerminating, "It is being deleted and waits for its finalizers: "+strings.Join(waits, ", "))
-}
-
-// noStatus is for objects without a status, of a kind that nothing else is known about. That a kind has no status
-// subresource does not mean that nobody reports on it: a controller can write the status with the object.
-func noStatus(statusExpected bool) Result {
-	if !statusExpected {
-		return unknown(ReasonNoStatus, "Its kind reports no status; a HealthRule can say when it is healthy")
-	}
-	return unknown(ReasonNoStatus, "It has no status yet")
-}
-
-func (f fields) hasNoStatus() bool {
-	switch status := f.at("status").(type) {
-	case nil:
-		return true
-	case map[string]any:
-		return len(status) == 0
-	default:
-		return false
-	}
-}
-
-// notLatest is for a status that is about an older generation.
-func notLatest() Result {
-	return progressing(ReasonNotObserved, "Its controller has not seen the latest change yet")
-}
-
-// observed finds out whether a status is about the latest change of an object. It returns the object in a form that
-// kstatus can read: there are controllers (of Argo Rollouts, for one) that write status.observedGeneration as a string.
-func observed(object fields) (fields, Result, bool) {
-	status := object.part("status")
-	raw, there := status["observedGeneration"]
-	if raw == nil {
-		if there {
-			// kstatus takes null for a mistake. It is the same as nothing.
-			status = maps.Clone(status)
-			delete(status, "observedGeneration")
-			object = object.with("status", map[string]any(status))
-		}
-		seen, says := seenGeneration(status)
-		if generation, known := integer(object.at("metadata", "generation")); says && known && seen < generation {
-			return object, notLatest(), true
-		}
-		return object, Result{}, false
-	}
-	seen, ok := decimal(raw)
-	if !ok {
-		return object, unknown(ReasonUnreadable, "status.observedGeneration is not a number"), true
-	}
-	if generation, ok := integer(object.at("metadata", "generation")); ok && generation != seen {
-		return object, notLatest(), true
-	}
-	if _, plain := raw.(int64); !plain {
-		object = object.with("status", map[string]any(status.with("observedGeneration", seen)))
-	}
-	return object, Result{}, false
-}
-
-// with returns a copy of an object with one value changed. It shares everything else with the object.
-func (f fields) with(name string, value any) fields {
-	c := maps.Clone(f)
-	c[name] = value
-	return c
 }
 
 // application is how one of our own kind fares. What it said about an older generation says nothing about this one,

@@ -107,3 +107,14 @@ func conditionIn(conditions []fields, kind string) condition {
 	}
 	return condition{}
 }
+
+func (f fields) hasNoStatus() bool {
+	switch status := f.at("status").(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(status) == 0
+	default:
+		return false
+	}
+}

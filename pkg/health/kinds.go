@@ -10,6 +10,10 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
+// assess is what is known about one kind. It returns false where it has nothing to say that kstatus does not say as
+// well.
+type assess func(fields) (Result, bool)
+
 // builtins are the kinds about which more is known than what a status looks like in general.
 func builtins() map[schema.GroupKind]assess {
 	return map[schema.GroupKind]assess{

@@ -109,3 +109,12 @@ func messageOr(theirs, ours string) string {
 	}
 	return theirs
 }
+
+// noStatus is for objects without a status, of a kind that nothing else is known about. That a kind has no status
+// subresource does not mean that nobody reports on it: a controller can write the status with the object.
+func noStatus(statusExpected bool) Result {
+	if !statusExpected {
+		return unknown(ReasonNoStatus, "Its kind reports no status; a HealthRule can say when it is healthy")
+	}
+	return unknown(ReasonNoStatus, "It has no status yet")
+}
