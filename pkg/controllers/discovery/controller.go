@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -91,26 +89,6 @@ func (o *Options) setDefaults() error {
 		o.RequestTimeout = DefaultRequestTimeout
 	}
 	return nil
-}
-
-// reconciler keeps the read-only copies of the hub's definitions and compositions in the workload clusters.
-type reconciler struct {
-	hub            *hub
-	workloads      *workloads
-	fleet          Fleet
-	classes        client.Reader
-	reports        *reports
-	requestTimeout time.Duration
-	clock          clock.PassiveClock
-
-	mu sync.Mutex
-	// enrolments is what was last known about each cluster that matters here.
-	enrolments map[mcr.ClusterName]enrolment
-}
-
-type enrolment struct {
-	class, credentials string
-	state              connection.State
 }
 
 // Setup adds the controller to a manager.
@@ -227,6 +205,13 @@ func (r *reconciler) noteEnrolment(name mcr.ClusterName) (before, now enrolment,
 // ask has a cluster asked as whom it knows Masthead.
 func (r *reconciler) ask(name mcr.ClusterName) {
 	if w, engaged := r.workloads.Get(name); engaged {
+		w.enqueue()
+	}
+}
+
+// enqueueAll has every cluster looked at.
+func (r *reconciler) enqueueAll() {
+	for _, w := range r.workloads.All() {
 		w.enqueue()
 	}
 }

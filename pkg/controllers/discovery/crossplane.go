@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,13 +20,6 @@ import (
 // Where no policy is in force, a Crossplane can be installed over the copies and their definitions. Its installer
 // writes over definitions and leaves their labels, and it takes copies of CompositeResourceDefinitions for its own: it
 // puts finalizers on them, and when one is deleted, it deletes the claims.
-
-// patience is how long the objects of a kind are waited for that the cluster has a definition of. An API server takes
-// five seconds at most to serve a definition that it accepts.
-const patience = 15 * time.Second
-
-// findings are whether something was found, or is not known.
-type findings struct{ found, unknown bool }
 
 // foreignFinalizer returns a finalizer that somebody else has put on an object; nothing if there is none. Masthead puts
 // none on what it puts into a cluster, and API servers two, to have dependents collected.

@@ -17,31 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
-const (
-	// maxWrites is how much is written in one pass.
-	maxWrites = 200
-
-	// soon is when something is looked at again that the watch has not reported yet.
-	soon = time.Second
-)
-
-// reasonSet are the reasons for which something cannot be put into a cluster. An empty one is not a problem.
-type reasonSet struct{ foreign, rejected, forbidden, tooLarge, notServed string }
-
-var (
-	definitionReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
-		foreign: ReasonDefinitionForeign, rejected: ReasonDefinitionRejected, forbidden: ReasonDefinitionForbidden,
-		tooLarge: ReasonDefinitionRejected,
-	}
-	objectReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
-		foreign: ReasonObjectForeign, rejected: ReasonObjectRejected, forbidden: ReasonObjectsForbidden,
-		tooLarge: ReasonObjectsTooLarge,
-	}
-	policyReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
-		foreign: ReasonPolicyForeign, rejected: ReasonPolicyRejected, forbidden: ReasonPolicyForbidden,
-		tooLarge: ReasonPolicyRejected, notServed: ReasonPolicyNotServed,
-	}
-)
+// maxWrites is how much is written in one pass.
+const maxWrites = 200
 
 // ensure makes the cluster have an object as a mirror says. It returns whether the cluster has it, or why it cannot;
 // neither means that something is awaited.
@@ -144,4 +121,16 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 	case managed.Rejected, managed.Failed:
 	}
 	return fmt.Errorf("cannot delete %s %q in cluster %q: %w", kind.Kind, have.GetName(), p.w.name, err)
+}
+
+// definition reads the definition of a kind from the cluster; nil if there is none.
+func (p *pass) definition(ctx context.Context, k mirroredKind) (*unstructured.Unstructured, error) {
+	crd, err := p.writer(ownedDefinitionKind).Get(ctx, k.crd())
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", k.crd(), p.w.name, err)
+	}
+	return crd, nil
 }

@@ -60,3 +60,21 @@ const (
 	// Masthead through.
 	ReasonUserUnknown = "UserUnknown"
 )
+
+// reasonSet are the reasons for which something cannot be put into a cluster. An empty one is not a problem.
+type reasonSet struct{ foreign, rejected, forbidden, tooLarge, notServed string }
+
+var (
+	definitionReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
+		foreign: ReasonDefinitionForeign, rejected: ReasonDefinitionRejected, forbidden: ReasonDefinitionForbidden,
+		tooLarge: ReasonDefinitionRejected,
+	}
+	objectReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
+		foreign: ReasonObjectForeign, rejected: ReasonObjectRejected, forbidden: ReasonObjectsForbidden,
+		tooLarge: ReasonObjectsTooLarge,
+	}
+	policyReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
+		foreign: ReasonPolicyForeign, rejected: ReasonPolicyRejected, forbidden: ReasonPolicyForbidden,
+		tooLarge: ReasonPolicyRejected, notServed: ReasonPolicyNotServed,
+	}
+)

@@ -103,18 +103,6 @@ type leftovers struct {
 	all bool
 }
 
-// definition reads the definition of a kind from the cluster; nil if there is none.
-func (p *pass) definition(ctx context.Context, k mirroredKind) (*unstructured.Unstructured, error) {
-	crd, err := p.writer(ownedDefinitionKind).Get(ctx, k.crd())
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", k.crd(), p.w.name, err)
-	}
-	return crd, nil
-}
-
 // withdrawObjects deletes the copies of a kind, and returns what is left. That is read from the API server: the watch
 // may know nothing of a kind that is not wanted.
 //

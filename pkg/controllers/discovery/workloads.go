@@ -31,6 +31,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
+// patience is how long the objects of a kind are waited for that the cluster has a definition of. An API server takes
+// five seconds at most to serve a definition that it accepts.
+const patience = 15 * time.Second
+
 // ownerMirror is the owner of all kinds in the watcher of a workload cluster.
 const ownerMirror = "mirror"
 
@@ -177,13 +181,6 @@ func newWorkload(
 		return nil, fmt.Errorf("cannot watch cluster %q: %w", name, err)
 	}
 	return w, nil
-}
-
-// enqueueAll has every cluster looked at.
-func (r *reconciler) enqueueAll() {
-	for _, w := range r.workloads.All() {
-		w.enqueue()
-	}
 }
 
 // Start implements multicluster.Instance.

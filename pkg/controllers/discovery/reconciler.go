@@ -1,0 +1,35 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+)
+
+// reconciler keeps the read-only copies of the hub's definitions and compositions in the workload clusters.
+type reconciler struct {
+	hub            *hub
+	workloads      *workloads
+	fleet          Fleet
+	classes        client.Reader
+	reports        *reports
+	requestTimeout time.Duration
+	clock          clock.PassiveClock
+
+	mu sync.Mutex
+	// enrolments is what was last known about each cluster that matters here.
+	enrolments map[mcr.ClusterName]enrolment
+}
+
+type enrolment struct {
+	class, credentials string
+	state              connection.State
+}
