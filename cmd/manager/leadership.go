@@ -16,6 +16,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/fence"
 )
 
+// leaseName is the name of the lease; config/rbac names it too.
+const leaseName = "masthead-leader"
+
 // leadership is what leading means for what this process sends: the lock with which the leader is elected, and the
 // fence that lets nothing be changed while the lock is not held. The zero value is that of a process that runs alone.
 type leadership struct {

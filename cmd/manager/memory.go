@@ -14,6 +14,8 @@ import (
 	"strings"
 )
 
+const mebibyte = 1 << 20
+
 const (
 	// heapPercent is how much of the container's memory the heap may take: the rest is for what Go does not count, and for
 	// the moment until garbage is collected. At 100 percent the kernel ends the process before Go collects harder.

@@ -208,8 +208,6 @@ type AgentOptions struct {
 	ProtectedNamespaces []string `json:"protectedNamespaces"`
 }
 
-const mebibyte = 1 << 20
-
 // The workers of the agent, see AgentOptions.
 const (
 	defaultAgentWorkers     = 64
@@ -497,4 +495,14 @@ func isLoopback(address string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// credentials is what kubeconfigs may hold.
+func (o ConnectionOptions) credentials() credentials.Options {
+	return credentials.Options{
+		AllowInsecureTLS: o.AllowInsecureKubeconfigTLS,
+		AllowProxy:       o.AllowKubeconfigProxy,
+		AllowLoopback:    o.AllowLoopbackEndpoints,
+		DeniedCIDRs:      o.deniedCIDRs(),
+	}
 }

@@ -40,13 +40,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
-	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
-
-// leaseName is the name of the lease; config/rbac names it too.
-const leaseName = "masthead-leader"
 
 // hubScheme holds the kinds that are read and written in the hub.
 func hubScheme() (*runtime.Scheme, error) {
@@ -257,16 +253,6 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 		return nil, fmt.Errorf("cannot add a cache of the metadata of Secrets: %w", err)
 	}
 	return c, nil
-}
-
-// credentials is what kubeconfigs may hold.
-func (o ConnectionOptions) credentials() credentials.Options {
-	return credentials.Options{
-		AllowInsecureTLS: o.AllowInsecureKubeconfigTLS,
-		AllowProxy:       o.AllowKubeconfigProxy,
-		AllowLoopback:    o.AllowLoopbackEndpoints,
-		DeniedCIDRs:      o.deniedCIDRs(),
-	}
 }
 
 func newProvider(

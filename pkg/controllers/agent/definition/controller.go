@@ -6,108 +6,20 @@ package definition
 import (
 	"context"
 	"errors"
-	"slices"
-	"sync"
-	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
-	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
-
-// Metrics are told how the definitions fare in the workload clusters.
-type Metrics interface {
-	// Definition notes whether a definition that is offered to a cluster is there as it is in the hub.
-	Definition(cluster mcr.ClusterName, crd string, served bool)
-
-	// ForgetDefinition drops what was noted about a definition, and ForgetCluster everything about a cluster.
-	ForgetDefinition(cluster mcr.ClusterName, crd string)
-	ForgetCluster(cluster mcr.ClusterName)
-}
-
-// Reconciler keeps the definitions of the published claim kinds in the workload clusters as they are in the hub,
-// and thereby decides which kinds of claims are synchronised in which cluster.
-type Reconciler struct {
-	hub       *view.Hub
-	workloads *view.Clusters
-	fleet     view.Fleet
-	classes   client.Reader
-	hubReader client.Reader
-	recorder  events.EventRecorder
-	reporter  managed.Reporter
-	metrics   Metrics
-
-	clock clock.PassiveClock
-
-	// users are as whom the clusters know Masthead.
-	users *readonlypolicy.Users
-
-	// grace is how long a definition that is not offered any more is closed before it is deleted.
-	grace time.Duration
-
-	// KindGone is called when the claims of a kind are not followed any more in a cluster.
-	kindGone func(mcr.ClusterName, kindwatch.Kind)
-
-	mu sync.Mutex
-	// wanted are the definitions that the hub's ones lead to, read once for all clusters.
-	wanted map[string]wantedDefinition
-
-	// judgeable is what is needed of the hub's definitions to judge those of clusters, read once for all clusters.
-	judgeable map[string]HubDefinition
-
-	// refused is the reason that was last told about a definition that could not be put into a cluster.
-	refused *managed.Told[mcreconcile.Request]
-}
-
-// Options are what the reconciler needs; its fields of the same names say what they are.
-type Options struct {
-	Hub       *view.Hub
-	Workloads *view.Clusters
-	Fleet     view.Fleet
-	Classes   client.Reader
-	HubReader client.Reader
-	Recorder  events.EventRecorder
-	Reporter  managed.Reporter
-	Metrics   Metrics
-	Clock     clock.PassiveClock
-	Users     *readonlypolicy.Users
-	Grace     time.Duration
-	KindGone  func(mcr.ClusterName, kindwatch.Kind)
-}
-
-// New returns a reconciler of definitions.
-func New(o Options) *Reconciler {
-	return &Reconciler{
-		hub: o.Hub, workloads: o.Workloads, fleet: o.Fleet, classes: o.Classes, hubReader: o.HubReader, recorder: o.Recorder,
-		reporter: o.Reporter, metrics: o.Metrics, clock: o.Clock, users: o.Users, grace: o.Grace, kindGone: o.KindGone,
-		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{}, refused: managed.NewTold[mcreconcile.Request](),
-	}
-}
-
-// wantedDefinition is what all workload clusters shall have for one state of a definition of the hub.
-type wantedDefinition struct {
-	of   managed.State
-	crd  *unstructured.Unstructured
-	hash string
-
-	// converts is whether the hub's definition has a conversion webhook.
-	converts bool
-}
 
 // Reconcile puts one definition into one workload cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
@@ -227,95 +139,6 @@ func (r *Reconciler) look(ctx context.Context, w *view.Cluster, cluster connecti
 	l.states, l.JudgeableKnown = r.hub.Judgement(current, name)
 	l.Judged = w.IsJudged(name, l.states)
 	return l, nil
-}
-
-// Judge reads a definition that is not offered on both sides, and decides how it is retained.
-func (r *Reconciler) Judge(
-	ctx context.Context, w *view.Cluster, req mcreconcile.Request, before view.Followed, following bool, states string,
-) (reconcile.Result, error) {
-	crd, err := r.get(ctx, w.Reader, req.Name)
-	switch {
-	case err != nil:
-		return reconcile.Result{}, err
-	case crd == nil:
-		// Its claims are gone, too.
-		r.Unfollow(w, req.Name)
-		return reconcile.Result{}, nil
-	case !IsOurs(crd, w.Owner()):
-		if !following {
-			return reconcile.Result{}, nil
-		}
-		if _, other := managed.MarksOf(crd).OtherHub(w.Owner()); other {
-			r.Unfollow(w, req.Name)
-			return reconcile.Result{}, nil
-		}
-		return r.drain(w, req.Name, before.Kind), nil
-	}
-	f, ok := view.Followed{}, false
-	if _, could := ClaimKindOf(crd); could {
-		hub, known, err := r.hubDefinition(ctx, req.Name)
-		if err != nil || !known {
-			return reconcile.Result{}, err
-		}
-		f, ok = RetainedKind(crd, hub)
-	}
-	if !ok {
-		r.Unfollow(w, req.Name)
-		w.SetJudged(req.Name, states)
-		return reconcile.Result{}, nil
-	}
-	if !following && w.RetainedKinds() >= MaxRetainedKinds {
-		return reconcile.Result{}, nil
-	}
-	w.SetJudged(req.Name, states)
-	if !r.Follow(w, req.Name, f) {
-		// Its claims may have become known in the same instant in which it changed, so that nothing else would tell that
-		// there are none.
-		return reconcile.Result{RequeueAfter: condition.Soon}, nil
-	}
-	return reconcile.Result{}, nil
-}
-
-// drain treats a definition that has the name of one of ours and is not ours, or not any more. Its claims are left
-// alone, except that those which bear our finalizer, because it was ours once, can be deleted. When there are none, it
-// is not followed any more; only we could add the finalizer.
-func (r *Reconciler) drain(w *view.Cluster, crd string, kind kindwatch.Kind) reconcile.Result {
-	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
-	if w.IsDrained(crd) {
-		r.Unfollow(w, crd)
-		return result
-	}
-	if r.Follow(w, crd, view.Followed{Kind: kind, InHub: true, DeletionsOnly: true}) {
-		return result
-	}
-	claims, err := w.Watcher.List(kind)
-	if err == nil && !slices.ContainsFunc(claims, w.BearsFinalizer) {
-		w.SetDrained(crd)
-		r.Unfollow(w, crd)
-	}
-	return result
-}
-
-// Follow has the claims of a kind followed in a cluster, and says whether that is news.
-func (r *Reconciler) Follow(w *view.Cluster, crd string, f view.Followed) bool {
-	before, following := w.Followed(crd)
-	news := w.Follow(crd, f)
-	if news {
-		r.hub.RefreshFollowed(w)
-	}
-	if following && before.Kind != f.Kind {
-		r.kindGone(w.Name, before.Kind)
-	}
-	return news
-}
-
-// Unfollow leaves the claims of a kind in a cluster alone.
-func (r *Reconciler) Unfollow(w *view.Cluster, crd string) {
-	before, _ := w.Followed(crd)
-	if w.Unfollow(crd) {
-		r.hub.RefreshFollowed(w)
-		r.kindGone(w.Name, before.Kind)
-	}
 }
 
 // Forget drops what is kept about a cluster that is gone.

@@ -7,11 +7,9 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -171,20 +169,6 @@ func (r *Reconciler) refuseForeign(
 	}
 	r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: message})
 	return result
-}
-
-// get reads a definition from an API server; nil if there is none.
-func (r *Reconciler) get(ctx context.Context, from client.Reader, name string) (*unstructured.Unstructured, error) {
-	crd := &unstructured.Unstructured{}
-	crd.SetGroupVersionKind(crossplane.CRDGVK)
-	err := from.Get(ctx, types.NamespacedName{Name: name}, crd)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // The comment says so.
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
-	}
-	return crd, nil
 }
 
 // Accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at

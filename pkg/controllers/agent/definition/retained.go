@@ -4,15 +4,12 @@
 package definition
 
 import (
-	"context"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -75,37 +72,6 @@ func HubDefinitionOf(hub *unstructured.Unstructured) *HubDefinition {
 	}
 	kind, ok := ClaimKindOf(hub)
 	return &HubDefinition{of: ownership.VersionOf(hub), kind: kind, published: ok && isPublishedDefinition(hub), served: servedVersions(hub)}
-}
-
-// hubDefinition returns what is needed of the hub's definition of a name, nil if the hub has none, as the watch says. A
-// definition can be large, and the owner of a cluster says how often one of its name is judged: it is read once in each
-// of its states, for all clusters. known is false as long as nobody could look.
-func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDefinition, known bool, err error) {
-	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
-	if apierrors.IsNotFound(err) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		delete(r.judgeable, name)
-		return nil, true, nil
-	}
-	if err != nil {
-		return nil, false, nil // Its becoming known queues the definition again.
-	}
-	r.mu.Lock()
-	kept, ok := r.judgeable[name]
-	r.mu.Unlock()
-	if ok && kept.of == ownership.VersionOf(meta) {
-		return &kept, true, nil
-	}
-	crd, err := r.get(ctx, r.hubReader, name)
-	if err != nil || crd == nil {
-		return nil, false, err // The watch is about to tell that it is gone.
-	}
-	hub = HubDefinitionOf(crd)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.judgeable[name] = *hub
-	return hub, true, nil
 }
 
 // isPublishedDefinition is whether Crossplane made a definition in the hub for requirements: for claims, for namespaced

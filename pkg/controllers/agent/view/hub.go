@@ -4,12 +4,9 @@
 package view
 
 import (
-	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -94,154 +91,10 @@ func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Reques
 	}
 }
 
-// Handle is the handler of the hub's watcher.
-func (h *Hub) Handle(e kindwatch.Event) {
-	switch e.Kind {
-	case crossplane.XRDKind, crossplane.InfrastructurePublicationKind, crossplane.InfrastructureDefinitionKind:
-		// During the first list each XRD would be one more reason to look at all of them; the end of it is reason enough.
-		if !e.Initial && (e.Type != kindwatch.StateChanged || e.State == kindwatch.StateSynced) {
-			h.refreshPublished()
-		}
-		if e.Type == kindwatch.StateChanged && e.State != kindwatch.StateSynced && h.CannotKnowPublications() {
-			// What the clusters have can go without knowing what is offered.
-			for _, w := range h.Clusters.All() {
-				h.EnqueueDefinitions(w)
-			}
-		}
-	case crossplane.HubCRDKind:
-		h.handleCRD(e)
-	case crossplane.HubSecretKind:
-		if e.Type == kindwatch.StateChanged {
-			h.enqueueAll()
-			return
-		}
-		h.handleSecrets(e)
-	case HubComposedSecretKind:
-		h.handleComposed(e)
-	default:
-		h.handleClaim(e)
-	}
-}
-
-func (h *Hub) handleCRD(e kindwatch.Event) {
-	if e.Type == kindwatch.StateChanged {
-		if e.State == kindwatch.StateSynced {
-			h.refreshPublished()
-			for _, w := range h.Clusters.All() {
-				h.EnqueueDefinitions(w)
-			}
-		}
-		return
-	}
-	name := e.Object.GetName()
-	if crossplane.IsLegacyCRD(name) {
-		h.refreshLegacy()
-		if e.Type == kindwatch.Deleted {
-			h.refreshPublished()
-		}
-	}
-	resource := schema.ParseGroupResource(name)
-	h.Watcher.Poke(resource)
-	_, offered, _ := h.Publication(name)
-	for _, w := range h.Clusters.All() {
-		if offered || slices.Contains(w.definitionNames(), name) {
-			h.Definitions.Add(request.ForDefinition(w.Name, name))
-		}
-		// A claim that is being deleted may have waited for the kind to be gone for good.
-		if e.Type == kindwatch.Deleted {
-			h.EnqueueKind(w, resource, h.Requirements.Add)
-		}
-	}
-}
-
-// handleSecrets finds the claims to which a Secret belongs and belonged.
-func (h *Hub) handleSecrets(e kindwatch.Event) {
-	h.handleSecret(e, e.Object)
-	if e.Old != nil && !equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(e.Old), metav1.GetControllerOfNoCopy(e.Object)) {
-		h.handleSecret(e, e.Old)
-	}
-}
-
-// handleSecret finds the claim whose connection Secret changed. The Secret itself says whose it is; that is checked
-// against the claim's UID by whoever copies it.
-func (h *Hub) handleSecret(e kindwatch.Event, secret *unstructured.Unstructured) {
-	owner := metav1.GetControllerOfNoCopy(secret)
-	if owner == nil {
-		return
-	}
-	gv, err := schema.ParseGroupVersion(owner.APIVersion)
-	if err != nil {
-		return
-	}
-	for _, p := range h.WatchedKinds() {
-		if p.Group != gv.Group || p.Kind != owner.Kind {
-			continue
-		}
-		claim, err := h.Watcher.Get(p, types.NamespacedName{Namespace: secret.GetNamespace(), Name: owner.Name})
-		if err == nil && claim.GetUID() == owner.UID {
-			h.enqueueSource(p, claim, e.Initial, nil)
-		}
-	}
-}
-
-func (h *Hub) handleClaim(e kindwatch.Event) {
-	if e.Type == kindwatch.StateChanged {
-		// Whoever found the kind not synced has been waiting for this.
-		for _, w := range h.Clusters.All() {
-			h.EnqueueKind(w, e.Kind.GroupResource(), h.Requirements.AddInitial)
-		}
-		return
-	}
-	key := ownership.Place{Kind: e.Kind, NamespacedName: types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}}
-	h.track(key, e)
-	for _, r := range h.WaitingFor(key) {
-		h.Requirements.Add(r)
-	}
-	if e.Old != nil {
-		if before, _ := ownership.SourceOf(e.Old); before != MustSource(e.Object) {
-			h.enqueueSource(e.Kind, e.Old, e.Initial, nil)
-		}
-	}
-	// The claim's own reconcile knows what it wrote; whoever waits for that place does not.
-	if !e.Echo {
-		h.enqueueSource(e.Kind, e.Object, e.Initial, h.Changed)
-	}
-}
-
 // MustSource is the source that an object names; the zero value if it names none.
 func MustSource(obj *unstructured.Unstructured) ownership.Source {
 	s, _ := ownership.SourceOf(obj)
 	return s
-}
-
-// track keeps the index of origins.
-func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if e.Old != nil {
-		h.untrack(key, e.Old)
-	}
-	if e.Type == kindwatch.Deleted {
-		h.untrack(key, e.Object)
-		return
-	}
-	s, named := ownership.SourceOf(e.Object)
-	if !named || len(h.watched[e.Kind]) == 0 {
-		return
-	}
-	from := ownership.Origin{Source: s, Kind: e.Kind, Name: e.Object.GetName()}
-	h.origins.insert(from, key)
-	h.trackNewborn(from, e.Object)
-}
-
-func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
-	s, named := ownership.SourceOf(obj)
-	if !named {
-		return
-	}
-	from := ownership.Origin{Source: s, Kind: key.Kind, Name: key.Name}
-	h.origins.remove(from, key)
-	h.newborns.remove(from)
 }
 
 // Observe takes in what the hub answered to a write or a live read, before the watch reports it.
@@ -265,30 +118,6 @@ func (h *Hub) PlacesOf(o ownership.Origin) []ownership.Place {
 		out = append(out, key)
 	}
 	return out
-}
-
-// enqueueSource queues the claim from which an object of the hub comes, if its cluster is enrolled.
-func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool, changed func(request.Request)) {
-	s, named := ownership.SourceOf(obj)
-	if !named || s.Identifier == "" {
-		return
-	}
-	cluster, ok := h.Fleet.ByIdentifier(s.Identifier)
-	if !ok {
-		return
-	}
-	add := h.Requirements.Add
-	if initial {
-		add = h.Requirements.AddInitial
-	}
-	req := request.Request{
-		ClusterName: cluster.Name, Kind: kind,
-		NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: obj.GetName()},
-	}
-	if changed != nil && !initial {
-		changed(req)
-	}
-	add(req)
 }
 
 // EnqueueKind queues every claim of a kind in a workload cluster.
@@ -358,4 +187,34 @@ func (h *Hub) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bo
 		}
 	}
 	h.waitsAt.Forget(name, gone)
+}
+
+// track keeps the index of origins.
+func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.Old != nil {
+		h.untrack(key, e.Old)
+	}
+	if e.Type == kindwatch.Deleted {
+		h.untrack(key, e.Object)
+		return
+	}
+	s, named := ownership.SourceOf(e.Object)
+	if !named || len(h.watched[e.Kind]) == 0 {
+		return
+	}
+	from := ownership.Origin{Source: s, Kind: e.Kind, Name: e.Object.GetName()}
+	h.origins.insert(from, key)
+	h.trackNewborn(from, e.Object)
+}
+
+func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
+	s, named := ownership.SourceOf(obj)
+	if !named {
+		return
+	}
+	from := ownership.Origin{Source: s, Kind: key.Kind, Name: key.Name}
+	h.origins.remove(from, key)
+	h.newborns.remove(from)
 }

@@ -19,23 +19,12 @@ import (
 )
 
 const (
-	// maxKinds is how many kinds are watched at most in one cluster. Each takes a connection's stream and goroutines, and
-	// who can create definitions and Applications there decides how many are named.
-	maxKinds = 500
-
 	// unansweredFor is how long a group and version is left alone about which the API server did not answer.
 	unansweredFor = 10 * time.Second
 
 	// maxLag is how far what an API server serves can be behind what it says that it serves.
 	maxLag = 20 * time.Second
 )
-
-// resolver says what an API server calls a kind. kindwatch.Resolver implements it.
-type resolver interface {
-	Resolve(ctx context.Context, gvk schema.GroupVersionKind) (kindwatch.Kind, error)
-	Forget(group string)
-	ForgetAll()
-}
 
 // NamedKind is a kind that an Application names, or named, and what came of asking for it.
 type NamedKind struct {

@@ -1,0 +1,141 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
+)
+
+// Judge reads a definition that is not offered on both sides, and decides how it is retained.
+func (r *Reconciler) Judge(
+	ctx context.Context, w *view.Cluster, req mcreconcile.Request, before view.Followed, following bool, states string,
+) (reconcile.Result, error) {
+	crd, err := r.get(ctx, w.Reader, req.Name)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, err
+	case crd == nil:
+		// Its claims are gone, too.
+		r.Unfollow(w, req.Name)
+		return reconcile.Result{}, nil
+	case !IsOurs(crd, w.Owner()):
+		if !following {
+			return reconcile.Result{}, nil
+		}
+		if _, other := managed.MarksOf(crd).OtherHub(w.Owner()); other {
+			r.Unfollow(w, req.Name)
+			return reconcile.Result{}, nil
+		}
+		return r.drain(w, req.Name, before.Kind), nil
+	}
+	f, ok := view.Followed{}, false
+	if _, could := ClaimKindOf(crd); could {
+		hub, known, err := r.hubDefinition(ctx, req.Name)
+		if err != nil || !known {
+			return reconcile.Result{}, err
+		}
+		f, ok = RetainedKind(crd, hub)
+	}
+	if !ok {
+		r.Unfollow(w, req.Name)
+		w.SetJudged(req.Name, states)
+		return reconcile.Result{}, nil
+	}
+	if !following && w.RetainedKinds() >= MaxRetainedKinds {
+		return reconcile.Result{}, nil
+	}
+	w.SetJudged(req.Name, states)
+	if !r.Follow(w, req.Name, f) {
+		// Its claims may have become known in the same instant in which it changed, so that nothing else would tell that
+		// there are none.
+		return reconcile.Result{RequeueAfter: condition.Soon}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// drain treats a definition that has the name of one of ours and is not ours, or not any more. Its claims are left
+// alone, except that those which bear our finalizer, because it was ours once, can be deleted. When there are none, it
+// is not followed any more; only we could add the finalizer.
+func (r *Reconciler) drain(w *view.Cluster, crd string, kind kindwatch.Kind) reconcile.Result {
+	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
+	if w.IsDrained(crd) {
+		r.Unfollow(w, crd)
+		return result
+	}
+	if r.Follow(w, crd, view.Followed{Kind: kind, InHub: true, DeletionsOnly: true}) {
+		return result
+	}
+	claims, err := w.Watcher.List(kind)
+	if err == nil && !slices.ContainsFunc(claims, w.BearsFinalizer) {
+		w.SetDrained(crd)
+		r.Unfollow(w, crd)
+	}
+	return result
+}
+
+// Follow has the claims of a kind followed in a cluster, and says whether that is news.
+func (r *Reconciler) Follow(w *view.Cluster, crd string, f view.Followed) bool {
+	before, following := w.Followed(crd)
+	news := w.Follow(crd, f)
+	if news {
+		r.hub.RefreshFollowed(w)
+	}
+	if following && before.Kind != f.Kind {
+		r.kindGone(w.Name, before.Kind)
+	}
+	return news
+}
+
+// Unfollow leaves the claims of a kind in a cluster alone.
+func (r *Reconciler) Unfollow(w *view.Cluster, crd string) {
+	before, _ := w.Followed(crd)
+	if w.Unfollow(crd) {
+		r.hub.RefreshFollowed(w)
+		r.kindGone(w.Name, before.Kind)
+	}
+}
+
+// hubDefinition returns what is needed of the hub's definition of a name, nil if the hub has none, as the watch says. A
+// definition can be large, and the owner of a cluster says how often one of its name is judged: it is read once in each
+// of its states, for all clusters. known is false as long as nobody could look.
+func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDefinition, known bool, err error) {
+	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
+	if apierrors.IsNotFound(err) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.judgeable, name)
+		return nil, true, nil
+	}
+	if err != nil {
+		return nil, false, nil // Its becoming known queues the definition again.
+	}
+	r.mu.Lock()
+	kept, ok := r.judgeable[name]
+	r.mu.Unlock()
+	if ok && kept.of == ownership.VersionOf(meta) {
+		return &kept, true, nil
+	}
+	crd, err := r.get(ctx, r.hubReader, name)
+	if err != nil || crd == nil {
+		return nil, false, err // The watch is about to tell that it is gone.
+	}
+	hub = HubDefinitionOf(crd)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.judgeable[name] = *hub
+	return hub, true, nil
+}

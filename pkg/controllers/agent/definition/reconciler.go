@@ -1,0 +1,119 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package definition
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
+)
+
+// Metrics are told how the definitions fare in the workload clusters.
+type Metrics interface {
+	// Definition notes whether a definition that is offered to a cluster is there as it is in the hub.
+	Definition(cluster mcr.ClusterName, crd string, served bool)
+
+	// ForgetDefinition drops what was noted about a definition, and ForgetCluster everything about a cluster.
+	ForgetDefinition(cluster mcr.ClusterName, crd string)
+	ForgetCluster(cluster mcr.ClusterName)
+}
+
+// Reconciler keeps the definitions of the published claim kinds in the workload clusters as they are in the hub,
+// and thereby decides which kinds of claims are synchronised in which cluster.
+type Reconciler struct {
+	hub       *view.Hub
+	workloads *view.Clusters
+	fleet     view.Fleet
+	classes   client.Reader
+	hubReader client.Reader
+	recorder  events.EventRecorder
+	reporter  managed.Reporter
+	metrics   Metrics
+
+	clock clock.PassiveClock
+
+	// users are as whom the clusters know Masthead.
+	users *readonlypolicy.Users
+
+	// grace is how long a definition that is not offered any more is closed before it is deleted.
+	grace time.Duration
+
+	// KindGone is called when the claims of a kind are not followed any more in a cluster.
+	kindGone func(mcr.ClusterName, kindwatch.Kind)
+
+	mu sync.Mutex
+	// wanted are the definitions that the hub's ones lead to, read once for all clusters.
+	wanted map[string]wantedDefinition
+
+	// judgeable is what is needed of the hub's definitions to judge those of clusters, read once for all clusters.
+	judgeable map[string]HubDefinition
+
+	// refused is the reason that was last told about a definition that could not be put into a cluster.
+	refused *managed.Told[mcreconcile.Request]
+}
+
+// Options are what the reconciler needs; its fields of the same names say what they are.
+type Options struct {
+	Hub       *view.Hub
+	Workloads *view.Clusters
+	Fleet     view.Fleet
+	Classes   client.Reader
+	HubReader client.Reader
+	Recorder  events.EventRecorder
+	Reporter  managed.Reporter
+	Metrics   Metrics
+	Clock     clock.PassiveClock
+	Users     *readonlypolicy.Users
+	Grace     time.Duration
+	KindGone  func(mcr.ClusterName, kindwatch.Kind)
+}
+
+// New returns a reconciler of definitions.
+func New(o Options) *Reconciler {
+	return &Reconciler{
+		hub: o.Hub, workloads: o.Workloads, fleet: o.Fleet, classes: o.Classes, hubReader: o.HubReader, recorder: o.Recorder,
+		reporter: o.Reporter, metrics: o.Metrics, clock: o.Clock, users: o.Users, grace: o.Grace, kindGone: o.KindGone,
+		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{}, refused: managed.NewTold[mcreconcile.Request](),
+	}
+}
+
+// wantedDefinition is what all workload clusters shall have for one state of a definition of the hub.
+type wantedDefinition struct {
+	of   managed.State
+	crd  *unstructured.Unstructured
+	hash string
+
+	// converts is whether the hub's definition has a conversion webhook.
+	converts bool
+}
+
+// get reads a definition from an API server; nil if there is none.
+func (r *Reconciler) get(ctx context.Context, from client.Reader, name string) (*unstructured.Unstructured, error) {
+	crd := &unstructured.Unstructured{}
+	crd.SetGroupVersionKind(crossplane.CRDGVK)
+	err := from.Get(ctx, types.NamespacedName{Name: name}, crd)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q: %w", name, err)
+	}
+	return crd, nil
+}
