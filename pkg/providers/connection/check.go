@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -28,7 +29,7 @@ type checker struct {
 }
 
 // probe asks the API server how it is.
-func (c *checker) probe(ctx context.Context, r *record) (event, *reason.Failure, error) {
+func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *reason.Failure, error) {
 	leave, err := c.contact.enter(r, allocation.ProbeLane(r.probeFailures))
 	if err != nil {
 		return "", nil, err
@@ -50,7 +51,7 @@ func (c *checker) probe(ctx context.Context, r *record) (event, *reason.Failure,
 	}
 	switch {
 	case why != nil && endsConnection(why.Reason):
-		return eventLost, why, nil
+		return lifecycle.EventLost, why, nil
 	case why != nil:
 		ev, why := c.probeFailed(r, why)
 		return ev, why, nil
@@ -64,7 +65,7 @@ func (c *checker) probe(ctx context.Context, r *record) (event, *reason.Failure,
 	r.probeFailures, r.health = 0, health
 	c.view.forgetRefusal(r.name, r.probedAt)
 	r.unsynced = r.conn.progress.Unsynced(unsyncedAfter)
-	return eventProbeSucceeded, nil, nil
+	return lifecycle.EventProbeSucceeded, nil, nil
 }
 
 // identify makes sure that it is the same cluster that answers, before anything is written to it: when it was away, and
@@ -91,26 +92,26 @@ func endsConnection(reason string) bool {
 	return reason == ReasonClusterIdentityChanged || reason == ReasonOtherHub || reason == ReasonForbidden
 }
 
-func (c *checker) probeFailed(r *record, why *reason.Failure) (event, *reason.Failure) {
+func (c *checker) probeFailed(r *record, why *reason.Failure) (lifecycle.Event, *reason.Failure) {
 	c.metrics.failed(r.name, why.Reason)
 	r.probeFailures++
 	r.health = metav1.ConditionUnknown
 	if r.probeFailures >= c.o.ProbeFailureThreshold {
-		return eventLost, why
+		return lifecycle.EventLost, why
 	}
-	return eventProbeFailed, why
+	return lifecycle.EventProbeFailed, why
 }
 
 // reauthorize reads the Secret when the API server does not accept the credentials: most likely they were rotated a
 // moment ago. If the Secret holds nothing new, or cannot be read, the probe has failed like any other: authenticators
 // fail for a moment, too.
-func (c *checker) reauthorize(ctx context.Context, r *record, unauthorized *reason.Failure) (event, *reason.Failure) {
+func (c *checker) reauthorize(ctx context.Context, r *record, unauthorized *reason.Failure) (lifecycle.Event, *reason.Failure) {
 	version := r.enrolment.CredentialsVersion
 	if creds, why := c.contact.readCredentials(ctx, r); why == nil {
 		switch credentials.Compare(r.conn.creds, creds) {
 		case credentials.TokenChanged:
 			r.next, r.credentialsVersion, r.readVersion = creds, version, version
-			return eventTokenChanged, nil
+			return lifecycle.EventTokenChanged, nil
 		case credentials.Replaced:
 			r.credentialsVersion, r.readVersion = "", "" // A new connection is made next, beside this one.
 		case credentials.Unchanged:

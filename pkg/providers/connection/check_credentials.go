@@ -7,12 +7,13 @@ import (
 	"context"
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
 // checkCredentials looks at a Secret that has changed.
-func (c *checker) checkCredentials(ctx context.Context, r *record) (event, *reason.Failure, error) {
+func (c *checker) checkCredentials(ctx context.Context, r *record) (lifecycle.Event, *reason.Failure, error) {
 	version := r.enrolment.CredentialsVersion
 	r.readVersion = version
 	creds, why := c.contact.readCredentials(ctx, r)
@@ -24,7 +25,7 @@ func (c *checker) checkCredentials(ctx context.Context, r *record) (event, *reas
 		return c.checkDraining(r, creds, version), nil, nil
 	case why != nil && why.Reason != ReasonBadKubeconfig:
 		c.metrics.failed(r.name, why.Reason)
-		return eventConnectFailed, why, nil
+		return lifecycle.EventConnectFailed, why, nil
 	case why != nil:
 		c.metrics.failed(r.name, why.Reason)
 		r.credentialsVersion = version // It stays bad until it changes.
@@ -34,12 +35,12 @@ func (c *checker) checkCredentials(ctx context.Context, r *record) (event, *reas
 	change := credentials.Compare(r.conn.creds, creds)
 	if change == credentials.Unchanged {
 		r.credentialsVersion = version
-		c.schedule.set(r, actionResetRetry) // Should other credentials have failed meanwhile.
+		c.schedule.set(r, lifecycle.ActionResetRetry) // Should other credentials have failed meanwhile.
 		return "", nil, nil
 	}
 	if used := creds.Fingerprint(); used != r.tried {
 		r.tried = used
-		c.schedule.set(r, actionResetRetry)
+		c.schedule.set(r, lifecycle.ActionResetRetry)
 	} else if c.o.Clock.Now().Before(r.retryAt) {
 		return "", nil, nil // The Secret was touched, and holds what did not work a moment ago.
 	}
@@ -47,7 +48,7 @@ func (c *checker) checkCredentials(ctx context.Context, r *record) (event, *reas
 		return c.tryToken(ctx, r, creds, version)
 	}
 	r.next, r.cause = creds, credentials.Cause(r.conn.creds, creds)
-	return eventEndpointChanged, nil, nil
+	return lifecycle.EventEndpointChanged, nil, nil
 }
 
 // checkUntried ends the back-off if the Secret holds other credentials than those that did not work. That it was
@@ -64,19 +65,19 @@ func (c *checker) checkUntried(r *record, creds *credentials.Credentials, why *r
 
 // checkDraining has the rest of a drain use a token that was rotated, or is not accepted any more. Anything else would
 // need a new connection, for which it is too late.
-func (c *checker) checkDraining(r *record, creds *credentials.Credentials, version string) event {
+func (c *checker) checkDraining(r *record, creds *credentials.Credentials, version string) lifecycle.Event {
 	r.probedAt = c.o.Clock.Now()
 	r.conn.transport.Trust()
 	if creds == nil || credentials.Compare(r.conn.creds, creds) != credentials.TokenChanged {
 		return ""
 	}
 	r.next, r.credentialsVersion = creds, version
-	return eventTokenChanged
+	return lifecycle.EventTokenChanged
 }
 
 // tryToken has a new token used unless the API server says that it does not accept it: then the old one, which may
 // still be good, is kept and the new one tried again later.
-func (c *checker) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (event, *reason.Failure, error) {
+func (c *checker) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (lifecycle.Event, *reason.Failure, error) {
 	if r.state == StateConnected {
 		leave, err := c.contact.enter(r, allocation.ProbeLane(r.probeFailures))
 		if err != nil {
@@ -89,10 +90,10 @@ func (c *checker) tryToken(ctx context.Context, r *record, creds *credentials.Cr
 			if r.attempts == 0 {
 				c.view.announcer.kept(r.enrolment.Object, why)
 			}
-			return eventConnectFailed, why, nil
+			return lifecycle.EventConnectFailed, why, nil
 		}
 	}
 	r.next, r.credentialsVersion = creds, version
-	c.schedule.set(r, actionResetRetry)
-	return eventTokenChanged, nil, nil
+	c.schedule.set(r, lifecycle.ActionResetRetry)
+	return lifecycle.EventTokenChanged, nil, nil
 }

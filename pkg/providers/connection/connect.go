@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -32,7 +33,7 @@ type connector struct {
 }
 
 // connect tries to make a connection, beside the one that serves if it is a shadow.
-func (c *connector) connect(ctx context.Context, r *record, shadow bool) (event, *reason.Failure, error) {
+func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecycle.Event, *reason.Failure, error) {
 	leave, err := c.contact.enter(r, allocation.AttemptLane(r.attempts))
 	if err != nil {
 		return "", nil, err
@@ -52,18 +53,18 @@ func (c *connector) connect(ctx context.Context, r *record, shadow bool) (event,
 	r.next = nil
 	if why == nil {
 		r.pending, r.credentialsVersion = conn, version
-		return eventConnected, nil, nil
+		return lifecycle.EventConnected, nil, nil
 	}
 	c.metrics.failed(r.name, why.Reason)
 	switch {
 	case shadow:
 		c.view.announcer.kept(r.enrolment.Object, why)
-		return eventConnectFailed, why, nil
+		return lifecycle.EventConnectFailed, why, nil
 	case why.Reason == ReasonDuplicateCluster, why.Reason == ReasonClusterIdentityChanged, why.Reason == ReasonHubItself,
 		why.Reason == ReasonOtherHub:
-		return eventRefused, why, nil
+		return lifecycle.EventRefused, why, nil
 	default:
-		return eventConnectFailed, why, nil
+		return lifecycle.EventConnectFailed, why, nil
 	}
 }
 

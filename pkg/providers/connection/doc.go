@@ -6,7 +6,7 @@
 //
 // Sources (packages capi and kubeconfig) say which clusters should be connected and with which credentials. One
 // reconciler per enrolment does the rest: it connects, probes, backs off, rotates, replaces and drains, as the pure
-// functions decide (what comes next) and transition (what an event leads to) say.
+// functions lifecycle.Decide (what comes next) and lifecycle.Transition (what an event leads to) say.
 //
 //	Pending → Connecting → Connected ⇄ Degraded → Backoff → Connecting …
 //	                           any engaged state → Draining → Pending or Removed
@@ -16,14 +16,15 @@
 // This package is the roof: the Provider, what it knows of each enrolment, and the steps that it takes. Below it are
 // rooms that know nothing of enrolments:
 //
+//	lifecycle    the machine, which is pure: what comes next, and what an event leads to
 //	transport    carries requests to one API server, and bounds, meters and paces its answers
 //	probe        asks an API server about itself, and puts what fails into words
 //	allocation   decides between enrolments that want the same cluster, place in a class, or turn
 //	closedcache  the cache of one workload cluster
 //	reason       the reasons that users read
 //
-// Here, decide.go and transition.go are the machine, which is pure. types.go, key.go and options.go are what others
-// see. The Provider takes enrolments through the machine, and holds a type for each thing that this takes:
+// types.go, key.go and options.go are what others see. The Provider takes enrolments through the machine, and holds a
+// type for each thing that this takes:
 //
 //	Provider    setup.go wires and starts it, reconcile.go takes one enrolment through its steps
 //	records     what is known of each enrolment (record.go), and the queue that wakes it

@@ -13,6 +13,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/guard"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
@@ -27,7 +28,7 @@ type engager struct {
 }
 
 // engage makes the pending connection the one that serves.
-func (e *engager) engage(r *record) (event, *reason.Failure) {
+func (e *engager) engage(r *record) (lifecycle.Event, *reason.Failure) {
 	old, conn := r.conn, r.pending
 	r.conn, r.pending = conn, nil
 	r.probeFailures, r.probedAt = 0, time.Time{}
@@ -42,9 +43,9 @@ func (e *engager) engage(r *record) (event, *reason.Failure) {
 	var panicked *guard.Panic
 	switch {
 	case errors.As(err, &panicked):
-		return eventLost, panicFailure()
+		return lifecycle.EventLost, panicFailure()
 	case err != nil:
-		return eventLost, reason.New(ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err))
+		return lifecycle.EventLost, reason.New(ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err))
 	}
 	return "", nil
 }
@@ -77,14 +78,14 @@ func (e *engager) handOver(old, conn *connected) {
 }
 
 // disengage ends the connection.
-func (e *engager) disengage(r *record, ev event) {
+func (e *engager) disengage(r *record, ev lifecycle.Event) {
 	conn := r.conn
 	if conn == nil {
 		return
 	}
 	r.conn, r.next, r.probeFailures, r.health, r.unsynced = nil, nil, 0, metav1.ConditionUnknown, nil
 	r.cause = causeReEnroll
-	if ev == eventLost {
+	if ev == lifecycle.EventLost {
 		r.cause = causeProbe
 	}
 	e.view.disengage(r.name)

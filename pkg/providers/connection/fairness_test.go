@@ -18,6 +18,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 )
 
 func everything(string) bool { return true }
@@ -157,7 +158,7 @@ func TestSecondProbeIsQuick(t *testing.T) {
 	}
 	for failures, want := range map[int]time.Duration{0: time.Minute, 1: secondProbe, 2: time.Minute} {
 		r := &record{probedAt: now, probeFailures: failures}
-		p.schedule.set(r, actionScheduleProbe)
+		p.schedule.set(r, lifecycle.ActionScheduleProbe)
 		if got := r.probeAt.Sub(now); got != want {
 			t.Errorf("after %d failures: want the next probe in %s, got %s", failures, want, got)
 		}

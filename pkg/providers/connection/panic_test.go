@@ -24,6 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 )
 
 // TestPanicWhileLeavingDisengagesTheCluster has what takes leave of a cluster panic.
@@ -304,7 +305,7 @@ func TestPanicsBackOffLonger(t *testing.T) {
 		r := &record{reason: reason}
 		var got []time.Duration
 		for range want {
-			next.set(r, actionScheduleRetry)
+			next.set(r, lifecycle.ActionScheduleRetry)
 			got = append(got, r.retryAt.Sub(now))
 		}
 		if !slices.Equal(got, want) {

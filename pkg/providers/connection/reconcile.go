@@ -18,6 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -60,8 +61,8 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	}
 	for range maxSteps {
 		p.take(ctx, r, e, held)
-		d := decide(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))
-		if d.step == stepWait {
+		d := lifecycle.Decide(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))
+		if d.Step == lifecycle.StepWait {
 			break
 		}
 		if err := p.performGuarded(ctx, r, d); err != nil && !errors.Is(err, errBusy) { // There may be more to do that needs no room.
@@ -76,7 +77,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		}
 	}
 	p.view.publish(r)
-	return reconcile.Result{RequeueAfter: wakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))}, nil
+	return reconcile.Result{RequeueAfter: lifecycle.WakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))}, nil
 }
 
 // recordOf returns the record of a key, and makes one for an enrolment that has none; nil if there is neither. It notes
@@ -129,7 +130,7 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *reas
 }
 
 // performGuarded is perform, whose panics cost the cluster its connection, or are a failed attempt to connect.
-func (p *Provider) performGuarded(ctx context.Context, r *record, d decision) error {
+func (p *Provider) performGuarded(ctx context.Context, r *record, d lifecycle.Decision) error {
 	noted := &atomic.Bool{}
 	guarded := p.panics.guard(ctx, r, func() bool { return noted.CompareAndSwap(false, true) })
 	if r.conn != nil {
@@ -148,27 +149,27 @@ func (p *Provider) performGuarded(ctx context.Context, r *record, d decision) er
 	case r.conn != nil:
 		r.conn.transport.SetPanicked() // It may have been made meanwhile.
 	case r.state == StateConnecting:
-		_, _, err := p.step(ctx, r, eventConnectFailed, panicFailure())
+		_, _, err := p.step(ctx, r, lifecycle.EventConnectFailed, panicFailure())
 		return err
 	default:
-		p.schedule.set(r, actionScheduleRetry)
+		p.schedule.set(r, lifecycle.ActionScheduleRetry)
 	}
 	return nil
 }
 
 // perform takes one step, and those that follow from it without a new decision.
-func (p *Provider) perform(ctx context.Context, r *record, d decision) error {
-	ev, why, err := d.event, (*reason.Failure)(nil), error(nil)
-	switch d.step {
-	case stepWait:
+func (p *Provider) perform(ctx context.Context, r *record, d lifecycle.Decision) error {
+	ev, why, err := d.Event, (*reason.Failure)(nil), error(nil)
+	switch d.Step {
+	case lifecycle.StepWait:
 		return nil
-	case stepEvent:
-		if ev == eventLost {
+	case lifecycle.StepEvent:
+		if ev == lifecycle.EventLost {
 			why = r.conn.lost()
 		}
-	case stepCheckCredentials:
+	case lifecycle.StepCheckCredentials:
 		ev, why, err = p.checker.checkCredentials(ctx, r)
-	case stepProbe:
+	case lifecycle.StepProbe:
 		ev, why, err = p.checker.probe(ctx, r)
 	}
 	if err != nil {
@@ -183,12 +184,12 @@ func (p *Provider) perform(ctx context.Context, r *record, d decision) error {
 }
 
 // step feeds an event to the machine and performs its actions. An action that takes I/O leads to the next event.
-func (p *Provider) step(ctx context.Context, r *record, ev event, why *reason.Failure) (event, *reason.Failure, error) {
+func (p *Provider) step(ctx context.Context, r *record, ev lifecycle.Event, why *reason.Failure) (lifecycle.Event, *reason.Failure, error) {
 	from := r.state
-	to, actions := transition(from, ev)
+	to, actions := lifecycle.Transition(from, ev)
 	r.state = to
 	r.describe(from, ev, why)
-	if from != to || to.Engaged() && ev == eventConnected {
+	if from != to || to.Engaged() && ev == lifecycle.EventConnected {
 		log.FromContext(ctx).V(r.verbosity(from)).Info("Connection changed", "from", from, "to", to, "event", ev, "reason", r.reason, "message", r.message)
 	}
 	for _, a := range actions {
@@ -205,32 +206,32 @@ func (p *Provider) step(ctx context.Context, r *record, ev event, why *reason.Fa
 }
 
 // act performs one action. Those that talk to a cluster lead to the next event.
-func (p *Provider) act(ctx context.Context, r *record, a action, ev event) (event, *reason.Failure, error) {
+func (p *Provider) act(ctx context.Context, r *record, a lifecycle.Action, ev lifecycle.Event) (lifecycle.Event, *reason.Failure, error) {
 	switch a {
-	case actionConnect:
+	case lifecycle.ActionConnect:
 		return p.connector.connect(ctx, r, false)
-	case actionConnectShadow:
+	case lifecycle.ActionConnectShadow:
 		return p.connector.connect(ctx, r, true)
-	case actionEngage:
+	case lifecycle.ActionEngage:
 		ev, why := p.engager.engage(r) //nolint:contextcheck // A connection outlives the reconcile that made it.
 		return ev, why, nil
-	case actionDisengage:
+	case lifecycle.ActionDisengage:
 		p.engager.disengage(r, ev)
-	case actionOpenGate:
+	case lifecycle.ActionOpenGate:
 		p.engager.openGate(r)
-	case actionCloseGate:
+	case lifecycle.ActionCloseGate:
 		p.engager.closeGate(r)
-	case actionSwapToken:
+	case lifecycle.ActionSwapToken:
 		r.conn.swapToken(r.next)
 		r.next = nil
 		p.metrics.connectedBy(r.name, credentials.CauseToken)
-	case actionDrain:
+	case lifecycle.ActionDrain:
 		p.farewell.start(r, log.FromContext(ctx)) //nolint:contextcheck // So does a drain.
-	case actionCancelDrain:
+	case lifecycle.ActionCancelDrain:
 		p.farewell.cancel(r)
-	case actionRelease:
+	case lifecycle.ActionRelease:
 		p.release(r)
-	case actionScheduleProbe, actionProbeNow, actionScheduleRetry, actionResetRetry, actionScheduleSettle:
+	case lifecycle.ActionScheduleProbe, lifecycle.ActionProbeNow, lifecycle.ActionScheduleRetry, lifecycle.ActionResetRetry, lifecycle.ActionScheduleSettle:
 		p.schedule.set(r, a)
 	}
 	return "", nil, nil

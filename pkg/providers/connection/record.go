@@ -14,6 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -99,24 +100,24 @@ type drain struct {
 }
 
 // observe gathers what a decision needs.
-func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) observation {
-	o := observation{
-		now: now, state: r.state, grace: grace,
-		enrolled:   e != nil,
-		sameObject: e != nil && e.Object.UID == r.enrolment.Object.UID,
-		heldAtOnce: r.heldAtOnce, heldSince: r.heldSince,
-		conflict: r.conflict != nil,
-		retryAt:  r.retryAt, probeAt: r.probeAt, settleAt: r.settleAt,
-		drained:      r.drain != nil && r.drain.done.Load(),
-		connectWaits: r.waits[allocation.First] || r.waits[allocation.Retry], probeWaits: r.waits[allocation.Probe] || r.waits[allocation.Recovery],
+func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) lifecycle.Observation {
+	o := lifecycle.Observation{
+		Now: now, State: r.state, Grace: grace,
+		Enrolled:   e != nil,
+		SameObject: e != nil && e.Object.UID == r.enrolment.Object.UID,
+		HeldAtOnce: r.heldAtOnce, HeldSince: r.heldSince,
+		Conflict: r.conflict != nil,
+		RetryAt:  r.retryAt, ProbeAt: r.probeAt, SettleAt: r.settleAt,
+		Drained:      r.drain != nil && r.drain.done.Load(),
+		ConnectWaits: r.waits[allocation.First] || r.waits[allocation.Retry], ProbeWaits: r.waits[allocation.Probe] || r.waits[allocation.Recovery],
 	}
 	if r.held != nil {
-		o.held = r.held.Reason
+		o.Held = r.held.Reason
 	}
 	if e != nil {
-		o.changed = !e.equalButCredentials(r.attempted) || r.retryNow.Load()
-		o.credentialsStale = e.CredentialsVersion != "" && e.CredentialsVersion != r.credentialsVersion
-		o.credentialsUnread = e.CredentialsVersion != "" && e.CredentialsVersion != r.readVersion
+		o.Changed = !e.equalButCredentials(r.attempted) || r.retryNow.Load()
+		o.CredentialsStale = e.CredentialsVersion != "" && e.CredentialsVersion != r.credentialsVersion
+		o.CredentialsUnread = e.CredentialsVersion != "" && e.CredentialsVersion != r.readVersion
 	}
 	if r.conn != nil {
 		r.observeConnection(&o)
@@ -125,17 +126,17 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) obser
 }
 
 // observeConnection adds what the connection says to what a decision needs.
-func (r *record) observeConnection(o *observation) {
+func (r *record) observeConnection(o *lifecycle.Observation) {
 	// A cluster that is left is left as far as it goes, panic or not: nobody comes back to what stays behind. What is
 	// missing then is the end of the drain, if starting it was what panicked.
-	o.lost = r.conn.stoppedByItself() || r.conn.transport.Panicked() && (r.state != StateDraining || r.drain == nil)
+	o.Lost = r.conn.stoppedByItself() || r.conn.transport.Panicked() && (r.state != StateDraining || r.drain == nil)
 	if t := r.conn.transport; t.Suspect() || r.state != StateDraining && t.ClaimWanted() {
-		o.suspectAt = r.probedAt.Add(minProbeInterval)
+		o.SuspectAt = r.probedAt.Add(minProbeInterval)
 	}
 	// A request was answered 401, or needs the cluster to be claimed: ask at once, but not again and again. Once a probe
 	// has failed, the next ones come as ever: the threshold is a time, too, for which an API server may be of two minds.
-	if !o.suspectAt.IsZero() && r.probeFailures == 0 && o.suspectAt.Before(o.probeAt) {
-		o.probeAt = o.suspectAt
+	if !o.SuspectAt.IsZero() && r.probeFailures == 0 && o.SuspectAt.Before(o.ProbeAt) {
+		o.ProbeAt = o.SuspectAt
 	}
 }
 
@@ -148,9 +149,9 @@ const (
 )
 
 // describe sets the reason and the message for the state that was reached.
-func (r *record) describe(from State, ev event, why *reason.Failure) {
+func (r *record) describe(from State, ev lifecycle.Event, why *reason.Failure) {
 	switch {
-	case ev == eventConnectFailed && from.Engaged(): // Of a shadow, which changes nothing.
+	case ev == lifecycle.EventConnectFailed && from.Engaged(): // Of a shadow, which changes nothing.
 	case r.state == StateConnected:
 		r.reason, r.message = ReasonConnected, "Connected"
 	case r.state == StatePending && r.held != nil:
@@ -165,11 +166,11 @@ func (r *record) describe(from State, ev event, why *reason.Failure) {
 	}
 }
 
-func (r *record) drainReason(ev event) *reason.Failure {
+func (r *record) drainReason(ev lifecycle.Event) *reason.Failure {
 	switch {
-	case ev == eventUnenrolled:
+	case ev == lifecycle.EventUnenrolled:
 		return reason.New(ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected")
-	case ev == eventRefused && r.conflict != nil:
+	case ev == lifecycle.EventRefused && r.conflict != nil:
 		return r.conflict
 	case r.held != nil:
 		return r.held

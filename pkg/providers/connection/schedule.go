@@ -3,7 +3,11 @@
 
 package connection
 
-import "time"
+import (
+	"time"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
+)
 
 // panicWeight is how many failures to connect a panic counts as. What made the manager panic is likely to be there
 // still, and each attempt lists everything in the cluster again.
@@ -13,31 +17,31 @@ const panicWeight = 3
 type schedule struct{ o *Options }
 
 // set sets a time.
-func (s schedule) set(r *record, a action) {
+func (s schedule) set(r *record, a lifecycle.Action) {
 	now := s.o.Clock.Now()
 	switch {
-	case a == actionProbeNow:
+	case a == lifecycle.ActionProbeNow:
 		r.probeAt = now
-	case a == actionScheduleProbe && r.probeFailures == 1:
+	case a == lifecycle.ActionScheduleProbe && r.probeFailures == 1:
 		r.probeAt = now.Add(jitter(min(secondProbe, s.o.ProbeInterval), s.o.Random()))
-	case a == actionScheduleProbe && r.probedAt.IsZero():
+	case a == lifecycle.ActionScheduleProbe && r.probedAt.IsZero():
 		// The first: clusters that were connected together are not probed together.
 		r.probeAt = now.Add(time.Duration(float64(s.o.ProbeInterval) * s.o.Random()))
-	case a == actionScheduleProbe:
+	case a == lifecycle.ActionScheduleProbe:
 		r.probeAt = now.Add(jitter(s.o.ProbeInterval, s.o.Random()))
-	case a == actionScheduleRetry && r.reason == ReasonOtherHub:
+	case a == lifecycle.ActionScheduleRetry && r.reason == ReasonOtherHub:
 		// The other hub tells nobody when it releases the cluster.
 		r.attempts++
 		r.retryAt = now.Add(jitter(s.o.HubInterval, s.o.Random()))
-	case a == actionScheduleRetry:
+	case a == lifecycle.ActionScheduleRetry:
 		r.attempts++
 		if r.reason == ReasonPanicked {
 			r.attempts += panicWeight - 1
 		}
 		r.retryAt = now.Add(backoff(r.attempts, s.o.BackoffBase, s.o.BackoffMax, s.o.Random()))
-	case a == actionResetRetry:
+	case a == lifecycle.ActionResetRetry:
 		r.attempts, r.retryAt, r.settleAt = 0, time.Time{}, time.Time{}
-	case a == actionScheduleSettle:
+	case a == lifecycle.ActionScheduleSettle:
 		r.settleAt = now.Add(s.o.SettlePeriod)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -91,31 +92,19 @@ type Enrolment struct {
 	CredentialsVersion string
 }
 
-// A State is where an enrolment stands; doc.go and transition.go hold the machine.
-type State string
+// A State is where an enrolment stands.
+type State = lifecycle.State
 
+// The states of an enrolment; package lifecycle says what they mean, and holds the machine.
 const (
-	// StatePending means: nothing is tried, because something is missing or the enrolment is paused.
-	StatePending State = "Pending"
-	// StateConnecting means: an attempt to connect is under way.
-	StateConnecting State = "Connecting"
-	// StateConnected means: engaged, and the last probe succeeded.
-	StateConnected State = "Connected"
-	// StateDegraded means: engaged, but the last probes failed. Caches are served, writes fail at once, queued work is
-	// held.
-	StateDegraded State = "Degraded"
-	// StateBackoff means: not engaged; connecting failed or was refused and is tried again later.
-	StateBackoff State = "Backoff"
-	// StateDraining means: still engaged, about to be disengaged; no new work starts.
-	StateDraining State = "Draining"
-	// StateRemoved means: the enrolment is gone. Nobody sees a cluster in this state, since it is no longer listed.
-	StateRemoved State = "Removed"
+	StatePending    = lifecycle.StatePending
+	StateConnecting = lifecycle.StateConnecting
+	StateConnected  = lifecycle.StateConnected
+	StateDegraded   = lifecycle.StateDegraded
+	StateBackoff    = lifecycle.StateBackoff
+	StateDraining   = lifecycle.StateDraining
+	StateRemoved    = lifecycle.StateRemoved
 )
-
-// Engaged says whether controllers are engaged with a cluster in this state.
-func (s State) Engaged() bool {
-	return s == StateConnected || s == StateDegraded || s == StateDraining
-}
 
 // Cluster is what is known about an enrolled cluster: a snapshot, a value.
 type Cluster struct {

@@ -1,0 +1,224 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+// An Event is what can happen to an enrolment.
+type Event string
+
+const (
+	// EventWanted: it is enrolled, and everything that is needed to connect is there.
+	EventWanted Event = "Wanted"
+	// EventHeld: it is enrolled, and must not be connected now: paused, not ready, no credentials, no class. For a
+	// cluster that is engaged, all but the first only become this event after the grace period.
+	EventHeld Event = "Held"
+	// EventUnenrolled: the object is gone or is no longer enrolled.
+	EventUnenrolled Event = "Unenrolled"
+	// EventObjectReplaced: another object has the name now.
+	EventObjectReplaced Event = "ObjectReplaced"
+	// EventRefused: it leads to a cluster that it may not have: a duplicate, another cluster than before, the hub.
+	EventRefused Event = "Refused"
+	// EventRetry: the back-off has passed, or something changed that makes waiting pointless.
+	EventRetry Event = "Retry"
+	// EventConnected: an attempt to connect, or to make a shadow connection, succeeded.
+	EventConnected Event = "Connected"
+	// EventConnectFailed: such an attempt failed.
+	EventConnectFailed Event = "ConnectFailed"
+	// EventProbeSucceeded: the API server answered a probe.
+	EventProbeSucceeded Event = "ProbeSucceeded"
+	// EventProbeFailed: it did not, and has not failed often enough yet.
+	EventProbeFailed Event = "ProbeFailed"
+	// EventLost: the connection is of no use any more: too many probes failed, another cluster answers, the cache stopped
+	// by itself, something of the cluster made the manager panic, or a controller refused the cluster.
+	EventLost Event = "Lost"
+	// EventTokenChanged: the Secret holds another token, and nothing else changed.
+	EventTokenChanged Event = "TokenChanged"
+	// EventEndpointChanged: the Secret holds another endpoint, authority or client certificate.
+	EventEndpointChanged Event = "EndpointChanged"
+	// EventSettled: the connection has lasted long enough for earlier failures to mean nothing any more.
+	EventSettled Event = "Settled"
+	// EventDrained: no work of the cluster runs any more and leave was taken of it, or the time for that is over.
+	EventDrained Event = "Drained"
+)
+
+// An Action is what the reconciler does on a transition, in the order given.
+type Action string
+
+const (
+	// ActionConnect makes a connection and leads to Connected, ConnectFailed or Refused.
+	ActionConnect Action = "Connect"
+	// ActionConnectShadow does the same beside the connection that serves. It leads to Connected or ConnectFailed.
+	ActionConnectShadow Action = "ConnectShadow"
+	// ActionEngage makes the new connection the one that Get returns and engages the controllers with it. A connection
+	// that it succeeds is ended when the new one's caches are filled. It leads to Lost if a controller refuses.
+	ActionEngage Action = "Engage"
+	// ActionDisengage ends the connection and purges the queues.
+	ActionDisengage Action = "Disengage"
+	// ActionOpenGate dispatches queued work and lets writes through.
+	ActionOpenGate Action = "OpenGate"
+	// ActionCloseGate holds queued work, and has writes fail at once.
+	ActionCloseGate Action = "CloseGate"
+	// ActionSwapToken has the connection use the new token from its next request on.
+	ActionSwapToken Action = "SwapToken"
+	// ActionDrain holds queued work, takes leave of the cluster if it leaves for good, and leads to Drained.
+	ActionDrain Action = "Drain"
+	// ActionCancelDrain forgets a drain that is under way.
+	ActionCancelDrain Action = "CancelDrain"
+	// ActionScheduleProbe sets the time of the next probe.
+	ActionScheduleProbe Action = "ScheduleProbe"
+	// ActionProbeNow makes the next probe due.
+	ActionProbeNow Action = "ProbeNow"
+	// ActionScheduleRetry sets the time of the next attempt to connect, with exponential back-off and full jitter.
+	ActionScheduleRetry Action = "ScheduleRetry"
+	// ActionResetRetry forgets earlier failures.
+	ActionResetRetry Action = "ResetRetry"
+	// ActionScheduleSettle sets the time at which the connection will have lasted long enough.
+	ActionScheduleSettle Action = "ScheduleSettle"
+	// ActionRelease gives up the hold on the cluster's identity and deletes what is kept about the enrolment, metric
+	// series included.
+	ActionRelease Action = "Release"
+)
+
+// Transition is the connection state machine. It is total: an event that means nothing in a state changes nothing.
+//
+//	From                           | Event                     | To         | Actions
+//	Pending                        | Wanted                    | Connecting | Connect
+//	Backoff                        | Retry                     | Connecting | Connect
+//	Connecting                     | Connected                 | Connected  | OpenGate, Engage, ScheduleSettle, ScheduleProbe
+//	Connecting                     | ConnectFailed, Refused    | Backoff    | ScheduleRetry
+//	Connecting, Backoff            | Held                      | Pending    |
+//	Connected                      | ProbeSucceeded            | Connected  | ScheduleProbe
+//	Connected                      | ProbeFailed               | Degraded   | CloseGate, ScheduleProbe
+//	Degraded                       | ProbeSucceeded            | Connected  | OpenGate, ScheduleProbe
+//	Degraded                       | ProbeFailed               | Degraded   | ScheduleProbe
+//	Connected, Degraded            | Lost                      | Backoff    | Disengage, ScheduleRetry
+//	Connected, Degraded            | TokenChanged              | the same   | SwapToken, ProbeNow
+//	Connected, Degraded            | EndpointChanged           | the same   | ConnectShadow
+//	Connected                      | Settled                   | Connected  | ResetRetry
+//	Connected, Degraded            | Connected                 | Connected  | OpenGate, Engage, ScheduleSettle, ScheduleProbe
+//	Connected, Degraded            | ConnectFailed             | the same   | ScheduleRetry
+//	Connected, Degraded            | Held, Refused, Unenrolled | Draining   | Drain
+//	Draining                       | Wanted                    | Degraded   | CancelDrain, CloseGate, ProbeNow
+//	Draining                       | TokenChanged              | Draining   | SwapToken
+//	Draining                       | Drained, Lost             | Pending    | CancelDrain, Disengage, ResetRetry
+//	Pending, Connecting, Backoff   | Unenrolled                | Removed    | Release
+//	Pending, Connecting, Backoff   | ObjectReplaced            | Removed    | Release
+//	Connected, Degraded, Draining  | ObjectReplaced            | Removed    | CancelDrain, Disengage, Release
+//
+// What holds an enrolment does not end the back-off either: else a Secret that is taken away and put back, again and
+// again, would have a cluster that does not answer tried as often.
+//
+// That a connection was made does not end the back-off, only that it has lasted does: an API server that answers what
+// is asked to connect, and refuses all else, would have the manager connect and fill caches twice a second for ever.
+//
+// A drain that was called off goes on as Degraded, and so only opens the gate after a probe: it is not known how the
+// cluster fared meanwhile. A shadow connection that fails, for whatever reason, leaves the connection that serves
+// alone; the probe judges that one. An object that was replaced is not drained: its successor may be another cluster,
+// and must never be served by the predecessor's connection.
+func Transition(s State, e Event) (State, []Action) {
+	switch s {
+	case StatePending:
+		return fromPending(e)
+	case StateConnecting:
+		return fromConnecting(e)
+	case StateConnected, StateDegraded:
+		return fromEngaged(s, e)
+	case StateBackoff:
+		return fromBackoff(e)
+	case StateDraining:
+		return fromDraining(e)
+	default:
+		return StateRemoved, nil
+	}
+}
+
+func fromPending(e Event) (State, []Action) {
+	switch e {
+	case EventWanted:
+		return StateConnecting, []Action{ActionConnect}
+	case EventUnenrolled, EventObjectReplaced:
+		return StateRemoved, []Action{ActionRelease}
+	default:
+		return StatePending, nil
+	}
+}
+
+func fromConnecting(e Event) (State, []Action) {
+	switch e {
+	case EventConnected:
+		return StateConnected, []Action{ActionOpenGate, ActionEngage, ActionScheduleSettle, ActionScheduleProbe}
+	case EventConnectFailed, EventRefused:
+		return StateBackoff, []Action{ActionScheduleRetry}
+	case EventHeld:
+		return StatePending, nil
+	case EventUnenrolled, EventObjectReplaced:
+		return StateRemoved, []Action{ActionRelease}
+	default:
+		return StateConnecting, nil
+	}
+}
+
+func fromBackoff(e Event) (State, []Action) {
+	switch e {
+	case EventRetry:
+		return StateConnecting, []Action{ActionConnect}
+	case EventHeld:
+		return StatePending, nil
+	case EventUnenrolled, EventObjectReplaced:
+		return StateRemoved, []Action{ActionRelease}
+	default:
+		return StateBackoff, nil
+	}
+}
+
+// fromEngaged is Connected and Degraded, which differ in probes only.
+func fromEngaged(s State, e Event) (State, []Action) {
+	switch e {
+	case EventProbeSucceeded:
+		if s == StateConnected {
+			return StateConnected, []Action{ActionScheduleProbe}
+		}
+		return StateConnected, []Action{ActionOpenGate, ActionScheduleProbe}
+	case EventProbeFailed:
+		if s == StateDegraded {
+			return StateDegraded, []Action{ActionScheduleProbe}
+		}
+		return StateDegraded, []Action{ActionCloseGate, ActionScheduleProbe}
+	case EventSettled:
+		if s == StateConnected {
+			return StateConnected, []Action{ActionResetRetry}
+		}
+		return s, nil
+	case EventLost:
+		return StateBackoff, []Action{ActionDisengage, ActionScheduleRetry}
+	case EventTokenChanged:
+		return s, []Action{ActionSwapToken, ActionProbeNow}
+	case EventEndpointChanged:
+		return s, []Action{ActionConnectShadow}
+	case EventConnected:
+		return StateConnected, []Action{ActionOpenGate, ActionEngage, ActionScheduleSettle, ActionScheduleProbe}
+	case EventConnectFailed:
+		return s, []Action{ActionScheduleRetry}
+	case EventHeld, EventRefused, EventUnenrolled:
+		return StateDraining, []Action{ActionDrain}
+	case EventObjectReplaced:
+		return StateRemoved, []Action{ActionCancelDrain, ActionDisengage, ActionRelease}
+	default:
+		return s, nil
+	}
+}
+
+func fromDraining(e Event) (State, []Action) {
+	switch e {
+	case EventWanted:
+		return StateDegraded, []Action{ActionCancelDrain, ActionCloseGate, ActionProbeNow}
+	case EventTokenChanged:
+		return StateDraining, []Action{ActionSwapToken}
+	case EventDrained, EventLost:
+		return StatePending, []Action{ActionCancelDrain, ActionDisengage, ActionResetRetry}
+	case EventObjectReplaced:
+		return StateRemoved, []Action{ActionCancelDrain, ActionDisengage, ActionRelease}
+	default:
+		return StateDraining, nil
+	}
+}
