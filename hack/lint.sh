@@ -30,6 +30,8 @@ if [[ -n $long ]]; then
   echo "$long" >&2
   exit 1
 fi
+echo "== packages, cycles of files and types are of a size that can be kept in mind, and no reference runs upward"
+go run ./hack/house -check
 echo "== golangci-lint"
 "$lint" run ./...
 echo "== no function is unreachable from the programs (the local fleet is also a library for tests)"

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +74,49 @@ func TestReferencesWithinCycles(t *testing.T) {
 		if strings.Contains(out.String(), "outside") {
 			t.Errorf("e.go is in no cycle:\n%s", out.String())
 		}
+	}
+}
+
+// TestCheck says of each bound what is beyond it, and nothing of what is not.
+func TestCheck(t *testing.T) {
+	files := func(n int, cycle bool) []file {
+		var out []file
+		for i := range n {
+			next := map[string]map[string]bool{}
+			if cycle {
+				next[fmt.Sprintf("%d.go", (i+1)%n)] = map[string]bool{"x": true}
+			}
+			out = append(out, file{name: fmt.Sprintf("%d.go", i), uses: next})
+		}
+		return out
+	}
+	cases := map[string]struct {
+		reason string
+		room   room
+		want   string
+	}{
+		"Within": {
+			reason: "what is at the bounds is within them",
+			room: room{
+				path: "pkg/a", files: files(maxFiles, false), methods: map[string]int{"T": maxMethods}, uses: map[string]int{"apis/b": 1},
+			},
+		},
+		"CycleWithin": {reason: "a small cycle can be kept in mind", room: room{path: "pkg/a", files: files(maxCycle, true)}},
+		"Files":       {reason: "a package has rooms", room: room{path: "pkg/a", files: files(maxFiles+1, false)}, want: "files, more than"},
+		"Cycle":       {reason: "a file can be read alone", room: room{path: "pkg/a", files: files(maxCycle+1, true)}, want: "lead to each other"},
+		"Methods":     {reason: "a type is for one thing", room: room{path: "pkg/a", methods: map[string]int{"T": maxMethods + 1}}, want: "pkg/a.T has"},
+		"Upward":      {reason: "a library knows no controller", room: room{path: "pkg/a", uses: map[string]int{"pkg/controllers/b": 1}}, want: "above or beside"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := check([]room{tc.room})
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("%s: got %v", tc.reason, err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
+			}
+		})
 	}
 }
 
