@@ -96,9 +96,10 @@ e2e() {
     -ginkgo.json-report="$reports/e2e.json"
 }
 
-# The end-to-end tests wait for half of their time, and the other tests run then: at the lowest priority, because four
+# The end-to-end tests wait for half of their time, and the other tests run then: at a lower priority, because four
 # packages beside a fleet are more than two cores can do at once, and specs ran into their patience when all had the
-# same. What the specs print is shown after the rest.
+# same. At the lowest priority it is the other tests that did: while the fleet was at work, they got a hundredth of the
+# processor. Now they get a tenth. What the specs print is shown after the rest.
 all() {
   prepare_e2e
   echo "== end-to-end tests begin beside the others, see $reports/e2e.log"
