@@ -67,10 +67,11 @@ func (q *fairQueue[R]) add(sub *subQueue[R], item R, after time.Duration, priori
 	}
 
 	if priority > e.priority {
-		e.priority = priority
-		e.seq = q.nextSeq() // It goes to the end of its new priority.
+		// It goes to the end of its new priority.
 		if e.place == placeReady {
-			sub.ready.fix(e)
+			sub.ready.raise(e, priority, q.nextSeq())
+		} else {
+			e.priority, e.seq = priority, q.nextSeq()
 		}
 	}
 	if e.place != placeWaiting {
@@ -176,7 +177,7 @@ func (q *fairQueue[R]) purge(sub *subQueue[R]) {
 	q.due -= sub.depth()
 	clear(sub.entries)
 	clear(sub.limited)
-	sub.ready = newEntryHeap(goesBefore[R])
+	sub.ready = newReadyEntries[R]()
 	sub.behind = 0
 }
 

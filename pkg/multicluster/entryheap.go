@@ -14,7 +14,7 @@ type place int
 const (
 	// placeWaiting is the heap of delayed entries.
 	placeWaiting place = iota
-	// placeReady is the heap of its cluster's entries that a worker may take.
+	// placeReady is among its cluster's entries that a worker may take.
 	placeReady
 	// placeBehind means that the entry is due, but that its item is in flight: it becomes ready when that is done.
 	placeBehind
@@ -44,7 +44,7 @@ func becomesDueBefore[R comparable](a, b *entry[R]) bool {
 	return goesBefore(a, b)
 }
 
-// goesBefore orders the ready entries of one cluster.
+// goesBefore orders the ready entries of one cluster, those with a positive priority and the others each for themselves.
 func goesBefore[R comparable](a, b *entry[R]) bool {
 	if a.priority != b.priority {
 		return a.priority > b.priority
@@ -64,7 +64,6 @@ func (h *entryHeap[R]) len() int           { return len(h.s.entries) }
 func (h *entryHeap[R]) push(e *entry[R])   { heap.Push(&h.s, e) }
 func (h *entryHeap[R]) pop() *entry[R]     { return heap.Pop(&h.s).(*entry[R]) }
 func (h *entryHeap[R]) remove(e *entry[R]) { heap.Remove(&h.s, e.index) }
-func (h *entryHeap[R]) fix(e *entry[R])    { heap.Fix(&h.s, e.index) }
 
 // peek returns the first entry, or nil.
 func (h *entryHeap[R]) peek() *entry[R] {

@@ -74,7 +74,8 @@ type FairQueueOptions[R mcreconcile.ClusterAware[R]] struct {
 //   - The hub has no penalty. It may have all but a quarter of the workers (all but one if there are fewer than
 //     eight, the only one if there is just one), because in some controllers every request is the hub's.
 //   - Order. Priorities count inside one cluster only: a cluster cannot get ahead of another by raising them. Equal
-//     priorities are FIFO.
+//     priorities are FIFO. Of four turns one is left to items without a positive priority, so that those which have one
+//     cannot starve them.
 //   - Never two workers on one item: what is added while it is in flight is dispatched again after Done. Adding again
 //     keeps the highest priority and the shortest delay.
 //   - The Gate is obeyed at once. Nothing that was added for a known cluster is lost while its gate is closed.

@@ -40,6 +40,8 @@ type model struct {
 	// windows are how many items of a cluster may be in flight, and until how long its penalty lasts.
 	windows map[mcr.ClusterName]int
 	until   map[mcr.ClusterName]time.Time
+	// ahead counts the items with a positive priority that a cluster was served in a row.
+	ahead map[mcr.ClusterName]int
 	// passed counts how many items of others were served while the cluster could have been.
 	passed map[mcr.ClusterName]int
 }
@@ -56,6 +58,7 @@ func newModel(t *testing.T) *model {
 		inFlight: map[mcreconcile.Request]time.Time{},
 		windows:  map[mcr.ClusterName]int{hub: 12, "a": 1, "b": 1, "c": 1},
 		until:    map[mcr.ClusterName]time.Time{},
+		ahead:    map[mcr.ClusterName]int{},
 		passed:   map[mcr.ClusterName]int{},
 	}
 	// Without its timer, whose work promote does.
@@ -121,6 +124,7 @@ func (m *model) set(name mcr.ClusterName, state gateState) {
 	case gateClosed:
 		m.g.Close(name)
 	case gateUnknown:
+		delete(m.ahead, name)
 		m.g.Forget(name)
 		for item := range m.queued {
 			if item.ClusterName == name {
@@ -169,10 +173,19 @@ func (m *model) first(name mcr.ClusterName) (mcreconcile.Request, bool) {
 	if m.states[name] != gateOpen || m.flying(name) >= m.windows[name] {
 		return mcreconcile.Request{}, false
 	}
-	var best mcreconcile.Request
+	item, some := m.best(name, func(priority int) bool { return priority > 0 })
+	rest, others := m.best(name, func(priority int) bool { return priority <= 0 })
+	if some && (m.ahead[name] < aheadInARow || !others) {
+		return item, true
+	}
+	return rest, others
+}
+
+// best is the first of a cluster's items that are ready and have one of some priorities.
+func (m *model) best(name mcr.ClusterName, of func(priority int) bool) (best mcreconcile.Request, some bool) {
 	var bestItem *modelItem
 	for item, it := range m.queued {
-		if _, busy := m.inFlight[item]; item.ClusterName != name || !it.due || busy {
+		if _, busy := m.inFlight[item]; item.ClusterName != name || !it.due || busy || !of(it.priority) {
 			continue
 		}
 		if bestItem == nil || it.priority > bestItem.priority || it.priority == bestItem.priority && it.seq < bestItem.seq {
@@ -202,6 +215,10 @@ func (m *model) get() {
 	}
 	if p := m.queued[got].priority; p != priority {
 		m.t.Fatalf("%v: want priority %d, got %d", got, p, priority)
+	}
+	m.ahead[got.ClusterName]++
+	if priority <= 0 {
+		m.ahead[got.ClusterName] = 0
 	}
 	delete(m.queued, got)
 	m.inFlight[got] = m.clock.Now()

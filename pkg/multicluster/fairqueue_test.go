@@ -199,6 +199,26 @@ func TestFairQueueOrder(t *testing.T) {
 			},
 			want: []string{"x/high@100", "y/low@-100", "x/high2@100", "x/low@-100"},
 		},
+		"PositivePrioritiesStarveNobody": {
+			reason: "After three items with a positive priority one of the others has its turn, however many there are.",
+			add: func(q *testQueue) {
+				q.Add(request("x", "1"))
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(-100)}, request("x", "low"))
+				for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+					q.AddWithOpts(priorityqueue.AddOpts{Priority: new(1)}, request("x", name))
+				}
+			},
+			want: []string{"x/a@1", "x/b@1", "x/c@1", "x/1@0", "x/d@1", "x/e@1", "x/f@1", "x/low@-100", "x/g@1"},
+		},
+		"RaisedAhead": {
+			reason: "An item that is queued already goes ahead of the others as soon as it is added with a positive priority.",
+			add: func(q *testQueue) {
+				q.Add(request("x", "1"))
+				q.Add(request("x", "2"))
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(1)}, request("x", "2"))
+			},
+			want: []string{"x/2@1", "x/1@0"},
+		},
 		"Deduplicated": {
 			reason: "An item that is queued already is not queued twice.",
 			add: func(q *testQueue) {

@@ -19,7 +19,7 @@ type subQueue[R comparable] struct {
 	inFlight int
 	// entries are all items that are queued, wherever they are.
 	entries map[R]*entry[R]
-	ready   entryHeap[R]
+	ready   readyEntries[R]
 	// behind counts the entries whose place is placeBehind.
 	behind int
 	// limited are the items for which the rate limiter remembers failures.
@@ -39,7 +39,7 @@ func newSubQueue[R comparable](name mcr.ClusterName, w window) *subQueue[R] {
 		name:    name,
 		window:  w,
 		entries: map[R]*entry[R]{},
-		ready:   newEntryHeap(goesBefore[R]),
+		ready:   newReadyEntries[R](),
 		limited: map[R]struct{}{},
 	}
 }

@@ -142,7 +142,7 @@ func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured,
 	if !ok {
 		return
 	}
-	add := h.Requirements.Add
+	add := h.Requirements.AddAhead
 	if initial {
 		add = h.Requirements.AddInitial
 	}

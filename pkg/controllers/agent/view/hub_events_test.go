@@ -1,0 +1,59 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+)
+
+// TestWhatChangesInTheHubGoesAheadOfWhatIsToBePushed has claims wait to be pushed when the object of one that
+// was pushed before changes: its status must not wait for them. In another cluster nothing goes ahead of anything.
+func TestWhatChangesInTheHubGoesAheadOfWhatIsToBePushed(t *testing.T) {
+	t.Parallel()
+	const cluster, other mcr.ClusterName = "capi/fleet/w1", "capi/fleet/w2"
+	fleet := &fakefleet.Fleet{}
+	for _, name := range []mcr.ClusterName{cluster, other} {
+		fleet.Set(connection.Cluster{Name: name, State: connection.StateConnected, Enrolment: connection.Enrolment{Identifier: string(name)}})
+	}
+	fair := multicluster.NewFairQueue("test", multicluster.FairQueueOptions[request.Request]{Workers: 1})
+	t.Cleanup(fair.ShutDown)
+	queue := &request.Queue[request.Request]{}
+	if err := queue.Start(t.Context(), fair); err != nil {
+		t.Fatal(err)
+	}
+	h := idleHub()
+	h.Fleet, h.Requirements = fleet, queue
+	place := ownershiptest.InBar("pushed")
+	claim := func(cluster mcr.ClusterName, name string) request.Request {
+		return request.Request{ClusterName: cluster, Kind: place.Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: name}}
+	}
+	queue.Add(claim(other, "created"))
+	for _, name := range []string{"first", "second", "third"} {
+		queue.Add(claim(cluster, name))
+	}
+	obj := objectAt(place, ownership.Source{Identifier: string(cluster), Namespace: "foo"})
+	h.Handle(kindwatch.Event{Type: kindwatch.Updated, Kind: place.Kind, Object: obj, Old: obj})
+	var got []string
+	for range 3 {
+		r, _ := fair.Get()
+		got = append(got, string(r.ClusterName)+" "+r.Name)
+		fair.Done(r)
+	}
+	want := []string{"capi/fleet/w2 created", "capi/fleet/w1 pushed", "capi/fleet/w1 first"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
