@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// What a reader can keep in mind. What is beyond is divided: a package into rooms, a cycle by moving what both ends need
-// below them, a type by giving what a step takes a type of its own. docs/design/house.md has how that was done.
+// What a reader can keep in mind. What is beyond is divided: a package into rooms, a cycle by moving what both ends
+// need below them, a type by giving what a step takes a type of its own. docs/design/house.md has how that was done.
 const (
 	maxFiles   = 30
 	maxCycle   = 7

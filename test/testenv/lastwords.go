@@ -15,9 +15,9 @@ const lastWordsSize = 16 << 10
 // dying begins the message of a program that ends itself: of klog, of the Go runtime, and of the logger of etcd.
 var dying = regexp.MustCompile(`^(F[0-9]{4} |panic: |fatal error: |runtime: |SIG[A-Z]+: |\{"level":"(fatal|panic)")`)
 
-// lastWords passes on what a control-plane program says as it dies, and drops the rest of its log. Without it a test whose
-// API server is gone has "connection refused" to show and nothing else. A program that says nothing was killed: by the
-// kernel, most likely, for want of memory. It is used by one goroutine.
+// lastWords passes on what a control-plane program says as it dies, and drops the rest of its log. Without it a test
+// whose API server is gone has "connection refused" to show and nothing else. A program that says nothing was killed,
+// most likely by the kernel for want of memory. It is used by one goroutine.
 type lastWords struct {
 	program string
 	to      io.Writer
