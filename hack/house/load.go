@@ -43,6 +43,14 @@ type file struct {
 	uses map[string]map[string]bool
 }
 
+// refer notes a reference to a name in another file of the package.
+func (f *file) refer(to, name string) {
+	if f.uses[to] == nil {
+		f.uses[to] = map[string]bool{}
+	}
+	f.uses[to][name] = true
+}
+
 // listed is what `go list -json` says of a package.
 type listed struct {
 	ImportPath, Dir, Export string
@@ -146,11 +154,7 @@ func (r *room) count(fset *token.FileSet, checked *types.Package, module string,
 			// A field or a method, or what is declared in the package.
 			from, in := fset.Position(id.Pos()).Filename, fset.Position(to.Pos()).Filename
 			if _, isName := to.(*types.PkgName); !isName && from != in {
-				uses := byName[from].uses
-				if uses[in] == nil {
-					uses[in] = map[string]bool{}
-				}
-				uses[in][to.Name()] = true
+				byName[from].refer(in, to.Name())
 			}
 		}
 	}

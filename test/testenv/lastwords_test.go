@@ -30,7 +30,7 @@ func TestLastWords(t *testing.T) {
 		"Panic": {
 			reason: "the runtime ends it",
 			wrote:  []string{"panic: close of closed channel\n", "\n", "goroutine 7\n"},
-			want:   "etcd: panic: close of closed channel\netcd: \netcd: goroutine 7\n",
+			want:   "etcd: panic: close of closed channel\n" + "etcd: \n" + "etcd: goroutine 7\n",
 		},
 		"FatalError": {
 			reason: "and what cannot be recovered from begins otherwise",

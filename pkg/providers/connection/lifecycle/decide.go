@@ -12,13 +12,13 @@ import (
 type Step string
 
 const (
-	// StepWait: nothing, until something happens or time passes.
+	// StepWait means: nothing, until something happens or time passes.
 	StepWait Step = "Wait"
-	// StepEvent: feed an event to the machine.
+	// StepEvent means: feed an event to the machine.
 	StepEvent Step = "Event"
-	// StepCheckCredentials: read the Secret again and compare.
+	// StepCheckCredentials means: read the Secret again and compare.
 	StepCheckCredentials Step = "CheckCredentials"
-	// StepProbe: ask the API server how it is.
+	// StepProbe means: ask the API server how it is.
 	StepProbe Step = "Probe"
 )
 

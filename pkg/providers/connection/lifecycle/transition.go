@@ -7,37 +7,37 @@ package lifecycle
 type Event string
 
 const (
-	// EventWanted: it is enrolled, and everything that is needed to connect is there.
+	// EventWanted means: it is enrolled, and everything that is needed to connect is there.
 	EventWanted Event = "Wanted"
-	// EventHeld: it is enrolled, and must not be connected now: paused, not ready, no credentials, no class. For a
+	// EventHeld means: it is enrolled, and must not be connected now: paused, not ready, no credentials, no class. For a
 	// cluster that is engaged, all but the first only become this event after the grace period.
 	EventHeld Event = "Held"
-	// EventUnenrolled: the object is gone or is no longer enrolled.
+	// EventUnenrolled means: the object is gone or is no longer enrolled.
 	EventUnenrolled Event = "Unenrolled"
-	// EventObjectReplaced: another object has the name now.
+	// EventObjectReplaced means: another object has the name now.
 	EventObjectReplaced Event = "ObjectReplaced"
-	// EventRefused: it leads to a cluster that it may not have: a duplicate, another cluster than before, the hub.
+	// EventRefused means: it leads to a cluster that it may not have: a duplicate, another cluster than before, the hub.
 	EventRefused Event = "Refused"
-	// EventRetry: the back-off has passed, or something changed that makes waiting pointless.
+	// EventRetry means: the back-off has passed, or something changed that makes waiting pointless.
 	EventRetry Event = "Retry"
-	// EventConnected: an attempt to connect, or to make a shadow connection, succeeded.
+	// EventConnected means: an attempt to connect, or to make a shadow connection, succeeded.
 	EventConnected Event = "Connected"
-	// EventConnectFailed: such an attempt failed.
+	// EventConnectFailed means: such an attempt failed.
 	EventConnectFailed Event = "ConnectFailed"
-	// EventProbeSucceeded: the API server answered a probe.
+	// EventProbeSucceeded means: the API server answered a probe.
 	EventProbeSucceeded Event = "ProbeSucceeded"
-	// EventProbeFailed: it did not, and has not failed often enough yet.
+	// EventProbeFailed means: it did not, and has not failed often enough yet.
 	EventProbeFailed Event = "ProbeFailed"
-	// EventLost: the connection is of no use any more: too many probes failed, another cluster answers, the cache stopped
-	// by itself, something of the cluster made the manager panic, or a controller refused the cluster.
+	// EventLost means: the connection is of no use any more: too many probes failed, another cluster answers, the cache
+	// stopped by itself, something of the cluster made the manager panic, or a controller refused the cluster.
 	EventLost Event = "Lost"
-	// EventTokenChanged: the Secret holds another token, and nothing else changed.
+	// EventTokenChanged means: the Secret holds another token, and nothing else changed.
 	EventTokenChanged Event = "TokenChanged"
-	// EventEndpointChanged: the Secret holds another endpoint, authority or client certificate.
+	// EventEndpointChanged means: the Secret holds another endpoint, authority or client certificate.
 	EventEndpointChanged Event = "EndpointChanged"
-	// EventSettled: the connection has lasted long enough for earlier failures to mean nothing any more.
+	// EventSettled means: the connection has lasted long enough for earlier failures to mean nothing any more.
 	EventSettled Event = "Settled"
-	// EventDrained: no work of the cluster runs any more and leave was taken of it, or the time for that is over.
+	// EventDrained means: no work of the cluster runs any more and leave was taken of it, or the time for that is over.
 	EventDrained Event = "Drained"
 )
 
