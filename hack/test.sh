@@ -38,13 +38,14 @@ longest_first() {
   grep -vE "/($(IFS='|' && echo "${first[*]}"))$"
 }
 
-# packages REPORT ARGUMENT...: runs `go test` with these arguments. Packages run four at a time, on two cores too:
-# most of what they do is wait for API servers, which some start for themselves. Vet is part of `make lint`; with each
-# package tested here it would look through all that this depends on.
+# packages REPORT ARGUMENT...: runs `go test` with these arguments. Packages run three at a time, on two cores too: most
+# of what they do is wait for API servers, which some start for themselves. With four, and the fleet beside them, there
+# were 19 API servers at a time, of which those that started ran into their own patience on a machine of half the speed.
+# Vet is part of `make lint`; with each package tested here it would look through all that this depends on.
 packages() {
   local report=$1
   shift
-  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/$report.json" -- -vet=off -p 4 -timeout 40m "$@"
+  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/$report.json" -- -vet=off -p 3 -timeout 40m "$@"
 }
 
 unit() {
@@ -96,7 +97,7 @@ e2e() {
     -ginkgo.json-report="$reports/e2e.json"
 }
 
-# The end-to-end tests wait for half of their time, and the other tests run then: at a lower priority, because four
+# The end-to-end tests wait for half of their time, and the other tests run then: at a lower priority, because three
 # packages beside a fleet are more than two cores can do at once, and specs ran into their patience when all had the
 # same. At the lowest priority it is the other tests that did: while the fleet was at work, they got a hundredth of the
 # processor. Now they get a tenth. What the specs print is shown after the rest.
