@@ -15,6 +15,7 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -114,7 +115,19 @@ func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			crd := (&fixture{group: name + "." + f.group}).crd()
 			crd.OwnerReferences = nil
-			f.Create(f.hub, crd.DeepCopy())
+			inHub := crd.DeepCopy()
+			f.Create(f.hub, inHub)
+			// Until then the API server writes its status, and each of these is another state of it to read.
+			f.Within("the hub's is as it stays, and the watch has it", func() error {
+				if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(inHub), inHub); err != nil {
+					return err
+				}
+				meta, err := f.agent.hub.Watcher.Get(crossplane.HubCRDKind, client.ObjectKeyFromObject(inHub))
+				if err != nil || !apihelpers.IsCRDConditionTrue(inHub, apiextensionsv1.Established) || meta.GetResourceVersion() != inHub.ResourceVersion {
+					return fmt.Errorf("status %v, the watch has %v (%w)", inHub.Status.Conditions, meta, err)
+				}
+				return nil
+			})
 			crd.Spec.Scope = tc.scope
 			crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}
 			f.Create(f.workload, crd)
