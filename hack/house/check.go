@@ -16,7 +16,7 @@ import (
 const (
 	maxFiles   = 30
 	maxCycle   = 7
-	maxMethods = 59
+	maxMethods = 55
 )
 
 // check returns what is out of bounds, one per line; nil if nothing is.

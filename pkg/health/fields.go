@@ -4,6 +4,7 @@
 package health
 
 import (
+	"maps"
 	"math"
 	"strconv"
 )
@@ -117,4 +118,11 @@ func (f fields) hasNoStatus() bool {
 	default:
 		return false
 	}
+}
+
+// with returns a copy of an object with one value changed. It shares everything else with the object.
+func (f fields) with(name string, value any) fields {
+	c := maps.Clone(f)
+	c[name] = value
+	return c
 }

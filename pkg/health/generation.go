@@ -128,10 +128,3 @@ func observed(object fields) (fields, Result, bool) {
 	}
 	return object, Result{}, false
 }
-
-// with returns a copy of an object with one value changed. It shares everything else with the object.
-func (f fields) with(name string, value any) fields {
-	c := maps.Clone(f)
-	c[name] = value
-	return c
-}

@@ -44,7 +44,7 @@ func becomesDueBefore[R comparable](a, b *entry[R]) bool {
 	return goesBefore(a, b)
 }
 
-// goesBefore orders the ready entries of one cluster: those with a positive priority, and the others.
+// goesBefore orders the entries of one heap that are due: by priority, then by age.
 func goesBefore[R comparable](a, b *entry[R]) bool {
 	if a.priority != b.priority {
 		return a.priority > b.priority

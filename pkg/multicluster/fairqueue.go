@@ -75,7 +75,7 @@ type FairQueueOptions[R mcreconcile.ClusterAware[R]] struct {
 //     eight, the only one if there is just one), because in some controllers every request is the hub's.
 //   - Order. Priorities count inside one cluster only: a cluster cannot get ahead of another by raising them. Equal
 //     priorities are FIFO. Of four turns one is left to items without a positive priority, so that those which have one
-//     cannot starve them.
+//     cannot starve them. An item that is added to be due later loses it.
 //   - Never two workers on one item: what is added while it is in flight is dispatched again after Done. Adding again
 //     keeps the highest priority and the shortest delay.
 //   - The Gate is obeyed at once. Nothing that was added for a known cluster is lost while its gate is closed.
@@ -184,9 +184,20 @@ func (q *fairQueue[R]) AddWithOpts(o priorityqueue.AddOpts, items ...R) {
 	}
 	for _, item := range items {
 		if sub := q.subFor(item.Cluster()); sub != nil {
-			q.add(sub, item, q.delay(sub, item, o), ptr.Deref(o.Priority, 0))
+			q.add(sub, item, q.delay(sub, item, o), priorityOf(o))
 		}
 	}
+}
+
+// priorityOf is the priority that is asked for, but for a positive one of an item that is to wait: what was news then is
+// none any more. controller-runtime adds what is to be looked at again later with the priority that it had, so that an
+// item that was ahead once would be so for ever. What the rate limiter delays has just failed, and keeps it.
+func priorityOf(o priorityqueue.AddOpts) int {
+	priority := ptr.Deref(o.Priority, 0)
+	if o.After > 0 && !o.RateLimited {
+		return min(priority, 0)
+	}
+	return priority
 }
 
 // GetWithPriority implements priorityqueue.PriorityQueue.

@@ -72,8 +72,12 @@ func (m *model) next() int {
 	return m.seq
 }
 
-func (m *model) add(item mcreconcile.Request, priority int, after time.Duration) {
-	m.q.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, item)
+func (m *model) add(item mcreconcile.Request, asked int, after time.Duration) {
+	m.q.AddWithOpts(priorityqueue.AddOpts{Priority: &asked, After: after}, item)
+	priority := asked
+	if after > 0 {
+		priority = min(asked, 0)
+	}
 	if m.states[item.ClusterName] == gateUnknown {
 		return
 	}

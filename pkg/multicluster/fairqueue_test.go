@@ -274,10 +274,28 @@ func TestFairQueueOrder(t *testing.T) {
 		"AddMakesDelayedDue": {
 			reason: "An item that is added without a delay is due at once, with the higher of the two priorities.",
 			add: func(q *testQueue) {
-				q.AddWithOpts(priorityqueue.AddOpts{After: time.Hour, Priority: new(7)}, request("x", "1"))
+				q.AddWithOpts(priorityqueue.AddOpts{After: time.Hour, Priority: new(-7)}, request("x", "1"))
 				q.Add(request("x", "1"))
 			},
-			want: []string{"x/1@7"},
+			want: []string{"x/1@0"},
+		},
+		"WhatWaitsIsNotAhead": {
+			reason: "An item that was ahead and is to be looked at again later is not ahead then: controller-runtime adds it with the priority that it had.",
+			add: func(q *testQueue) {
+				q.AddWithOpts(priorityqueue.AddOpts{After: time.Second, Priority: new(1)}, request("x", "again"))
+				q.step(time.Second)
+				q.AddWithOpts(priorityqueue.AddOpts{Priority: new(1)}, request("x", "news"))
+			},
+			want: []string{"x/news@1", "x/again@0"},
+		},
+		"WhatFailedStaysAhead": {
+			reason: "An item that failed is still what somebody waits for.",
+			add: func(q *testQueue) {
+				q.Add(request("x", "1"))
+				q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: new(1)}, request("x", "failed"))
+				q.step(defaultBaseDelay)
+			},
+			want: []string{"x/failed@1", "x/1@0"},
 		},
 		"DelayDoesNotPostpone": {
 			reason: "An item that is due stays due when it is added with a delay.",

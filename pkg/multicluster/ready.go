@@ -3,7 +3,7 @@
 
 package multicluster
 
-// aheadInARow is how many entries with a positive priority go ahead of the other entries of their cluster before one of
+// aheadInARow is how many entries with a positive priority go ahead of the others of their cluster at most, before one of
 // these has its turn. A cluster in which the former never end still has a quarter of its turns for the latter.
 const aheadInARow = 3
 

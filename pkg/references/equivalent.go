@@ -3,9 +3,7 @@
 
 package references
 
-import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // equivalents are the kinds that API servers serve in two groups: an object of the one is the same object of the other.
 // An API server knows them by its runtime.EquivalentResourceRegistry, and does not say which they are.

@@ -34,7 +34,7 @@ func ReflectedKinds(name Cloud) []schema.GroupVersionKind {
 	return slices.DeleteFunc(kinds, schema.GroupVersionKind.Empty)
 }
 
-// Kinds are all of them, the cluster of a cloud before what belongs to it.
+// Kinds are the kinds of managed resources that imports of a cloud use, the cluster before what belongs to it.
 func Kinds(name Cloud) []Kind {
 	c, _ := cloudOf(name)
 	return c.kinds

@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+// DeniedName is the last part of the name of the identity that providers must refuse.
+const DeniedName = "denied"
+
 // Bounds on what is read of one cluster: far above what a cloud allows by default, and low enough for one import to
 // cost the hub little. What is beyond a bound is reported as lossy.
 const (
@@ -98,9 +101,6 @@ func dnsLabel(name string) string {
 func (i Import) deniedName() string {
 	return withHash(dnsLabel("imp-"+i.Namespace+"-"+i.Name), hashOf(i.Namespace, i.Name, string(i.UID), DeniedName))
 }
-
-// DeniedName is the last part of the name of the identity that providers must refuse.
-const DeniedName = "denied"
 
 // grammar is how a cloud spells its names. A name becomes a part of the identifier by which a provider looks a resource
 // up (".../agentPools/<name>"), so one with other characters could make it look up something else. Node labels, which

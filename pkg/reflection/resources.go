@@ -10,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// resources are managed resources of one kind by external name.
+type resources map[string]*unstructured.Unstructured
+
 // Annotations of Crossplane.
 const (
 	ExternalNameAnnotation  = "crossplane.io/external-name"
@@ -49,9 +52,6 @@ func IsGone(mr *unstructured.Unstructured) bool {
 	}
 	return false
 }
-
-// resources are managed resources of one kind by external name.
-type resources map[string]*unstructured.Unstructured
 
 // poolNames is the union of what the user lists, what is observed already and what Node labels show: sorted, each held
 // against the cloud's grammar. A pool that is observed stays until its provider says that it is gone: one that is

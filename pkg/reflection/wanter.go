@@ -13,6 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// Want is what an import wants to be there.
+type Want struct {
+	// Resources are complete managed resources, sorted by kind and name: the cluster first.
+	Resources []*unstructured.Unstructured
+	// Unserved are wanted kinds that the hub does not serve.
+	Unserved []Kind
+	// Lossy are identifiers that were observed and are not looked up.
+	Lossy []Lossy
+}
+
 // wanter collects what is wanted.
 type wanter struct {
 	imp    Import
@@ -77,14 +87,4 @@ func (w *wanter) connect(mr *unstructured.Unstructured) {
 		ref["namespace"] = w.imp.Namespace
 	}
 	mr.Object["spec"].(map[string]any)["writeConnectionSecretToRef"] = ref
-}
-
-// Want is what an import wants to be there.
-type Want struct {
-	// Resources are complete managed resources, sorted by kind and name: the cluster first.
-	Resources []*unstructured.Unstructured
-	// Unserved are wanted kinds that the hub does not serve.
-	Unserved []Kind
-	// Lossy are identifiers that were observed and are not looked up.
-	Lossy []Lossy
 }

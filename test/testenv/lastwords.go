@@ -12,8 +12,9 @@ import (
 // lastWordsSize is how much of what a program says as it dies is passed on, in bytes: the message and the first stacks.
 const lastWordsSize = 16 << 10
 
-// dying begins the message of a program that ends itself: of klog, of the Go runtime, and of the logger of etcd.
-var dying = regexp.MustCompile(`^(F[0-9]{4} |panic: |fatal error: |runtime: |SIG[A-Z]+: |\{"level":"(fatal|panic)")`)
+// dying begins the message of a program that ends itself: of klog, of what Kubernetes' programs are started by
+// (k8s.io/component-base/cli), of the Go runtime, and of the logger of etcd.
+var dying = regexp.MustCompile(`^(F[0-9]{4} |E[0-9]{4} [^\]]*\] "command failed"|Error: |panic: |fatal error: |runtime: |SIG[A-Z]+: |\{"level":"(fatal|panic)")`)
 
 // lastWords passes on what a control-plane program says as it dies, and drops the rest of its log. Without it a test
 // whose API server is gone has "connection refused" to show and nothing else. A program that says nothing was killed,

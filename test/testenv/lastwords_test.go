@@ -27,6 +27,16 @@ func TestLastWords(t *testing.T) {
 			wrote:  []string{"I1126 a\n", "F1126 03:17 hooks.go:1] PostStartHook failed\ngoroutine 1\n"},
 			want:   "etcd: F1126 03:17 hooks.go:1] PostStartHook failed\netcd: goroutine 1\n",
 		},
+		"CommandFailed": {
+			reason: "an API server whose port is taken ends with an error",
+			wrote:  []string{"E1126 03:17:01.1 7 run.go:72] \"command failed\" err=\"failed to listen\"\n"},
+			want:   "etcd: E1126 03:17:01.1 7 run.go:72] \"command failed\" err=\"failed to listen\"\n",
+		},
+		"BadFlag": {
+			reason: "or before it has a log",
+			wrote:  []string{"Error: unknown flag: --x\n"},
+			want:   "etcd: Error: unknown flag: --x\n",
+		},
 		"Panic": {
 			reason: "the runtime ends it",
 			wrote:  []string{"panic: close of closed channel\n", "\n", "goroutine 7\n"},

@@ -32,6 +32,9 @@ const (
 	AssetsEnv = "KUBEBUILDER_ASSETS"
 )
 
+// attachEnv is the variable by which envtest is asked to show all that the programs print.
+const attachEnv = "KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT"
+
 // patience is how long a control plane may take to start, to serve its CRDs and to stop, on a machine that is busy with
 // other tests. envtest's own limits, of 10 and 20 seconds, are for one that is not.
 const patience = 2 * time.Minute
@@ -119,8 +122,10 @@ func New(crds ...string) (*envtest.Environment, error) {
 		ControlPlaneStartTimeout: patience,
 		ControlPlaneStopTimeout:  patience,
 	}
-	env.ControlPlane.GetAPIServer().Err = &lastWords{program: "kube-apiserver", to: os.Stderr}
-	env.ControlPlane.Etcd = &envtest.Etcd{Err: &lastWords{program: "etcd", to: os.Stderr}}
+	if os.Getenv(attachEnv) != "true" {
+		env.ControlPlane.GetAPIServer().Err = &lastWords{program: "kube-apiserver", to: os.Stderr}
+		env.ControlPlane.Etcd = &envtest.Etcd{Err: &lastWords{program: "etcd", to: os.Stderr}}
+	}
 	return env, nil
 }
 

@@ -17,6 +17,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
+// findings are whether something was found, or is not known.
+type findings struct{ found, unknown bool }
+
 // soon is when something is looked at again that the watch has not reported yet.
 const soon = time.Second
 
@@ -131,6 +134,3 @@ func (p *pass) unknown(kind kindwatch.Kind, reasons reasonSet) (*condition.Probl
 	}
 	return nil, true
 }
-
-// findings are whether something was found, or is not known.
-type findings struct{ found, unknown bool }

@@ -24,6 +24,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
+// stateLeftOut is the state of kinds that are more than are looked after. The other states are those of kindwatch.
+const stateLeftOut = "LeftOut"
+
 // Owners in the watchers of a workload cluster. Each source has one of its own.
 const (
 	ownerDefinitions = "definitions"
@@ -370,6 +373,3 @@ func (w *workload) isOfAnother(class string) bool {
 	w.class = class
 	return news
 }
-
-// stateLeftOut is the state of kinds that are more than are looked after. The other states are those of kindwatch.
-const stateLeftOut = "LeftOut"

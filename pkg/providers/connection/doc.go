@@ -14,7 +14,7 @@
 // # Where to change what
 //
 // This package is the roof: the Provider, what it knows of each enrolment, and the steps that it takes. Below it are
-// rooms that know nothing of enrolments:
+// rooms that know nothing of the Provider:
 //
 //	lifecycle    the machine, which is pure: what comes next, and what an event leads to
 //	transport    carries requests to one API server, and bounds, meters and paces its answers
@@ -40,7 +40,8 @@
 //	farewell    drains that work, and takes leave: leave.go
 //	panics      what is told of panics
 //
-// A type knows those that it is given, and none knows the Provider. No file leads back to one that leads to it.
+// A type knows those that it is given, and none knows the Provider. No file leads back to one that leads to
+// it, but types.go and enrolled.go do.
 //
 // # Guarantees
 //
@@ -126,7 +127,7 @@
 //	                             TestIndexesAreFrozenAndAppliedToEveryCluster
 //	P4  crash at start           no failure of a cluster ends Start: TestDeadClustersDelayNobody
 //	P5  no health check          TestDegradedFailsWritesHoldsWorkAndRecoversWithoutRestart, TestStoppedProcess
-//	P6  no back-off              TestBackoff, TestDecide, TestFlappingClusterBacksOff
+//	P6  no back-off              TestBackoff, TestFlappingClusterBacksOff; package lifecycle: TestDecide
 //	P7  Secret changes unseen    package capi: TestKeysOfSecret, TestEnrolmentOnARealHub
 //	P8  tear-down on any change  credentials.Compare: TestCompare;
 //	                             TestTokenRotatedTwentyTimesRestartsNoInformerAndLosesNoEvent

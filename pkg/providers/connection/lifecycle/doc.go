@@ -8,7 +8,8 @@
 //   - Transition says to which state an event leads, and by which actions.
 //
 // It guarantees that Transition is total: an event that means nothing in a state changes nothing. Decide looks at what
-// must stop before what may go on. The table in transition_test.go has every pair of a state and an event.
+// must stop before what may go on. The table in transition_test.go has every pair of a state and an event that changes
+// something, and the test holds that no other does.
 //
 // To add an event or an action, add it to transition.go and to the table; package connection carries actions out.
 //
