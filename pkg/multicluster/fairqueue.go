@@ -189,9 +189,9 @@ func (q *fairQueue[R]) AddWithOpts(o priorityqueue.AddOpts, items ...R) {
 	}
 }
 
-// priorityOf is the priority that is asked for, but for a positive one of an item that is to wait: what was news then is
-// none any more. controller-runtime adds what is to be looked at again later with the priority that it had, so that an
-// item that was ahead once would be so for ever. What the rate limiter delays has just failed, and keeps it.
+// priorityOf is the priority that is asked for, but for a positive one of an item that is to wait: what was news then
+// is none any more. controller-runtime adds what is to be looked at again later with the priority that it had, so that
+// an item that was ahead once would be so for ever. What the rate limiter delays has just failed, and keeps it.
 func priorityOf(o priorityqueue.AddOpts) int {
 	priority := ptr.Deref(o.Priority, 0)
 	if o.After > 0 && !o.RateLimited {

@@ -3,8 +3,8 @@
 
 package multicluster
 
-// aheadInARow is how many entries with a positive priority go ahead of the others of their cluster at most, before one of
-// these has its turn. A cluster in which the former never end still has a quarter of its turns for the latter.
+// aheadInARow is how many entries with a positive priority go ahead of the others of their cluster at most, before one
+// of these has its turn. A cluster in which the former never end still has a quarter of its turns for the latter.
 const aheadInARow = 3
 
 // readyEntries are the entries of one cluster that a worker may take: those with a positive priority, and the rest.
