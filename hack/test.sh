@@ -39,8 +39,8 @@ longest_first() {
 }
 
 # packages REPORT ARGUMENT...: runs `go test` with these arguments. Packages run three at a time, on two cores too: most
-# of what they do is wait for API servers, which some start for themselves. With four, and the fleet beside them, there
-# were 19 API servers at a time, of which those that started ran into their own patience on a machine of half the speed.
+# of what they do is wait for API servers, which some start for themselves. Four packages beside the fleet had 19 API
+# servers at a time; on a machine of half the speed, those that were starting gave up.
 # Vet is part of `make lint`; with each package tested here it would look through all that this depends on.
 packages() {
   local report=$1

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -120,76 +119,6 @@ type LeaderElectionOptions struct {
 
 	// RetryPeriod is the time between two attempts.
 	RetryPeriod metav1.Duration `json:"retryPeriod"`
-}
-
-// ConnectionOptions are the limits of each connection to a workload cluster.
-type ConnectionOptions struct {
-	// Workers is how many clusters are tried for the first time at once. As many are probed at once, and half as many that
-	// failed before are tried, and probed, again.
-	Workers int `json:"workers"`
-
-	// WorkersPerNamespace is how many of them may be of one namespace of the hub; 0 means half.
-	WorkersPerNamespace int `json:"workersPerNamespace"`
-
-	// ProbeInterval is the time between two health probes of a cluster.
-	ProbeInterval metav1.Duration `json:"probeInterval"`
-
-	// ProbeTimeout is how long one request of a probe may take.
-	ProbeTimeout metav1.Duration `json:"probeTimeout"`
-
-	// ProbeFailures is how many probes in a row fail before a cluster is disconnected.
-	ProbeFailures int `json:"probeFailures"`
-
-	// ConnectTimeout is how long one attempt to connect may take.
-	ConnectTimeout metav1.Duration `json:"connectTimeout"`
-
-	// BackoffBase is the longest wait before the second attempt to connect.
-	BackoffBase metav1.Duration `json:"backoffBase"`
-
-	// BackoffMax is the longest wait before any attempt to connect.
-	BackoffMax metav1.Duration `json:"backoffMax"`
-
-	// GracePeriod is how long a connected cluster is kept while its source says that it is not ready.
-	GracePeriod metav1.Duration `json:"gracePeriod"`
-
-	// DrainTimeout is how long work that runs may go on before a cluster is disconnected.
-	DrainTimeout metav1.Duration `json:"drainTimeout"`
-
-	// LeaveTimeout is how long what has to be undone in a cluster that is un-enrolled may take.
-	LeaveTimeout metav1.Duration `json:"leaveTimeout"`
-
-	// RequestTimeout is the deadline of each request to a workload cluster that is not a watch.
-	RequestTimeout metav1.Duration `json:"requestTimeout"`
-
-	// QPS limits the requests to one cluster, over all clients.
-	QPS float32 `json:"qps"`
-
-	// Burst is how many requests may go over QPS for a moment.
-	Burst int `json:"burst"`
-
-	// MaxAnswerMiB is how large an answer of a workload cluster's API server, or an event of a watch, may be.
-	MaxAnswerMiB int `json:"maxAnswerMiB"`
-
-	// MaxListMiB is how large a list, or a page of one, may be. A page that is larger is asked for again with fewer
-	// objects.
-	MaxListMiB int `json:"maxListMiB"`
-
-	// MaxDecodedMiB is how much memory any of them may take while it is read and decoded.
-	MaxDecodedMiB int `json:"maxDecodedMiB"`
-
-	// AllowInsecureKubeconfigTLS accepts kubeconfigs that say insecure-skip-tls-verify.
-	AllowInsecureKubeconfigTLS bool `json:"allowInsecureKubeconfigTLS"`
-
-	// AllowKubeconfigProxy accepts kubeconfigs that say proxy-url.
-	AllowKubeconfigProxy bool `json:"allowKubeconfigProxy"`
-
-	// AllowLoopbackEndpoints accepts API servers on this machine's loopback interface, for development.
-	AllowLoopbackEndpoints bool `json:"allowLoopbackEndpoints"`
-
-	// DeniedEndpointCIDRs are networks in which no API server and no proxy is connected to, whatever name leads there;
-	// beside link-local, loopback, unspecified and multicast addresses and those of clouds' metadata services, which are
-	// always refused.
-	DeniedEndpointCIDRs []string `json:"deniedEndpointCIDRs"`
 }
 
 // AgentOptions are the limits of the agent.
@@ -388,24 +317,6 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	return f
 }
 
-// answerLimits are the limits of an answer of so many MiB.
-func (o ConnectionOptions) answerLimits(mib int) bounded.Limits {
-	l := bounded.WithBytes(int64(mib) * mebibyte)
-	l.Cost = int64(o.MaxDecodedMiB) * mebibyte
-	return l
-}
-
-// deniedCIDRs are the networks that are denied, once Validate has found no fault with them.
-func (o ConnectionOptions) deniedCIDRs() []netip.Prefix {
-	var denied []netip.Prefix
-	for _, cidr := range o.DeniedEndpointCIDRs {
-		if p, err := credentials.ParseCIDR(cidr); err == nil {
-			denied = append(denied, p)
-		}
-	}
-	return denied
-}
-
 // minConnectionWorkers is what the connection provider asks for: dead clusters cost a time-out each, and leave room
 // only if there are many workers.
 const minConnectionWorkers = 50
@@ -495,14 +406,4 @@ func isLoopback(address string) bool {
 	}
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// credentials is what kubeconfigs may hold.
-func (o ConnectionOptions) credentials() credentials.Options {
-	return credentials.Options{
-		AllowInsecureTLS: o.AllowInsecureKubeconfigTLS,
-		AllowProxy:       o.AllowKubeconfigProxy,
-		AllowLoopback:    o.AllowLoopbackEndpoints,
-		DeniedCIDRs:      o.deniedCIDRs(),
-	}
 }

@@ -4,14 +4,11 @@
 package multicluster
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -32,10 +29,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
-
-// serverPatience is how long the control plane may take to start or to stop: envtest's 20 seconds are for an idle
-// machine.
-const serverPatience = 2 * time.Minute
 
 // controlPlane is a real etcd and API server, which the first test that needs it starts, and TestMain stops.
 type controlPlane struct {
@@ -64,20 +57,9 @@ func TestMain(m *testing.M) {
 func (p *controlPlane) start(t *testing.T) *rest.Config {
 	t.Helper()
 	p.once.Do(func() {
-		bin := cmp.Or(os.Getenv("MASTHEAD_CONTROLPLANE_BIN"), os.Getenv("KUBEBUILDER_ASSETS"),
-			filepath.Join("..", "..", "bin", "controlplane"))
-		for _, name := range []string{"etcd", "kube-apiserver"} {
-			if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
-				p.err = fmt.Errorf("this test needs the control-plane binaries, which \"make test\" builds: %w", err)
-				return
-			}
+		if p.env, p.err = testenv.New(); p.err == nil { // Of which TestMain stops also what a start that fails has left.
+			p.cfg, p.err = p.env.Start()
 		}
-		p.env = &envtest.Environment{ // Of which TestMain stops also what a start that fails has left.
-			BinaryAssetsDirectory:    bin,
-			ControlPlaneStartTimeout: serverPatience,
-			ControlPlaneStopTimeout:  serverPatience,
-		}
-		p.cfg, p.err = p.env.Start()
 	})
 	if p.err != nil {
 		t.Fatal(p.err)

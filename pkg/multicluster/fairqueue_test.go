@@ -280,7 +280,7 @@ func TestFairQueueOrder(t *testing.T) {
 			want: []string{"x/1@0"},
 		},
 		"WhatWaitsIsNotAhead": {
-			reason: "An item that was ahead and is to be looked at again later is not ahead then: controller-runtime adds it with the priority that it had.",
+			reason: "controller-runtime adds what is to be looked at again later with the priority that it had, and it is not ahead then.",
 			add: func(q *testQueue) {
 				q.AddWithOpts(priorityqueue.AddOpts{After: time.Second, Priority: new(1)}, request("x", "again"))
 				q.step(time.Second)

@@ -40,6 +40,16 @@ var (
 	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,32}$`)
 )
 
+// grammar is how a cloud spells its names. A name becomes a part of the identifier by which a provider looks a resource
+// up (".../agentPools/<name>"), so one with other characters could make it look up something else. Node labels, which
+// the owner of the imported cluster writes, are held against it as well.
+type grammar struct {
+	cluster, pool, place *regexp.Regexp
+	placeName            string
+	// poolLabel is the Node label that names a Node's pool.
+	poolLabel string
+}
+
 const hashLength = 12
 
 func hashOf(parts ...string) string {
@@ -100,14 +110,4 @@ func dnsLabel(name string) string {
 // deniedName is the name of the identity, or of the Secret, that is not to be had.
 func (i Import) deniedName() string {
 	return withHash(dnsLabel("imp-"+i.Namespace+"-"+i.Name), hashOf(i.Namespace, i.Name, string(i.UID), DeniedName))
-}
-
-// grammar is how a cloud spells its names. A name becomes a part of the identifier by which a provider looks a resource
-// up (".../agentPools/<name>"), so one with other characters could make it look up something else. Node labels, which
-// the owner of the imported cluster writes, are held against it as well.
-type grammar struct {
-	cluster, pool, place *regexp.Regexp
-	placeName            string
-	// poolLabel is the Node label that names a Node's pool.
-	poolLabel string
 }

@@ -10,6 +10,13 @@ import (
 	"strings"
 )
 
+// Labels of Nodes that belong to no pool.
+const (
+	computeTypeLabel   = "eks.amazonaws.com/compute-type"
+	karpenterPoolLabel = "karpenter.sh/nodepool"
+	virtualNodeLabel   = "type"
+)
+
 // Read reads the facts out of what is observed. It returns ErrNotObserved until the provider has observed the cluster
 // and the cluster has an endpoint, and another error when what it observed is not the cluster that the import names.
 func Read(imp Import, observed Observed) (Facts, error) {
@@ -107,13 +114,6 @@ func (r *reader) addCapacity(counted map[Capacity]int32) {
 func compareCapacity(a, b Capacity) int {
 	return strings.Compare(a.Type+"\x00"+a.Name, b.Type+"\x00"+b.Name)
 }
-
-// Labels of Nodes that belong to no pool.
-const (
-	computeTypeLabel   = "eks.amazonaws.com/compute-type"
-	karpenterPoolLabel = "karpenter.sh/nodepool"
-	virtualNodeLabel   = "type"
-)
 
 // capacityOf says to what a Node without a pool belongs. The names in its labels are foreign text.
 func capacityOf(node Node) Capacity {

@@ -32,6 +32,9 @@ type Fleet interface {
 	Subscribe(fn func(mcr.ClusterName))
 }
 
+// workloads are the engaged workload clusters.
+type workloads = multicluster.Instances[Request, *workload]
+
 // reconciler resolves the references of objects in workload clusters, and in the hub.
 type reconciler struct {
 	workloads *workloads
@@ -75,6 +78,3 @@ func (r *reconciler) whileLookedAfter(w *workload, kind kindwatch.Kind, fn func(
 	}
 	r.workloads.IfCurrent(w.name, w, func() { w.ifLookedAfter(kind, fn) })
 }
-
-// workloads are the engaged workload clusters.
-type workloads = multicluster.Instances[Request, *workload]

@@ -7,11 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"go/build"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +24,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -41,15 +35,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-const (
-	// patience is how long a test waits for what must happen.
-	patience = time.Minute
-	// serverPatience is how long the API server may take to start, to serve its CRDs or to stop: envtest's 20 seconds are
-	// for an idle machine.
-	serverPatience = 2 * time.Minute
-)
+// patience is how long a test waits for what must happen.
+const patience = time.Minute
 
 // clusterDefinition is where a version of Cluster API has its definition of Cluster.
 type clusterDefinition struct {
@@ -212,55 +202,16 @@ func must(t *testing.T, err error) {
 // startHub starts an API server with the CRDs of Masthead and of Cluster API, and stops it at the end of the test.
 func startHub(t *testing.T, definition clusterDefinition) *rest.Config {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	root := filepath.Join(filepath.Dir(here), "..", "..", "..")
-	bin := filepath.Join(root, "bin", "controlplane")
-	for _, v := range []string{"KUBEBUILDER_ASSETS", "MASTHEAD_CONTROLPLANE_BIN"} {
-		if d := os.Getenv(v); d != "" {
-			bin = d
-		}
-	}
-	if _, err := os.Stat(filepath.Join(bin, "kube-apiserver")); err != nil {
-		t.Fatalf("this test needs real control planes: run `make controlplane` first (%v)", err)
-	}
-	env := &envtest.Environment{
-		BinaryAssetsDirectory:    bin,
-		ControlPlaneStartTimeout: serverPatience,
-		ControlPlaneStopTimeout:  serverPatience,
-		CRDInstallOptions:        envtest.CRDInstallOptions{MaxTime: serverPatience},
-		ErrorIfCRDPathMissing:    true,
-		CRDDirectoryPaths: []string{
-			filepath.Join(root, "config", "crd", "bases"),
-			filepath.Join(clusterAPIDir(t, filepath.Join(root, definition.pin)), definition.file),
-		},
-	}
+	cluster, err := testenv.PinnedCRDs(t.Context(), definition.pin, "sigs.k8s.io/cluster-api", definition.file)
+	must(t, err)
+	env, err := testenv.New(testenv.CRDs(), cluster)
+	must(t, err)
 	t.Cleanup(func() { _ = env.Stop() }) // Also what a start that fails has left.
 	cfg, err := env.Start()
 	if err != nil {
 		t.Fatalf("cannot start an API server: %v", err)
 	}
 	return cfg
-}
-
-// clusterAPIDir returns where the module of Cluster API is that the go.mod in a folder pins. It downloads the module if
-// it is not there.
-func clusterAPIDir(t *testing.T, pin string) string {
-	t.Helper()
-	goTool := filepath.Join(build.Default.GOROOT, "bin", "go")
-	if _, err := os.Stat(goTool); err != nil {
-		goTool = "go"
-	}
-	cmd := exec.CommandContext(t.Context(), goTool, "mod", "download", "-json", "sigs.k8s.io/cluster-api")
-	cmd.Dir = pin
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("cannot find the module that %s pins: %v: %s", pin, err, out)
-	}
-	var module struct{ Dir string }
-	if err := json.Unmarshal(out, &module); err != nil {
-		t.Fatal(err)
-	}
-	return module.Dir
 }
 
 // kubeconfigOf returns a kubeconfig with the token of a ServiceAccount that may do no more than get kube-system.

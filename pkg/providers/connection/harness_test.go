@@ -13,8 +13,6 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -52,11 +50,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
-)
-
-const (
-	// serverPatience is how long an API server may take to start or to stop: envtest's 20 seconds are for an idle machine.
-	serverPatience = 2 * time.Minute
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -96,10 +90,9 @@ func realServer(t *testing.T, n int) *apiServer {
 // startServer starts an API server, and gives a ServiceAccount of it all rights.
 func startServer(t *testing.T) *apiServer {
 	t.Helper()
-	env := &envtest.Environment{
-		BinaryAssetsDirectory:    controlPlaneBinaries(t),
-		ControlPlaneStartTimeout: serverPatience,
-		ControlPlaneStopTimeout:  serverPatience,
+	env, err := testenv.New()
+	if err != nil {
+		t.Fatal(err)
 	}
 	usable := false
 	defer func() {
@@ -135,21 +128,6 @@ func startServer(t *testing.T) *apiServer {
 	}
 	usable = true
 	return s
-}
-
-func controlPlaneBinaries(t *testing.T) string {
-	t.Helper()
-	for _, v := range []string{"MASTHEAD_CONTROLPLANE_BIN", "KUBEBUILDER_ASSETS"} {
-		if d := os.Getenv(v); d != "" {
-			return d
-		}
-	}
-	_, here, _, _ := runtime.Caller(0)
-	dir := filepath.Join(filepath.Dir(here), "..", "..", "..", "bin", "controlplane")
-	if _, err := os.Stat(filepath.Join(dir, "kube-apiserver")); err != nil {
-		t.Fatalf("this test needs real control planes: run `make controlplane` first (%v)", err)
-	}
-	return dir
 }
 
 // token returns a new token of a ServiceAccount that may do everything.

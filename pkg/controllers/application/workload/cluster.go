@@ -29,12 +29,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// resolver says what an API server calls a kind. kindwatch.Resolver implements it.
-type resolver interface {
-	Resolve(ctx context.Context, gvk schema.GroupVersionKind) (kindwatch.Kind, error)
-	Forget(group string)
-	ForgetAll()
-}
+// maxKinds is how many kinds are watched at most in one cluster. Each takes a connection's stream and goroutines, and
+// who can create definitions and Applications there decides how many are named.
+const maxKinds = 500
 
 // Owners of the kinds that are watched whatever Applications name. The names of Applications have a slash.
 const (
@@ -42,9 +39,12 @@ const (
 	OwnerForeign = "foreign-definition"
 )
 
-// maxKinds is how many kinds are watched at most in one cluster. Each takes a connection's stream and goroutines, and
-// who can create definitions and Applications there decides how many are named.
-const maxKinds = 500
+// resolver says what an API server calls a kind. kindwatch.Resolver implements it.
+type resolver interface {
+	Resolve(ctx context.Context, gvk schema.GroupVersionKind) (kindwatch.Kind, error)
+	Forget(group string)
+	ForgetAll()
+}
 
 // Cluster is one instance of an engaged workload cluster. It lives as long as its connection.
 type Cluster struct {

@@ -27,33 +27,45 @@ type Observation struct {
 	Now   time.Time
 	State State
 
-	// Enrolled: the source described the enrolment. SameObject: its object is the one that is known.
+	// Enrolled is whether the source described the enrolment, and SameObject whether its object is the one that is known.
 	Enrolled, SameObject bool
-	// Held says why it must not be connected, or is empty. HeldAtOnce: the grace period does not apply. HeldSince: since
-	// when.
-	Held       string
-	HeldAtOnce bool
-	HeldSince  time.Time
+
+	// Held says why the cluster must not be connected; empty if it may be. HeldSince is since when.
+	Held      string
+	HeldSince time.Time
+
+	// Grace is how long a cluster that is engaged stays so although it is held. HeldAtOnce is whether it does not.
 	Grace      time.Duration
-	// Conflict: the identifier that the enrolment asks for now belongs to another.
+	HeldAtOnce bool
+
+	// Conflict is whether the identifier that the enrolment asks for now belongs to another one.
 	Conflict bool
-	// Changed: the enrolment differs from the one at the last attempt in more than the version of its Secret, or somebody
-	// asked for an attempt.
+
+	// Changed is whether the enrolment differs from the one at the last attempt in more than the version of its Secret, or
+	// somebody asked for an attempt.
 	Changed bool
 
-	// Lost: the cache stopped by itself, or something of the cluster made the manager panic. Drained: nothing runs any
-	// more.
+	// Lost is whether the cache stopped by itself, or something of the cluster made the manager panic. Drained is whether
+	// nothing of it runs any more.
 	Lost, Drained bool
-	// CredentialsStale: the Secret has a version that was not looked at to the end. CredentialsUnread: not even read.
-	// RetryAt: not before then, zero for at once.
+
+	// CredentialsStale is whether the Secret has a version that was not looked at to the end, and CredentialsUnread whether
+	// that was not even read.
 	CredentialsStale, CredentialsUnread bool
-	RetryAt                             time.Time
+
+	// RetryAt is when the next attempt may be made; zero for at once.
+	RetryAt time.Time
+
 	// SettleAt is when the connection will have lasted long enough to forget earlier failures; zero if that was done.
 	SettleAt time.Time
+
 	// ProbeAt is when the next probe is due.
 	ProbeAt time.Time
-	// ConnectWaits, ProbeWaits: there is no room to connect or to probe, and it will be woken when there is.
+
+	// ConnectWaits and ProbeWaits are whether there is no room to connect or to probe. The enrolment is woken when there
+	// is.
 	ConnectWaits, ProbeWaits bool
+
 	// SuspectAt is when a request that was answered 401, or that needs the cluster to be claimed, is to be followed up;
 	// zero if there was none.
 	SuspectAt time.Time

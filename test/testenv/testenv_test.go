@@ -1,0 +1,61 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package testenv
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// TestAnAPIServerThatCannotStartIsHeard starts an API server with a flag that there is not.
+func TestAnAPIServerThatCannotStartIsHeard(t *testing.T) {
+	env, err := New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heard strings.Builder
+	words, is := env.ControlPlane.GetAPIServer().Err.(*lastWords)
+	if !is {
+		t.Fatalf("nobody listens to what an API server says: %T", env.ControlPlane.GetAPIServer().Err)
+	}
+	words.to = &heard
+	env.ControlPlane.GetAPIServer().Configure().Append("no-such-flag", "x")
+	t.Cleanup(func() { _ = env.Stop() }) // Its etcd has started.
+	if _, err := env.Start(); err == nil {
+		t.Fatal("it started")
+	}
+	if want := "kube-apiserver: Error: unknown flag: --no-such-flag"; !strings.Contains(heard.String(), want) {
+		t.Errorf("want %q, got %q", want, heard.String())
+	}
+}
+
+// TestEnvtestsSwitchShowsAll leaves what envtest attaches to it.
+func TestEnvtestsSwitchShowsAll(t *testing.T) {
+	listeners := func(env *envtest.Environment) []io.Writer {
+		out := []io.Writer{env.ControlPlane.GetAPIServer().Err}
+		if env.ControlPlane.Etcd != nil {
+			out = append(out, env.ControlPlane.Etcd.Err)
+		}
+		return out
+	}
+	for attach, want := range map[string]int{"true": 0, "": 2} {
+		t.Setenv(attachEnv, attach)
+		env, err := New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, to := range listeners(env) {
+			if to != nil {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s=%q: %d programs are listened to, want %d", attachEnv, attach, got, want)
+		}
+	}
+}
