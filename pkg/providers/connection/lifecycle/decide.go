@@ -49,8 +49,8 @@ type Observation struct {
 	// nothing of it runs any more.
 	Lost, Drained bool
 
-	// CredentialsStale is whether the Secret has a version that was not looked at to the end, and CredentialsUnread whether
-	// that was not even read.
+	// CredentialsStale is whether the Secret has a version that was not looked at to the end, and CredentialsUnread
+	// whether that was not even read.
 	CredentialsStale, CredentialsUnread bool
 
 	// RetryAt is when the next attempt may be made; zero for at once.
