@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 		_, _ = fmt.Fprintln(stdout, version.Version)
 		return 0
 	}
-	collectGarbageEarlier(env)
+	tuneGarbageCollection(env)
 	limit := limitMemory(os.DirFS("/"))
 	if in.Options.MemoryBudgetMiB == 0 {
 		in.Options.MemoryBudgetMiB = int(budgetOf(limit) / mebibyte)

@@ -22,16 +22,17 @@ func LogConstructor[R mcreconcile.ClusterAware[R]](base logr.Logger, controller 
 		if req == nil {
 			return base
 		}
-		log := base.WithValues("cluster", displayName((*req).Cluster()))
+		values := []any{"cluster", displayName((*req).Cluster())}
 		switch r := any(*req).(type) {
 		case mcreconcile.Request:
-			log = log.WithValues("namespace", r.Namespace, "name", r.Name)
+			values = append(values, "namespace", r.Namespace, "name", r.Name)
 		case mcreconcile.WithCluster[reconcile.Request]:
-			log = log.WithValues("namespace", r.Request.Namespace, "name", r.Request.Name)
+			values = append(values, "namespace", r.Request.Namespace, "name", r.Request.Name)
 		}
 		if r, ok := any(*req).(interface{ LogValues() []any }); ok {
-			log = log.WithValues(r.LogValues()...)
+			values = append(values, r.LogValues()...)
 		}
-		return log
+		// All at once: the logger is copied each time.
+		return base.WithValues(values...)
 	}
 }

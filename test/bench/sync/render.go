@@ -68,6 +68,7 @@ func latencies(results []result, perSecond int) *report.Table {
 		Title: fmt.Sprintf("At %d claims a second", perSecond),
 		Header: []string{
 			"program", "clusters", "up: p50", "p90", "p99", "status back: p50", "p90", "p99", "requests per claim: workload cluster + hub",
+			"processor per claim", "peak memory",
 		},
 	}
 	for _, r := range results {
@@ -81,7 +82,8 @@ func latencies(results []result, perSecond int) *report.Table {
 		for _, p := range []int{50, 90, 99} {
 			row = append(row, report.Milliseconds(report.Percentile(r.paced.back, p)))
 		}
-		t.Add(append(row, requests(r.paced.onWorkloads, r.paced.onHub, r.paced.objects))...)
+		t.Add(append(row, requests(r.paced.onWorkloads, r.paced.onHub, r.paced.objects),
+			report.Milliseconds(r.paced.processor/time.Duration(r.paced.objects)), report.Mebibytes(r.paced.peak))...)
 	}
 	return t
 }

@@ -46,6 +46,10 @@ type pacedResult struct {
 	objects            int
 	up, back           []time.Duration
 	onWorkloads, onHub auditlog.Counts
+
+	// processor is what the program took of it meanwhile, and peak the most memory that it had until then.
+	processor time.Duration
+	peak      int64
 }
 
 // idleResult is what was asked for while nothing happened.
@@ -110,7 +114,8 @@ func (r result) String() string {
 	text += fmt.Sprintf(": %.0f/s up, %.0f/s back, %s processor, %s peak",
 		report.PerSecond(r.objects, r.up), report.PerSecond(r.objects, r.back), r.processor, report.Mebibytes(r.peak))
 	if r.paced != nil {
-		text += fmt.Sprintf("; at a pace: p99 %s up, %s back", report.Percentile(r.paced.up, 99), report.Percentile(r.paced.back, 99))
+		text += fmt.Sprintf("; at a pace: p99 %s up, %s back, %s processor, %s peak",
+			report.Percentile(r.paced.up, 99), report.Percentile(r.paced.back, 99), r.paced.processor, report.Mebibytes(r.paced.peak))
 	}
 	return text
 }
@@ -248,8 +253,16 @@ func (w *world) pace(ctx context.Context, s subject, k claims.Kind) (*pacedResul
 	if err != nil {
 		return nil, err
 	}
+	before, err := process.UsageOf(s.pids()...)
+	if err != nil {
+		return nil, err
+	}
 	if err := l.Pace(ctx, "pace", w.settings.rate, w.settings.paced); err != nil {
 		return nil, fmt.Errorf("at %d claims a second: %w", w.settings.rate, err)
+	}
+	after, err := process.UsageOf(s.pids()...)
+	if err != nil {
+		return nil, err
 	}
 	if err := t.Settle(ctx); err != nil {
 		return nil, err
@@ -259,6 +272,7 @@ func (w *world) pace(ctx context.Context, s subject, k claims.Kind) (*pacedResul
 		objects: len(samples),
 		up:      claims.Durations(samples, claims.Created, claims.Arrived), back: claims.Durations(samples, claims.Written, claims.Returned),
 		onWorkloads: t.AtWorkloads, onHub: t.AtHub,
+		processor: after.Processor - before.Processor, peak: after.Peak,
 	}, nil
 }
 

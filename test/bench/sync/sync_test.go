@@ -72,8 +72,11 @@ func TestRender(t *testing.T) {
 			scenario: scenario{subject: masthead, clusters: 1, objects: 100, withLatency: true},
 			rest:     process.Usage{Resident: 50 << 20}, settled: process.Usage{Resident: 40 << 20}, creating: time.Second, up: 2 * time.Second, back: 4 * time.Second,
 			onWorkloads: work(200), onHub: work(100), processor: 100 * time.Millisecond, peak: 64 << 20,
-			paced: &pacedResult{objects: 1, up: []time.Duration{time.Millisecond}, back: []time.Duration{2 * time.Millisecond}, onWorkloads: work(2), onHub: work(1)},
-			idle:  &idleResult{duration: 30 * time.Second, requests: auditlog.Counts{{Verb: "update", Resource: "leases"}: 15}, inUse: process.InUse{Heap: 9 << 20, Stacks: 1 << 20}},
+			paced: &pacedResult{
+				objects: 1, up: []time.Duration{time.Millisecond}, back: []time.Duration{2 * time.Millisecond}, onWorkloads: work(2), onHub: work(1),
+				processor: 4 * time.Millisecond, peak: 70 << 20,
+			},
+			idle: &idleResult{duration: 30 * time.Second, requests: auditlog.Counts{{Verb: "update", Resource: "leases"}: 15}, inUse: process.InUse{Heap: 9 << 20, Stacks: 1 << 20}},
 		},
 		{
 			scenario: scenario{subject: masthead, clusters: 3, objects: 100, withLatency: true},
@@ -87,7 +90,7 @@ func TestRender(t *testing.T) {
 		"a machine.",
 		"| Masthead | 1 | 100 | 100 | 50 | 25 | 2.00 + 1.00 = 3.00 | 1.0 ms | 64 MiB |",
 		"| Masthead | 5 | 100 | did not finish |  |  |  |  |  |",
-		"| Masthead | 1 | 1.0 ms | 1.0 ms | 1.0 ms | 2.0 ms | 2.0 ms | 2.0 ms | 2.00 + 1.00 = 3.00 |",
+		"| Masthead | 1 | 1.0 ms | 1.0 ms | 1.0 ms | 2.0 ms | 2.0 ms | 2.0 ms | 2.00 + 1.00 = 3.00 | 4.0 ms | 70 MiB |",
 		"| Masthead | 1 | 50 MiB |  | 40 MiB |  | 10.0 MiB |  | 30s | 0 | 0 | 15 | 0 |",
 		"| Masthead | 3 | 51 MiB | 0.50 MiB | 44 MiB | 2.00 MiB | 12.0 MiB | 1.00 MiB | 0s | 0 | 0 | 0 | 0 |",
 		"| Masthead | 5 | 52 MiB | 0.50 MiB |  |  |  |  |  |  |  |  |  |",

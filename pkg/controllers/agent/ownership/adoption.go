@@ -32,12 +32,13 @@ func Adoptable(obj, claim metav1.Object, us Source, home Residence) bool {
 	if _, named := SourceOf(obj); named && !formerlyOurs {
 		return false
 	}
-	switch obj.GetAnnotations()[fleetv1alpha1.AdoptableByAnnotation] {
+	switch consent, _ := annotationOf(obj, fleetv1alpha1.AdoptableByAnnotation); consent {
 	case us.String(), Source{Identifier: us.Identifier, Namespace: anyNamespace}.String():
 		return true
 	}
-	return !former && claim.GetAnnotations()[fleetv1alpha1.AdoptAnnotation] == "true" &&
-		obj.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == us.String()
+	adopt, _ := annotationOf(claim, fleetv1alpha1.AdoptAnnotation)
+	from, _ := annotationOf(obj, fleetv1alpha1.ReleasedFromAnnotation)
+	return !former && adopt == "true" && from == us.String()
 }
 
 // Adopted returns an object of the hub with the marks of a source. The consent is used up, so that an object that is

@@ -40,8 +40,8 @@ func (s Source) String() string { return s.Identifier + "/" + s.Namespace }
 // SourceOf returns the source that an object of the hub names. An object with only one of the annotations names a
 // source that is nobody's.
 func SourceOf(obj metav1.Object) (Source, bool) {
-	identifier, hasIdentifier := obj.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation]
-	namespace, hasNamespace := obj.GetAnnotations()[fleetv1alpha1.SourceNamespaceAnnotation]
+	identifier, hasIdentifier := annotationOf(obj, fleetv1alpha1.SourceUIDAnnotation)
+	namespace, hasNamespace := annotationOf(obj, fleetv1alpha1.SourceNamespaceAnnotation)
 	return Source{Identifier: identifier, Namespace: namespace}, hasIdentifier || hasNamespace
 }
 
@@ -88,7 +88,7 @@ func HolderOf(holder metav1.Object) string {
 	if named {
 		by = fmt.Sprintf("the namespace %q of the cluster with the identifier %q", s.Namespace, s.Identifier)
 	}
-	if from := holder.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation]; !named && from != "" {
+	if from, _ := annotationOf(holder, fleetv1alpha1.ReleasedFromAnnotation); !named && from != "" {
 		by = "an object that a claim which was deleted has left in the hub"
 	}
 	return by

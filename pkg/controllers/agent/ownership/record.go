@@ -53,7 +53,8 @@ func (r Record) Consent(claim metav1.Object) string {
 // isSpent is whether the owner of a claim has consented to the loss of what is recorded. Whatever the claim has now is
 // to be recorded, so that this is no consent to the next loss.
 func (r Record) isSpent(claim metav1.Object) bool {
-	return claim.GetAnnotations()[fleetv1alpha1.RecreateAnnotation] == r.Consent(claim)
+	consent, _ := annotationOf(claim, fleetv1alpha1.RecreateAnnotation)
+	return consent == r.Consent(claim)
 }
 
 // Announcement is what a claim is to record of the place where its object is about to be created, or nothing: for a
@@ -93,7 +94,8 @@ func RecordOf(claim *unstructured.Unstructured) (Record, bool) {
 
 // parse reads the annotation.
 func parse(claim metav1.Object) (Record, bool) {
-	parts := strings.Split(claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation], "/")
+	annotation, _ := annotationOf(claim, fleetv1alpha1.HubObjectAnnotation)
+	parts := strings.Split(annotation, "/")
 	if len(parts) != 3 || parts[0] == "" || parts[2] == "" || types.UID(parts[2]) != claim.GetUID() {
 		return Record{}, false
 	}

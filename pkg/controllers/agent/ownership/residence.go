@@ -26,11 +26,9 @@ func (h Residence) known() bool { return h.Cluster != "" && h.Namespace != "" }
 
 // ResidenceOf is the residence that an object of the hub names. One from before there were such annotations names none.
 func ResidenceOf(obj metav1.Object) Residence {
-	annotations := obj.GetAnnotations()
-	return Residence{
-		Cluster:   types.UID(annotations[fleetv1alpha1.SourceClusterUIDAnnotation]),
-		Namespace: types.UID(annotations[fleetv1alpha1.SourceNamespaceUIDAnnotation]),
-	}
+	cluster, _ := annotationOf(obj, fleetv1alpha1.SourceClusterUIDAnnotation)
+	namespace, _ := annotationOf(obj, fleetv1alpha1.SourceNamespaceUIDAnnotation)
+	return Residence{Cluster: types.UID(cluster), Namespace: types.UID(namespace)}
 }
 
 // Annotations are what marks an object of the hub as coming from the residence; none if it is not known.
