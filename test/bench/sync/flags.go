@@ -30,6 +30,7 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	f.StringVar(&s.konnector, "konnector", "", "kube-bind's konnector as shipped; none: it is left out")
 	f.StringVar(&s.lifted, "konnector-lifted", "", "the same without limits of its clients; none: it is left out")
 	f.StringVar(&s.crds, "kube-bind-crds", "", "folder of kube-bind's CRDs")
+	f.IntVar(&s.turns, "turns", 1, "how often everything is measured on a fleet, in the opposite order every second time")
 	f.IntVar(&s.rate, "rate", 50, "claims per second when latencies are measured")
 	f.DurationVar(&s.paced, "paced", 20*time.Second, "how long latencies are measured; 0: not at all")
 	f.DurationVar(&s.idle, "idle", 30*time.Second, "how long requests at idle are counted; 0: not at all")
@@ -50,8 +51,8 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	if (s.konnector != "" || s.lifted != "") && s.crds == "" {
 		return settings{}, "", errors.New("the konnector needs kube-bind's CRDs: --kube-bind-crds")
 	}
-	if s.rate <= 0 {
-		return settings{}, "", errors.New("--rate must be positive")
+	if s.rate <= 0 || s.turns <= 0 {
+		return settings{}, "", errors.New("--rate and --turns must be positive")
 	}
 	return s, *output, nil
 }

@@ -21,6 +21,7 @@ type settings struct {
 	// crds is the folder of kube-bind's CRDs.
 	crds         string
 	rate         int
+	turns        int
 	paced        time.Duration
 	idle         time.Duration
 	settle       time.Duration

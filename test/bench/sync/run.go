@@ -86,7 +86,7 @@ func run(ctx context.Context, s settings) (results []result, err error) {
 		if _, err := w.ceiling(ctx, scenario{subject: none, clusters: clusters, objects: warmUpObjects}); err != nil {
 			return results, fmt.Errorf("cannot warm up the API servers: %w", err)
 		}
-		for _, sc := range s.scenarios(clusters) {
+		for _, sc := range s.inTurn(clusters) {
 			r, err := w.measure(ctx, sc)
 			if err != nil {
 				r.problem = err.Error()

@@ -60,3 +60,16 @@ func (s settings) scenarios(clusters int) []scenario {
 	}
 	return out
 }
+
+// inTurn are the runs on a fleet of so many workload clusters as often as is asked for. Every second time their order
+// is the opposite: a program that comes later finds API servers that have been at work for longer.
+func (s settings) inTurn(clusters int) []scenario {
+	once := s.scenarios(clusters)
+	var out []scenario
+	for range max(1, s.turns) {
+		out = append(out, once...)
+		once = slices.Clone(once)
+		slices.Reverse(once)
+	}
+	return out
+}

@@ -30,6 +30,7 @@ func TestParse(t *testing.T) {
 		"Argument":    {reason: "Nor is an argument that means nothing.", args: []string{"300"}, fails: true},
 		"NoCRDs":      {reason: "The peer cannot run without its kinds.", args: []string{"--konnector=k"}, fails: true},
 		"NoRate":      {reason: "A pace of nothing never ends.", args: []string{"--rate=0"}, fails: true},
+		"NoTurn":      {reason: "Nor is anything measured in no turn.", args: []string{"--turns=0"}, fails: true},
 		"UnknownFlag": {reason: "A flag that does not exist is an error.", args: []string{"--cluster=1"}, fails: true},
 	}
 	for name, tc := range cases {
@@ -62,6 +63,18 @@ func TestScenarios(t *testing.T) {
 	want = []scenario{{subject: masthead, clusters: 1, objects: 10, withLatency: true}}
 	if diff := cmp.Diff(want, s.scenarios(1), cmp.AllowUnexported(scenario{})); diff != "" {
 		t.Errorf("Without the peer there is Masthead alone, and latencies are measured with what there is.\n-want, +got:\n%s", diff)
+	}
+}
+
+func TestTurns(t *testing.T) {
+	s := settings{objects: []int{10}, lifted: "l", turns: 3}
+	var got []string
+	for _, sc := range s.inTurn(1) {
+		got = append(got, sc.subject)
+	}
+	want := []string{masthead, lifted, lifted, masthead, masthead, lifted}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Neither program always finds the API servers that are warmer.\n-want, +got:\n%s", diff)
 	}
 }
 
