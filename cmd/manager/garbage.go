@@ -5,9 +5,10 @@ package main
 
 import (
 	"runtime"
-	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -28,26 +29,29 @@ const (
 )
 
 // tuneGarbageCollection has the runtime collect garbage earlier than is Go's default, and later while the manager is at
-// work, unless the operator says otherwise by Go's own variable. A memory limit counts in any case.
-func tuneGarbageCollection(env func(string) string) {
+// work, unless the operator says otherwise by Go's own variable. A memory limit counts in any case. What sets the
+// percentage is debug.SetGCPercent.
+func tuneGarbageCollection(env func(string) string, c clock.PassiveClock, set func(int) int) {
 	if env("GOGC") != "" {
 		return
 	}
-	debug.SetGCPercent(gcPercent)
-	runtime.SetFinalizer(&collection{at: time.Now(), percent: gcPercent}, (*collection).ended)
+	set(gcPercent)
+	runtime.SetFinalizer(&collection{clock: c, set: set, at: c.Now(), percent: gcPercent}, (*collection).ended)
 }
 
 // collection is the last one. Nothing refers to it, so that the runtime calls its finalizer after each collection.
 type collection struct {
+	clock   clock.PassiveClock
+	set     func(int) int
 	at      time.Time
 	percent int
 }
 
 // ended decides when the next collection comes, and asks to be called after it.
 func (c *collection) ended() {
-	now := time.Now()
+	now := c.clock.Now()
 	if percent := percentAfter(now.Sub(c.at), liveHeap()); percent != c.percent {
-		debug.SetGCPercent(percent)
+		c.set(percent)
 		c.percent = percent
 	}
 	c.at = now
@@ -60,7 +64,7 @@ func percentAfter(interval time.Duration, live uint64) int {
 	if interval >= busyInterval || live == 0 {
 		return gcPercent
 	}
-	return max(gcPercent, int(min(100*busyRoom/live, maxGCPercent)))
+	return max(gcPercent, int(min(100*busyRoom/live, maxGCPercent))) //nolint:gosec // It is at most maxGCPercent.
 }
 
 // maxGCPercent keeps a heap that is nearly empty from having its percentage in the thousands: it grows when the manager

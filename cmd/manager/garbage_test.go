@@ -6,10 +6,11 @@ package main
 import (
 	"math"
 	"runtime"
-	"runtime/debug"
-	"runtime/metrics"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 func TestPercentAfter(t *testing.T) {
@@ -37,40 +38,29 @@ func TestPercentAfter(t *testing.T) {
 }
 
 func TestTuneGarbageCollection(t *testing.T) {
-	before := debug.SetGCPercent(100)
-	t.Cleanup(func() { debug.SetGCPercent(before) })
+	// The percentage of the process is left alone, which other tests have changed as well.
+	var last atomic.Int64
+	set := func(percent int) int { return int(last.Swap(int64(percent))) }
 
-	tuneGarbageCollection(func(string) string { return "100" })
-	if got := currentPercent(); got != 100 {
-		t.Errorf("What the operator says counts, which the runtime has read already: want 100, got %d", got)
+	tuneGarbageCollection(func(string) string { return "100" }, clock.RealClock{}, set)
+	if got := last.Load(); got != 0 {
+		t.Errorf("What the operator says counts, which the runtime has read already: it was set to %d", got)
 	}
 
-	tuneGarbageCollection(func(string) string { return "" })
-	if got := currentPercent(); got != gcPercent {
+	tuneGarbageCollection(func(string) string { return "" }, clock.RealClock{}, set)
+	if got := last.Load(); got != gcPercent {
 		t.Errorf("Without a word of the operator, garbage is collected earlier: want %d, got %d", gcPercent, got)
 	}
-	// The heap of a test is small, and the collections follow each other at once.
-	deadline := time.Now().Add(time.Minute)
-	for currentPercent() <= gcPercent {
-		if time.Now().After(deadline) {
-			t.Fatal("Collections that follow each other at once do not come later.")
+	collectUntil := func(reason string, met func(percent int64) bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); !met(last.Load()); runtime.GC() {
+			if time.Now().After(deadline) {
+				t.Fatal(reason)
+			}
 		}
-		runtime.GC()
 	}
-	// Once more: the finalizer has asked to be called again.
-	debug.SetGCPercent(100)
+	collectUntil("Collections that follow each other at once do not come later.", func(p int64) bool { return p > gcPercent })
 	retained := make([]byte, 256*mebibyte)
-	for currentPercent() != gcPercent {
-		if time.Now().After(deadline) {
-			t.Fatal("Only the first collection was looked at.")
-		}
-		runtime.GC()
-	}
+	collectUntil("Only the first collection was looked at.", func(p int64) bool { return p == gcPercent })
 	runtime.KeepAlive(retained)
-}
-
-func currentPercent() int {
-	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
-	metrics.Read(sample)
-	return int(sample[0].Value.Uint64()) //nolint:gosec // A percentage.
 }

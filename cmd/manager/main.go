@@ -10,11 +10,13 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"runtime/debug"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -45,7 +47,7 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 		_, _ = fmt.Fprintln(stdout, version.Version)
 		return 0
 	}
-	tuneGarbageCollection(env)
+	tuneGarbageCollection(env, clock.RealClock{}, debug.SetGCPercent)
 	limit := limitMemory(os.DirFS("/"))
 	if in.Options.MemoryBudgetMiB == 0 {
 		in.Options.MemoryBudgetMiB = int(budgetOf(limit) / mebibyte)
