@@ -17,20 +17,24 @@ const (
 	// garbage, a further cluster takes less memory.
 	gcPercent = 50
 
-	// busyRoom is the least that is allocated, in bytes, before garbage is collected while the manager is at work. What
-	// is in use is often so little that half of it is allocated in a second. At 50 claims a second a collection came
-	// each second, kept both processors of a small machine for some 60 ms, and took a quarter of the manager's processor
-	// time (docs/benchmarks.md).
+	// busyRoom is how much is allocated, in bytes, before garbage is collected while the manager is at work, if that is
+	// more than gcPercent. What a small fleet has in use is so little that half of it is allocated in a second. At 50
+	// claims a second a collection came each second, and a fifth of the manager's processor time went into them
+	// (docs/benchmarks.md).
 	busyRoom = 64 * mebibyte
 
-	// busyInterval is how soon after the last a collection comes while the manager is at work. At rest, Go collects every
-	// two minutes.
+	// busyInterval is how long after the last one a collection comes at rest, if there is room for gcPercent. At work it
+	// comes sooner.
 	busyInterval = 10 * time.Second
+
+	// maxGCPercent bounds the percentage of a small heap. A manager that has just begun has one, which soon grows, and a
+	// percentage in the thousands would then let too much garbage pile up. It is so low that the collection which Go
+	// forces after two minutes counts as rest.
+	maxGCPercent = 400
 )
 
-// tuneGarbageCollection has the runtime collect garbage earlier than is Go's default, and later while the manager is at
-// work, unless the operator says otherwise by Go's own variable. A memory limit counts in any case. What sets the
-// percentage is debug.SetGCPercent.
+// tuneGarbageCollection sets the percentage by set, which is debug.SetGCPercent: a low one at rest, a higher one at
+// work. If the operator has set GOGC, it does nothing. GOMEMLIMIT counts in any case.
 func tuneGarbageCollection(env func(string) string, c clock.PassiveClock, set func(int) int) {
 	if env("GOGC") != "" {
 		return
@@ -39,7 +43,8 @@ func tuneGarbageCollection(env func(string) string, c clock.PassiveClock, set fu
 	runtime.SetFinalizer(&collection{clock: c, set: set, at: c.Now(), percent: gcPercent}, (*collection).ended)
 }
 
-// collection is the last one. Nothing refers to it, so that the runtime calls its finalizer after each collection.
+// collection remembers the last collection. Nothing refers to it, so each collection finds it unused and calls its
+// finalizer.
 type collection struct {
 	clock   clock.PassiveClock
 	set     func(int) int
@@ -49,31 +54,40 @@ type collection struct {
 
 // ended decides when the next collection comes, and asks to be called after it.
 func (c *collection) ended() {
+	c.decide(inUse())
+	runtime.SetFinalizer(c, (*collection).ended)
+}
+
+// decide sets the percentage until the next collection. The last one left so many bytes in use.
+func (c *collection) decide(inUse uint64) {
 	now := c.clock.Now()
-	if percent := percentAfter(now.Sub(c.at), liveHeap()); percent != c.percent {
+	// As if the room had been that of rest. Otherwise the room that is given for work would itself look like rest, and
+	// every second collection would come early.
+	interval := now.Sub(c.at) * gcPercent / time.Duration(c.percent)
+	if percent := percentAfter(interval, inUse); percent != c.percent {
 		c.set(percent)
 		c.percent = percent
 	}
 	c.at = now
-	runtime.SetFinalizer(c, (*collection).ended)
 }
 
-// percentAfter is for the next collection, given when the last one came after the one before it and how many bytes it
-// left in use.
-func percentAfter(interval time.Duration, live uint64) int {
-	if interval >= busyInterval || live == 0 {
+// percentAfter returns the percentage until the next collection. The interval is the time between the last two, and
+// inUse is what the last one left, in bytes.
+func percentAfter(interval time.Duration, inUse uint64) int {
+	if interval >= busyInterval || inUse == 0 {
 		return gcPercent
 	}
-	return max(gcPercent, int(min(100*busyRoom/live, maxGCPercent))) //nolint:gosec // It is at most maxGCPercent.
+	return max(gcPercent, int(min(100*busyRoom/inUse, maxGCPercent))) //nolint:gosec // It is at most maxGCPercent.
 }
 
-// maxGCPercent keeps a heap that is nearly empty from having its percentage in the thousands: it grows when the manager
-// has just begun, and garbage is to be collected when it has.
-const maxGCPercent = 400
-
-// liveHeap is how many bytes the last collection left in use.
-func liveHeap() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+// inUse is of what the runtime takes the percentage, in bytes: the heap that the last collection left, stacks, and
+// global variables.
+func inUse() uint64 {
+	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
+	metrics.Read(samples)
+	var sum uint64
+	for _, s := range samples {
+		sum += s.Value.Uint64()
+	}
+	return sum
 }

@@ -21,10 +21,10 @@ const (
 	// the moment until garbage is collected. At 100 percent the kernel ends the process before Go collects harder.
 	heapPercent = 90
 
-	// budgetPart of the heap is for what clusters make the manager hold: what is kept of their objects, and answers under
-	// way. The rest is for the connections, the hub's own objects, and garbage. The collector lets the heap grow to twice
-	// of what lives, so that clusters which fill the budget make the process about a sixth of its limit larger, and what
-	// is not counted another tenth.
+	// budgetPart of the heap is for what clusters make the manager hold: what is kept of their objects, and answers
+	// under way. The rest is for the connections, the hub's own objects, and garbage. At Go's default, the collector
+	// lets the heap grow to twice of what lives, so that clusters which fill the budget make the process about a sixth
+	// of its limit larger, and what is not counted another tenth. The manager's own is lower.
 	budgetPart = 12
 
 	// minBudget holds one answer of the largest size. unlimitedBudget is for a process without a memory limit.

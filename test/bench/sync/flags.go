@@ -54,6 +54,9 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	if s.rate <= 0 || s.turns <= 0 {
 		return settings{}, "", errors.New("--rate and --turns must be positive")
 	}
+	if s.paced > 0 && s.paced.Seconds()*float64(s.rate) < 1 {
+		return settings{}, "", errors.New("not one claim is created within --paced at --rate")
+	}
 	return s, *output, nil
 }
 

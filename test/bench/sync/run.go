@@ -260,11 +260,11 @@ func (w *world) pace(ctx context.Context, s subject, k claims.Kind) (*pacedResul
 	if err := l.Pace(ctx, "pace", w.settings.rate, w.settings.paced); err != nil {
 		return nil, fmt.Errorf("at %d claims a second: %w", w.settings.rate, err)
 	}
-	after, err := process.UsageOf(s.pids()...)
-	if err != nil {
+	if err := t.Settle(ctx); err != nil {
 		return nil, err
 	}
-	if err := t.Settle(ctx); err != nil {
+	after, err := process.UsageOf(s.pids()...)
+	if err != nil {
 		return nil, err
 	}
 	samples := l.Samples()

@@ -68,7 +68,6 @@ func (s settings) inTurn(clusters int) []scenario {
 	var out []scenario
 	for range max(1, s.turns) {
 		out = append(out, once...)
-		once = slices.Clone(once)
 		slices.Reverse(once)
 	}
 	return out

@@ -30,6 +30,7 @@ func TestParse(t *testing.T) {
 		"Argument":    {reason: "Nor is an argument that means nothing.", args: []string{"300"}, fails: true},
 		"NoCRDs":      {reason: "The peer cannot run without its kinds.", args: []string{"--konnector=k"}, fails: true},
 		"NoRate":      {reason: "A pace of nothing never ends.", args: []string{"--rate=0"}, fails: true},
+		"NoClaim":     {reason: "Nor are latencies of no claim.", args: []string{"--rate=1", "--paced=500ms"}, fails: true},
 		"NoTurn":      {reason: "Nor is anything measured in no turn.", args: []string{"--turns=0"}, fails: true},
 		"UnknownFlag": {reason: "A flag that does not exist is an error.", args: []string{"--cluster=1"}, fails: true},
 	}

@@ -32,6 +32,8 @@ func TestAnnotationOf(t *testing.T) {
 		"None":          {reason: "there are none", obj: object(map[string]any{})},
 		"NoMetadata":    {reason: "there is no metadata", obj: &unstructured.Unstructured{}},
 		"NotText":       {reason: "an API server that is none may send a number", obj: object(map[string]any{"annotations": map[string]any{"a": int64(1)}})},
+		"OtherNotText":  {reason: "and then there are none at all", obj: object(map[string]any{"annotations": map[string]any{"a": "x", "b": int64(1)}})},
+		"Null":          {reason: "null is empty", obj: object(map[string]any{"annotations": map[string]any{"a": nil}}), found: true},
 		"NotMap":        {reason: "or a list of them", obj: object(map[string]any{"annotations": []any{"a"}})},
 		"MetadataIsNot": {reason: "or metadata that is none", obj: object("a")},
 		"Typed": {
@@ -45,6 +47,9 @@ func TestAnnotationOf(t *testing.T) {
 			t.Parallel()
 			if got, found := annotationOf(tc.obj, "a"); got != tc.want || found != tc.found {
 				t.Errorf("%s: got %q, %t, want %q, %t", tc.reason, got, found, tc.want, tc.found)
+			}
+			if got, found := tc.obj.GetAnnotations()["a"]; got != tc.want || found != tc.found {
+				t.Errorf("%s: others who read it get %q, %t, want %q, %t", tc.reason, got, found, tc.want, tc.found)
 			}
 		})
 	}
