@@ -23,8 +23,7 @@ const (
 	// (docs/benchmarks.md).
 	busyRoom = 64 * mebibyte
 
-	// busyInterval is how long after the last one a collection comes at rest, if there is room for gcPercent. At work it
-	// comes sooner.
+	// busyInterval tells work from rest: at work, with room for gcPercent, a collection follows the last one sooner.
 	busyInterval = 10 * time.Second
 
 	// maxGCPercent bounds the percentage of a small heap. A manager that has just begun has one, which soon grows, and a
@@ -80,7 +79,7 @@ func percentAfter(interval time.Duration, inUse uint64) int {
 	return max(gcPercent, int(min(100*busyRoom/inUse, maxGCPercent))) //nolint:gosec // It is at most maxGCPercent.
 }
 
-// inUse is of what the runtime takes the percentage, in bytes: the heap that the last collection left, stacks, and
+// inUse is what the runtime multiplies by the percentage, in bytes: the heap that the last collection left, stacks, and
 // global variables.
 func inUse() uint64 {
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}

@@ -66,7 +66,7 @@ func (s settings) scenarios(clusters int) []scenario {
 func (s settings) inTurn(clusters int) []scenario {
 	once := s.scenarios(clusters)
 	var out []scenario
-	for range max(1, s.turns) {
+	for range s.turns {
 		out = append(out, once...)
 		slices.Reverse(once)
 	}

@@ -38,7 +38,7 @@ type Observation struct {
 	Grace      time.Duration
 	HeldAtOnce bool
 
-	// Conflict is whether the identifier that the enrolment asks for now belongs to another one.
+	// Conflict is whether the identifier of the enrolment belongs to another one.
 	Conflict bool
 
 	// Changed is whether the enrolment differs from the one at the last attempt in more than the version of its Secret, or
