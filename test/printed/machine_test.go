@@ -15,9 +15,13 @@ import (
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/masthead-dev/masthead/test/controllertest"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
@@ -28,6 +32,9 @@ type machine struct {
 
 	// kubeconfigs are those of the administrators of the clusters, by the names in prompts.
 	kubeconfigs map[string]string
+
+	// admins are clients of the administrators of the API servers that start started, by the names in prompts.
+	admins map[string]client.Client
 
 	// replace are addresses on the pages that are other ones here.
 	replace *strings.Replacer
@@ -62,7 +69,7 @@ func newMachine(t *testing.T) *machine {
 	}
 	health := freeAddress(t)
 	return &machine{
-		folder: folder, bin: bin, kubeconfigs: map[string]string{}, health: health,
+		folder: folder, bin: bin, kubeconfigs: map[string]string{}, admins: map[string]client.Client{}, health: health,
 		replace: strings.NewReplacer("127.0.0.1:18081", health),
 	}
 }
@@ -127,8 +134,13 @@ func (m *machine) start(t *testing.T, prompts ...string) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	scheme := runtime.NewScheme()
+	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := controllertest.NewClient(t, admin.Config(), scheme)
 	for _, name := range prompts {
-		m.kubeconfigs[name] = path
+		m.kubeconfigs[name], m.admins[name] = path, c
 	}
 }
 
@@ -180,14 +192,25 @@ func (m *machine) follow(t *testing.T, list ...block) {
 // await runs a command until its output is as wanted.
 func (m *machine) await(t *testing.T, where, command, want string) {
 	t.Helper()
+	m.awaitWhile(t, where, command, want, func() error { return nil })
+}
+
+// awaitRemoval is await for a command that shows definitions which are being deleted.
+func (m *machine) awaitRemoval(t *testing.T, where, command, want string) {
+	t.Helper()
+	m.awaitWhile(t, where, command, want, func() error { return testenv.ReleaseDefinitions(t.Context(), m.admins[where]) })
+}
+
+func (m *machine) awaitWhile(t *testing.T, where, command, want string, between func() error) {
+	t.Helper()
 	last := ""
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 3*time.Minute, true, func(context.Context) (bool, error) {
 		out, err := m.run(t, where, command)
 		last = fmt.Sprint(out, err)
-		return err == nil && strings.Contains(out, want), nil
+		return err == nil && strings.Contains(out, want), between()
 	})
 	if err != nil {
-		t.Fatalf("%s$ %s\nwant %q in what it prints, last:\n%s", where, command, want, last)
+		t.Fatalf("%s$ %s\nwant %q in what it prints (%v), last:\n%s", where, command, want, err, last)
 	}
 }
 

@@ -103,7 +103,7 @@ func withHelm(t *testing.T, pages *book, m *machine) {
 	m.must(t, "hub", "helm uninstall masthead --namespace masthead-system")
 	m.must(t, "hub", "helm uninstall masthead-crds --namespace masthead-system")
 	// API servers remove a definition after its objects.
-	m.await(t, "hub", "kubectl get crds,clusterroles,clusterrolebindings,validatingadmissionpolicies -o name | grep masthead || echo nothing is left", "nothing is left")
+	m.awaitRemoval(t, "hub", "kubectl get crds,clusterroles,clusterrolebindings,validatingadmissionpolicies -o name | grep masthead || echo nothing is left", "nothing is left")
 }
 
 func withKubectl(t *testing.T, pages *book, m *machine) {

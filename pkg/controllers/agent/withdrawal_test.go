@@ -20,6 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/test/fakefleet"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // withdraw deletes the XRD that offers the claim kind.
@@ -39,7 +40,7 @@ func (f *fixture) definitionGone() {
 	f.Within("the definition goes", func() error {
 		err := f.workload.Get(f.Ctx, client.ObjectKey{Name: "mysqlinstances." + f.group}, &apiextensionsv1.CustomResourceDefinition{})
 		if !apierrors.IsNotFound(err) {
-			return errors.Join(errors.New("it is there"), err)
+			return errors.Join(err, testenv.ReleaseDefinitions(f.Ctx, f.workload), errors.New("it is there"))
 		}
 		return nil
 	})

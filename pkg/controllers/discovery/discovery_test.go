@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,6 +39,26 @@ const (
 	xrdCRD         = resourceXRD + "." + crossplaneGroup
 	compositionCRD = resourceComposition + "." + crossplaneGroup
 )
+
+// releasing does something that waits until definitions are gone; see testenv.ReleaseDefinitions.
+func (f *fixture) releasing(do func()) {
+	f.T.Helper()
+	ctx, cancel := context.WithCancel(f.Ctx)
+	admin, done := f.asMasthead(), make(chan struct{})
+	go func() {
+		defer close(done)
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			if err := testenv.ReleaseDefinitions(ctx, admin); err != nil && ctx.Err() == nil {
+				f.T.Error(err)
+			}
+		}, time.Second)
+	}()
+	defer func() {
+		cancel()
+		<-done
+	}()
+	do()
+}
 
 // asMasthead is a client whose writes the policy lets through: what could happen while there was no policy.
 func (f *fixture) asMasthead() client.Client {
@@ -505,9 +527,11 @@ func TestLeavingTakesEverythingBack(t *testing.T) {
 
 	leave := func() {
 		fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
-		if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
-			t.Fatal(err)
-		}
+		f.releasing(func() {
+			if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+				t.Fatal(err)
+			}
+		})
 		for _, kind := range []string{policyKind.Kind, bindingKind.Kind} {
 			u := object(policyKind.GroupVersion().WithKind(kind), policyName)
 			if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
