@@ -36,7 +36,7 @@ func (r *requirementReconciler) adopt(
 		}
 		return nil, nil, fmt.Errorf("cannot adopt %s %q in the hub: %w", s.Kind, key.NamespacedName, err)
 	}
-	r.hub.Observe(key, out)
+	r.observe(s, key, out)
 	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)
 	s.Workload.Recorder.Eventf(s.Claim, nil, corev1.EventTypeNormal, reason.ReasonAdopted, "Synchronise",
 		"The %s %q in the namespace %q of the hub belongs to this claim from now on", s.Kind.Kind, s.Name, key.Namespace)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
@@ -22,6 +23,9 @@ import (
 // are applied, and what the hub has flows down whatever became of the steps.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Request) (reconcile.Result, error) {
 	r.answer(req)
+	var wrote []ledger.Version
+	r.reported.Begin(req)
+	defer func() { r.goOn(req, wrote) }()
 	seen := r.metrics.ChangesOf(req)
 	s, err := r.look(ctx, req)
 	if err != nil || s == nil {
@@ -34,6 +38,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
 	result, err := r.show(ctx, s, o, err)
+	wrote = s.Wrote
 	if err == nil {
 		if s.AwaitsStatus {
 			seen.Hub = time.Time{}

@@ -156,7 +156,7 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, p
 	default:
 		return nil, fmt.Errorf("cannot release %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}
-	r.hub.Observe(place, out)
+	r.observe(s, place, out)
 	r.metrics.Wrote(s.ClusterName, metrics.WriteRelease)
 	return nil, nil //nolint:nilnil // As above.
 }

@@ -160,11 +160,17 @@ func (r *requirementReconciler) push(
 	if hub == nil {
 		r.bursts.Sign(s.ClusterName)
 	}
-	r.hub.Observe(key, out)
+	r.observe(s, key, out)
 	r.remember(s.Request, intent, out)
 	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)
 	r.metrics.Carried(s.Request, s.Changes, r.clock.Now())
 	return out, nil, nil
+}
+
+// observe takes in what the hub answered to a write of the claim's object, before the watch reports it.
+func (r *requirementReconciler) observe(s *scope.Scope, key ownership.Place, obj *unstructured.Unstructured) {
+	s.Wrote = append(s.Wrote, ledger.VersionOf(obj))
+	r.hub.Observe(key, obj)
 }
 
 // explain finds out why the hub refused what was applied. If the reason is that another object is there, or none is,

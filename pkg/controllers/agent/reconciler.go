@@ -42,6 +42,9 @@ type requirementReconciler struct {
 	// ledger has what is kept about each claim.
 	ledger *ledger.Ledger
 
+	// reported has what watches report of claims that are being reconciled.
+	reported ledger.Reported
+
 	// What flows down: late fields, Secrets, and what users are told.
 	late    down.LateFields
 	secrets down.Secrets

@@ -19,6 +19,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -189,6 +190,7 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 	case asks(e):
 		a.requirements.ask(req)
 		a.hub.Requirements.Add(req)
+	case a.requirements.hold(req, e, ledger.Report{}):
 	default:
 		a.hub.Requirements.Add(req)
 	}

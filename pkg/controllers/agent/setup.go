@@ -103,11 +103,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 		identities: hubaccess.New(local, o.Clock, o.CredentialsPoll, o.CredentialsRetry),
 		clock:      o.Clock, protected: o.ProtectedNamespaces, patience: o.FirstStatusPatience, inFlightGrace: o.InFlightGrace, metrics: a.metrics,
 	})
-	a.hub.Changed = func(req request.Request) {
-		if _, engaged := a.workloads.Get(req.ClusterName); engaged {
-			a.metrics.HubChanged(req, o.Clock.Now())
-		}
-	}
+	a.hub.Changed = a.requirements.hubChanged
 	if o.Registerer != nil {
 		hubaccess.RegisterMetrics(o.Registerer, a.requirements.identities)
 	}

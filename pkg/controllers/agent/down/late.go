@@ -123,7 +123,7 @@ func (r *LateFields) write(
 		return r.refused(s, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
-	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
+	s.ObserveClaim(claim)
 	s.Claim = claim
 	r.rememberShown(s, record, spec, hub)
 	return nil, again, nil
@@ -165,7 +165,7 @@ func (r *LateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 		return fmt.Errorf("cannot take over in %s what was filled in before: %w", s.Request, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
-	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
+	s.ObserveClaim(claim)
 	s.Claim = claim
 	return nil
 }

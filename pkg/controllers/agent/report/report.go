@@ -118,7 +118,7 @@ func (r *Reporter) writeStatus(
 		r.Bursts.Sign(s.ClusterName)
 	}
 	r.rememberTold(s, after, c, status)
-	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, after)
+	s.ObserveClaim(after)
 	if after.GetUID() == before.GetUID() { // Its cluster may answer with another object, which is nobody's claim.
 		s.Claim = after
 	}

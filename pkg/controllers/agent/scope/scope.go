@@ -15,6 +15,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
@@ -33,6 +34,9 @@ type Scope struct {
 	// metrics.
 	Changes      metrics.Changes
 	AwaitsStatus bool
+
+	// Wrote are the states of the claim and of its object that this reconcile wrote; see ledger.Reported.
+	Wrote []ledger.Version
 
 	// RecordTried is whether this reconcile has asked the workload cluster to record the claim's object.
 	RecordTried bool
@@ -62,9 +66,15 @@ func PatchClaim(ctx context.Context, s *Scope, claim *unstructured.Unstructured,
 	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
 		return fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
 	}
-	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
+	s.ObserveClaim(claim)
 	s.Claim = claim
 	return nil
+}
+
+// ObserveClaim takes in what the workload cluster answered to a write of the claim, before its watch reports it.
+func (s *Scope) ObserveClaim(claim *unstructured.Unstructured) {
+	s.Wrote = append(s.Wrote, ledger.VersionOf(claim))
+	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 }
 
 // Intent is what the hub shall hold for the claim, given what it holds now, which may be nothing.

@@ -30,9 +30,9 @@ type Hub struct {
 	Requirements *request.Queue[request.Request]
 	Definitions  *request.Queue[mcreconcile.Request]
 
-	// Changed is told of each change of a claim's object that was reported just now; nil if nobody asks. It must not
-	// block.
-	Changed func(request.Request)
+	// Changed is told of each change of a claim's object that was reported just now, and returns whether the claim is to
+	// be queued for it; nil if nobody asks. It must not block.
+	Changed func(request.Request, kindwatch.Event) bool
 
 	// Clock tells what was created a moment ago.
 	Clock clock.PassiveClock

@@ -128,12 +128,12 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 	}
 	// The claim's own reconcile knows what it wrote; whoever waits for that place does not.
 	if !e.Echo {
-		h.enqueueSource(e.Kind, e.Object, e.Initial, h.Changed)
+		h.enqueueSource(e.Kind, e.Object, e.Initial, func(r request.Request) bool { return h.Changed == nil || h.Changed(r, e) })
 	}
 }
 
 // enqueueSource queues the claim from which an object of the hub comes, if its cluster is enrolled.
-func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool, changed func(request.Request)) {
+func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool, changed func(request.Request) bool) {
 	s, named := ownership.SourceOf(obj)
 	if !named || s.Identifier == "" {
 		return
@@ -150,8 +150,7 @@ func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured,
 		ClusterName: cluster.Name, Kind: kind,
 		NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: obj.GetName()},
 	}
-	if changed != nil && !initial {
-		changed(req)
+	if changed == nil || initial || changed(req) {
+		add(req)
 	}
-	add(req)
 }

@@ -1,0 +1,85 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+)
+
+// TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain reports changes of a claim and of its object while the claim is
+// reconciled, as watches do that are faster than the answers to writes.
+func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
+	kind := ownershiptest.InBar("").Kind
+	const (
+		ours   = `{'metadata':{'name':'db','namespace':'foo','uid':'1','resourceVersion':'5'}}`
+		theirs = `{'metadata':{'name':'db','namespace':'foo','uid':'1','resourceVersion':'6'}}`
+	)
+	for name, tc := range map[string]struct {
+		reason string
+		event  kindwatch.EventType
+		object string
+		again  bool
+	}{
+		"Own":       {"It was written by the reconcile.", kindwatch.Updated, ours, false},
+		"Created":   {"So was this.", kindwatch.Added, ours, false},
+		"Another's": {"Somebody has changed it since.", kindwatch.Updated, theirs, true},
+		"Gone":      {"It has gone in the state that was written: that was not the reconcile.", kindwatch.Deleted, ours, true},
+	} {
+		for side, report := range map[string]func(*agent, *view.Cluster, request.Request, kindwatch.Event){
+			"Claim": func(a *agent, w *view.Cluster, _ request.Request, e kindwatch.Event) { a.handleClaim(w, e) },
+			"Hub": func(a *agent, _ *view.Cluster, req request.Request, e kindwatch.Event) {
+				if a.requirements.hubChanged(req, e) {
+					a.hub.Requirements.AddAhead(req)
+				}
+			},
+		} {
+			t.Run(name+side, func(t *testing.T) {
+				h := idleHub()
+				w := idleWorkload(t, "w1", view.Identity{})
+				w.Owner = func() hubidentity.Owner { return hubidentity.Owner{} }
+				h.Clusters.Add(w.Name, nil, w)
+				r := newRequirementReconciler(requirementOptions{
+					hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: testingclock.NewFakePassiveClock(time.Now()),
+				})
+				a := &agent{hub: h, requirements: r}
+				q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[request.Request]())
+				t.Cleanup(q.ShutDown)
+				if err := h.Requirements.Start(t.Context(), q); err != nil {
+					t.Fatal(err)
+				}
+				req := request.Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
+				e := kindwatch.Event{Type: tc.event, Kind: kind, Object: agenttest.Parse(t, tc.object)}
+
+				r.reported.Begin(req)
+				report(a, w, req, e)
+				if held := q.Len() == 0; held == (tc.event == kindwatch.Deleted) {
+					t.Errorf("%s While the claim is reconciled, want a change to wait, and an end not to; queued: %d", tc.reason, q.Len())
+				}
+				r.goOn(req, []ledger.Version{{UID: "1", ResourceVersion: "5"}})
+				if again := q.Len() == 1; again != tc.again {
+					t.Errorf("%s Looked at again: want %t, got %t", tc.reason, tc.again, again)
+				}
+				// After the reconcile, everything is queued at once: what is an echo, the watcher says.
+				report(a, w, req, e)
+				if q.Len() != 1 {
+					t.Errorf("want a claim that is not reconciled to be queued, got %d in the queue", q.Len())
+				}
+			})
+		}
+	}
+}
