@@ -59,7 +59,7 @@ func (s eventSerializer) Decode(data []byte, defaults *schema.GroupVersionKind, 
 		return s.Serializer.Decode(data, defaults, into)
 	}
 	// The buffer of data is used again for the next event, but the object is decoded before.
-	event.Type, event.Object.Raw = eventType, object
+	event.Type, event.Object.Raw = eventType, withoutUnreadManagers(object)
 	return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
 }
 

@@ -8,7 +8,9 @@
 // many claims.
 //
 // What is decoded, and what is an error, is the same as with client-go's client, which does whatever is not the common
-// case: lists, errors and other forms of events. FuzzDecode and FuzzEvent compare the two.
+// case: lists, errors and other forms of events. FuzzDecode and FuzzEvent compare the two. There is one exception: an
+// event of a watch has only those entries of managedFields that somebody reads. What is read to be written again comes
+// with all of them: it is got, not watched.
 //
 // client-go decodes the events of a watch in a goroutine of its own, in which a panic would end the process. Here it is
 // an error of the watch, and is reported to the Guard.

@@ -86,7 +86,7 @@ type Options struct {
 	Linger time.Duration
 
 	// KeepManager is a field manager. Of managedFields, objects keep what belongs to it or to one whose name begins with
-	// it and "-", and nothing else.
+	// it and "-", and nothing else. Clients of pkg/dynamicclient drop the others before that, and have to know it.
 	KeepManager string
 
 	// StaleAfter is for how long a kind that was synced may be neither listed nor watched before it is StateStale.

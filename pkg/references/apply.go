@@ -14,10 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // FieldManager is the field manager of what references filled in.
-const FieldManager = "masthead-references"
+const FieldManager = fleetv1alpha1.ReferencesFieldManager
 
 // ApplyConfiguration returns what has to be applied by server-side apply, with force, to put what a Result filled in
 // into an object: these fields, and those that the manager has from earlier, which would go away otherwise. It holds

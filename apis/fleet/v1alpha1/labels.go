@@ -176,4 +176,10 @@ const (
 	// FieldManager is the server-side apply field manager of what Masthead writes on its own behalf, and the name under
 	// which it presents itself as a cluster manager in the cluster inventory.
 	FieldManager = "masthead"
+
+	// LateInitFieldManager is the field manager of what was filled in late in claims; a hub adds "-" and its identity.
+	LateInitFieldManager = "masthead-late-init"
+
+	// ReferencesFieldManager is the field manager of what references filled in.
+	ReferencesFieldManager = "masthead-references"
 )

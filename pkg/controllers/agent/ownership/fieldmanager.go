@@ -36,4 +36,4 @@ func FieldManager(identifier string) string {
 
 // LateInitManager is the field manager of what was filled in late; a hub adds "-" and its identity. The watch of a
 // workload cluster keeps what these manage.
-const LateInitManager = "masthead-late-init"
+const LateInitManager = fleetv1alpha1.LateInitFieldManager
