@@ -12,9 +12,13 @@ import (
 // isRead is whether somebody who watches reads an entry of managedFields: those of the managers that pkg/kindwatch is
 // told to keep. It may be mistaken in favour of an entry.
 func isRead(entry []byte) bool {
-	const manager = `"manager":"`
-	return bytes.Contains(entry, []byte(manager+fleetv1alpha1.LateInitFieldManager)) ||
-		bytes.Contains(entry, []byte(manager+fleetv1alpha1.ReferencesFieldManager))
+	_, name, found := bytes.Cut(entry, []byte(`"manager":"`))
+	if !found {
+		return true // It is written otherwise than API servers write it.
+	}
+	name, _, _ = bytes.Cut(name, []byte(`"`))
+	return bytes.HasPrefix(name, []byte(fleetv1alpha1.LateInitFieldManager)) ||
+		bytes.HasPrefix(name, []byte(fleetv1alpha1.ReferencesFieldManager)) || bytes.IndexByte(name, '\\') >= 0
 }
 
 // withoutUnreadManagers cuts the entries of managedFields that nobody reads out of the text of an object, in place.

@@ -22,6 +22,10 @@ func TestUnreadManagersAreCut(t *testing.T) {
 			"So does who fills in references.", fmt.Sprintf(object, `{"manager":"masthead-references"}`), fmt.Sprintf(object, `{"manager":"masthead-references"}`),
 		},
 		"Finalizer": {"Nobody reads who wrote it.", fmt.Sprintf(object, `{"manager":"masthead"}`), fmt.Sprintf(object, "")},
+		"Otherwise": {
+			"What may be ours stays.", fmt.Sprintf(object, `{"manager": "a"},{"manager":"\u006dasthead-late-init"},{}`),
+			fmt.Sprintf(object, `{"manager": "a"},{"manager":"\u006dasthead-late-init"},{}`),
+		},
 		"Between": {
 			"The order stays.", fmt.Sprintf(object, strings.Join([]string{foreign, ours, foreign, ours, ours, foreign}, ",")),
 			fmt.Sprintf(object, strings.Join([]string{ours, ours, ours}, ",")),

@@ -23,6 +23,7 @@ import (
 // are applied, and what the hub has flows down whatever became of the steps.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Request) (reconcile.Result, error) {
 	r.answer(req)
+	defer r.tidy(req) // After goOn, which may note what a cluster had that has gone.
 	var wrote []ledger.Version
 	r.reported.Begin(req)
 	defer func() { r.goOn(req, wrote) }()
@@ -32,7 +33,6 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 		return reconcile.Result{}, err
 	}
 	s.Changes = seen
-	defer r.tidy(req)
 	o := scope.Outcome{Hub: s.Own()}
 	if ctx, err = r.authenticate(ctx, s); err == nil {
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))

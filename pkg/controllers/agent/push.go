@@ -167,7 +167,7 @@ func (r *requirementReconciler) push(
 	return out, nil, nil
 }
 
-// observe takes in what the hub answered to a write of the claim's object, before the watch reports it.
+// observe takes in what the hub answered to a conditional write of the claim's object, before the watch reports it.
 func (r *requirementReconciler) observe(s *scope.Scope, key ownership.Place, obj *unstructured.Unstructured) {
 	s.Wrote = append(s.Wrote, ledger.VersionOf(obj))
 	r.hub.Observe(key, obj)

@@ -34,11 +34,15 @@ func (r *requirementReconciler) hold(req request.Request, e kindwatch.Event, rep
 // itself.
 func (r *requirementReconciler) goOn(req request.Request, wrote []ledger.Version) {
 	for _, report := range r.reported.End(req, wrote) {
-		if !report.InHub {
+		switch {
+		case report.InHub:
+			r.metrics.HubChanged(req, report.At)
+			r.hub.Requirements.AddAhead(req)
+		default:
+			if report.Changed {
+				r.metrics.ClaimChanged(req, report.At)
+			}
 			r.hub.Requirements.Add(req)
-			continue
 		}
-		r.metrics.HubChanged(req, report.At)
-		r.hub.Requirements.AddAhead(req)
 	}
 }

@@ -7,12 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -55,6 +58,7 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 				h.Clusters.Add(w.Name, nil, w)
 				r := newRequirementReconciler(requirementOptions{
 					hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: testingclock.NewFakePassiveClock(time.Now()),
+					metrics: metrics.New(prometheus.NewRegistry()),
 				})
 				a := &agent{hub: h, requirements: r}
 				q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[request.Request]())
@@ -70,9 +74,18 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 				if held := q.Len() == 0; held == (tc.event == kindwatch.Deleted) {
 					t.Errorf("%s While the claim is reconciled, want a change to wait, and an end not to; queued: %d", tc.reason, q.Len())
 				}
+				noted := func() bool { return r.metrics.ChangesOf(req) != (metrics.Changes{}) }
+				// That an object of the hub has gone is timed from when it is reported.
+				atOnce := tc.event == kindwatch.Deleted && side == "Hub"
+				if noted() != atOnce {
+					t.Error("want nothing to be timed before it is known whose it is")
+				}
 				r.goOn(req, []ledger.Version{{UID: "1", ResourceVersion: "5"}})
 				if again := q.Len() == 1; again != tc.again {
 					t.Errorf("%s Looked at again: want %t, got %t", tc.reason, tc.again, again)
+				}
+				if wantsTime := tc.again && tc.event != kindwatch.Deleted || atOnce; noted() != wantsTime {
+					t.Errorf("%s Timed: want %t, got %t", tc.reason, wantsTime, noted())
 				}
 				// After the reconcile, everything is queued at once: what is an echo, the watcher says.
 				report(a, w, req, e)
@@ -81,5 +94,30 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestWhatWasReportedOfAClusterThatHasGoneIsForgotten has a cluster go while one of its claims is reconciled.
+func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
+	h := idleHub()
+	w := idleWorkload(t, "w1", view.Identity{})
+	h.Clusters.Add(w.Name, nil, w)
+	clock := testingclock.NewFakePassiveClock(time.Now())
+	r := newRequirementReconciler(requirementOptions{
+		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: clock,
+		identities: &hubaccess.Clients{}, metrics: metrics.New(prometheus.NewRegistry()),
+	})
+	req := request.Request{ClusterName: "w1"}
+	r.reported.Begin(req)
+	object := agenttest.Parse(t, `{'metadata':{'name':'db','uid':'1','resourceVersion':'5'}}`)
+	if r.hubChanged(req, kindwatch.Event{Type: kindwatch.Updated, Object: object}) {
+		t.Fatal("want it to wait")
+	}
+	h.Clusters.Remove(w.Name, nil, w)
+	// As a reconcile ends.
+	r.goOn(req, nil)
+	r.tidy(req)
+	if left := r.metrics.ChangesOf(req); left != (metrics.Changes{}) {
+		t.Errorf("want nothing to be left of the cluster, got %v", left)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -179,8 +180,14 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 	case e.Type == kindwatch.Deleted && !e.Relisted:
 		a.requirements.letGo(req)
 	}
-	a.metrics.ClaimChanged(req, e, a.requirements.clock.Now())
+	changed, now := metrics.ChangesClaim(e), a.requirements.clock.Now()
+	held := !e.Echo && !e.Initial && !asks(e) && a.requirements.hold(req, e, ledger.Report{Changed: changed, At: now})
+	if changed && !held {
+		a.metrics.ClaimChanged(req, now)
+	}
 	switch {
+	case held:
+		// It waits for the end of the reconcile that is under way.
 	case e.Echo:
 		// What a reconcile wrote, it went on with.
 	case e.Initial:
@@ -190,7 +197,6 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 	case asks(e):
 		a.requirements.ask(req)
 		a.hub.Requirements.Add(req)
-	case a.requirements.hold(req, e, ledger.Report{}):
 	default:
 		a.hub.Requirements.Add(req)
 	}

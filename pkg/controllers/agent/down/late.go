@@ -123,7 +123,8 @@ func (r *LateFields) write(
 		return r.refused(s, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
-	s.ObserveClaim(claim)
+	// It is not conditional on what was looked at, so that somebody's change can be in it: its event is another look.
+	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	r.rememberShown(s, record, spec, hub)
 	return nil, again, nil
@@ -165,7 +166,7 @@ func (r *LateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 		return fmt.Errorf("cannot take over in %s what was filled in before: %w", s.Request, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
-	s.ObserveClaim(claim)
+	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim) // As above.
 	s.Claim = claim
 	return nil
 }

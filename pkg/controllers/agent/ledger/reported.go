@@ -40,6 +40,8 @@ type Report struct {
 	Version
 	// InHub is whether it is the object in the hub.
 	InHub bool
+	// Changed is whether the state of a claim is news to the hub; see package metrics.
+	Changed bool
 	// At is when it was reported.
 	At time.Time
 }

@@ -54,13 +54,17 @@ type Changes struct {
 	claim, Hub time.Time
 }
 
-// ClaimChanged notes what a watch of a workload cluster reported.
-func (m *Metrics) ClaimChanged(req request.Request, e kindwatch.Event, now time.Time) {
-	if m == nil || e.Initial || e.Echo || e.Type == kindwatch.Deleted || e.Object.GetDeletionTimestamp() != nil ||
-		e.Old != nil && e.Old.GetGeneration() == e.Object.GetGeneration() {
-		return
+// ClaimChanged notes that the watch of a workload cluster reported what is news to the hub.
+func (m *Metrics) ClaimChanged(req request.Request, now time.Time) {
+	if m != nil {
+		m.noteChange(req, func(c *Changes) { c.claim = earlier(c.claim, now) })
 	}
-	m.noteChange(req, func(c *Changes) { c.claim = earlier(c.claim, now) })
+}
+
+// ChangesClaim is whether what a watch of a workload cluster reported is news to the hub.
+func ChangesClaim(e kindwatch.Event) bool {
+	return !e.Initial && !e.Echo && e.Type != kindwatch.Deleted && e.Object.GetDeletionTimestamp() == nil &&
+		(e.Old == nil || e.Old.GetGeneration() != e.Object.GetGeneration())
 }
 
 // HubChanged notes that the watch of the hub reported a change of a claim's object.

@@ -28,6 +28,11 @@ func TestLatencies(t *testing.T) {
 	added := kindwatch.Event{Type: kindwatch.Added, Object: claim(1)}
 	edited := kindwatch.Event{Type: kindwatch.Updated, Object: claim(2), Old: claim(1)}
 	with := func(e kindwatch.Event, change func(*kindwatch.Event)) kindwatch.Event { change(&e); return e }
+	reported := func(m *Metrics, e kindwatch.Event, now time.Time) {
+		if ChangesClaim(e) {
+			m.ClaimChanged(req, now)
+		}
+	}
 	begin := func(m *Metrics) Changes { return m.ChangesOf(req) }
 
 	for _, tc := range []struct {
@@ -37,46 +42,46 @@ func TestLatencies(t *testing.T) {
 		stillWaits bool
 	}{
 		{"A new claim is carried.", func(m *Metrics) {
-			m.ClaimChanged(req, added, at(0))
+			reported(m, added, at(0))
 			m.Carried(req, begin(m), at(3))
 		}, 3, -1, false},
 		{"The oldest change counts.", func(m *Metrics) {
-			m.ClaimChanged(req, added, at(0))
-			m.ClaimChanged(req, edited, at(2))
+			reported(m, added, at(0))
+			reported(m, edited, at(2))
 			m.Carried(req, begin(m), at(3))
 		}, 3, -1, false},
 		{"A change that comes while the claim is carried counts from when it came.", func(m *Metrics) {
-			m.ClaimChanged(req, added, at(0))
+			reported(m, added, at(0))
 			s := begin(m)
 			m.Carried(req, s, at(1))
-			m.ClaimChanged(req, edited, at(2))
+			reported(m, edited, at(2))
 			m.Settle(req, s)
 			m.Carried(req, begin(m), at(6))
 		}, 1 + 4, -1, false},
 		{"What was there before is not timed.", func(m *Metrics) {
-			m.ClaimChanged(req, with(added, func(e *kindwatch.Event) { e.Initial = true }), at(0))
+			reported(m, with(added, func(e *kindwatch.Event) { e.Initial = true }), at(0))
 			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor is what the manager wrote itself.", func(m *Metrics) {
-			m.ClaimChanged(req, with(edited, func(e *kindwatch.Event) { e.Echo = true }), at(0))
+			reported(m, with(edited, func(e *kindwatch.Event) { e.Echo = true }), at(0))
 			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor a change of the status.", func(m *Metrics) {
-			m.ClaimChanged(req, with(edited, func(e *kindwatch.Event) { e.Old = claim(2) }), at(0))
+			reported(m, with(edited, func(e *kindwatch.Event) { e.Old = claim(2) }), at(0))
 			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor a claim that goes.", func(m *Metrics) {
-			m.ClaimChanged(req, with(edited, func(e *kindwatch.Event) { e.Type = kindwatch.Deleted }), at(0))
+			reported(m, with(edited, func(e *kindwatch.Event) { e.Type = kindwatch.Deleted }), at(0))
 			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"A reconcile that has nothing to carry ends the wait.", func(m *Metrics) {
-			m.ClaimChanged(req, added, at(0))
+			reported(m, added, at(0))
 			s := begin(m)
 			m.Settle(req, s)
 			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"What is written again has been carried.", func(m *Metrics) {
-			m.ClaimChanged(req, added, at(0))
+			reported(m, added, at(0))
 			m.Carried(req, begin(m), at(3))
 			m.Carried(req, begin(m), at(9))
 		}, 3, -1, false},
@@ -86,7 +91,7 @@ func TestLatencies(t *testing.T) {
 			m.Shown(req, begin(m), at(2))
 		}, -1, 2, false},
 		{"The ways are timed apart.", func(m *Metrics) {
-			m.ClaimChanged(req, added, at(0))
+			reported(m, added, at(0))
 			m.HubChanged(req, at(1))
 			m.Shown(req, begin(m), at(2))
 		}, -1, 1, true},
@@ -99,7 +104,7 @@ func TestLatencies(t *testing.T) {
 			m.ForgetRequests(req.ClusterName, func(request.Request) bool { return true })
 		}, -1, -1, false},
 		{"A cluster leaves nothing.", func(m *Metrics) {
-			m.ClaimChanged(req, added, at(0))
+			reported(m, added, at(0))
 			m.Carried(req, begin(m), at(3))
 			m.HubChanged(req, at(4))
 			m.ForgetCluster(req.ClusterName)

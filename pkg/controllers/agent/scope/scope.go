@@ -35,7 +35,8 @@ type Scope struct {
 	Changes      metrics.Changes
 	AwaitsStatus bool
 
-	// Wrote are the states of the claim and of its object that this reconcile wrote; see ledger.Reported.
+	// Wrote are the states of the claim and of its object that this reconcile wrote on condition that they were as it had
+	// looked at them; see ledger.Reported.
 	Wrote []ledger.Version
 
 	// RecordTried is whether this reconcile has asked the workload cluster to record the claim's object.
@@ -71,9 +72,12 @@ func PatchClaim(ctx context.Context, s *Scope, claim *unstructured.Unstructured,
 	return nil
 }
 
-// ObserveClaim takes in what the workload cluster answered to a write of the claim, before its watch reports it.
+// ObserveClaim takes in what the workload cluster answered to a write of the claim, before its watch reports it. The
+// write was conditional on the state that was looked at: what else is in the answer, nobody has looked at.
 func (s *Scope) ObserveClaim(claim *unstructured.Unstructured) {
-	s.Wrote = append(s.Wrote, ledger.VersionOf(claim))
+	if claim.GetUID() == s.Claim.GetUID() { // A cluster may answer with another object.
+		s.Wrote = append(s.Wrote, ledger.VersionOf(claim))
+	}
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 }
 
