@@ -5,6 +5,7 @@ package agent
 
 import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -21,6 +22,17 @@ func (r *requirementReconciler) hubChanged(req request.Request, e kindwatch.Even
 	}
 	r.metrics.HubChanged(req, now)
 	return true
+}
+
+// claimChanged is told what the watch of a workload cluster reported of a claim. It returns whether that waits for the
+// end of a reconcile. What was there before, what was written, and what somebody asks for does not wait.
+func (r *requirementReconciler) claimChanged(req request.Request, e kindwatch.Event) (held bool) {
+	changed, now := metrics.ChangesClaim(e), r.clock.Now()
+	held = !e.Echo && !e.Initial && !asks(e) && r.hold(req, e, ledger.Report{Changed: changed, At: now})
+	if changed && !held {
+		r.metrics.ClaimChanged(req, now)
+	}
+	return held
 }
 
 // hold keeps what a watch reported until the reconcile of the claim that is under way ends, if there is one. That an

@@ -19,8 +19,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -180,14 +178,10 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 	case e.Type == kindwatch.Deleted && !e.Relisted:
 		a.requirements.letGo(req)
 	}
-	changed, now := metrics.ChangesClaim(e), a.requirements.clock.Now()
-	held := !e.Echo && !e.Initial && !asks(e) && a.requirements.hold(req, e, ledger.Report{Changed: changed, At: now})
-	if changed && !held {
-		a.metrics.ClaimChanged(req, now)
+	if a.requirements.claimChanged(req, e) {
+		return // It waits for the end of the reconcile that is under way.
 	}
 	switch {
-	case held:
-		// It waits for the end of the reconcile that is under way.
 	case e.Echo:
 		// What a reconcile wrote, it went on with.
 	case e.Initial:
