@@ -82,26 +82,8 @@ func split(event []byte) (eventType string, object []byte, ok bool) {
 	return eventType, object, ok && oneObject(object)
 }
 
-// oneObject is whether the braces of a text say that it is one JSON object, with nothing after it.
+// oneObject is whether a text begins as a JSON object and ends with it, by its brackets.
 func oneObject(text []byte) bool {
-	if len(text) == 0 || text[0] != '{' {
-		return false
-	}
-	depth, inString := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{':
-			depth++
-		case c == '}':
-			if depth--; depth == 0 {
-				return i == len(text)-1
-			}
-		}
-	}
-	return false
+	end, ok := valueEnd(text, 0)
+	return ok && text[0] == '{' && end == len(text)
 }

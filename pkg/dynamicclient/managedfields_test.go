@@ -32,7 +32,7 @@ func TestUnreadManagersAreCut(t *testing.T) {
 		},
 		"First":      {"So does what is there already.", fmt.Sprintf(object, ours+","+foreign), fmt.Sprintf(object, ours)},
 		"Empty":      {"There is nothing to cut.", fmt.Sprintf(object, ""), ""},
-		"None":       {"Most kinds of a fleet have none.", `{"kind":"A","metadata":{"name":"a"}}`, ""},
+		"None":       {"There is nothing to cut.", `{"kind":"A","metadata":{"name":"a"}}`, ""},
 		"NoMetadata": {"It is no object.", `{"kind":"A"}`, ""},
 		"Elsewhere":  {"What is not metadata is the user's.", `{"spec":{"metadata":{"managedFields":[{"manager":"kubectl"}]}}}`, ""},
 		"Null":       {"It is no list.", `{"metadata":{"managedFields":null}}`, ""},

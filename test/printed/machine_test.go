@@ -15,9 +15,8 @@ import (
 	"testing"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -134,11 +133,7 @@ func (m *machine) start(t *testing.T, prompts ...string) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c := controllertest.NewClient(t, admin.Config(), scheme)
+	c := controllertest.NewClient(t, admin.Config(), scheme.Scheme)
 	for _, name := range prompts {
 		m.kubeconfigs[name], m.admins[name] = path, c
 	}

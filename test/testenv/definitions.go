@@ -9,6 +9,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -20,7 +21,8 @@ const (
 )
 
 // ReleaseDefinitions has the API server go on with definitions whose deletion it has left half done. A test that waits
-// until a definition is gone calls it at every look; as long as no definition is stuck it only lists.
+// until a definition is gone calls it at every look; as long as no definition is stuck it only lists. The scheme of the
+// client need not have definitions.
 //
 // An API server that cannot list the objects of a definition, as their storage is being set up, tries again after some
 // milliseconds. If its cache does not show its own note of the failure by then, that attempt ends with a conflict, and
@@ -29,7 +31,8 @@ const (
 // https://github.com/operator-framework/operator-controller/issues/1437). Any other change of the definition brings the
 // next attempt at once.
 func ReleaseDefinitions(ctx context.Context, c client.Client) error {
-	var list apiextensionsv1.CustomResourceDefinitionList
+	list := metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))
 	if err := c.List(ctx, &list); err != nil {
 		return err
 	}
@@ -51,7 +54,7 @@ func ReleaseDefinitions(ctx context.Context, c client.Client) error {
 }
 
 // stuck is whether a definition is being deleted and nothing was done for that for a while.
-func stuck(crd *apiextensionsv1.CustomResourceDefinition, now time.Time) bool {
+func stuck(crd *metav1.PartialObjectMetadata, now time.Time) bool {
 	if crd.DeletionTimestamp.IsZero() || now.Sub(crd.DeletionTimestamp.Time) < releaseAfter {
 		return false
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -31,7 +30,7 @@ func TestStuck(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			crd := &apiextensionsv1.CustomResourceDefinition{}
+			crd := &metav1.PartialObjectMetadata{}
 			crd.DeletionTimestamp = tc.deleted
 			if tc.released != "" {
 				crd.Annotations = map[string]string{releasedAnnotation: tc.released}

@@ -177,7 +177,8 @@ const (
 	// which it presents itself as a cluster manager in the cluster inventory.
 	FieldManager = "masthead"
 
-	// LateInitFieldManager is the field manager of what was filled in late in claims; a hub adds "-" and its identity.
+	// LateInitFieldManager is the field manager of what was filled in late in claims; a hub adds "-" and its identity. The
+	// watch of a workload cluster keeps what these manage.
 	LateInitFieldManager = "masthead-late-init"
 
 	// ReferencesFieldManager is the field manager of what references filled in.

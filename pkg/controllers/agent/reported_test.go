@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	testingclock "k8s.io/utils/clock/testing"
@@ -17,7 +19,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -108,16 +112,46 @@ func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 		identities: &hubaccess.Clients{}, metrics: metrics.New(prometheus.NewRegistry()),
 	})
 	req := request.Request{ClusterName: "w1"}
-	r.reported.Begin(req)
 	object := agenttest.Parse(t, `{'metadata':{'name':'db','uid':'1','resourceVersion':'5'}}`)
-	if r.hubChanged(req, kindwatch.Event{Type: kindwatch.Updated, Object: object}) {
-		t.Fatal("want it to wait")
+	held := false
+	// The claim is of a kind that is not followed, which is the first that a reconcile finds out and notes.
+	r.reports.Metrics = &noting{Metrics: r.metrics, note: func() {
+		held = held || !r.hubChanged(req, kindwatch.Event{Type: kindwatch.Updated, Object: object})
+		h.Clusters.Remove(w.Name, nil, w)
+	}}
+	if _, err := r.Reconcile(t.Context(), req); err != nil || !held {
+		t.Fatalf("want the report to wait for the end of the reconcile, got %t, %v", held, err)
 	}
-	h.Clusters.Remove(w.Name, nil, w)
-	// As a reconcile ends.
-	r.goOn(req, nil)
-	r.tidy(req)
 	if left := r.metrics.ChangesOf(req); left != (metrics.Changes{}) {
 		t.Errorf("want nothing to be left of the cluster, got %v", left)
+	}
+}
+
+// noting are metrics that tell when a claim is counted.
+type noting struct {
+	*metrics.Metrics
+	note func()
+}
+
+func (n *noting) Requirement(req request.Request, reason string) {
+	n.Metrics.Requirement(req, reason)
+	n.note()
+}
+
+func TestWritesAreNoted(t *testing.T) {
+	h := idleHub()
+	w := idleWorkload(t, "w1", view.Identity{})
+	h.Watcher = w.Watcher
+	r := newRequirementReconciler(requirementOptions{hub: h, workloads: h.Clusters, clock: testingclock.NewFakePassiveClock(time.Now())})
+	parse := func(uid, version string) *unstructured.Unstructured {
+		return agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'foo','uid':'`+uid+`','resourceVersion':'`+version+`'}}`)
+	}
+	s := &scope.Scope{Workload: w, Facts: plan.Facts{Claim: parse("claim", "1")}}
+	s.ObserveClaim(parse("claim", "2"))
+	s.ObserveClaim(parse("other", "3")) // A cluster may answer with another object.
+	r.observe(s, ownershiptest.InBar("db"), parse("hub", "4"))
+	want := []ledger.Version{{UID: "claim", ResourceVersion: "2"}, {UID: "hub", ResourceVersion: "4"}}
+	if diff := cmp.Diff(want, s.Wrote); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

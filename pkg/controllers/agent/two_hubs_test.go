@@ -100,7 +100,7 @@ func (f *fixture) belongings(owner hubidentity.Owner) {
 			return fmt.Errorf("labels are %v and %v", crd.Labels, secret.Labels)
 		}
 		for manager := range propagation.LateEntries(claim) {
-			if manager != owner.FieldManager(ownership.LateInitManager) {
+			if manager != owner.FieldManager(fleetv1alpha1.LateInitFieldManager) {
 				return fmt.Errorf("%s manages fields of the claim", manager)
 			}
 		}

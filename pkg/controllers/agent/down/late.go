@@ -94,7 +94,7 @@ func (r *LateFields) write(
 	}
 	s.RecordTried = record != ""
 	again := time.Duration(0)
-	manager := s.Workload.Owner().FieldManager(ownership.LateInitManager)
+	manager := s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager)
 	if record != "" && ownership.Announces(s.Claim) {
 		// The announcement is of another field manager of ours, and an apply would be refused for it.
 		if err := r.correctRecord(ctx, s, hub); err != nil {
@@ -123,7 +123,8 @@ func (r *LateFields) write(
 		return r.refused(s, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
-	// It is not conditional on what was looked at, so that somebody's change can be in it: its event is another look.
+	// The apply is unconditional, and its answer can contain somebody's change that nobody has looked at. So it does not
+	// count as written by this reconcile, and its event has the claim reconciled again.
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	r.rememberShown(s, record, spec, hub)
@@ -150,7 +151,7 @@ func (r *LateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 		have, _ := s.Claim.Object["spec"].(map[string]any)
 		spec, _ = propagation.OwnedPart(owned, have).(map[string]any)
 	}
-	manager, record := s.Workload.Owner().FieldManager(ownership.LateInitManager), s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]
+	manager, record := s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager), s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]
 	claim, err := r.Apply(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
 		// It is somebody else's, and is corrected afterwards.

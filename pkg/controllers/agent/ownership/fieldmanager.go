@@ -33,7 +33,3 @@ func FieldManager(identifier string) string {
 	suffix := "-" + hex.EncodeToString(sum[:8])
 	return manager[:min(len(manager), maxFieldManagerLength-len(suffix))] + suffix
 }
-
-// LateInitManager is the field manager of what was filled in late; a hub adds "-" and its identity. The watch of a
-// workload cluster keeps what these manage.
-const LateInitManager = fleetv1alpha1.LateInitFieldManager

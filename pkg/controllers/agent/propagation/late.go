@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
@@ -52,7 +52,7 @@ func LateEntries(claim *unstructured.Unstructured) map[string]map[string]any {
 	for _, e := range entries {
 		entry, _ := e.(map[string]any)
 		manager, _ := entry["manager"].(string)
-		ours := manager == ownership.LateInitManager || strings.HasPrefix(manager, ownership.LateInitManager+"-")
+		ours := manager == fleetv1alpha1.LateInitFieldManager || strings.HasPrefix(manager, fleetv1alpha1.LateInitFieldManager+"-")
 		if !ours || entry["operation"] != string(metav1.ManagedFieldsOperationApply) {
 			continue
 		}
@@ -87,7 +87,7 @@ func union(a, b map[string]any) map[string]any {
 // fields of it still.
 func FormerManagers(claim *unstructured.Unstructured, owner hubidentity.Owner) []string {
 	entries := LateEntries(claim)
-	return slices.DeleteFunc(owner.FormerFieldManagers(ownership.LateInitManager), func(m string) bool { _, there := entries[m]; return !there })
+	return slices.DeleteFunc(owner.FormerFieldManagers(fleetv1alpha1.LateInitFieldManager), func(m string) bool { _, there := entries[m]; return !there })
 }
 
 // ownedAt returns the fields below a path, and whether there are any.

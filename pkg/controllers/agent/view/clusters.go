@@ -13,7 +13,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -101,7 +100,7 @@ func (s *Clusters) engage(name mcr.ClusterName, cl cluster.Cluster) (*Cluster, e
 	if err != nil {
 		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
 	}
-	watched.Handler, watched.KeepManager = func(e kindwatch.Event) { s.Handle(w, e) }, ownership.LateInitManager
+	watched.Handler, watched.KeepManager = func(e kindwatch.Event) { s.Handle(w, e) }, fleetv1alpha1.LateInitFieldManager
 	if w.Watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch cluster %q: %w", name, err)
 	}

@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
@@ -61,7 +60,7 @@ func (c *countingDefinitions) Update(
 type definitionFixture struct {
 	controllertest.Case
 
-	typed  client.Client
+	admin  client.Client
 	crds   dynamic.ResourceInterface
 	apps   dynamic.ResourceInterface
 	counts *countingDefinitions
@@ -85,11 +84,7 @@ func newDefinitionFixture(t *testing.T) *definitionFixture {
 	}
 	f := &definitionFixture{Case: controllertest.Case{T: t, Ctx: t.Context(), Patience: time.Minute}, crds: dyn.Resource(Resource)}
 	f.apps = dyn.Resource(appsv1alpha1.GroupVersion.WithResource("applications")).Namespace(metav1.NamespaceDefault)
-	scheme := runtime.NewScheme()
-	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	f.typed = controllertest.NewClient(t, cfg, scheme)
+	f.admin = controllertest.NewClient(t, cfg, scheme.Scheme)
 	f.counts = &countingDefinitions{Objects: f.crds}
 	f.keeper = newKeeper(t)
 	return f
@@ -174,7 +169,7 @@ func (f *definitionFixture) remove() {
 	}
 	f.Within("the definition is gone", func() error {
 		if f.now() != nil {
-			return errors.Join(testenv.ReleaseDefinitions(f.Ctx, f.typed), errors.New("it is there"))
+			return errors.Join(testenv.ReleaseDefinitions(f.Ctx, f.admin), errors.New("it is there"))
 		}
 		return nil
 	})
