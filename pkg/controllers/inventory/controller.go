@@ -215,6 +215,11 @@ func (r *reconciler) publish(
 ) (again time.Duration, err error) {
 	at := key.Published()
 	desired := desiredMetadata(key, cluster)
+	if existing == nil && cluster.Unenrolled {
+		// Its owner may be gone. Kubernetes collects what is made for such an owner at once, which would go on, as fast as
+		// both can, until the cluster is disconnected.
+		return 0, nil
+	}
 	if existing == nil {
 		// This is not forced: if somebody else created it in between, the API server says so, and the cache soon will. The
 		// status follows when the cache has the profile: written from here it would be written twice, since the cache's

@@ -361,6 +361,42 @@ func TestPublishesAClusterThroughItsLife(t *testing.T) {
 	}
 }
 
+// Kubernetes deletes a profile with its owner, the enrolled object, while the cluster is still being disconnected. One
+// that was made anew then was deleted at once, and made anew, as fast as both could.
+func TestMakesNoProfileForAnEnrolmentThatIsGone(t *testing.T) {
+	fleet := newFakeFleet()
+	h := startHub(t, fleet, nil)
+	fleet.set(h.cluster("w1"))
+	eventually(t, "the profile of a connected cluster", func() bool {
+		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonConnected
+	})
+	fleet.set(h.cluster("w1", func(c *connection.Cluster) {
+		c.State, c.Reason, c.Unenrolled = connection.StateDraining, connection.ReasonUnenrolled, true
+	}))
+	eventually(t, "that it is being disconnected", func() bool {
+		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonUnenrolled
+	})
+
+	writes := h.writes.Load()
+	if err := h.Delete(t.Context(), h.profile(t, "capi-w1")); err != nil {
+		t.Fatal(err)
+	}
+	// The deletion comes before the profile of another cluster in the cache, and so asks for the first cluster before.
+	fleet.set(h.cluster("w2"))
+	eventually(t, "the profile of another cluster", func() bool {
+		return connectedReason(h.profile(t, "capi-w2")) == connection.ReasonConnected
+	})
+	if got := h.writes.Load() - writes; got != 2 || h.profile(t, "capi-w1") != nil {
+		t.Errorf("want the second profile and its status to be written, and nothing for the first: %d writes", got)
+	}
+
+	// Whoever enrols it again gets a profile.
+	fleet.set(h.cluster("w1"))
+	eventually(t, "the profile of a cluster that is enrolled again", func() bool {
+		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonConnected
+	})
+}
+
 func TestPutsBackWhatWasAltered(t *testing.T) {
 	fleet := newFakeFleet()
 	h := startHub(t, fleet, nil)

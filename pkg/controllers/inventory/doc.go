@@ -7,7 +7,8 @@
 // It guarantees, for ClusterProfiles:
 //
 //   - Every enrolled cluster has one, whether it is connected, not yet connected, or refused, in the namespace of the
-//     enrolled object and named "<source>-<name>". It is owned by the enrolled object, so that it goes with it.
+//     enrolled object and named "<source>-<name>". It is owned by the enrolled object, so that it goes with it: none is
+//     made for a cluster that is no longer enrolled and is still being disconnected.
 //   - It is written by server-side apply with the field manager "masthead", and only when something in it differs. A
 //     property's time of observation changes with the property's value and not before.
 //   - What was last seen of a cluster (its version and its identity) stays published while the cluster is not

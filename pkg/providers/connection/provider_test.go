@@ -596,8 +596,14 @@ func TestLabelRemovedAndPutBack(t *testing.T) {
 	})
 	src.remove("a")
 	h.waitFor(t, "a", StateDraining, ReasonUnenrolled)
+	if c, _ := h.Lookup(clusterName("a")); !c.Unenrolled {
+		t.Error("nothing may be made for the enrolled object, which may be gone: want it to be known as unenrolled")
+	}
 	src.set("a", kubeconfig)
 	h.waitFor(t, "a", StateConnected, "")
+	if c, _ := h.Lookup(clusterName("a")); c.Unenrolled {
+		t.Error("it is enrolled again, and known as unenrolled")
+	}
 	h.unblock()
 	h.waitReconciled(t, "a", "slow")
 	if first.ctx.Err() != nil || len(h.engagements("a")) != 1 {

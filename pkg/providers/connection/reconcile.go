@@ -109,7 +109,8 @@ func (p *Provider) newRecord(key Key, e *Enrolment) *record {
 // take notes what the source says, without acting on it. Of another object under the same name nothing is noted: its
 // enrolment gets a record of its own.
 func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *reason.Failure) {
-	if e == nil || e.Object.UID != r.enrolment.Object.UID {
+	r.unenrolled = e == nil || e.Object.UID != r.enrolment.Object.UID
+	if r.unenrolled {
 		return
 	}
 	r.enrolment = *e

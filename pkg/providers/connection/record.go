@@ -33,7 +33,9 @@ type record struct {
 	// watches read it.
 	class string
 
-	enrolment       Enrolment
+	enrolment Enrolment
+	// unenrolled is whether the source has no enrolment of this object any more.
+	unenrolled      bool
 	state           State
 	reason, message string
 	health          metav1.ConditionStatus
@@ -187,7 +189,7 @@ func (r *record) snapshot() Cluster {
 		message = "Connected, and will be disconnected if this lasts: " + r.held.Message
 	}
 	return Cluster{
-		Name: r.name, Enrolment: r.enrolment, State: r.state, Reason: r.reason, Message: message,
+		Name: r.name, Enrolment: r.enrolment, Unenrolled: r.unenrolled, State: r.state, Reason: r.reason, Message: message,
 		ControlPlaneHealthy: r.health, KubernetesVersion: r.version, UID: r.uid, Identifier: r.identifier, Hub: r.hub,
 		Unsynced: r.unsynced, Access: r.access(),
 	}

@@ -112,6 +112,9 @@ type Cluster struct {
 	Name mcr.ClusterName
 	// Enrolment is what the source said last.
 	Enrolment Enrolment
+	// Unenrolled is whether the source says that there is no such enrolment any more: its object is gone, or is not
+	// enrolled. The cluster is in the fleet until it is disconnected.
+	Unenrolled bool
 	// State, Reason and Message say where the connection stands, in words that can go into a condition.
 	State           State
 	Reason, Message string
@@ -156,7 +159,7 @@ func (c Cluster) EffectiveIdentifier() string {
 
 // Equal says whether two snapshots tell a reader the same.
 func (c Cluster) Equal(o Cluster) bool {
-	return c.Name == o.Name && c.Enrolment.equal(o.Enrolment) && c.State == o.State && c.Reason == o.Reason &&
+	return c.Name == o.Name && c.Enrolment.equal(o.Enrolment) && c.Unenrolled == o.Unenrolled && c.State == o.State && c.Reason == o.Reason &&
 		c.Message == o.Message && c.ControlPlaneHealthy == o.ControlPlaneHealthy &&
 		c.KubernetesVersion == o.KubernetesVersion && c.UID == o.UID && c.Identifier == o.Identifier &&
 		c.Hub.Equal(o.Hub) && slices.Equal(c.Unsynced, o.Unsynced) && c.Refused == o.Refused && reflect.DeepEqual(c.Access, o.Access)

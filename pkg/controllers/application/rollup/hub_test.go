@@ -345,6 +345,31 @@ func TestReportGoesWhenTheClusterIsUnenrolled(t *testing.T) {
 	}
 }
 
+// Kubernetes deletes a report with its owner, the enrolled object, while the cluster is still being disconnected. One
+// that was made anew then was deleted at once, and made anew, as fast as both could.
+func TestNoReportForAnEnrolmentThatIsGone(t *testing.T) {
+	t.Parallel()
+	h := newReportHub(t)
+	h.start()
+	h.engage(h.cluster("w1"), nil)
+	old := h.wait("the report", "w1", isCurrent(fleetv1alpha1.ReasonWatching))
+	h.fleet.set(h.cluster("w1", func(c *connection.Cluster) {
+		c.State, c.Reason, c.Unenrolled = connection.StateDraining, connection.ReasonUnenrolled, true
+	}))
+	if err := h.direct.Delete(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	// The deletion comes before the report of another cluster in the cache, and so asks for the first cluster before.
+	h.engage(h.cluster("w2"), nil)
+	h.wait("the report of another cluster", "w2", isCurrent(fleetv1alpha1.ReasonWatching))
+	if r := h.report("w1"); r != nil {
+		t.Errorf("a report was made for an enrolled object that is gone: %+v", r.ObjectMeta)
+	}
+
+	h.fleet.set(h.cluster("w1")) // Whoever enrols it again gets a report.
+	h.wait("the report of a cluster that is enrolled again", "w1", func(r *fleetv1alpha1.ApplicationReport) bool { return r != nil })
+}
+
 func TestReportOfAClusterThatWasReplaced(t *testing.T) {
 	t.Parallel()
 	h := newReportHub(t)

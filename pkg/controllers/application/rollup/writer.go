@@ -153,6 +153,10 @@ func (w *rollupWriter) publish(
 	if existing != nil && ownedByAnother(existing, cluster) {
 		return 0, w.discard(ctx, cluster.Name, existing) // Its going asks for another one.
 	}
+	if existing == nil && cluster.Unenrolled {
+		// Its owner may be gone. Kubernetes collects what is made for such an owner at once, again and again.
+		return 0, nil
+	}
 	if existing == nil || reportMetadataDiffers(existing, cluster) {
 		if existing, err = w.applyMetadata(ctx, key, cluster, existing); err != nil {
 			return 0, err
