@@ -181,6 +181,7 @@ func defaultOptions(env func(string) string) Options {
 			ProbeInterval:  duration(connection.DefaultProbeInterval),
 			ProbeTimeout:   duration(connection.DefaultProbeTimeout),
 			ProbeFailures:  connection.DefaultProbeFailureThreshold,
+			UnsyncedAfter:  duration(connection.DefaultUnsyncedAfter),
 			ConnectTimeout: duration(connection.DefaultConnectTimeout),
 			BackoffBase:    duration(connection.DefaultBackoffBase),
 			BackoffMax:     duration(connection.DefaultBackoffMax),
@@ -289,6 +290,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&c.ProbeInterval, "probe-interval", "time between two health probes of a cluster")
 	span(&c.ProbeTimeout, "probe-timeout", "how long one request of a probe may take")
 	number(&c.ProbeFailures, "probe-failures", "how many probes in a row fail before a cluster is disconnected")
+	span(&c.UnsyncedAfter, "unsynced-after", "how long a kind of a connected cluster may be without being synced before its ClusterProfile says so")
 	span(&c.ConnectTimeout, "connect-timeout", "how long one attempt to connect may take")
 	span(&c.BackoffBase, "backoff-base", "longest wait before the second attempt to connect")
 	span(&c.BackoffMax, "backoff-max", "longest wait before any attempt to connect")
@@ -358,6 +360,7 @@ func (o *Options) Validate() error {
 		"probe-interval": c.ProbeInterval, "probe-timeout": c.ProbeTimeout, "connect-timeout": c.ConnectTimeout,
 		"backoff-base": c.BackoffBase, "backoff-max": c.BackoffMax, "grace-period": c.GracePeriod,
 		"drain-timeout": c.DrainTimeout, "leave-timeout": c.LeaveTimeout, "request-timeout": c.RequestTimeout,
+		"unsynced-after": c.UnsyncedAfter,
 	} {
 		problem(d.Duration <= 0, "%s: must be longer than zero", name)
 	}

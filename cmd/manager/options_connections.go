@@ -30,6 +30,9 @@ type ConnectionOptions struct {
 	// ProbeFailures is how many probes in a row fail before a cluster is disconnected.
 	ProbeFailures int `json:"probeFailures"`
 
+	// UnsyncedAfter is how long a kind of a connected cluster may be without being synced before its ClusterProfile says so.
+	UnsyncedAfter metav1.Duration `json:"unsyncedAfter"`
+
 	// ConnectTimeout is how long one attempt to connect may take.
 	ConnectTimeout metav1.Duration `json:"connectTimeout"`
 

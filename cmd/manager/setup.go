@@ -273,6 +273,7 @@ func newProvider(
 		ProbeInterval:           o.ProbeInterval.Duration,
 		ProbeTimeout:            o.ProbeTimeout.Duration,
 		ProbeFailureThreshold:   o.ProbeFailures,
+		UnsyncedAfter:           o.UnsyncedAfter.Duration,
 		ConnectTimeout:          o.ConnectTimeout.Duration,
 		BackoffBase:             o.BackoffBase.Duration,
 		BackoffMax:              o.BackoffMax.Duration,

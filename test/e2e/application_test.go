@@ -93,11 +93,15 @@ func playProbe(ctx context.Context, cluster, namespace, pod string, ready bool) 
 		"-p", fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":"%s"},{"type":"ContainersReady","status":"%s"}]}}`, status, status))
 }
 
-// left lists what there is of some kinds in a namespace, without what Kubernetes puts into each.
-func left(ctx context.Context, cluster, namespace, kinds string) []string {
+// left lists what there is of some resources in a namespace, in the form Kind/name.
+func left(ctx context.Context, cluster, namespace string, resources ...string) []string {
 	GinkgoHelper()
-	out := kubectl(ctx, cluster, "get", kinds, "--namespace", namespace, "--ignore-not-found", "-o", "name")
-	return strings.Fields(out)
+	var found []string
+	for _, resource := range resources {
+		list := get(ctx, cluster, "{range .items[*]}{.kind}/{.metadata.name} {end}", resource, "--namespace", namespace)
+		found = append(found, strings.Fields(list)...)
+	}
+	return found
 }
 
 var _ = Describe("Application", func() {
@@ -177,9 +181,9 @@ var _ = Describe("Application", func() {
 
 		By("deleting it")
 		kubectl(ctx, "w1", "delete", "applications", "wordpress", "--namespace", "blog")
-		Eventually(left).WithArguments(ctx, "w1", "blog", "statefulsets,pods,persistentvolumeclaims").WithContext(ctx).Should(BeEmpty())
+		Eventually(left).WithArguments(ctx, "w1", "blog", "statefulsets", "pods", "persistentvolumeclaims").WithContext(ctx).Should(BeEmpty())
 		Eventually(left).WithArguments(ctx, "w1", "blog", "services").WithContext(ctx).
-			Should(ConsistOf("service/not-annotated", "service/another-label"))
+			Should(ConsistOf("Service/not-annotated", "Service/another-label"))
 		Expect(get(ctx, "w1", "{.metadata.name}", "configmap", "another-kind", "--namespace", "blog")).To(Equal("another-kind"))
 	}, applicationTimeout)
 
@@ -198,7 +202,7 @@ var _ = Describe("Application", func() {
 		kubectl(ctx, "w1", "delete", "applications", "mysql", "--namespace", "shared")
 		eventuallyApplication(ctx, "w1", "shared", "wordpress", conditionPath("Installed")).Should(Equal("False/DependenciesMissing"))
 		Expect(application(ctx, "w1", "shared", "wordpress", "{.status.installed}")).NotTo(ContainSubstring(`"mysql"`))
-		Eventually(left).WithArguments(ctx, "w1", "shared", "statefulsets").WithContext(ctx).Should(ConsistOf("statefulset.apps/wordpress-webserver"))
+		Eventually(left).WithArguments(ctx, "w1", "shared", "statefulsets").WithContext(ctx).Should(ConsistOf("StatefulSet/wordpress-webserver"))
 		Expect(application(ctx, "w1", "shared", "wordpress", "{.status.componentsInstalled}")).To(Equal("3/3"))
 
 		By("installing it again")
@@ -208,8 +212,8 @@ var _ = Describe("Application", func() {
 
 		By("deleting the one that depends on it: the database stays")
 		kubectl(ctx, "w1", "delete", "applications", "wordpress", "--namespace", "shared")
-		Eventually(left).WithArguments(ctx, "w1", "shared", "statefulsets,services").WithContext(ctx).
-			Should(ConsistOf("statefulset.apps/mysql", "service/mysql-hsvc"))
+		Eventually(left).WithArguments(ctx, "w1", "shared", "statefulsets", "services").WithContext(ctx).
+			Should(ConsistOf("StatefulSet/mysql", "Service/mysql-hsvc"))
 		Expect(application(ctx, "w1", "shared", "mysql", summaryPath)).To(Equal("2/2 True Healthy"))
 	}, applicationTimeout)
 

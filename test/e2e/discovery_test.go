@@ -34,7 +34,7 @@ var _ = Describe("Discovery", func() {
 		By("listing the published APIs")
 		// Each kind is served a moment after its definition is established.
 		Eventually(func() (string, error) {
-			return harness.Kubectl(ctx, fleet, "w1", "get", "compositeresourcedefinitions", "--ignore-not-found", "-o", "name")
+			return tryGet(ctx, "w1", "{.items[*].metadata.name}", "compositeresourcedefinitions")
 		}).WithContext(ctx).Should(ContainSubstring(sampleXRD))
 		Eventually(tryGet).WithArguments(ctx, "w1", `{.status.conditions[?(@.type=="Offered")].status}`, "compositeresourcedefinitions", sampleXRD).
 			WithContext(ctx).Should(Equal("True"))

@@ -114,6 +114,7 @@ spec: {}
 		round := func(ctx context.Context) {
 			enrol(ctx, "w1", "w2")
 			eventuallyConnected(ctx, "w1", "w2")
+			eventuallyServesRequirements(ctx, "w1", "w2") // So that there is something to be left behind.
 			unenrol(ctx, "w1", "w2")
 			for _, name := range []string{"w1", "w2"} {
 				Eventually(connection).WithArguments(ctx, name).WithContext(ctx).Should(BeEmpty())
@@ -126,7 +127,7 @@ spec: {}
 			last := base
 			base = goroutines()
 			return base - last
-		}).WithContext(ctx).WithPolling(time.Second).Should(BeZero(), "the number of goroutines settles")
+		}).WithContext(ctx).WithPolling(time.Second).Should(BeNumerically("~", 0, 2), "the number of goroutines settles")
 
 		for i := range 20 {
 			By(fmt.Sprintf("round %d", i+1))

@@ -208,6 +208,7 @@ func setUpKind(ctx context.Context) {
 	}
 	Expect(err).NotTo(HaveOccurred())
 	fleet = inKind
+	objects = harness.NewClient(fleet)
 	remarks = append(remarks, fmt.Sprintf("three clusters with their controllers: %.0f s", time.Since(begun).Seconds()))
 
 	By("installing Masthead by its charts")

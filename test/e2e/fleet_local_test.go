@@ -105,6 +105,7 @@ func setUpLocal(ctx context.Context) {
 	})
 	Expect(err).NotTo(HaveOccurred())
 	fleet = localFleet{local}
+	objects = harness.NewClient(fleet)
 	DeferCleanup(func(ctx context.Context) { Expect(local.Down(ctx)).To(Succeed()) }, NodeTimeout(2*time.Minute))
 
 	By("starting Prometheus")

@@ -73,6 +73,8 @@ func place() string { return cmp.Or(os.Getenv("MASTHEAD_E2E_FLEET"), localProces
 var (
 	fleet   Fleet
 	manager Manager
+	// objects are those of the fleet, to be read and patched.
+	objects *harness.Client
 	// workloads are the names of the workload clusters.
 	workloads []string
 	// kills is how often the manager is killed by the spec that does so again and again, and longestLife how long it is

@@ -97,9 +97,10 @@ func saysWhy() map[string]string {
 
 var _ = Describe("A fleet with hostile API servers", needs(localProcesses, "has servers where no Pod can reach them"), func() {
 	It("carries the claims of honest clusters, says what is wrong with the others, and is as before when they are gone", func(ctx SpecContext) {
-		// One of them answers page after page when what is left in it is looked for, which would last for five minutes.
+		// Half of them are told of when a kind was not synced for so long, which would be two minutes. One answers page after
+		// page when what is left in it is looked for, which would last for five.
 		Expect(manager.Stop(ctx)).To(Succeed())
-		startManager(ctx, "--leave-timeout=1m")
+		startManager(ctx, "--unsynced-after=20s", "--leave-timeout=20s")
 		DeferCleanup(restartManager)
 		enrolAll(ctx, "w1", "w2")
 		travels(ctx, "w1", "before-hostile")
@@ -155,10 +156,14 @@ var _ = Describe("A fleet with hostile API servers", needs(localProcesses, "has 
 		}
 
 		By("un-enrolling them")
+		published := func() float64 { return metrics(ctx).Value("controller_runtime_reconcile_total", "controller", "inventory") }
+		reconciles := published()
 		kubectl(ctx, hub, append([]string{"delete", "secret"}, secrets...)...)
 		for _, attack := range attacks {
 			Eventually(hostileConditions).WithArguments(ctx, attack).WithContext(ctx).Should(BeEmpty(), "no profile is left of %s", attack)
 		}
+		// What is made for a Secret that is gone is collected at once, and was made anew some fifty times a second.
+		Expect(published()-reconciles).To(BeNumerically("<", 30*len(attacks)), "profiles were made again and again while clusters were left")
 		Eventually(func() []string { return metrics(ctx).Series("hostile-") }).WithContext(ctx).Should(BeEmpty(), "no series is left")
 		for name, s := range servers {
 			Eventually(s.Connections).WithContext(ctx).Should(BeZero(), "%s has no connection any more", name)

@@ -65,7 +65,7 @@ var _ = Describe("A requirement", func() {
 		DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, "w2", "shared") })
 		Eventually(agentSynced).WithArguments(ctx, "w2", "shared").WithContext(ctx).Should(Equal("False/Conflict"))
 		Eventually(func() string {
-			return kubectl(ctx, "w2", "get", "events", "--field-selector", "involvedObject.name=shared", "-o", "jsonpath={.items[*].reason}")
+			return get(ctx, "w2", `{.items[?(@.involvedObject.name=="shared")].reason}`, "events")
 		}).WithContext(ctx).Should(ContainSubstring("Conflict"))
 		Expect(sourceInHub(ctx, "shared")).To(Equal(holder))
 		Expect(get(ctx, hub, "{.metadata.generation}", "mysqlinstancerequirements", "shared", "--namespace", "bar")).To(Equal(version))

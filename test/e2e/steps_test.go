@@ -30,26 +30,34 @@ func kubectl(ctx context.Context, cluster string, args ...string) string {
 // get returns a JSONPath of an object, or "" if there is no such object or field.
 func get(ctx context.Context, cluster, path string, args ...string) string {
 	GinkgoHelper()
-	return strings.TrimSpace(kubectl(ctx, cluster, append([]string{"get", "--ignore-not-found", "-o", "jsonpath=" + path}, args...)...))
+	out, err := tryGet(ctx, cluster, path, args...)
+	Expect(err).NotTo(HaveOccurred())
+	return out
 }
 
 // tryGet is get for a kind that may not be served yet: it returns that as an error, which Eventually can wait out.
 func tryGet(ctx context.Context, cluster, path string, args ...string) (string, error) {
-	out, err := harness.Kubectl(ctx, fleet, cluster, append([]string{"get", "--ignore-not-found", "-o", "jsonpath=" + path}, args...)...)
+	out, err := objects.Get(ctx, cluster, path, args...)
 	return strings.TrimSpace(out), err
+}
+
+// patch changes an object by a merge patch.
+func patch(ctx context.Context, cluster, change string, args ...string) {
+	GinkgoHelper()
+	Expect(objects.Patch(ctx, cluster, change, args...)).To(Succeed())
 }
 
 func enrol(ctx context.Context, clusters ...string) {
 	GinkgoHelper()
 	for _, name := range clusters {
-		kubectl(ctx, hub, "label", "--overwrite", "clusters.cluster.x-k8s.io", name, "masthead.dev/enroll=true")
+		patch(ctx, hub, `{"metadata":{"labels":{"masthead.dev/enroll":"true"}}}`, "clusters.cluster.x-k8s.io", name)
 	}
 }
 
 func unenrol(ctx context.Context, clusters ...string) {
 	GinkgoHelper()
 	for _, name := range clusters {
-		kubectl(ctx, hub, "label", "clusters.cluster.x-k8s.io", name, "masthead.dev/enroll-")
+		patch(ctx, hub, `{"metadata":{"labels":{"masthead.dev/enroll":null}}}`, "clusters.cluster.x-k8s.io", name)
 	}
 }
 
@@ -84,7 +92,7 @@ func eventuallyServesRequirements(ctx context.Context, clusters ...string) {
 func eventuallyServes(ctx context.Context, cluster, resource string) {
 	GinkgoHelper()
 	Eventually(func() error {
-		_, err := harness.Kubectl(ctx, fleet, cluster, "get", resource, "--namespace", "default", "-o", "name")
+		_, err := tryGet(ctx, cluster, "{.kind}", resource)
 		return err
 	}).WithContext(ctx).Should(Succeed(), "cluster %s serves %s", cluster, resource)
 }
@@ -92,8 +100,7 @@ func eventuallyServes(ctx context.Context, cluster, resource string) {
 // established says whether a cluster has accepted a definition: "True", or "" or an error, since for a moment a new
 // definition has no list of conditions.
 func established(ctx context.Context, cluster, crd string) (string, error) {
-	return harness.Kubectl(ctx, fleet, cluster, "get", "--ignore-not-found", "crd", crd,
-		"-o", `jsonpath={.status.conditions[?(@.type=="Established")].status}`)
+	return tryGet(ctx, cluster, `{.status.conditions[?(@.type=="Established")].status}`, "crd", crd)
 }
 
 // claim creates a requirement in the namespace default of a workload cluster.

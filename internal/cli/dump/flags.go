@@ -12,11 +12,12 @@ func managerFlags() []string {
 		"metrics-cert-dir", "health-bind-address", "pprof-bind-address", "leader-elect",
 		"leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period",
 		"connection-workers", "connection-workers-per-namespace", "probe-interval", "probe-timeout",
-		"probe-failures", "connect-timeout", "backoff-base", "backoff-max", "grace-period", "drain-timeout",
-		"leave-timeout", "request-timeout", "cluster-qps", "cluster-burst", "memory-budget-mib", "max-answer-mib", "max-list-mib",
-		"max-decoded-mib", "allow-insecure-kubeconfig-tls", "allow-kubeconfig-proxy", "allow-loopback-endpoints",
-		"denied-endpoint-cidrs", "agent-workers", "agent-workers-per-cluster", "hub-references-class", "imports",
-		"import-workers", "allowed-token-endpoints", "application-workers", "application-lists",
+		"probe-failures", "unsynced-after", "connect-timeout", "backoff-base", "backoff-max", "grace-period",
+		"drain-timeout", "leave-timeout", "request-timeout", "cluster-qps", "cluster-burst",
+		"memory-budget-mib", "max-answer-mib", "max-list-mib", "max-decoded-mib",
+		"allow-insecure-kubeconfig-tls", "allow-kubeconfig-proxy", "allow-loopback-endpoints",
+		"denied-endpoint-cidrs", "agent-workers", "agent-workers-per-cluster", "hub-references-class",
+		"imports", "import-workers", "allowed-token-endpoints", "application-workers", "application-lists",
 		"application-metrics", "health-library", "protected-namespaces",
 	}
 }

@@ -64,7 +64,7 @@ func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *reaso
 	}
 	r.probeFailures, r.health = 0, health
 	c.view.forgetRefusal(r.name, r.probedAt)
-	r.unsynced = r.conn.progress.Unsynced(unsyncedAfter)
+	r.unsynced = r.conn.progress.Unsynced(c.o.UnsyncedAfter)
 	return lifecycle.EventProbeSucceeded, nil, nil
 }
 

@@ -81,6 +81,8 @@ type Options struct {
 	ProbeTimeout time.Duration
 	// ProbeFailureThreshold is how many probes in a row fail before a cluster is disengaged. Default 5.
 	ProbeFailureThreshold int
+	// UnsyncedAfter is how long a kind of a connected cluster may be without being synced before that is told. Default 2 min.
+	UnsyncedAfter time.Duration
 	// ConnectTimeout is how long one attempt to connect may take in all. Default 20 s.
 	ConnectTimeout time.Duration
 	// BackoffBase and BackoffMax bound the exponential back-off between attempts to connect. Default 1 s and 5 min.
@@ -139,6 +141,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.ProbeInterval, DefaultProbeInterval)
 	setDefault(&o.ProbeTimeout, DefaultProbeTimeout)
 	setDefault(&o.ProbeFailureThreshold, DefaultProbeFailureThreshold)
+	setDefault(&o.UnsyncedAfter, DefaultUnsyncedAfter)
 	setDefault(&o.ConnectTimeout, DefaultConnectTimeout)
 	setDefault(&o.BackoffBase, DefaultBackoffBase)
 	setDefault(&o.BackoffMax, DefaultBackoffMax)

@@ -18,9 +18,6 @@ import (
 // again, so that what is told does not come and go.
 const refusalLasts = 10 * time.Minute
 
-// unsyncedAfter is how long a kind of a connected cluster may be without being synced before that is told.
-const unsyncedAfter = 2 * time.Minute
-
 // limitOf is the value of the metrics' label for a refusal.
 func limitOf(err error) string {
 	var refused *bounded.Error

@@ -244,6 +244,7 @@ const (
 	DefaultProbeInterval           = 10 * time.Second
 	DefaultProbeTimeout            = 5 * time.Second
 	DefaultProbeFailureThreshold   = 5
+	DefaultUnsyncedAfter           = 2 * time.Minute
 	DefaultConnectTimeout          = 20 * time.Second
 	DefaultBackoffBase             = time.Second
 	DefaultBackoffMax              = 5 * time.Minute

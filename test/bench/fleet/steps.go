@@ -43,8 +43,9 @@ func (b *bench) unenrol(ctx context.Context, name string) error {
 }
 
 func (b *bench) waitServed(ctx context.Context, name string) error {
+	client := harness.NewClient(b.fleet)
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		_, err := harness.Kubectl(ctx, b.fleet, name, "get", "mysqlinstancerequirements")
+		_, err := client.Get(ctx, name, "{.kind}", "mysqlinstancerequirements")
 		return err == nil, nil
 	})
 }

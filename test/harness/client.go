@@ -1,0 +1,220 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/jsonpath"
+)
+
+// Client does what `kubectl get` and `kubectl patch` do, within this process and over connections that it keeps. Tests
+// that wait for something ask ten times a second: a kubectl for each answer took as much of the processors as the
+// control planes that it asked.
+//
+// It may be used by several goroutines at once.
+type Client struct {
+	fleet Fleet
+
+	mutex    sync.Mutex
+	clusters map[string]*clusterClient
+}
+
+// NewClient returns a Client of a fleet.
+func NewClient(fleet Fleet) *Client {
+	return &Client{fleet: fleet, clusters: map[string]*clusterClient{}}
+}
+
+// Get returns what `kubectl get --ignore-not-found -o jsonpath=PATH ARGUMENTS` prints. The arguments are a resource and
+// perhaps a name, or resource/name, and --namespace and --selector. A path that leads nowhere and an object that does not
+// exist are "". That a cluster does not serve the resource is an error.
+func (c *Client) Get(ctx context.Context, cluster, path string, arguments ...string) (string, error) {
+	ask, err := parseQuery(arguments)
+	if err != nil {
+		return "", err
+	}
+	printer := jsonpath.New("get").AllowMissingKeys(true)
+	if err = printer.Parse(path); err != nil {
+		return "", fmt.Errorf("cannot read the JSONPath %s: %w", path, err)
+	}
+	client, err := c.of(cluster)
+	if err != nil {
+		return "", err
+	}
+	content, err := client.read(ctx, ask)
+	if apierrors.IsNotFound(err) && ask.name != "" {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot get %s in cluster %q: %w", strings.Join(arguments, " "), cluster, err)
+	}
+	var out bytes.Buffer
+	if err = printer.Execute(&out, content); err != nil {
+		return "", fmt.Errorf("cannot find %s in %s of cluster %q: %w", path, strings.Join(arguments, " "), cluster, err)
+	}
+	return out.String(), nil
+}
+
+// Patch does what `kubectl patch --type=merge --patch=PATCH ARGUMENTS` does, with the arguments of Get and a name.
+func (c *Client) Patch(ctx context.Context, cluster, patch string, arguments ...string) error {
+	object, err := parseQuery(arguments)
+	if err != nil {
+		return err
+	}
+	if object.name == "" {
+		return fmt.Errorf("%q name no object", arguments)
+	}
+	client, err := c.of(cluster)
+	if err != nil {
+		return err
+	}
+	objects, err := client.resource(object)
+	if err == nil {
+		_, err = objects.Patch(ctx, object.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: "kubectl-patch"})
+	}
+	if err != nil {
+		return fmt.Errorf("cannot patch %s in cluster %q: %w", strings.Join(arguments, " "), cluster, err)
+	}
+	return nil
+}
+
+// query is what is asked for: all objects of a resource if it has no name.
+type query struct {
+	resource, name, namespace, selector string
+}
+
+func parseQuery(arguments []string) (query, error) {
+	var ask query
+	flags := pflag.NewFlagSet("get", pflag.ContinueOnError)
+	flags.StringVarP(&ask.namespace, "namespace", "n", metav1.NamespaceDefault, "")
+	flags.StringVarP(&ask.selector, "selector", "l", "", "")
+	if err := flags.Parse(arguments); err != nil {
+		return query{}, fmt.Errorf("cannot read the arguments %q: %w", arguments, err)
+	}
+	what := flags.Args()
+	if len(what) == 1 {
+		what = strings.Split(what[0], "/")
+	}
+	switch len(what) {
+	case 1:
+		ask.resource = what[0]
+		return ask, nil
+	case 2:
+		ask.resource, ask.name = what[0], what[1]
+		return ask, nil
+	}
+	return query{}, fmt.Errorf("%q are not a resource and perhaps a name", arguments)
+}
+
+// of is the client of a cluster with the address and the credentials that its kubeconfig has now.
+func (c *Client) of(cluster string) (*clusterClient, error) {
+	config, err := c.fleet.Config(cluster)
+	if err != nil {
+		return nil, err
+	}
+	// What is read ten times a second by one test is not to be spread over time.
+	config.QPS = -1
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if known, ok := c.clusters[cluster]; ok && sameConnection(known.config, config) {
+		return known, nil
+	}
+	client, err := newClusterClient(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for cluster %q: %w", cluster, err)
+	}
+	c.clusters[cluster] = client
+	return client, nil
+}
+
+func sameConnection(one, other *rest.Config) bool {
+	return one.Host == other.Host && one.BearerToken == other.BearerToken &&
+		bytes.Equal(one.CAData, other.CAData) && bytes.Equal(one.CertData, other.CertData) && bytes.Equal(one.KeyData, other.KeyData)
+}
+
+type clusterClient struct {
+	config  *rest.Config
+	objects dynamic.Interface
+	// kinds knows short names, too. What it knows was discovered when a resource was asked for that it did not know.
+	kinds meta.ResettableRESTMapper
+	names meta.RESTMapper
+}
+
+func newClusterClient(config *rest.Config) (*clusterClient, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := dynamic.NewForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	served, err := discovery.NewDiscoveryClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	cached := memory.NewMemCacheClient(served)
+	kinds := restmapper.NewDeferredDiscoveryRESTMapper(cached)
+	return &clusterClient{config: config, objects: objects, kinds: kinds, names: restmapper.NewShortcutExpander(kinds, cached, nil)}, nil
+}
+
+// resource is what the objects that a query names are read from and written to.
+func (c *clusterClient) resource(ask query) (dynamic.ResourceInterface, error) {
+	mapping, err := c.mapping(ask.resource)
+	if meta.IsNoMatchError(err) {
+		c.kinds.Reset() // Kinds come and go.
+		mapping, err = c.mapping(ask.resource)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		return c.objects.Resource(mapping.Resource).Namespace(ask.namespace), nil
+	}
+	return c.objects.Resource(mapping.Resource), nil
+}
+
+// read returns the content of the object, or of the list of objects.
+func (c *clusterClient) read(ctx context.Context, ask query) (map[string]any, error) {
+	objects, err := c.resource(ask)
+	if err != nil {
+		return nil, err
+	}
+	if ask.name != "" {
+		object, err := objects.Get(ctx, ask.name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return object.UnstructuredContent(), nil
+	}
+	list, err := objects.List(ctx, metav1.ListOptions{LabelSelector: ask.selector})
+	if err != nil {
+		return nil, err
+	}
+	return list.UnstructuredContent(), nil
+}
+
+// mapping is what a resource is called in an API server, of a name like "crd", "configmap" or "clusters.cluster.x-k8s.io".
+func (c *clusterClient) mapping(resource string) (*meta.RESTMapping, error) {
+	kind, err := c.names.KindFor(schema.ParseGroupResource(resource).WithVersion(""))
+	if err != nil {
+		return nil, err
+	}
+	return c.names.RESTMapping(kind.GroupKind(), kind.Version)
+}
