@@ -177,23 +177,23 @@ func defaultOptions(env func(string) string) Options {
 			RetryPeriod:   duration(2 * time.Second),
 		},
 		Connections: ConnectionOptions{
-			Workers:        connection.DefaultMaxConcurrentReconciles,
-			ProbeInterval:  duration(connection.DefaultProbeInterval),
-			ProbeTimeout:   duration(connection.DefaultProbeTimeout),
-			ProbeFailures:  connection.DefaultProbeFailureThreshold,
-			UnsyncedAfter:  duration(connection.DefaultUnsyncedAfter),
-			ConnectTimeout: duration(connection.DefaultConnectTimeout),
-			BackoffBase:    duration(connection.DefaultBackoffBase),
-			BackoffMax:     duration(connection.DefaultBackoffMax),
-			GracePeriod:    duration(connection.DefaultNotReadyGracePeriod),
-			DrainTimeout:   duration(connection.DefaultDrainTimeout),
-			LeaveTimeout:   duration(connection.DefaultLeaveTimeout),
-			RequestTimeout: duration(connection.DefaultRequestTimeout),
-			QPS:            connection.DefaultQPS,
-			Burst:          connection.DefaultBurst,
-			MaxAnswerMiB:   transport.DefaultObjectLimit / mebibyte,
-			MaxListMiB:     transport.DefaultListLimit / mebibyte,
-			MaxDecodedMiB:  bounded.DefaultCost / mebibyte,
+			Workers:         connection.DefaultMaxConcurrentReconciles,
+			ProbeInterval:   duration(connection.DefaultProbeInterval),
+			ProbeTimeout:    duration(connection.DefaultProbeTimeout),
+			ProbeFailures:   connection.DefaultProbeFailureThreshold,
+			UnsyncedAfter:   duration(connection.DefaultUnsyncedAfter),
+			ConnectTimeout:  duration(connection.DefaultConnectTimeout),
+			BackoffBase:     duration(connection.DefaultBackoffBase),
+			BackoffMax:      duration(connection.DefaultBackoffMax),
+			GracePeriod:     duration(connection.DefaultNotReadyGracePeriod),
+			DrainTimeout:    duration(connection.DefaultDrainTimeout),
+			OffboardTimeout: duration(connection.DefaultOffboardTimeout),
+			RequestTimeout:  duration(connection.DefaultRequestTimeout),
+			QPS:             connection.DefaultQPS,
+			Burst:           connection.DefaultBurst,
+			MaxAnswerMiB:    transport.DefaultObjectLimit / mebibyte,
+			MaxListMiB:      transport.DefaultListLimit / mebibyte,
+			MaxDecodedMiB:   bounded.DefaultCost / mebibyte,
 		},
 		Agent: AgentOptions{
 			Workers:             defaultAgentWorkers,
@@ -296,7 +296,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&c.BackoffMax, "backoff-max", "longest wait before any attempt to connect")
 	span(&c.GracePeriod, "grace-period", "how long a connected cluster is kept while its source says that it is not ready")
 	span(&c.DrainTimeout, "drain-timeout", "how long work that runs may go on before a cluster is disconnected")
-	span(&c.LeaveTimeout, "leave-timeout", "how long what has to be undone in a cluster that is un-enrolled may take, while it answers")
+	span(&c.OffboardTimeout, "offboard-timeout", "how long what has to be undone in a cluster that is un-enrolled may take, while it answers")
 	span(&c.RequestTimeout, "request-timeout", "deadline of each request to a workload cluster that is not a watch")
 	f.Float32Var(&c.QPS, "cluster-qps", c.QPS, "requests per second to one cluster, over all clients")
 	number(&c.Burst, "cluster-burst", "requests that may go over that for a moment")
@@ -359,7 +359,7 @@ func (o *Options) Validate() error {
 		"graceful-shutdown-timeout": o.GracefulShutdownTimeout, "leader-elect-retry-period": le.RetryPeriod,
 		"probe-interval": c.ProbeInterval, "probe-timeout": c.ProbeTimeout, "connect-timeout": c.ConnectTimeout,
 		"backoff-base": c.BackoffBase, "backoff-max": c.BackoffMax, "grace-period": c.GracePeriod,
-		"drain-timeout": c.DrainTimeout, "leave-timeout": c.LeaveTimeout, "request-timeout": c.RequestTimeout,
+		"drain-timeout": c.DrainTimeout, "offboard-timeout": c.OffboardTimeout, "request-timeout": c.RequestTimeout,
 		"unsynced-after": c.UnsyncedAfter,
 	} {
 		problem(d.Duration <= 0, "%s: must be longer than zero", name)

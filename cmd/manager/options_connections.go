@@ -30,7 +30,8 @@ type ConnectionOptions struct {
 	// ProbeFailures is how many probes in a row fail before a cluster is disconnected.
 	ProbeFailures int `json:"probeFailures"`
 
-	// UnsyncedAfter is how long a kind of a connected cluster may be without being synced before its ClusterProfile says so.
+	// UnsyncedAfter is how long a kind of a connected cluster may be without being synced before its ClusterProfile says
+	// so.
 	UnsyncedAfter metav1.Duration `json:"unsyncedAfter"`
 
 	// ConnectTimeout is how long one attempt to connect may take.
@@ -48,8 +49,8 @@ type ConnectionOptions struct {
 	// DrainTimeout is how long work that runs may go on before a cluster is disconnected.
 	DrainTimeout metav1.Duration `json:"drainTimeout"`
 
-	// LeaveTimeout is how long what has to be undone in a cluster that is un-enrolled may take.
-	LeaveTimeout metav1.Duration `json:"leaveTimeout"`
+	// OffboardTimeout is how long what has to be undone in a cluster that is un-enrolled may take.
+	OffboardTimeout metav1.Duration `json:"offboardTimeout"`
 
 	// RequestTimeout is the deadline of each request to a workload cluster that is not a watch.
 	RequestTimeout metav1.Duration `json:"requestTimeout"`

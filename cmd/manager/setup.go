@@ -279,7 +279,7 @@ func newProvider(
 		BackoffMax:              o.BackoffMax.Duration,
 		NotReadyGracePeriod:     o.GracePeriod.Duration,
 		DrainTimeout:            o.DrainTimeout.Duration,
-		LeaveTimeout:            o.LeaveTimeout.Duration,
+		OffboardTimeout:         o.OffboardTimeout.Duration,
 		RequestTimeout:          o.RequestTimeout.Duration,
 		WrapTransport:           l.wrapper(),
 		QPS:                     o.QPS,

@@ -67,7 +67,7 @@ func newUnenroll(a *app) *cobra.Command {
 		Use:   "unenroll NAME",
 		Short: "Un-enrol a cluster, and wait until Masthead has left it",
 		Long: `Un-enrol a cluster: remove the label masthead.dev/enroll. What stays, and what goes, is said, and done if you agree. Then it
-waits until Masthead has taken leave of the cluster and disconnected.`,
+waits until Masthead has offboarded the cluster and disconnected.`,
 		Example: `  # Un-enrol the Cluster w1
   kubectl masthead unenroll w1
 

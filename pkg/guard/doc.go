@@ -12,7 +12,7 @@
 // # What is guarded
 //
 //   - Connections (pkg/providers/connection): the steps of the reconciler, dialling, the bodies of answers, the cache,
-//     the hand-over from one connection to the next, drains and what takes leave of a cluster.
+//     the hand-over from one connection to the next, drains and what offboards a cluster.
 //   - Watches (pkg/kindwatch): lists, watches, handlers, and what a follower of a shared kind is told later.
 //   - The decoders of these watches (pkg/dynamicclient), which client-go runs in goroutines of its own.
 //   - Controllers (pkg/multicluster): sources, instances, and the reconciles of an engaged cluster. A panic of one that

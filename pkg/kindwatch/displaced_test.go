@@ -45,9 +45,9 @@ func TestAKindThatIsDisplacedBetweenAttemptsIsTold(t *testing.T) {
 	}
 }
 
-// TestPokesAreObeyedAtTheirPace is about a cluster that changes a definition all the time, and does not serve the kind.
+// TestRetriesAreRateLimited is about a cluster that changes a definition all the time, and does not serve the kind.
 // Each change led to an attempt at once.
-func TestPokesAreObeyedAtTheirPace(t *testing.T) {
+func TestRetriesAreRateLimited(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") == "" {
@@ -62,32 +62,32 @@ func TestPokesAreObeyedAtTheirPace(t *testing.T) {
 	})
 	w.Set("test", configMaps)
 	eventually(t, "the kind is parked", inState(w, configMaps, StateNotServed))
-	poke := func() { w.Poke(configMaps.GroupResource()) }
+	retry := func() { w.Retry(configMaps.GroupResource()) }
 	perAttempt := asked.Load()
 	for n := range int64(pokesAtOnce) {
-		eventually(t, "a poke is obeyed", func() error {
-			poke()
+		eventually(t, "a retry is obeyed", func() error {
+			retry()
 			return atLeast(asked.Load(), (n+2)*perAttempt)
 		})
 	}
 	k := w.kind(configMaps)
-	eventually(t, "a poke is taken and not obeyed", func() error {
+	eventually(t, "a retry is taken and not obeyed", func() error {
 		if len(k.poked) > 0 {
 			return nil
 		}
-		poke()
+		retry()
 		return errors.New("it was not")
 	})
 	before := asked.Load()
 	for range 100 {
-		poke()
+		retry()
 	}
 	if got := asked.Load(); got > (pokesAtOnce+1)*perAttempt {
 		t.Errorf("Want %d attempts, got %d requests, %d of them before the last pokes.", pokesAtOnce+1, got, before)
 	}
-	eventually(t, "a poke is obeyed when the shortest back-off is over", func() error {
+	eventually(t, "a retry is obeyed when the shortest back-off is over", func() error {
 		clk.Step(time.Minute)
-		poke()
+		retry()
 		return atLeast(asked.Load(), (pokesAtOnce+2)*perAttempt)
 	})
 }

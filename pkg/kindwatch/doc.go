@@ -12,7 +12,7 @@
 //     depends on that owner alone; what is watched is always what follows from what all owners ask for. A kind that
 //     nobody asks for any more is stopped, after Options.Linger: its objects are dropped, and no goroutine of it stays.
 //     Nothing blocks: a kind that is not served, or that may not be listed, is parked and tried again with jittered
-//     back-off, and at once when Poke says that something about it changed. Other kinds do not notice.
+//     back-off, and at once when Retry says that something about it changed. Other kinds do not notice.
 //   - Objects are kept without managedFields (but for one manager's, if Options.KeepManager names it) and without
 //     kubectl's last-applied-configuration, which together are often most of an object; a Kind can be watched for its
 //     metadata only, and be narrowed by selectors on the server's side.
@@ -64,8 +64,8 @@
 // have it watched once, and keep its objects once, within a budget that is nobody's own. Each is told of everything as
 // if the watch was its own, but: what a Watcher is told when it comes later is what there is by then, and it may be
 // told of a change that it has seen already; Get can know what it has not been told yet; a handler of one delays those
-// of the others; and what one does by Observe, Poke and Relist is done for all, so that an event can be the Echo of
-// what another one wrote.
+// of the others; and what one does by Observe, Retry and Relist is done for all, so that an event can be marked
+// SelfInduced for what another one wrote.
 //
 // # What a watch costs
 //

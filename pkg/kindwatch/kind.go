@@ -140,9 +140,9 @@ type Event struct {
 	// kept of the one that the list has. What happened to it between its last known state and its end is not known.
 	Relisted bool
 
-	// Echo is true for an object that the Watcher was told of in just this state, see Watcher.Observe: who wrote it knows
-	// it.
-	Echo bool
+	// SelfInduced is true for an object that the Watcher was told of in just this state, see Watcher.Observe: who wrote it
+	// knows it.
+	SelfInduced bool
 
 	// State is set for StateChanged.
 	State State

@@ -96,7 +96,7 @@ func (s *store) advance(version string) {
 // missed are the items that were observed, and of which neither what is known nor a list that is newer has anything:
 // the objects were written and deleted while nobody watched. Whoever observed one waits to be told that it has gone.
 // The caller holds mu.
-func (s *store) missed(fresh shelf, listVersion string) []*item {
+func (s *store) missed(fresh indexer, listVersion string) []*item {
 	var out []*item
 	for key, o := range s.observed.items {
 		if o.kept() && s.known.items[key] == nil && fresh.items[key] == nil && !newerVersion(o.ResourceVersion, listVersion) {

@@ -172,14 +172,14 @@ func (w *Watcher) Observe(kind Kind, written types.NamespacedName, obj *unstruct
 	}
 }
 
-// Poke tries at once to watch every kind of the resource that is parked: something about it, for example its CRD,
+// Retry tries at once to watch every kind of the resource that is parked: something about it, for example its CRD,
 // has changed.
-func (w *Watcher) Poke(resource schema.GroupResource) {
+func (w *Watcher) Retry(resource schema.GroupResource) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	for kind, k := range w.kinds {
 		if kind.GroupResource() == resource {
-			k.poke()
+			k.retry()
 		}
 	}
 }

@@ -64,7 +64,7 @@ func describe(e Event) string {
 	if e.Relisted {
 		out += " relisted"
 	}
-	if e.Echo {
+	if e.SelfInduced {
 		out += " echo"
 	}
 	if e.Object != nil || e.Old != nil {

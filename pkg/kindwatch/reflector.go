@@ -166,7 +166,7 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 	return err
 }
 
-func (k *kindWatch) poke() {
+func (k *kindWatch) retry() {
 	select {
 	case k.poked <- struct{}{}:
 	default:

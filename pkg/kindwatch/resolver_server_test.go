@@ -123,7 +123,7 @@ func TestAPIThatIsDown(t *testing.T) {
 	}
 	eventually(t, "once the API is gone, the kind is not served", func() error {
 		r.Forget(kind.Group)
-		w.Poke(kind.GroupResource())
+		w.Retry(kind.GroupResource())
 		if _, err := r.Resolve(t.Context(), kind.GroupVersionKind); !IsNotServed(err) {
 			return fmt.Errorf("got %v", err) //nolint:errorlint // It is only shown.
 		}

@@ -132,7 +132,7 @@ func (k *sharedKind) tell(e Event) {
 	for _, f := range followers {
 		switch {
 		case e.Type == StateChanged && e.State == StateSynced:
-			f.learn(e)
+			f.replay(e)
 		case e.Type == StateChanged || f.caughtUp:
 			f.tell(e)
 		}
@@ -150,14 +150,14 @@ func (f *follower) catchUp() {
 	switch {
 	case f.caughtUp || state == StateSyncing:
 	case state == StateSynced:
-		f.learn(e)
+		f.replay(e)
 	default:
 		f.tell(e)
 	}
 }
 
-// learn tells a follower of all objects if it does not know them, and that they are all. The caller holds telling.
-func (f *follower) learn(synced Event) {
+// replay tells a follower of all objects if it does not know them, and that they are all. The caller holds telling.
+func (f *follower) replay(synced Event) {
 	if !f.caughtUp {
 		items, known := f.watch.store.list()
 		if !known || !f.isRunning() {

@@ -203,7 +203,7 @@ func TestASharedKindThatIsNotServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	createWhenServed(t, c, widget(kind, "shared-widget"))
-	two.Poke(kind.GroupResource())
+	two.Retry(kind.GroupResource())
 	eventually(t, "the first is told when it is", told(&first, "shared-widget", Added))
 	eventually(t, "and the other", told(&late, "shared-widget", Added))
 }

@@ -20,11 +20,11 @@ type store struct {
 	onSynced func()
 
 	mu    sync.RWMutex
-	known shelf
+	known indexer
 
 	// observed are newer than what is known: what somebody here wrote and the watch has not reported yet. One that is not
 	// kept hides what is known.
-	observed shelf
+	observed indexer
 
 	// budget is what known may be together. overflow is called, without mu, when it is more.
 	budget   allowance
@@ -60,8 +60,8 @@ func newStore(kind Kind, emit func(Event), onSynced func()) *store {
 		arriving: newMeter(),
 		emit:     emit,
 		onSynced: onSynced,
-		known:    newShelf(),
-		observed: newShelf(),
+		known:    newIndexer(),
+		observed: newIndexer(),
 	}
 }
 
@@ -174,7 +174,7 @@ func (s *store) close() {
 
 // dropAll is drop for callers that hold mu.
 func (s *store) dropAll() {
-	s.known, s.observed = newShelf(), newShelf()
+	s.known, s.observed = newIndexer(), newIndexer()
 	s.synced, s.listed = false, false
 	s.forgetArriving()
 	s.budget.release()
@@ -205,7 +205,7 @@ func (s *store) Update(obj any) error {
 	echo := s.caughtUp(i)
 	s.mu.Unlock()
 
-	s.changed(old, i, Event{Echo: echo})
+	s.changed(old, i, Event{SelfInduced: echo})
 	return nil
 }
 
@@ -241,7 +241,7 @@ func (s *store) Replace(objs []any, listVersion string) error {
 			all = append(all, i)
 		}
 	}
-	fresh := shelve(all)
+	fresh := newIndexerOf(all)
 
 	s.mu.Lock()
 	s.forgetArriving()
@@ -283,7 +283,7 @@ func (s *store) Replace(objs []any, listVersion string) error {
 }
 
 // together is how much is held with these items and what was observed. The caller holds mu.
-func (s *store) together(items shelf) (objects, bytes int64) {
+func (s *store) together(items indexer) (objects, bytes int64) {
 	return int64(len(items.items) + len(s.observed.items)), items.bytes() + s.observed.bytes()
 }
 

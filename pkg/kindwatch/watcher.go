@@ -213,7 +213,7 @@ func (w *Watcher) Set(owner string, kinds ...Kind) {
 		held = append(held, w.take(kind))
 	}
 	for _, k := range w.owners[owner] {
-		w.letGo(k)
+		w.releaseOne(k)
 	}
 	if len(held) == 0 {
 		delete(w.owners, owner)
@@ -246,8 +246,8 @@ func (w *Watcher) hold(kind Kind) *hold {
 	return &hold{kindWatch: newKindWatch(kind, &w.o, w.used)}
 }
 
-// letGo counts one owner less. The caller holds mu.
-func (w *Watcher) letGo(h *hold) {
+// releaseOne counts one owner less. The caller holds mu.
+func (w *Watcher) releaseOne(h *hold) {
 	h.owners--
 	switch {
 	case h.owners > 0:

@@ -117,7 +117,7 @@ func TestKindThatIsNotServed(t *testing.T) {
 	c := testClient(t)
 	kind, crd := widgets(t, "unserved")
 	r := &recorder{}
-	// A back-off that never ends, so that only Poke can help.
+	// A back-off that never ends, so that only Retry can help.
 	w, _ := start(t, config, r.handle, func(o *Options) { o.Clock = clocktesting.NewFakeClock(time.Now()) })
 	w.Set("test", kind, configMaps)
 	eventually(t, "the kind is parked", inState(w, kind, StateNotServed))
@@ -136,8 +136,8 @@ func TestKindThatIsNotServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	createWhenServed(t, c, widget(kind, "a"))
-	eventually(t, "a poke wakes it", func() error {
-		w.Poke(kind.GroupResource())
+	eventually(t, "a retry wakes it", func() error {
+		w.Retry(kind.GroupResource())
 		return has(w, kind, "a")()
 	})
 }
@@ -395,7 +395,7 @@ func TestManyAtOnce(t *testing.T) {
 				w.Set(owner, configMaps)
 				_, _ = w.Get(configMaps, key("x"))
 				_, _ = w.List(configMaps)
-				w.Poke(configMaps.GroupResource())
+				w.Retry(configMaps.GroupResource())
 				w.State(configMaps)
 				w.Set(owner)
 			}

@@ -45,9 +45,10 @@ type User struct {
 	doubts    int
 	doubtedAt time.Time
 
-	// before is the name that was doubted last, and inVain when the cluster last said after a doubt that it is as before.
-	before string
-	inVain time.Time
+	// before is the name that was doubted last, and confirmedAt when the cluster last said after a doubt that it is as
+	// before.
+	before      string
+	confirmedAt time.Time
 
 	// written is when the policy was last written.
 	written time.Time
@@ -68,7 +69,7 @@ func (u *User) Learn(name string, doubts int, now time.Time) {
 		return
 	}
 	if name == u.before {
-		u.inVain = now
+		u.confirmedAt = now
 	}
 	u.name = name
 }
@@ -84,7 +85,7 @@ func (u *User) doubtLocked(now time.Time) {
 	if u.name != "" {
 		u.before = u.name
 	}
-	u.name, u.inVain, u.doubtedAt = "", time.Time{}, now
+	u.name, u.confirmedAt, u.doubtedAt = "", time.Time{}, now
 	u.doubts++
 }
 
@@ -92,7 +93,7 @@ func (u *User) doubtLocked(now time.Time) {
 func (u *User) IsSure(now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return now.Sub(u.inVain) < sureFor
+	return now.Sub(u.confirmedAt) < sureFor
 }
 
 // Wrote remembers when the policy was written.
@@ -133,7 +134,7 @@ func (u *User) Excuse(now time.Time) Excuse {
 			return ExcuseAwaited
 		}
 		return ExcuseNone
-	case u.name == "", now.Sub(u.inVain) < sureFor:
+	case u.name == "", now.Sub(u.confirmedAt) < sureFor:
 		return ExcuseNone
 	}
 	u.doubtLocked(now)

@@ -100,7 +100,7 @@ var _ = Describe("A fleet with hostile API servers", needs(localProcesses, "has 
 		// Half of them are told of when a kind was not synced for so long, which would be two minutes. One answers page after
 		// page when what is left in it is looked for, which would last for five.
 		Expect(manager.Stop(ctx)).To(Succeed())
-		startManager(ctx, "--unsynced-after=20s", "--leave-timeout=20s")
+		startManager(ctx, "--unsynced-after=20s", "--offboard-timeout=20s")
 		DeferCleanup(restartManager)
 		enrolAll(ctx, "w1", "w2")
 		travels(ctx, "w1", "before-hostile")
@@ -156,7 +156,9 @@ var _ = Describe("A fleet with hostile API servers", needs(localProcesses, "has 
 		}
 
 		By("un-enrolling them")
-		published := func() float64 { return metrics(ctx).Value("controller_runtime_reconcile_total", "controller", "inventory") }
+		published := func() float64 {
+			return metrics(ctx).Value("controller_runtime_reconcile_total", "controller", "inventory")
+		}
 		reconciles := published()
 		kubectl(ctx, hub, append([]string{"delete", "secret"}, secrets...)...)
 		for _, attack := range attacks {

@@ -27,7 +27,7 @@ type Fleet struct {
 	mu          sync.Mutex
 	clusters    map[mcr.ClusterName]connection.Cluster
 	subscribers []func(mcr.ClusterName)
-	leaver      connection.Leaver
+	offboard    connection.OffboardFunc
 }
 
 // Lookup returns the cluster of a name.
@@ -73,19 +73,19 @@ func (f *Fleet) Subscribe(fn func(mcr.ClusterName)) {
 	f.subscribers = append(f.subscribers, fn)
 }
 
-// OnLeave notes what Leave calls.
-func (f *Fleet) OnLeave(fn connection.Leaver) {
+// OnOffboard notes what Offboard calls.
+func (f *Fleet) OnOffboard(fn connection.OffboardFunc) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.leaver = fn
+	f.offboard = fn
 }
 
-// Leave does what is to be done when a cluster leaves for good.
-func (f *Fleet) Leave(ctx context.Context, name mcr.ClusterName) error {
+// Offboard does what is to be done when a cluster leaves for good.
+func (f *Fleet) Offboard(ctx context.Context, name mcr.ClusterName) error {
 	f.mu.Lock()
-	leaver := f.leaver
+	offboard := f.offboard
 	f.mu.Unlock()
-	return leaver(ctx, name)
+	return offboard(ctx, name)
 }
 
 // Set makes a cluster one of the fleet, or changes what is known of it, and tells the subscribers.

@@ -42,8 +42,8 @@ func NewClient(fleet Fleet) *Client {
 }
 
 // Get returns what `kubectl get --ignore-not-found -o jsonpath=PATH ARGUMENTS` prints. The arguments are a resource and
-// perhaps a name, or resource/name, and --namespace and --selector. A path that leads nowhere and an object that does not
-// exist are "". That a cluster does not serve the resource is an error.
+// perhaps a name, or resource/name, and --namespace and --selector. A path that leads nowhere and an object that does
+// not exist are "". That a cluster does not serve the resource is an error.
 func (c *Client) Get(ctx context.Context, cluster, path string, arguments ...string) (string, error) {
 	ask, err := parseQuery(arguments)
 	if err != nil {
@@ -210,7 +210,8 @@ func (c *clusterClient) read(ctx context.Context, ask query) (map[string]any, er
 	return list.UnstructuredContent(), nil
 }
 
-// mapping is what a resource is called in an API server, of a name like "crd", "configmap" or "clusters.cluster.x-k8s.io".
+// mapping is what a resource is called in an API server, of a name like "crd", "configmap" or
+// "clusters.cluster.x-k8s.io".
 func (c *clusterClient) mapping(resource string) (*meta.RESTMapping, error) {
 	kind, err := c.names.KindFor(schema.ParseGroupResource(resource).WithVersion(""))
 	if err != nil {

@@ -136,7 +136,7 @@ func withKubectl(t *testing.T, pages *book, m *machine) {
 	stop()
 }
 
-// unenrol has a claim and its object in the hub, as a cluster leaves them that nobody took leave of.
+// unenrol has a claim and its object in the hub, as a cluster has them that nobody offboarded.
 func unenrol(t *testing.T, pages *book, m *machine) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/left.yaml")

@@ -79,7 +79,7 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.
 		object, stopped, err = r.push(ctx, s, st.At, st.Saw)
 		r.awaitNamespace(s, st.At.Namespace, stopped)
 	case plan.Rehearse:
-		stopped, err = r.rehearse(ctx, s, st.At)
+		stopped, err = r.dryRunCreate(ctx, s, st.At)
 		r.awaitNamespace(s, st.At.Namespace, stopped)
 	case plan.Disclose:
 		stopped, err = r.disclose(ctx, s, st.At)

@@ -257,7 +257,7 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 	f.synced("db", reason.ReasonSynced)
 	f.settled()
 
-	// The cluster is lost: it is un-enrolled, and nobody could take leave of it.
+	// The cluster is lost: it is un-enrolled, and nobody could offboard it.
 	f.disengageCluster()
 	f.fleet.Forget(f.cluster)
 	now := f.heldBy(f.target, f.source())

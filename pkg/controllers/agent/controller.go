@@ -23,7 +23,7 @@ import (
 // are applied, and what the hub has flows down whatever became of the steps.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Request) (reconcile.Result, error) {
 	r.answer(req)
-	defer r.tidy(req) // After goOn, which may note what a cluster had that has gone.
+	defer r.forgetGone(req) // After goOn, which may note what a cluster had that has gone.
 	var wrote []ledger.Version
 	r.reported.Begin(req)
 	defer func() { r.goOn(req, wrote) }()

@@ -29,7 +29,7 @@ import (
 )
 
 // told waits for an event with a reason on the enrolled object, and returns its text.
-func (f *fixture) told(reason string) string {
+func (f *fixture) prunedStatus(reason string) string {
 	f.T.Helper()
 	note := ""
 	f.Within("an event on the enrolled object tells "+reason, func() error {
@@ -217,7 +217,7 @@ func TestObjectsThatOnlyAWebhookCouldConvertAreNotTakenForAnotherVersion(t *test
 	want := map[string]string{"conversion": "None", "v1alpha1": "served=true storage=true", "v1beta1": "served=false storage=false"}
 	f.eventuallyVersions(want)
 	f.refer(crd, "v1beta1")
-	f.told(reason.ReasonDefinitionConversion)
+	f.prunedStatus(reason.ReasonDefinitionConversion)
 	if diff := cmp.Diff(want, f.versions()); diff != "" {
 		t.Errorf("want the definition as it was (-want +got):\n%s", diff)
 	}
@@ -246,7 +246,7 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 		}}
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
-	if note := f.told(reason.ReasonDefinitionForeign); note == "" {
+	if note := f.prunedStatus(reason.ReasonDefinitionForeign); note == "" {
 		t.Error("want to be told whose it is")
 	}
 	generation := crd.Generation

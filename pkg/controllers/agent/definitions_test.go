@@ -125,7 +125,7 @@ func TestDefinitionWhoseNamesAreTakenIsTold(t *testing.T) {
 	f.Create(f.workload, taken)
 	f.Within("the names are taken", func() error { return f.workload.List(f.Ctx, f.list()) })
 	f.start()
-	f.told(reason.ReasonDefinitionNotServed)
+	f.prunedStatus(reason.ReasonDefinitionNotServed)
 	if err := f.workload.Delete(f.Ctx, taken); err != nil {
 		t.Fatal(err)
 	}

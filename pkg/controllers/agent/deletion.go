@@ -116,7 +116,7 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*s
 		}
 		return nil, fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
 	}
-	r.letGo(s.Request)
+	r.released(s.Request)
 	r.forget(s.Request)
 	return nil, nil //nolint:nilnil // The comment says so.
 }

@@ -27,7 +27,7 @@
 //   - what is kept between two reconciles: package ledger; what the steps of one share: package scope;
 //   - what an error of an API server says: package answer; metrics: package metrics;
 //   - what pauses a claim: package plan; claims whose owners ask for them: asked.go;
-//   - deletions: deletion.go, ledger/inflight.go, vanished.go; clusters that leave: leaving.go;
+//   - deletions: deletion.go, ledger/inflight.go, vanished.go; clusters that leave: offboard.go;
 //   - reasons that users read: package reason.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?

@@ -149,7 +149,7 @@ func TestClusterWithPausedClaimsLeaves(t *testing.T) {
 	f.settled()
 
 	fakefleet.Drain(t, f.manager.Gate, f.cluster)
-	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 	f.finalizersAre("kept")

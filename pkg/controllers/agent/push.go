@@ -69,7 +69,7 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 	if refused := s.RefusesFreeName(); refused != nil {
 		return &scope.Outcome{Problem: refused}, nil
 	}
-	refused, err := r.rehearse(ctx, s, key)
+	refused, err := r.dryRunCreate(ctx, s, key)
 	if refused == nil {
 		if err != nil && !apierrors.IsConflict(err) {
 			return nil, err
@@ -83,8 +83,8 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 	return refused, nil
 }
 
-// rehearse asks the hub whether it would accept the claim at a place, and changes nothing.
-func (r *requirementReconciler) rehearse(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
+// dryRunCreate asks the hub whether it would accept the claim at a place, and changes nothing.
+func (r *requirementReconciler) dryRunCreate(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
 	out := propagation.ForCreation(s.Intent(ctx, key, nil))
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(ownership.FieldManager(s.Us.Identifier)), client.DryRunAll)
 	if err == nil {
@@ -127,7 +127,7 @@ func (r *requirementReconciler) push(
 	ctx context.Context, s *scope.Scope, key ownership.Place, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *scope.Outcome, error) {
 	intent := s.Intent(ctx, key, hub)
-	if hub != nil && (propagation.Applied(intent, hub, s.Form) || r.inVain(s.Request, intent, hub)) {
+	if hub != nil && (propagation.Applied(intent, hub, s.Form) || r.isNoOp(s.Request, intent, hub)) {
 		return hub, nil, nil
 	}
 
@@ -233,9 +233,9 @@ func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place)
 	return obj, nil
 }
 
-// inVain is whether applying an intent has been tried on exactly this state of the hub's object, and has led to it.
+// isNoOp is whether applying an intent has been tried on exactly this state of the hub's object, and has led to it.
 // Then the API server does something to the object that we cannot foresee, and applying it again would change nothing.
-func (r *requirementReconciler) inVain(req request.Request, intent, hub *unstructured.Unstructured) bool {
+func (r *requirementReconciler) isNoOp(req request.Request, intent, hub *unstructured.Unstructured) bool {
 	return r.ledger.Of(req).Pushed == pushOf(intent, hub)
 }
 

@@ -170,7 +170,7 @@ func TestLossWhileAClusterIsAwayIsNone(t *testing.T) {
 	hub := f.settledClaim("db")
 	f.settled()
 	fakefleet.Drain(t, f.manager.Gate, f.cluster)
-	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 	f.disengageCluster()

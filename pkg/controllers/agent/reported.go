@@ -28,7 +28,7 @@ func (r *requirementReconciler) hubChanged(req request.Request, e kindwatch.Even
 // end of a reconcile. What was there before, what was written, and what somebody asks for does not wait.
 func (r *requirementReconciler) claimChanged(req request.Request, e kindwatch.Event) (held bool) {
 	changed, now := metrics.ChangesClaim(e), r.clock.Now()
-	held = !e.Echo && !e.Initial && !asks(e) && r.hold(req, e, ledger.Report{Changed: changed, At: now})
+	held = !e.SelfInduced && !e.Initial && !asks(e) && r.hold(req, e, ledger.Report{Changed: changed, At: now})
 	if changed && !held {
 		r.metrics.ClaimChanged(req, now)
 	}

@@ -23,7 +23,7 @@ func (f *fixture) away(what func()) {
 	f.T.Helper()
 	f.settled()
 	fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
-	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
 		f.T.Fatal(err)
 	}
 	f.disengageCluster()

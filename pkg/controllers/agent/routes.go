@@ -140,7 +140,7 @@ func (a *agent) handleWorkload(w *view.Cluster, e kindwatch.Event) {
 			a.hub.EnqueueDefinitions(w)
 			return
 		}
-		w.Watcher.Poke(schema.ParseGroupResource(e.Object.GetName()))
+		w.Watcher.Retry(schema.ParseGroupResource(e.Object.GetName()))
 		a.hub.Definitions.Add(request.ForDefinition(w.Name, e.Object.GetName()))
 	case view.NamespaceKind:
 		a.handleNamespace(w, e)
@@ -176,13 +176,13 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 	case vanished(e, w.Owner()):
 		a.requirements.vanish(req, e.Object)
 	case e.Type == kindwatch.Deleted && !e.Relisted:
-		a.requirements.letGo(req)
+		a.requirements.released(req)
 	}
 	if a.requirements.claimChanged(req, e) {
 		return // It waits for the end of the reconcile that is under way.
 	}
 	switch {
-	case e.Echo:
+	case e.SelfInduced:
 		// What a reconcile wrote, it went on with.
 	case e.Initial:
 		a.hub.Requirements.AddInitial(req)

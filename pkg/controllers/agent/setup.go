@@ -67,7 +67,7 @@ func setup(mgr mcmanager.Manager, o Options) (*agent, error) {
 		return nil, fmt.Errorf("cannot add the watches of the hub to the manager: %w", err)
 	}
 	o.Fleet.Subscribe(a.enrolmentChanged)
-	o.Fleet.OnLeave(a.leave)
+	o.Fleet.OnOffboard(a.offboard)
 	return a, nil
 }
 

@@ -174,7 +174,7 @@ func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	f.withEverything()
 	other := f.otherHub(hubidentity.Owner{ID: "hub-b"})
 	other.start()
-	if message := other.told(reason.ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
+	if message := other.prunedStatus(reason.ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
 		t.Errorf("want the message to name the hub, got %q", message)
 	}
 	f.settled()
@@ -215,7 +215,7 @@ func TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer(t *testing.T) {
 	other := f.otherHubWithoutTheDefinition(hubidentity.Owner{ID: "hub-b"})
 	other.start()
 	other.settled()
-	if err := other.fleet.Leave(f.Ctx, other.cluster); err != nil {
+	if err := other.fleet.Offboard(f.Ctx, other.cluster); err != nil {
 		t.Errorf("want the other hub to be done with a cluster in which nothing is its own, got %v", err)
 	}
 	f.finalizersAre("db", agenttest.OurHub.Finalizer())

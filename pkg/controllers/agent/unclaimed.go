@@ -30,7 +30,7 @@ import (
 // which the claim is missing, whose API server is asked once more. Of every older object the absence of a claim says
 // nothing: the claim of a cluster that was restored, or of one that replaces a lost one, is still to come. The note is
 // in a backup too, so that what is restored from one is not taken for new. A claim that this process has let go, or saw
-// go after somebody had removed the finalizer by force, keeps its object (LetGo in package view).
+// go after somebody had removed the finalizer by force, keeps its object (Released in package view).
 //
 // Rejected: to have the claim confirm its object, and to keep a mark on what is not confirmed. That is exact for any
 // age, and costs each claim one more write to the hub.
@@ -78,10 +78,10 @@ func originOf(req request.Request, identifier string) ownership.Origin {
 	}
 }
 
-// letGo notes that a claim's end was seen, or that the claim was let go, while what it has in the hub stays.
-func (r *requirementReconciler) letGo(req request.Request) {
+// released notes that a claim's end was seen, or that the claim was let go, while what it has in the hub stays.
+func (r *requirementReconciler) released(req request.Request) {
 	if cluster, ok := r.fleet.Lookup(req.ClusterName); ok && cluster.EffectiveIdentifier() != "" {
-		r.hub.LetGo(originOf(req, cluster.EffectiveIdentifier()))
+		r.hub.Released(originOf(req, cluster.EffectiveIdentifier()))
 	}
 }
 

@@ -191,7 +191,7 @@ func TestClosedDefinitionIsOpenedWhenNobodyWouldDoSoLater(t *testing.T) {
 	}{
 		"Leaves": {reason: "A cluster that leaves.", goes: func(f *fixture) {
 			fakefleet.Drain(t, f.manager.Gate, f.cluster)
-			if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+			if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
 				t.Error(err)
 			}
 		}},

@@ -116,7 +116,7 @@ func (o *Options) setDefaults() error {
 		o.Clock = clock.RealClock{}
 	}
 	if o.linger <= 0 {
-		o.linger = linger
+		o.linger = lingerTimeout
 	}
 	return nil
 }
@@ -168,7 +168,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		return nil, fmt.Errorf("cannot watch EnrollmentClasses: %w", err)
 	}
 	o.Fleet.Subscribe(r.enrolmentChanged)
-	o.Fleet.OnLeave(r.leave)
+	o.Fleet.OnOffboard(r.offboard)
 	return r, nil
 }
 

@@ -53,7 +53,7 @@ func (r *reconciler) applicationChanged(w *workload.Cluster, e kindwatch.Event) 
 		r.observe(w, key, app)
 		return
 	}
-	if !e.Echo {
+	if !e.SelfInduced {
 		w.Wake(key)
 	}
 	if appstatus.ConcernsDependents(old, app) {

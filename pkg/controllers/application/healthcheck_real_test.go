@@ -262,6 +262,6 @@ func TestHealthCheckThatIsRemovedWhilePodsAreForbidden(t *testing.T) {
 		return nil
 	})
 	f.asked.SetAnswer(nil)
-	w.Watcher.Poke(schema.GroupResource{Resource: "pods"})
+	w.Watcher.Retry(schema.GroupResource{Resource: "pods"})
 	f.podGone(app, pod)
 }

@@ -28,7 +28,7 @@ func (r *reconciler) reconcileApplication(ctx context.Context, w *workload.Clust
 		return reconcile.Result{}, err
 	}
 	if w.CurrentMode() != workload.ModeEnabled {
-		return p.standDown(ctx)
+		return p.disable(ctx)
 	}
 	p.watch(ctx)
 	p.choose()
@@ -42,7 +42,7 @@ func (r *reconciler) reconcileApplication(ctx context.Context, w *workload.Clust
 		return p.result()
 	}
 	p.report(ctx)
-	p.letGo()
+	p.stopWatching()
 	return p.result()
 }
 
@@ -193,9 +193,9 @@ func (p *pass) patched(o object) bool {
 	return ok
 }
 
-// letGo ends the watches of kinds that the Application does not name any more, and of which it owns nothing. One that
-// cannot be seen is kept: what it has of references has to be removed as soon as it can be.
-func (p *pass) letGo() {
+// stopWatching ends the watches of kinds that the Application does not name any more, and of which it owns nothing. One
+// that cannot be seen is kept: what it has of references has to be removed as soon as it can be.
+func (p *pass) stopWatching() {
 	owned := sets.New(p.ownedKinds()...)
 	before := len(p.kinds)
 	p.kinds = slices.DeleteFunc(p.kinds, func(k seenKind) bool {

@@ -109,7 +109,7 @@ func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
 
 	f.asked.SetAnswer(nil)
 	w, _ := f.reconciler.workloads.Get(f.cluster)
-	w.Watcher.Poke(schema.GroupResource{Resource: "services"})
+	w.Watcher.Retry(schema.GroupResource{Resource: "services"})
 	f.owned(svc, app, false)
 	f.ownsKinds(app, "ConfigMap")
 }

@@ -15,8 +15,8 @@ import (
 // shown as it is. Without that, every restart would write that nothing is known, and then once more what was there
 // before.
 const (
-	// patience is how long a status waits for a component of which it says nothing yet.
-	patience = 5 * time.Second
+	// firstHealthTimeout is how long a status waits for a component of which it says nothing yet.
+	firstHealthTimeout = 5 * time.Second
 )
 
 // settle has what is not known yet shown as the status has it. It returns true if the status has to wait for it
@@ -31,8 +31,8 @@ func (p *pass) settle(o *appstatus.Observation) (wait bool) {
 		p.lookAgain(workload.StatusPatience - since)
 		return true
 	}
-	if !o.Hold() && since < patience {
-		p.lookAgain(patience - since)
+	if !o.Hold() && since < firstHealthTimeout {
+		p.lookAgain(firstHealthTimeout - since)
 		return true
 	}
 	p.lookAgain(workload.StatusPatience - since)

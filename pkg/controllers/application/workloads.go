@@ -15,8 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// linger is how long a kind is still watched that no Application names any more.
-const linger = time.Minute
+// lingerTimeout is how long a kind is still watched that no Application names any more.
+const lingerTimeout = time.Minute
 
 func newWorkloads(r *reconciler) *workloads {
 	return multicluster.NewInstances(multicluster.InstancesOptions[mcreconcile.Request, *workload.Cluster]{

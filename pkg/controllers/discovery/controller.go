@@ -143,7 +143,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		return nil, fmt.Errorf("cannot add the watches of the hub to the manager: %w", err)
 	}
 	o.Fleet.Subscribe(r.enrolmentChanged)
-	o.Fleet.OnLeave(r.leave)
+	o.Fleet.OnOffboard(r.offboard)
 	o.Users.OnDoubt(r.ask)
 	return r, nil
 }

@@ -528,7 +528,7 @@ func TestLeavingTakesEverythingBack(t *testing.T) {
 	leave := func() {
 		fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
 		f.releasing(func() {
-			if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+			if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -578,7 +578,7 @@ func TestLeavingAClusterThatDoesNotAnswer(t *testing.T) {
 		return answer(http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`)
 	})
 	fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
-	if err := f.fleet.Leave(f.Ctx, f.cluster); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if err := f.fleet.Offboard(f.Ctx, f.cluster); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want the cluster's own answer, got %v", err)
 	}
 	f.manager.Gate.Open(f.cluster)

@@ -72,7 +72,7 @@ func (p *pass) written(
 		p.wrote(kind)
 		return true, nil, nil
 	case managed.Outdated:
-		p.within(soon)
+		p.within(recheckInterval)
 		return false, nil, nil
 	case managed.Forbidden:
 		if p.refusedByPolicy(kind) {
@@ -82,7 +82,7 @@ func (p *pass) written(
 	case managed.Rejected:
 		if apierrors.IsInvalid(err) && have != nil && m.exactLabels && foreignFinalizer(have) == "" {
 			// A field that cannot be changed is different, because the hub's object was made anew. A copy can be, too.
-			p.within(soon)
+			p.within(recheckInterval)
 			return false, nil, p.remove(ctx, kind, have)
 		}
 		return false, &condition.Problem{Reason: reasons.rejected, Message: about.Refused(err)}, nil
@@ -112,7 +112,7 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 		p.wrote(kind)
 		return nil
 	case managed.Outdated:
-		p.within(soon)
+		p.within(recheckInterval)
 		return nil
 	case managed.Forbidden:
 		if p.refusedByPolicy(kind) {

@@ -21,6 +21,6 @@ type Fleet interface {
 	// block.
 	Subscribe(fn func(mcr.ClusterName))
 
-	// OnLeave registers what is called when a cluster leaves for good, while it is still connected.
-	OnLeave(fn connection.Leaver)
+	// OnOffboard registers what is called when a cluster leaves for good, while it is still connected.
+	OnOffboard(fn connection.OffboardFunc)
 }

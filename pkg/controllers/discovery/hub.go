@@ -111,7 +111,7 @@ func (h *hub) refreshDefinitions() {
 	// The watcher does not call its handler from Set.
 	h.watcher.Set(ownerObjects, kinds...)
 	for _, kind := range kinds {
-		h.watcher.Poke(kind.GroupResource())
+		h.watcher.Retry(kind.GroupResource())
 	}
 }
 

@@ -20,8 +20,8 @@ import (
 // findings are whether something was found, or is not known.
 type findings struct{ found, unknown bool }
 
-// soon is when something is looked at again that the watch has not reported yet.
-const soon = time.Second
+// recheckInterval is when something is looked at again that the watch has not reported yet.
+const recheckInterval = time.Second
 
 // pass is one look at one workload cluster.
 type pass struct {
@@ -89,9 +89,9 @@ func (p *pass) watch() {
 	var kinds []kindwatch.Kind
 	follow := func(kind kindwatch.Kind, wanted bool) {
 		if wanted {
-			p.w.setBare(kind, false)
+			p.w.setUnmanaged(kind, false)
 		}
-		if wanted || !p.w.isBare(kind) {
+		if wanted || !p.w.isUnmanaged(kind) {
 			kinds = append(kinds, kind)
 		}
 	}
@@ -102,7 +102,7 @@ func (p *pass) watch() {
 		wanted := p.wanted(k)
 		_, shownIn, err := p.w.see(ownedDefinitionKind, k.crd())
 		if wanted {
-			p.w.setBare(crdKind(k.crd(), true), false)
+			p.w.setUnmanaged(crdKind(k.crd(), true), false)
 		}
 		if wanted && shownIn != ownedDefinitionKind {
 			kinds = append(kinds, shownIn)

@@ -78,7 +78,7 @@ func (p *pass) unprotect(ctx context.Context) error {
 		case err == nil && p.owns(have):
 			errs = append(errs, p.remove(ctx, kind, have))
 		case err == nil, apierrors.IsNotFound(err), state == kindwatch.StateNotServed, state == kindwatch.StateForbidden:
-			p.w.setBare(kind, true)
+			p.w.setUnmanaged(kind, true)
 		case !errors.Is(err, kindwatch.ErrNotSynced) && !errors.Is(err, kindwatch.ErrNotWatched):
 			errs = append(errs, err)
 		}

@@ -28,9 +28,9 @@ func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
 		// When it is known, it is written, which is an event.
 	case p.protected && !p.asked && !p.w.user.IsSure(now):
 		p.w.user.Doubt(now)
-		p.within(soon)
+		p.within(recheckInterval)
 	case p.w.user.IsNew(now):
-		p.within(soon)
+		p.within(recheckInterval)
 	default:
 		return false
 	}

@@ -81,7 +81,7 @@ func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
 	if got := f.told.get(compositionCRD); got != "" {
 		t.Errorf("want nothing told at once, got %q", got)
 	}
-	clock.SetTime(clock.Now().Add(patience))
+	clock.SetTime(clock.Now().Add(servedTimeout))
 	f.reconciler.enqueueAll()
 	f.reported(compositionCRD, ReasonDefinitionNotServed)
 	f.event(ReasonDefinitionNotServed)

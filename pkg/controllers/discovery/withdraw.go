@@ -29,12 +29,12 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 	switch {
 	case isUnknown(err):
 		if state, _ := p.w.watcher.State(ownedDefinitionKind); state == kindwatch.StateForbidden {
-			p.w.setBare(definition, true)
+			p.w.setUnmanaged(definition, true)
 		}
 		p.reports.forgetKind(p.w.name, k.crd())
 		return nil
 	case apierrors.IsNotFound(err):
-		p.w.setBare(definition, true)
+		p.w.setUnmanaged(definition, true)
 		p.w.forgetCopies(ownedDefinitionKind, k.crd())
 		p.reports.forgetKind(p.w.name, k.crd())
 		return nil
@@ -42,7 +42,7 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 		return err
 	}
 	// Somebody may have put our label on one that was not there.
-	p.w.setBare(definition, false)
+	p.w.setUnmanaged(definition, false)
 	if have.GetDeletionTimestamp() != nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 			"put there by Masthead, and %d that finalizers of somebody else are on.", k.crd(), left.foreign, left.held))
 	}
 	if !left.all {
-		p.within(soon)
+		p.within(recheckInterval)
 	}
 	if !left.all || left.foreign+left.held > 0 {
 		return nil

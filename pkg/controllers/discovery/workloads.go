@@ -31,9 +31,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
-// patience is how long the objects of a kind are waited for that the cluster has a definition of. An API server takes
-// five seconds at most to serve a definition that it accepts.
-const patience = 15 * time.Second
+// servedTimeout is how long the objects of a kind are waited for that the cluster has a definition of. An API server
+// takes five seconds at most to serve a definition that it accepts.
+const servedTimeout = 15 * time.Second
 
 // ownerMirror is the owner of all kinds in the watcher of a workload cluster.
 const ownerMirror = "mirror"
@@ -54,9 +54,9 @@ type workload struct {
 
 	mu sync.Mutex
 
-	// bare are the kinds of which the cluster was seen to have nothing of Masthead's. They are not watched unless
+	// unmanaged are the kinds of which the cluster was seen to have nothing of Masthead's. They are not watched unless
 	// something is wanted there. The definition of a kind is one, as crdKind has it.
-	bare sets.Set[kindwatch.Kind]
+	unmanaged sets.Set[kindwatch.Kind]
 
 	// awaited is since when objects of a kind have been waited for.
 	awaited map[kindwatch.Kind]time.Time
@@ -95,7 +95,7 @@ func (w *workload) handle(e kindwatch.Event) {
 			// It is that of a claim kind, or of Applications.
 			return
 		}
-		w.watcher.Poke(mirroredKinds()[i].groupResource())
+		w.watcher.Retry(mirroredKinds()[i].groupResource())
 	}
 	if e.Object != nil {
 		w.queue.AddAfter(mcreconcile.Request{ClusterName: w.name}, settling)
@@ -111,19 +111,19 @@ func (w *workload) forgetCopies(kind kindwatch.Kind, names ...string) {
 	})
 }
 
-func (w *workload) isBare(kind kindwatch.Kind) bool {
+func (w *workload) isUnmanaged(kind kindwatch.Kind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.bare.Has(kind)
+	return w.unmanaged.Has(kind)
 }
 
-func (w *workload) setBare(kind kindwatch.Kind, bare bool) {
+func (w *workload) setUnmanaged(kind kindwatch.Kind, unmanaged bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if bare {
-		w.bare.Insert(kind)
+	if unmanaged {
+		w.unmanaged.Insert(kind)
 	} else {
-		w.bare.Delete(kind)
+		w.unmanaged.Delete(kind)
 	}
 }
 
@@ -135,7 +135,7 @@ func (w *workload) awaits(kind kindwatch.Kind, now time.Time) time.Duration {
 	if !known {
 		w.awaited[kind], since = now, now
 	}
-	return max(0, patience-now.Sub(since))
+	return max(0, servedTimeout-now.Sub(since))
 }
 
 // arrived ends that the objects of a kind are waited for.
@@ -173,7 +173,7 @@ func newWorkload(
 	}
 	w := &workload{
 		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, user: user,
-		verified: managed.NewVerified[copyKey](), bare: sets.New[kindwatch.Kind](),
+		verified: managed.NewVerified[copyKey](), unmanaged: sets.New[kindwatch.Kind](),
 		followed: map[string]kindwatch.Kind{}, awaited: map[kindwatch.Kind]time.Time{},
 	}
 	watched.Handler = w.handle

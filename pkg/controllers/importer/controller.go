@@ -43,8 +43,8 @@ const (
 	// controllerName is the name in logs and metrics.
 	controllerName = "clusterimport"
 
-	// patience is how long one reconciliation may take.
-	patience = 2 * time.Minute
+	// reconcileTimeout is how long one reconciliation may take.
+	reconcileTimeout = 2 * time.Minute
 
 	// DefaultMaxConcurrentReconciles is how many imports are worked on at once.
 	DefaultMaxConcurrentReconciles = 8
@@ -120,7 +120,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	}
 	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[reconcile.Request]{
 		Reconciler: r, MaxConcurrentReconciles: o.MaxConcurrentReconciles, SkipNameValidation: o.SkipNameValidation,
-		NewQueue: multicluster.NewHubQueue[reconcile.Request], ReconciliationTimeout: patience,
+		NewQueue: multicluster.NewHubQueue[reconcile.Request], ReconciliationTimeout: reconcileTimeout,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot make the controller of ClusterImports: %w", err)

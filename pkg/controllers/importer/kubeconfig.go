@@ -141,7 +141,7 @@ func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error 
 		return err
 	case p.Facts != nil || none:
 		return r.kubeconfig(ctx, p)
-	case isAnothers(p, secret):
+	case holdsOtherCredentials(p, secret):
 		return r.noCredentials(ctx, p, withdrawnUntilAsked(p.Import.Spec))
 	case named == nil && p.Import.Spec.HubServiceAccount() == "":
 		return nil

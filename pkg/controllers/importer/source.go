@@ -103,9 +103,9 @@ func isWanted(p *scope.Scope, secret *corev1.Secret) bool {
 	return saysOf(secret, fleetv1alpha1.ImportSourceAnnotation) == sourceOf(p.Import.Spec) && (account == nil || isOfAccount(secret, *account))
 }
 
-// isAnothers says whether a Secret says that it holds other credentials than those. One that says nothing of its
-// source, as a version of Masthead left it that does not mark it, is given the time until the source is asked.
-func isAnothers(p *scope.Scope, secret *corev1.Secret) bool {
+// holdsOtherCredentials says whether a Secret says that it holds other credentials than those. One that says nothing of
+// its source, as a version of Masthead left it that does not mark it, is given the time until the source is asked.
+func holdsOtherCredentials(p *scope.Scope, secret *corev1.Secret) bool {
 	account, source := p.Import.Spec.ServiceAccount(), saysOf(secret, fleetv1alpha1.ImportSourceAnnotation)
 	return source != "" && source != sourceOf(p.Import.Spec) || account != nil && !isOfAccount(secret, *account)
 }
@@ -124,7 +124,7 @@ func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why
 		return why
 	case stops:
 		return &scope.StopError{Condition: refused.Condition, Withdrawn: true}
-	case isAnothers(p, secret):
+	case holdsOtherCredentials(p, secret):
 		return withdrawnUntilAsked(p.Import.Spec)
 	default:
 		return why

@@ -37,7 +37,7 @@
 //	connector   makes a connection; connected.go is one that is live
 //	checker     how a connection is that serves: check.go; and whether its Secret has changed: check_credentials.go
 //	engager     begins and ends the work of controllers in a cluster
-//	farewell    drains that work, and takes leave: leave.go
+//	offboarding drains that work, and offboards clusters: offboard.go
 //	panics      what is told of panics
 //
 // A type knows those that it is given, and none knows the Provider. No file leads back to one that leads to
@@ -60,7 +60,7 @@
 //     certificate is connected to, found to be the same cluster, engaged and filled before the old connection ends. New
 //     credentials that do not work leave the connection that serves alone.
 //   - From the first probe that fails, writes to the cluster fail at once with multicluster.ErrClusterNotConnected and
-//     queued work is held, but for taking leave; caches are still served. After the threshold (five) it is disengaged.
+//     queued work is held, but for offboarding; caches are still served. After the threshold (five) it is disengaged.
 //     When it comes back before that, it is made sure that it is the same cluster, and nothing restarts.
 //   - A name leads to one cluster, recognised by the UID of its namespace kube-system, for as long as the enrolled
 //     object lives; across restarts if Pins are given. Of two enrolments that lead to one cluster or ask for one
@@ -75,14 +75,14 @@
 //     them, are charged to one budget for the process.
 //   - A panic while something of a cluster is handled ends the connection to that cluster, with the reason Panicked,
 //     and not the process. It counts as three failures to connect, so that it backs off longer. A cluster that is being
-//     left is left as far as that goes. Package guard says what is guarded and what is not.
+//     offboarded is offboarded as far as that goes. Package guard says what is guarded and what is not.
 //   - Requests go to the API server directly, or through the proxy of a kubeconfig if the operator allows those; never
 //     through the proxy in this process's environment, which would resolve names that credentials.CheckAddress must
 //     see.
-//   - A cluster that is connected when its enrolment ends, or is not allowed any more, is taken leave of before it is
-//     disconnected (Leaver): no longer than LeaveTimeout, no longer than it answers, and in a goroutine of its own. So
-//     is one whose last probe failed, if it answers then and is the same cluster. One that is not connected then, or
-//     whose enrolment ends while no manager runs, is not.
+//   - A cluster that is connected when its enrolment ends, or is not allowed any more, is offboarded before it is
+//     disconnected (OffboardFunc): no longer than OffboardTimeout, no longer than it answers, and in a goroutine of its
+//     own. So is one whose last probe failed, if it answers then and is the same cluster. One that is not connected
+//     then, or whose enrolment ends while no manager runs, is not.
 //   - No Secret of the hub is held in a cache, and Secrets and ConfigMaps of workload clusters are not either, but for
 //     their metadata. No token is in a rest.Config, a log line, an event, a condition or a metric.
 //   - A cluster that belongs to another hub is not engaged, and nothing is written to one that this hub has not claimed
@@ -92,9 +92,9 @@
 // # Locking
 //
 // A work queue gives a key to one worker at a time, so that the fields of a record need no lock; what others set there
-// is atomic. The records, the view, the Leavers and the rooms have a lock each. They are held for map operations only,
-// never during I/O and never while calling out (subscribers, the gate, Engage, the recorder), and nothing takes one
-// while holding another. Provider.mu guards the indexes until it has started. Besides workers, there are these
+// is atomic. The records, the view, the OffboardFuncs and the rooms have a lock each. They are held for map operations
+// only, never during I/O and never while calling out (subscribers, the gate, Engage, the recorder), and nothing takes
+// one while holding another. Provider.mu guards the indexes until it has started. Besides workers, there are these
 // goroutines: what the cache of a connection needs; one while a cluster is drained; one while a connection is handed
 // over.
 //
@@ -111,7 +111,7 @@
 //     the Secret is then read once. What it holds decides between a swap, a new connection and Backoff.
 //   - No finalizer is put on the objects that people enrol: they belong to somebody else, whose deletion must not hang
 //     on this manager. A cluster stays engaged while its object is being deleted, until the object is gone, so that
-//     what is deleted in it meanwhile is deleted in the hub, too. Then leave is taken of it, if it still answers.
+//     what is deleted in it meanwhile is deleted in the hub, too. Then it is offboarded, if it still answers.
 //   - The back-off is exponential with full jitter, and ends at once when the Secret holds other credentials. It goes
 //     on growing until a connection has lasted two minutes, so that a cluster that accepts connections and is of no use
 //     does not have the manager connect to it again and again.

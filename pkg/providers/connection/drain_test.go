@@ -48,11 +48,11 @@ func TestDrainClosesTheGateAtOnce(t *testing.T) {
 	}
 	t.Cleanup(tr.Close)
 	r := &record{name: "fake/ns/a", reason: ReasonPaused, conn: &connected{creds: creds, transport: tr, prober: probe.New(tr, 1)}}
-	p.farewell.start(r, logr.Discard())
+	p.offboarding.start(r, logr.Discard())
 	if gate.closed != 1 {
 		t.Errorf("want the gate closed when the drain begins, got %d times", gate.closed)
 	}
-	p.farewell.cancel(r)
+	p.offboarding.cancel(r)
 	p.life.running.Wait()
 	if gate.closed != 1 {
 		t.Error("want nothing closed by a drain that was called off")

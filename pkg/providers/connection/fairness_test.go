@@ -270,7 +270,7 @@ func TestTokenRotatesWhileDraining(t *testing.T) {
 			src := newFakeSource()
 			const first, second = "first", "second"
 			f.accept(first)
-			l := newLeaver(t, src)
+			l := newOffboarder(t, src)
 			l.h.blockObject("slow") // A pause takes no leave: work that runs makes the drain last.
 			src.set("a", f.kubeconfig(t, first))
 			l.h.waitFor(t, "a", StateConnected, "")

@@ -32,7 +32,7 @@ func TestRevocationIsFirst(t *testing.T) {
 		"Revoked":            {"The class does not allow it.", notAllowed, ready, ReasonNamespaceNotAllowed},
 		"RevokedNoSecret":    {"Taking the Secret's label away buys no grace period.", notAllowed, noSecret, ReasonNamespaceNotAllowed},
 		"RevokedNotReady":    {"Nor does a Cluster that is not ready.", notAllowed, notReady, ReasonNamespaceNotAllowed},
-		"RevokedPaused":      {"A pause does not keep leave from being taken.", notAllowed, paused, ReasonNamespaceNotAllowed},
+		"RevokedPaused":      {"A pause does not keep a cluster from being offboarded.", notAllowed, paused, ReasonNamespaceNotAllowed},
 		"RevokedIdentifier":  {"Nor does an identifier that is refused.", notAllowed, badID, ReasonNamespaceNotAllowed},
 		"NoClassPaused":      {"A pause takes effect at once, a missing class does not.", notFound, paused, ReasonPaused},
 		"NoClassIdentifier":  {"So does an identifier that is refused.", notFound, badID, ReasonBadIdentifier},

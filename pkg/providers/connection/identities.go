@@ -29,9 +29,9 @@ func (i *identities) claim(ctx context.Context, r *record, uid string) *reason.F
 		identifier = uid
 	}
 	for {
-		ruling := i.arbiter.Claim(r.key, r.enrolment.Object.UID, uid, identifier)
-		i.records.retry(ruling.Freed)
-		switch ruling.Verdict {
+		decision := i.arbiter.Claim(r.key, r.enrolment.Object.UID, uid, identifier)
+		i.records.retry(decision.Freed)
+		switch decision.Verdict {
 		case allocation.VerdictGranted:
 			r.identifier = identifier
 			return nil
@@ -42,13 +42,13 @@ func (i *identities) claim(ctx context.Context, r *record, uid string) *reason.F
 				"The kubeconfig leads to a cluster with the UID %q, and led to another one before; un-enrol and enrol it again if that is intended", uid))
 		case allocation.VerdictDuplicate:
 		}
-		if ruling.Pinned && !i.stillEnrolled(ctx, ruling.Holder, r.key) {
+		if decision.Pinned && !i.stillEnrolled(ctx, decision.Holder, r.key) {
 			continue
 		}
-		if ruling.SameCluster {
-			return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The same cluster is already enrolled as %q", ruling.Holder))
+		if decision.SameCluster {
+			return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The same cluster is already enrolled as %q", decision.Holder))
 		}
-		return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The cluster identifier %q belongs to %q", identifier, ruling.Holder))
+		return reason.New(ReasonDuplicateCluster, fmt.Sprintf("The cluster identifier %q belongs to %q", identifier, decision.Holder))
 	}
 }
 

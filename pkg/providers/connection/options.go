@@ -81,7 +81,8 @@ type Options struct {
 	ProbeTimeout time.Duration
 	// ProbeFailureThreshold is how many probes in a row fail before a cluster is disengaged. Default 5.
 	ProbeFailureThreshold int
-	// UnsyncedAfter is how long a kind of a connected cluster may be without being synced before that is told. Default 2 min.
+	// UnsyncedAfter is how long a kind of a connected cluster may be without being synced before that is told. Default 2
+	// min.
 	UnsyncedAfter time.Duration
 	// ConnectTimeout is how long one attempt to connect may take in all. Default 20 s.
 	ConnectTimeout time.Duration
@@ -95,8 +96,8 @@ type Options struct {
 	NotReadyGracePeriod time.Duration
 	// DrainTimeout is how long work that runs may go on before a cluster is disengaged. Default 30 s.
 	DrainTimeout time.Duration
-	// LeaveTimeout is how long what has to be undone in a cluster that is un-enrolled may take. Default 5 min.
-	LeaveTimeout time.Duration
+	// OffboardTimeout is how long what has to be undone in a cluster that is un-enrolled may take. Default 5 min.
+	OffboardTimeout time.Duration
 	// HandoverTimeout is how long an old connection is kept until its successor's caches are filled. Default 30 s.
 	HandoverTimeout time.Duration
 	// RequestTimeout is the deadline of each request that is not a watch. Default 10 s.
@@ -148,7 +149,7 @@ func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.SettlePeriod, DefaultSettlePeriod)
 	setDefault(&o.NotReadyGracePeriod, DefaultNotReadyGracePeriod)
 	setDefault(&o.DrainTimeout, DefaultDrainTimeout)
-	setDefault(&o.LeaveTimeout, DefaultLeaveTimeout)
+	setDefault(&o.OffboardTimeout, DefaultOffboardTimeout)
 	setDefault(&o.HandoverTimeout, DefaultHandoverTimeout)
 	setDefault(&o.HubInterval, DefaultHubInterval)
 	setDefault(&o.RequestTimeout, DefaultRequestTimeout)

@@ -27,11 +27,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 )
 
-// TestPanicWhileLeavingDisengagesTheCluster has what takes leave of a cluster panic.
+// TestPanicWhileLeavingDisengagesTheCluster has what offboards a cluster panic.
 func TestPanicWhileLeavingDisengagesTheCluster(t *testing.T) {
 	src := newFakeSource()
 	h := newHarnessWith(t, src, func(p *Provider) {
-		p.OnLeave(func(context.Context, mcr.ClusterName) error { panic("of a test") })
+		p.OnOffboard(func(context.Context, mcr.ClusterName) error { panic("of a test") })
 	})
 	src.set("a", listServer(t, 20, func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }))
 	h.waitFor(t, "a", StateConnected, ReasonConnected)

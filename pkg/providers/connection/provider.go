@@ -47,11 +47,11 @@ type Provider struct {
 	schedule   schedule
 
 	// The steps.
-	connector *connector
-	checker   *checker
-	engager   *engager
-	farewell  *farewell
-	panics    *panics
+	connector   *connector
+	checker     *checker
+	engager     *engager
+	offboarding *offboarding
+	panics      *panics
 
 	mu      sync.Mutex
 	started bool
@@ -109,5 +109,5 @@ func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
 // Subscribe has fn called, without any lock held, after each change that a reader could see. fn must not block.
 func (p *Provider) Subscribe(fn func(mcr.ClusterName)) { p.view.subscribe(fn) }
 
-// OnLeave registers a Leaver. Call it before the Provider starts.
-func (p *Provider) OnLeave(fn Leaver) { p.farewell.add(fn) }
+// OnOffboard registers a OffboardFunc. Call it before the Provider starts.
+func (p *Provider) OnOffboard(fn OffboardFunc) { p.offboarding.add(fn) }

@@ -227,9 +227,9 @@ func (p *Provider) act(ctx context.Context, r *record, a lifecycle.Action, ev li
 		r.next = nil
 		p.metrics.connectedBy(r.name, credentials.CauseToken)
 	case lifecycle.ActionDrain:
-		p.farewell.start(r, log.FromContext(ctx)) //nolint:contextcheck // So does a drain.
+		p.offboarding.start(r, log.FromContext(ctx)) //nolint:contextcheck // So does a drain.
 	case lifecycle.ActionCancelDrain:
-		p.farewell.cancel(r)
+		p.offboarding.cancel(r)
 	case lifecycle.ActionRelease:
 		p.release(r)
 	case lifecycle.ActionScheduleProbe, lifecycle.ActionProbeNow, lifecycle.ActionScheduleRetry, lifecycle.ActionResetRetry, lifecycle.ActionScheduleSettle:

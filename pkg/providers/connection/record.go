@@ -130,7 +130,7 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) lifec
 
 // observeConnection adds what the connection says to what a decision needs.
 func (r *record) observeConnection(o *lifecycle.Observation) {
-	// A cluster that is left is left as far as it goes, panic or not: nobody comes back to what stays behind. What is
+	// A cluster is offboarded as far as that goes, panic or not: nobody comes back to what stays behind. What is
 	// missing then is the end of the drain, if starting it was what panicked.
 	o.Lost = r.conn.stoppedByItself() || r.conn.transport.Panicked() && (r.state != StateDraining || r.drain == nil)
 	if t := r.conn.transport; t.Suspect() || r.state != StateDraining && t.ClaimWanted() {

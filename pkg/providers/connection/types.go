@@ -223,11 +223,11 @@ type Connected interface {
 	Context() context.Context
 }
 
-// A Leaver undoes in a cluster what would be in the way of its users when nobody works on it any more. It is called
-// between the end of the cluster's work and the end of its connection, and returns when it is done, when the cluster
-// does not answer, or when ctx ends, which is also when the enrolment comes back. One that fails although the cluster
-// answers is called again a few times: nobody comes back to what it leaves behind.
-type Leaver func(ctx context.Context, name mcr.ClusterName) error
+// An OffboardFunc undoes in a cluster what would be in the way of its users when nobody works on it any more. It is
+// called between the end of the cluster's work and the end of its connection, and returns when it is done, when the
+// cluster does not answer, or when ctx ends, which is also when the enrolment comes back. One that fails although the
+// cluster answers is called again a few times: nobody comes back to what it leaves behind.
+type OffboardFunc func(ctx context.Context, name mcr.ClusterName) error
 
 // Gate is told which clusters' queued work may run; implemented by multicluster.Gate.
 type Gate interface {
@@ -251,7 +251,7 @@ const (
 	DefaultSettlePeriod            = 2 * time.Minute
 	DefaultNotReadyGracePeriod     = 5 * time.Minute
 	DefaultDrainTimeout            = 30 * time.Second
-	DefaultLeaveTimeout            = 5 * time.Minute
+	DefaultOffboardTimeout         = 5 * time.Minute
 	DefaultHandoverTimeout         = 30 * time.Second
 	DefaultHubInterval             = 30 * time.Second
 	DefaultRequestTimeout          = 10 * time.Second

@@ -37,7 +37,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 	if !ok {
 		return reconcile.Result{}, nil
 	}
-	defer r.tidy(req.ClusterName)
+	defer r.forgetGone(req.ClusterName)
 	l, err := r.look(ctx, w, cluster, req.Name)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -146,8 +146,8 @@ func (r *Reconciler) Forget(name mcr.ClusterName) {
 	r.refused.Forget(func(req mcreconcile.Request) bool { return req.ClusterName == name })
 }
 
-// tidy is the same for a definition.
-func (r *Reconciler) tidy(name mcr.ClusterName) {
+// forgetGone is the same for a definition.
+func (r *Reconciler) forgetGone(name mcr.ClusterName) {
 	r.workloads.IfGone(name, func() {
 		r.Forget(name)
 		r.metrics.ForgetCluster(name)

@@ -80,7 +80,7 @@ func PhaseOf(f Facts) Phase {
 		return Unknown
 	case f.Offered:
 		return Offered
-	case !f.Following && (f.Current == nil || IsAnothers(f.Current)):
+	case !f.Following && (f.Current == nil || ManagedByOther(f.Current)):
 		return Unrelated
 	case ours && f.Followed.InHub:
 		return leaves

@@ -96,10 +96,10 @@ func isPublishedDefinition(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// IsAnothers is whether a definition with our label is, going by its metadata, what another controller of Masthead puts
-// into clusters: copies of Crossplane's own, and that of Applications. Neither is read, to find that it is no
+// ManagedByOther is whether a definition with our label is, going by its metadata, what another controller of Masthead
+// puts into clusters: copies of Crossplane's own, and that of Applications. Neither is read, to find that it is no
 // definition of claims. The annotation alone does not say so, since the owner of the cluster can write it on any.
-func IsAnothers(crd *unstructured.Unstructured) bool {
+func ManagedByOther(crd *unstructured.Unstructured) bool {
 	_, group, _ := strings.Cut(crd.GetName(), ".")
 	return group == appsv1alpha1.GroupVersion.Group ||
 		group == crossplane.XRDKind.Group && crd.GetAnnotations()[fleetv1alpha1.MirroredAnnotation] != ""

@@ -42,7 +42,7 @@ func (r *Reconciler) unserved(
 	why, not := NotEstablished(crd)
 	if !not {
 		// An API server serves a kind a moment after it says so, and the watch may be far in its back-off.
-		w.Watcher.Poke(kind.GroupResource())
+		w.Watcher.Retry(kind.GroupResource())
 		return servedPatience, nil, nil
 	}
 	return condition.SlowRetry(), &condition.Problem{

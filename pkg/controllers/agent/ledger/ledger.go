@@ -52,8 +52,8 @@ type Entry struct {
 	// hub's object does not look like it.
 	Pushed PushedClaim
 
-	// Told is a status that did not stay as it was written; see package report.
-	Told ToldStatus
+	// Pruned is a status that did not stay as it was written; see package report.
+	Pruned PrunedStatus
 
 	// Failing is since when synchronising the claim has failed; see package report.
 	Failing Failure
@@ -109,8 +109,8 @@ func (l *Ledger) Forget(name mcr.ClusterName, gone func(request.Request) bool) {
 // what it was told, and it is remembered here that it was told: neither the write nor the event is repeated. For such
 // claims, events and the annotation of a conflict are all that their users have.
 
-// ToldStatus is a status that was written to a claim and did not stay as it was written.
-type ToldStatus struct {
+// PrunedStatus is a status that was written to a claim and did not stay as it was written.
+type PrunedStatus struct {
 	UID types.UID
 
 	// Reason is that of our condition.

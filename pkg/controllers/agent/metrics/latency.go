@@ -63,7 +63,7 @@ func (m *Metrics) ClaimChanged(req request.Request, now time.Time) {
 
 // ChangesClaim is whether what a watch of a workload cluster reported is news to the hub.
 func ChangesClaim(e kindwatch.Event) bool {
-	return !e.Initial && !e.Echo && e.Type != kindwatch.Deleted && e.Object.GetDeletionTimestamp() == nil &&
+	return !e.Initial && !e.SelfInduced && e.Type != kindwatch.Deleted && e.Object.GetDeletionTimestamp() == nil &&
 		(e.Old == nil || e.Old.GetGeneration() != e.Object.GetGeneration())
 }
 

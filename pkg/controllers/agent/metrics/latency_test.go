@@ -63,7 +63,7 @@ func TestLatencies(t *testing.T) {
 			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor is what the manager wrote itself.", func(m *Metrics) {
-			reported(m, with(edited, func(e *kindwatch.Event) { e.Echo = true }), at(0))
+			reported(m, with(edited, func(e *kindwatch.Event) { e.SelfInduced = true }), at(0))
 			m.Carried(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor a change of the status.", func(m *Metrics) {

@@ -80,7 +80,7 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 		}
 	}
 	status := propagation.StatusOf(s.Claim, o.Hub, o.Current, c, now)
-	if !propagation.StatusDiffers(s.Claim, status) || r.toldInVain(s, c, status) {
+	if !propagation.StatusDiffers(s.Claim, status) || r.statusPruned(s, c, status) {
 		return result, nil
 	}
 	problem, err := r.writeStatus(ctx, s, o, c, status)
@@ -95,7 +95,7 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 func (r *Reporter) writeStatus(
 	ctx context.Context, s *scope.Scope, o scope.Outcome, c metav1.Condition, status map[string]any,
 ) (*condition.Problem, error) {
-	last, toldBefore := r.lastTold(s)
+	last, toldBefore := r.lastReported(s)
 	before, after := s.Claim, propagation.Shell(s.Claim)
 	patch, err := propagation.StatusPatch(before, status)
 	if err != nil {
@@ -117,7 +117,7 @@ func (r *Reporter) writeStatus(
 	if propagation.IsFirstStatus(toldBefore, o.Hub) {
 		r.Bursts.Sign(s.ClusterName)
 	}
-	r.rememberTold(s, after, c, status)
+	r.rememberPruned(s, after, c, status)
 	s.ObserveClaim(after)
 	if after.GetUID() == before.GetUID() { // Its cluster may answer with another object, which is nobody's claim.
 		s.Claim = after

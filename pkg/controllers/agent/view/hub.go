@@ -61,8 +61,8 @@ type Hub struct {
 	// origins are the claims in the hub that name a source, by that source.
 	origins originIndex
 
-	// newborns are those of them that were created a moment ago, and letGo those whose claims were let go since.
-	newborns, letGo newborns
+	// newborns are those of them that were created a moment ago, and released those whose claims were let go since.
+	newborns, released newborns
 
 	// waiting are the claims in workload clusters that wait for something to change at a place in the hub.
 	waiting setmap.Map[ownership.Place, request.Request]
@@ -76,7 +76,7 @@ func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Reques
 	return &Hub{
 		Clock:        clock.RealClock{},
 		newborns:     newborns{},
-		letGo:        newborns{},
+		released:     newborns{},
 		Fleet:        fleet,
 		Clusters:     w,
 		Requirements: requirements,

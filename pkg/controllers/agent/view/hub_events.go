@@ -65,7 +65,7 @@ func (h *Hub) handleCRD(e kindwatch.Event) {
 		}
 	}
 	resource := schema.ParseGroupResource(name)
-	h.Watcher.Poke(resource)
+	h.Watcher.Retry(resource)
 	_, offered, _ := h.Publication(name)
 	for _, w := range h.Clusters.All() {
 		if offered || slices.Contains(w.definitionNames(), name) {
@@ -127,7 +127,7 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 		}
 	}
 	// The claim's own reconcile knows what it wrote; whoever waits for that place does not.
-	if !e.Echo {
+	if !e.SelfInduced {
 		h.enqueueSource(e.Kind, e.Object, e.Initial, func(r request.Request) bool { return h.Changed == nil || h.Changed(r, e) })
 	}
 }

@@ -99,7 +99,7 @@ func (n newborns) at(o ownership.Origin) time.Time {
 // trackNewborn keeps the index of what was created a moment ago. The caller holds mu.
 func (h *Hub) trackNewborn(o ownership.Origin, obj *unstructured.Unstructured) {
 	now := h.Clock.Now()
-	if at, ok := ownership.CreatedAt(obj); ok && ownership.WasCreatedWithin(obj, now, NewbornFor) && at.After(h.letGo.at(o)) {
+	if at, ok := ownership.CreatedAt(obj); ok && ownership.WasCreatedWithin(obj, now, NewbornFor) && at.After(h.released.at(o)) {
 		h.newborns.insert(o, at, now)
 		return
 	}
@@ -113,27 +113,27 @@ func (h *Hub) IsNewborn(o ownership.Origin) bool {
 	return h.newborns.has(o, h.Clock.Now())
 }
 
-// LetGo notes that the claim of an origin was let go while its object stays: its absence says nothing from now on. That
-// is forgotten when it would make no difference any more, and by a manager that is restarted.
-func (h *Hub) LetGo(o ownership.Origin) {
+// Released notes that the claim of an origin was let go while its object stays: its absence says nothing from now on.
+// That is forgotten when it would make no difference any more, and by a manager that is restarted.
+func (h *Hub) Released(o ownership.Origin) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.letGoLocked(o)
+	h.releasedLocked(o)
 }
 
-func (h *Hub) letGoLocked(o ownership.Origin) {
+func (h *Hub) releasedLocked(o ownership.Origin) {
 	if now := h.Clock.Now(); h.newborns.has(o, now) {
-		h.letGo.insert(o, now, now)
+		h.released.insert(o, now, now)
 	}
 	h.newborns.remove(o)
 }
 
-// LetGoAll is LetGo for every claim of a cluster that is left alone from now on.
-func (h *Hub) LetGoAll(identifier string) {
+// ReleasedAll is Released for every claim of a cluster that is left alone from now on.
+func (h *Hub) ReleasedAll(identifier string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, o := range h.newborns.in(identifier) {
-		h.letGoLocked(o)
+		h.releasedLocked(o)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestNewborns(t *testing.T) {
 	}
 }
 
-func TestLetGo(t *testing.T) {
+func TestReleased(t *testing.T) {
 	now := testingclock.NewFakeClock(time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
 	h := NewHub(nil, NewClusters(ClustersOptions{}), nil, nil)
 	h.Clock = now
@@ -65,12 +65,12 @@ func TestLetGo(t *testing.T) {
 	ownership.MarkCreated(obj, now.Now())
 	h.trackNewborn(from, obj)
 	h.trackNewborn(other, obj)
-	h.LetGo(from)
+	h.Released(from)
 	h.trackNewborn(from, obj) // As after the hub was listed anew.
 	if h.IsNewborn(from) || !h.IsNewborn(other) {
 		t.Error("want the object of a claim that was let go to be no newborn, and the other to be one still")
 	}
-	h.LetGoAll("a")
+	h.ReleasedAll("a")
 	if h.IsNewborn(other) {
 		t.Error("want no newborn left of a cluster that is left alone")
 	}

@@ -216,16 +216,16 @@ func statusMessage(o Observation, components []componentEntry, dependencies []ap
 // componentsMessage is about the worst of the components, which are sorted, and counts the others. It is empty if all
 // that count are healthy.
 func componentsMessage(components []componentEntry) string {
-	unwell := 0
-	for unwell < len(components) && !components[unwell].Ignored && components[unwell].Health != appsv1alpha1.HealthHealthy {
-		unwell++
+	unhealthy := 0
+	for unhealthy < len(components) && !components[unhealthy].Ignored && components[unhealthy].Health != appsv1alpha1.HealthHealthy {
+		unhealthy++
 	}
 	switch {
 	case len(components) == 0:
 		return noComponents
-	case unwell == 0 && worstHealth(components) == appsv1alpha1.HealthUnknown:
+	case unhealthy == 0 && worstHealth(components) == appsv1alpha1.HealthUnknown:
 		return "Every component is left out of the health by its annotation."
-	case unwell == 0:
+	case unhealthy == 0:
 		return ""
 	}
 	worst := components[0]
@@ -236,7 +236,7 @@ func componentsMessage(components []componentEntry) string {
 	if !strings.HasSuffix(message, ".") {
 		message += "."
 	}
-	switch others := unwell - 1; {
+	switch others := unhealthy - 1; {
 	case others == 1:
 		message += " 1 more is not healthy."
 	case others > 1:

@@ -20,10 +20,10 @@ type oneCluster struct{}
 func (oneCluster) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
 	return connection.Cluster{Name: name}, name == "w1"
 }
-func (oneCluster) List() []connection.Cluster       { return nil }
-func (oneCluster) InClass(string) []mcr.ClusterName { return nil }
-func (oneCluster) Subscribe(func(mcr.ClusterName))  {}
-func (oneCluster) OnLeave(connection.Leaver)        {}
+func (oneCluster) List() []connection.Cluster         { return nil }
+func (oneCluster) InClass(string) []mcr.ClusterName   { return nil }
+func (oneCluster) Subscribe(func(mcr.ClusterName))    {}
+func (oneCluster) OnOffboard(connection.OffboardFunc) {}
 
 // heard is a Reporter that remembers.
 type heard []string

@@ -32,22 +32,22 @@ type totals struct {
 func totalOf(applications map[types.NamespacedName]roundSummary) totals {
 	var t totals
 	var wanted, installed int64
-	var unwell []unwellApplication
+	var unhealthy []unhealthyApplication
 	t.applications.Total = bounds.Count(len(applications))
 	for key, s := range applications {
 		count(&t.applications, s.Summary)
 		wanted, installed = wanted+int64(s.Wanted), installed+int64(s.Installed)
 		if s.Health != appsv1alpha1.HealthHealthy || s.Ready == corev1.ConditionFalse {
-			unwell = append(unwell, unwellApplication{key, s.Summary})
+			unhealthy = append(unhealthy, unhealthyApplication{key, s.Summary})
 		}
 	}
 	t.components.Wanted, t.components.Installed = saturated(wanted), saturated(installed)
-	slices.SortFunc(unwell, func(a, b unwellApplication) int {
+	slices.SortFunc(unhealthy, func(a, b unhealthyApplication) int {
 		return cmp.Or(cmp.Compare(bounds.HealthRank(b.Health), bounds.HealthRank(a.Health)),
 			cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 	})
-	t.more = len(unwell) > fleetv1alpha1.MaxWorstApplications
-	for _, u := range unwell[:min(len(unwell), fleetv1alpha1.MaxWorstApplications)] {
+	t.more = len(unhealthy) > fleetv1alpha1.MaxWorstApplications
+	for _, u := range unhealthy[:min(len(unhealthy), fleetv1alpha1.MaxWorstApplications)] {
 		t.worst = append(t.worst, u.report())
 	}
 	return t
@@ -82,13 +82,13 @@ func count(c *fleetv1alpha1.ApplicationCounts, s Summary) {
 	}
 }
 
-// unwellApplication is an Application that is not well.
-type unwellApplication struct {
+// unhealthyApplication is an Application that is not healthy.
+type unhealthyApplication struct {
 	key types.NamespacedName
 	Summary
 }
 
-func (u unwellApplication) report() fleetv1alpha1.WorstApplication {
+func (u unhealthyApplication) report() fleetv1alpha1.WorstApplication {
 	return fleetv1alpha1.WorstApplication{
 		Namespace: u.key.Namespace, Name: u.key.Name,
 		Type: u.ApplicationType, Version: u.Version,

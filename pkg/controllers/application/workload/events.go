@@ -78,7 +78,7 @@ func (w *Cluster) DefinitionChanged(e kindwatch.Event) {
 	case e.Type == kindwatch.StateChanged:
 		w.Enqueue()
 	case !e.Initial && (e.Kind == record.ForeignDefinitionKind || e.Object.GetName() == definition.Name):
-		w.Watcher.Poke(record.ApplicationKind.GroupResource())
+		w.Watcher.Retry(record.ApplicationKind.GroupResource())
 		w.Enqueue()
 	}
 }
@@ -106,14 +106,14 @@ func (w *Cluster) Served(e kindwatch.Event) {
 	name := e.Entry.Key.Name
 	_, group, _ := strings.Cut(name, ".")
 	if e.Kind == record.DefinitionKind {
-		w.Watcher.Poke(schema.ParseGroupResource(name))
+		w.Watcher.Retry(schema.ParseGroupResource(name))
 	}
 	w.resolver.Forget(group)
 	w.forgetUnanswered(group)
 	keys, kinds := w.usersOfGroup(group)
 	if e.Kind == record.APIServiceKind {
 		for _, kind := range kinds {
-			w.Watcher.Poke(kind.GroupResource())
+			w.Watcher.Retry(kind.GroupResource())
 		}
 	}
 	w.WakeLater(keys...)

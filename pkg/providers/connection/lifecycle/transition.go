@@ -37,7 +37,7 @@ const (
 	EventEndpointChanged Event = "EndpointChanged"
 	// EventSettled means: the connection has lasted long enough for earlier failures to mean nothing any more.
 	EventSettled Event = "Settled"
-	// EventDrained means: no work of the cluster runs any more and leave was taken of it, or the time for that is over.
+	// EventDrained means: no work of the cluster runs any more and it was offboarded, or the time for that is over.
 	EventDrained Event = "Drained"
 )
 
@@ -60,7 +60,7 @@ const (
 	ActionCloseGate Action = "CloseGate"
 	// ActionSwapToken has the connection use the new token from its next request on.
 	ActionSwapToken Action = "SwapToken"
-	// ActionDrain holds queued work, takes leave of the cluster if it leaves for good, and leads to Drained.
+	// ActionDrain holds queued work, offboards the cluster if it leaves for good, and leads to Drained.
 	ActionDrain Action = "Drain"
 	// ActionCancelDrain forgets a drain that is under way.
 	ActionCancelDrain Action = "CancelDrain"

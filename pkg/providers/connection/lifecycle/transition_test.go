@@ -56,7 +56,7 @@ func changes() map[edge]target {
 		{StateDegraded, EventProbeFailed}:     {"Not often enough yet.", StateDegraded, []Action{ActionScheduleProbe}},
 
 		{StateDraining, EventWanted}:         {"Called off; the gate opens after a probe.", StateDegraded, []Action{ActionCancelDrain, ActionCloseGate, ActionProbeNow}},
-		{StateDraining, EventTokenChanged}:   {"Leave is taken with the token that is accepted.", StateDraining, []Action{ActionSwapToken}},
+		{StateDraining, EventTokenChanged}:   {"A cluster is offboarded with the token that is accepted.", StateDraining, []Action{ActionSwapToken}},
 		{StateDraining, EventDrained}:        {"No work runs any more, or the time is over.", StatePending, down},
 		{StateDraining, EventLost}:           {"There is nothing left to wait for.", StatePending, down},
 		{StateDraining, EventObjectReplaced}: {"The successor must not wait for, nor be served by, the predecessor.", StateRemoved, goneAtOnce},

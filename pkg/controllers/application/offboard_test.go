@@ -55,18 +55,18 @@ func TestLeavingTellsEveryApplication(t *testing.T) {
 	f.settled()
 
 	fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
-	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 	f.notEnrolled(app)
 	f.notEnrolled(empty)
 	f.owned(cm, app, true)
-	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// The time that a cluster has for its leave can be over while it is asked.
+// The time in which a cluster is offboarded can be over while it is asked.
 func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -85,7 +85,7 @@ func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
 		return nil
 	})
 	// Whoever waits for the time that leaving takes at most, or for that of a request, is told of a deadline.
-	if err := f.fleet.Leave(ctx, f.cluster); !errors.Is(err, context.Canceled) {
+	if err := f.fleet.Offboard(ctx, f.cluster); !errors.Is(err, context.Canceled) {
 		t.Errorf("want to be told that it was in vain, got %v", err)
 	}
 	if got := f.asked.Since(before, http.MethodPatch); len(got) != 1 {

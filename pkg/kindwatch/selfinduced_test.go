@@ -24,7 +24,7 @@ func TestStoreEcho(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var echoes []bool
-			s := newStore(configMaps, func(e Event) { echoes = append(echoes, e.Echo) }, func() {})
+			s := newStore(configMaps, func(e Event) { echoes = append(echoes, e.SelfInduced) }, func() {})
 			if err := s.Replace([]any{object("a", "1", "8")}, "9"); err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +41,7 @@ func TestStoreEcho(t *testing.T) {
 
 func TestStoreEchoOnce(t *testing.T) {
 	var echoes []bool
-	s := newStore(configMaps, func(e Event) { echoes = append(echoes, e.Echo) }, func() {})
+	s := newStore(configMaps, func(e Event) { echoes = append(echoes, e.SelfInduced) }, func() {})
 	if err := s.Replace([]any{object("a", "1", "8")}, "9"); err != nil {
 		t.Fatal(err)
 	}

@@ -36,35 +36,35 @@ import (
 // A cluster that leaves keeps its claims, and the hub keeps their objects, with their source: whoever enrols the
 // cluster again finds everything as it was. What goes is our finalizer, because nobody would be there to remove it when
 // a claim is deleted, and the record of the claim's object: what happens in the hub while the cluster is away is not a
-// loss. Leave is taken while the cluster is still connected and when no reconcile of it runs any more, so that no
-// finalizer comes back.
+// loss. It is offboarded while it is still connected and when no reconcile of it runs any more, so that no finalizer
+// comes back.
 //
 // A cluster can leave before anybody has looked at it: the manager has just started, or the cluster was connected a
 // moment ago. What no watch knows by then is listed, in pages. Nothing is waited for that might come only after a
 // reconcile.
 
-// Bounds of taking leave. The rate of requests is that of the cluster's connection.
+// Bounds of offboarding. The rate of requests is that of the cluster's connection.
 const (
-	maxLeavingAtOnce   = 8
-	maxLeavingAttempts = 5
+	maxOffboardedAtOnce = 8
+	maxOffboardAttempts = 5
 )
 
-// leaveBackoff is how long a cluster is left alone that could not answer. How long that goes on is for whoever
-// called: the provider ends it after LeaveTimeout, or when the cluster is enrolled again.
-func leaveBackoff() wait.Backoff {
+// offboardBackoff is how long a cluster is left alone that could not answer. How long that goes on is for whoever
+// called: the provider ends it after OffboardTimeout, or when the cluster is enrolled again.
+func offboardBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Cap: 15 * time.Second, Steps: 10, Jitter: 0.1}
 }
 
-// leave removes our finalizer from every claim of a cluster. It goes on as long as the cluster says that it cannot
+// offboard removes our finalizer from every claim of a cluster. It goes on as long as the cluster says that it cannot
 // answer now, and gives up as soon as the cluster does not answer.
-func (a *agent) leave(ctx context.Context, name mcr.ClusterName) error {
+func (a *agent) offboard(ctx context.Context, name mcr.ClusterName) error {
 	w, ok := a.workloads.Get(name)
 	if !ok {
 		return nil
 	}
 	var last error
-	err := leaveBackoff().DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		last = a.requirements.leave(ctx, w, a.definitions.Leave)
+	err := offboardBackoff().DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		last = a.requirements.offboard(ctx, w, a.definitions.Offboard)
 		return !mayPass(last), nil
 	})
 	if last == nil {
@@ -81,8 +81,8 @@ func mayPass(err error) bool {
 	})
 }
 
-// leaving is one attempt at taking leave of a cluster.
-type leaving struct {
+// offboarding is one attempt at offboarding a cluster.
+type offboarding struct {
 	r *requirementReconciler
 	w *view.Cluster
 
@@ -96,50 +96,50 @@ type leaving struct {
 	whyRefused, whyUnknown error
 }
 
-// leave removes our finalizer from every claim of each kind of a cluster.
-func (r *requirementReconciler) leave(
+// offboard removes our finalizer from every claim of each kind of a cluster.
+func (r *requirementReconciler) offboard(
 	ctx context.Context, w *view.Cluster, each func(context.Context, *view.Cluster, definition.KindFunc) error,
 ) error {
 	if cluster, ok := r.fleet.Lookup(w.Name); ok {
-		r.hub.LetGoAll(cluster.EffectiveIdentifier())
+		r.hub.ReleasedAll(cluster.EffectiveIdentifier())
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxLeavingAtOnce)
-	l := &leaving{r: r, w: w, group: group}
+	group.SetLimit(maxOffboardedAtOnce)
+	o := &offboarding{r: r, w: w, group: group}
 	err := each(ctx, w, func(kind kindwatch.Kind, known bool, err error) error {
 		if err == nil {
-			err = l.claims(ctx, kind, known)
+			err = o.claims(ctx, kind, known)
 		}
-		return l.note(err)
+		return o.note(err)
 	})
 	// If the cluster does not answer, the request that found out says why, and others only that they were given up.
 	if first := group.Wait(); first != nil {
 		err = first
 	}
-	log.FromContext(ctx).Info("Took leave of a cluster", "claims", l.left.Load(), "refused", l.refused, "unknown", l.unknown)
+	log.FromContext(ctx).Info("Offboarded cluster", "claims", o.left.Load(), "refused", o.refused, "unknown", o.unknown)
 	if err != nil {
 		return err
 	}
 	var all []error
-	if l.unknown > 0 {
-		all = append(all, fmt.Errorf("cannot tell which claims of %d kinds of cluster %q have our finalizer: %w", l.unknown, w.Name, l.whyUnknown))
+	if o.unknown > 0 {
+		all = append(all, fmt.Errorf("cannot tell which claims of %d kinds of cluster %q have our finalizer: %w", o.unknown, w.Name, o.whyUnknown))
 	}
-	if l.refused > 0 {
-		all = append(all, fmt.Errorf("cluster %q refused to have the finalizers of %d claims removed: %w", w.Name, l.refused, l.whyRefused))
+	if o.refused > 0 {
+		all = append(all, fmt.Errorf("cluster %q refused to have the finalizers of %d claims removed: %w", w.Name, o.refused, o.whyRefused))
 	}
 	return errors.Join(all...)
 }
 
 // note notes an answer by which something stays unknown, and returns an error that is none.
-func (l *leaving) note(err error) error {
+func (o *offboarding) note(err error) error {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) && !errors.Is(err, bounded.ErrRefused) {
 		return err
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.unknown++
-	keep(&l.whyUnknown, err)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.unknown++
+	keep(&o.whyUnknown, err)
 	return nil
 }
 
@@ -151,36 +151,36 @@ func keep(kept *error, err error) {
 }
 
 // claims lets go of the claims of a kind.
-func (l *leaving) claims(ctx context.Context, kind kindwatch.Kind, known bool) error {
+func (o *offboarding) claims(ctx context.Context, kind kindwatch.Kind, known bool) error {
 	if !known {
-		return l.w.EachLive(ctx, kind, func(claim *unstructured.Unstructured) error {
-			l.claim(ctx, kind, claim)
+		return o.w.EachLive(ctx, kind, func(claim *unstructured.Unstructured) error {
+			o.claim(ctx, kind, claim)
 			return nil
 		})
 	}
-	claims, err := l.w.Watcher.List(kind)
+	claims, err := o.w.Watcher.List(kind)
 	for _, claim := range claims {
-		l.claim(ctx, kind, claim)
+		o.claim(ctx, kind, claim)
 	}
 	return err
 }
 
 // claim lets go of a claim, if it has our finalizer.
-func (l *leaving) claim(ctx context.Context, kind kindwatch.Kind, claim *unstructured.Unstructured) {
-	if !l.w.BearsFinalizer(claim) {
+func (o *offboarding) claim(ctx context.Context, kind kindwatch.Kind, claim *unstructured.Unstructured) {
+	if !o.w.BearsFinalizer(claim) {
 		return
 	}
-	s := &scope.Scope{Workload: l.w, Facts: plan.Facts{Request: l.w.Request(kind, claim), Claim: claim}}
-	l.group.Go(func() error {
-		err := l.w.Guard.Run("leaving a claim", func() error { return l.r.leaveClaim(ctx, s) })
+	s := &scope.Scope{Workload: o.w, Facts: plan.Facts{Request: o.w.Request(kind, claim), Claim: claim}}
+	o.group.Go(func() error {
+		err := o.w.Guard.Run("offboarding a claim", func() error { return o.r.offboardClaim(ctx, s) })
 		switch p := reason.OfWorkload(err, "", ""); {
 		case err == nil:
-			l.left.Add(1)
+			o.left.Add(1)
 		case p != nil, apierrors.IsConflict(err), mayPass(err):
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			l.refused++
-			keep(&l.whyRefused, err)
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.refused++
+			keep(&o.whyRefused, err)
 		default:
 			return err
 		}
@@ -188,10 +188,10 @@ func (l *leaving) claim(ctx context.Context, kind kindwatch.Kind, claim *unstruc
 	})
 }
 
-// leaveClaim removes our finalizer from a claim, whoever else changes it meanwhile.
-func (r *requirementReconciler) leaveClaim(ctx context.Context, s *scope.Scope) error {
+// offboardClaim removes our finalizer from a claim, whoever else changes it meanwhile.
+func (r *requirementReconciler) offboardClaim(ctx context.Context, s *scope.Scope) error {
 	var err error
-	for range maxLeavingAttempts {
+	for range maxOffboardAttempts {
 		claim := s.Workload.Unprotected(s.Claim)
 		ownership.WithoutRecord(claim)
 		if err = scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); !apierrors.IsConflict(err) {

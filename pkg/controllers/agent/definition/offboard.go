@@ -20,15 +20,15 @@ import (
 // called unless the others are to follow nevertheless.
 type KindFunc func(kind kindwatch.Kind, known bool, err error) error
 
-// Leave opens what is closed of the definitions of a cluster, and calls fn for each kind of which claims can bear our
-// finalizer: those that are followed, and then those of definitions of ours of which that is not decided, as in the
+// Offboard opens what is closed of the definitions of a cluster, and calls fn for each kind of which claims can bear
+// our finalizer: those that are followed, and then those of definitions of ours of which that is not decided, as in the
 // moment after a restart, or that are too many to be followed. A definition comes before its claims: an API server lets
 // no claim of a closed one be changed.
 //
 // It is for a cluster that leaves, in which nothing is reconciled any more and to which nobody comes back: what no
 // watch knows is read now, and not kept. There can be as many definitions with our label as the cluster's owner likes,
 // so that the kinds that are followed go first.
-func (r *Reconciler) Leave(ctx context.Context, w *view.Cluster, fn KindFunc) error {
+func (r *Reconciler) Offboard(ctx context.Context, w *view.Cluster, fn KindFunc) error {
 	followed := w.FollowedNames()
 	for _, crd := range followed {
 		if err := r.kindOf(ctx, w, crd, fn); err != nil {
@@ -37,7 +37,7 @@ func (r *Reconciler) Leave(ctx context.Context, w *view.Cluster, fn KindFunc) er
 	}
 	before := sets.New(followed...)
 	other := func(crd *unstructured.Unstructured) error {
-		if before.Has(crd.GetName()) || !IsOurs(crd, w.Owner()) || IsAnothers(crd) {
+		if before.Has(crd.GetName()) || !IsOurs(crd, w.Owner()) || ManagedByOther(crd) {
 			return nil
 		}
 		return r.kindOf(ctx, w, crd.GetName(), fn)

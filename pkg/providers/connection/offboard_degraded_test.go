@@ -16,14 +16,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
-// degraded returns a leaver of a connected cluster whose probes fail from then on. answer, if set, answers its other
-// requests.
-func degraded(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) bool) (*leaver, *fakeSource) {
+// degraded returns an offboarder of a connected cluster whose probes fail from then on. answer, if set, answers its
+// other requests.
+func degraded(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) bool) (*offboarder, *fakeSource) {
 	t.Helper()
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
-	l := newLeaver(t, src, func(o *Options) { o.ProbeFailureThreshold = 1 << 20 })
+	l := newOffboarder(t, src, func(o *Options) { o.ProbeFailureThreshold = 1 << 20 })
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	l.h.waitFor(t, "a", StateConnected, "")
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
@@ -43,7 +43,7 @@ func degraded(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) 
 func TestLeaveOfADegradedClusterCanWrite(t *testing.T) {
 	l, src := degraded(t, nil)
 	src.remove("a")
-	connectiontest.Eventually(t, "leave is taken, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
+	connectiontest.Eventually(t, "it is being offboarded, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
 	close(l.proceed)
 	connectiontest.Eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
 }
@@ -72,7 +72,7 @@ func TestLeaveOfADegradedClusterIsNotTakenBlindly(t *testing.T) {
 			src.remove("a")
 			connectiontest.Eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
 			if got := l.called.Load(); got != 0 {
-				t.Errorf("%s want no leave to be taken, got %d", tc.reason, got)
+				t.Errorf("%s want it not to be offboarded, got %d", tc.reason, got)
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func TestLeaveIsTakenAgainAFewTimesWhileItFails(t *testing.T) {
 	}{
 		"Once":   {reason: "A failure that passes leaves nothing behind.", fails: 1, want: 2},
 		"Never":  {reason: "One that succeeds is called once.", fails: 0, want: 1},
-		"Always": {reason: "A cluster that always fails is given up.", fails: leaveAttempts, want: leaveAttempts},
+		"Always": {reason: "A cluster that always fails is given up.", fails: offboardAttempts, want: offboardAttempts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := realServer(t, 0)
@@ -93,7 +93,7 @@ func TestLeaveIsTakenAgainAFewTimesWhileItFails(t *testing.T) {
 			src := newFakeSource()
 			var called atomic.Int32
 			h := newHarnessWith(t, src, func(p *Provider) {
-				p.OnLeave(func(context.Context, mcr.ClusterName) error {
+				p.OnOffboard(func(context.Context, mcr.ClusterName) error {
 					if called.Add(1) <= tc.fails {
 						return fmt.Errorf("cannot write: %w", apierrors.NewTooManyRequests("busy", 1))
 					}

@@ -13,10 +13,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// told is what is remembered about writing a status to a claim.
-func told(claim *unstructured.Unstructured, reason string, status map[string]any) ledger.ToldStatus {
+// prunedStatus is what is remembered of a status that was written to a claim.
+func prunedStatus(claim *unstructured.Unstructured, reason string, status map[string]any) ledger.PrunedStatus {
 	shown, _ := claim.Object["status"].(map[string]any)
-	return ledger.ToldStatus{UID: claim.GetUID(), Reason: reason, Written: propagation.HashOf(withoutTransition(status)), Shown: propagation.HashOf(shown)}
+	return ledger.PrunedStatus{UID: claim.GetUID(), Reason: reason, Written: propagation.HashOf(withoutTransition(status)), Shown: propagation.HashOf(shown)}
 }
 
 // withoutTransition is a status without the times of our conditions' last transitions: where these are dropped, each
@@ -32,28 +32,28 @@ func withoutTransition(status map[string]any) map[string]any {
 	return out
 }
 
-// toldInVain is whether a claim that shows what it shows now was told that status already.
-func (r *Reporter) toldInVain(s *scope.Scope, c metav1.Condition, status map[string]any) bool {
-	return r.Ledger.Of(s.Request).Told == told(s.Claim, c.Reason, status)
+// statusPruned reports whether the schema pruned this status when it was written last.
+func (r *Reporter) statusPruned(s *scope.Scope, c metav1.Condition, status map[string]any) bool {
+	return r.Ledger.Of(s.Request).Pruned == prunedStatus(s.Claim, c.Reason, status)
 }
 
-// rememberTold remembers a status that did not stay as it was written.
-func (r *Reporter) rememberTold(s *scope.Scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
+// rememberPruned remembers a status that did not stay as it was written.
+func (r *Reporter) rememberPruned(s *scope.Scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
 	dropped := propagation.StatusDiffers(after, status)
 	r.Ledger.Edit(s.Request, func(e *ledger.Entry) {
-		e.Told = ledger.ToldStatus{}
+		e.Pruned = ledger.PrunedStatus{}
 		if dropped {
-			e.Told = told(after, c.Reason, status)
+			e.Pruned = prunedStatus(after, c.Reason, status)
 		}
 	})
 }
 
-// lastTold is the reason that a claim was told last, and whether it was told any.
-func (r *Reporter) lastTold(s *scope.Scope) (string, bool) {
+// lastReported is the reason that was written to a claim last, and whether any was.
+func (r *Reporter) lastReported(s *scope.Scope) (string, bool) {
 	if shown := propagation.AgentSynced(s.Claim); shown != nil {
 		reason, _ := shown["reason"].(string)
 		return reason, true
 	}
-	t := r.Ledger.Of(s.Request).Told
-	return t.Reason, t != ledger.ToldStatus{} && t.UID == s.Claim.GetUID()
+	t := r.Ledger.Of(s.Request).Pruned
+	return t.Reason, t != ledger.PrunedStatus{} && t.UID == s.Claim.GetUID()
 }

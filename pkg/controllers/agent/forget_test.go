@@ -90,7 +90,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			}
 			// A reconcile that was under way ends afterwards.
 			work()
-			r.tidy(req)
+			r.forgetGone(req)
 			if left() != 0 {
 				t.Errorf("%s want nothing to be left of a reconcile that was under way, got %d", tc.reason, left())
 			}

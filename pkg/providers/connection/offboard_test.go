@@ -21,14 +21,14 @@ func TestLeavesForGood(t *testing.T) {
 		ReasonUnenrolled: true, ReasonNamespaceNotAllowed: true, ReasonClassFull: true,
 		ReasonPaused: false, ReasonNotReady: false, ReasonNoCredentials: false, ReasonDuplicateCluster: false, ReasonBadIdentifier: false,
 	} {
-		if got := leavesForGood(reason); got != want {
+		if got := endsForGood(reason); got != want {
 			t.Errorf("%s: want %v, got %v", reason, want, got)
 		}
 	}
 }
 
-// leaver is a Leaver that writes to the cluster, and then waits to be let go or told to stop.
-type leaver struct {
+// offboarder is a OffboardFunc that writes to the cluster, and then waits to be let go or told to stop.
+type offboarder struct {
 	h              *harness
 	called, wrote  atomic.Int32
 	stopped        atomic.Int32
@@ -36,7 +36,7 @@ type leaver struct {
 	writeInCluster string
 }
 
-func (l *leaver) leave(ctx context.Context, name mcr.ClusterName) error {
+func (l *offboarder) offboard(ctx context.Context, name mcr.ClusterName) error {
 	l.called.Add(1)
 	cl, err := l.h.Get(ctx, name)
 	if err != nil {
@@ -59,10 +59,10 @@ func (l *leaver) leave(ctx context.Context, name mcr.ClusterName) error {
 	}
 }
 
-func newLeaver(t *testing.T, src *fakeSource, change ...func(*Options)) *leaver {
+func newOffboarder(t *testing.T, src *fakeSource, change ...func(*Options)) *offboarder {
 	t.Helper()
-	l := &leaver{proceed: make(chan struct{}), writeInCluster: "farewell-"}
-	l.h = newHarnessWith(t, src, func(p *Provider) { p.OnLeave(l.leave) }, change...)
+	l := &offboarder{proceed: make(chan struct{}), writeInCluster: "offboarded-"}
+	l.h = newHarnessWith(t, src, func(p *Provider) { p.OnOffboard(l.offboard) }, change...)
 	return l
 }
 
@@ -70,14 +70,14 @@ func TestLeaveIsTakenBeforeTheConnectionEnds(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
-	l := newLeaver(t, src)
+	l := newOffboarder(t, src)
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	l.h.waitFor(t, "a", StateConnected, "")
 
 	src.remove("a")
-	connectiontest.Eventually(t, "leave is taken, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
-	// Leave has a goroutine of its own, which may have written before the state is published. The state stays until it is
-	// let go.
+	connectiontest.Eventually(t, "it is being offboarded, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
+	// Offboarding has a goroutine of its own, which may have written before the state is published. The state stays until
+	// it is let go.
 	l.h.waitFor(t, "a", StateDraining, ReasonUnenrolled)
 	if l.h.gate.IsOpen(clusterName("a")) {
 		t.Error("want no work of the cluster to run meanwhile")
@@ -85,7 +85,7 @@ func TestLeaveIsTakenBeforeTheConnectionEnds(t *testing.T) {
 	close(l.proceed)
 	connectiontest.Eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
 	if got := l.called.Load(); got != 1 {
-		t.Errorf("want leave to be taken once, got %d", got)
+		t.Errorf("want it to be offboarded once, got %d", got)
 	}
 }
 
@@ -93,12 +93,12 @@ func TestLeaveIsCalledOffWhenTheEnrolmentComesBack(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
-	l := newLeaver(t, src)
+	l := newOffboarder(t, src)
 	kubeconfig := f.kubeconfig(t, s.token(t))
 	src.set("a", kubeconfig)
 	l.h.waitFor(t, "a", StateConnected, "")
 	src.remove("a")
-	connectiontest.Eventually(t, "leave is taken", func() bool { return l.wrote.Load() == 1 })
+	connectiontest.Eventually(t, "it is being offboarded", func() bool { return l.wrote.Load() == 1 })
 	src.set("a", kubeconfig)
 	l.h.waitFor(t, "a", StateConnected, "")
 	connectiontest.Eventually(t, "it is called off", func() bool { return l.stopped.Load() == 1 })
@@ -111,11 +111,11 @@ func TestLeaveIsBoundedAndDelaysNobody(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
-	l := newLeaver(t, src, func(o *Options) { o.LeaveTimeout = 300 * time.Millisecond })
+	l := newOffboarder(t, src, func(o *Options) { o.OffboardTimeout = 300 * time.Millisecond })
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	l.h.waitFor(t, "a", StateConnected, "")
 	src.remove("a")
-	connectiontest.Eventually(t, "it is gone although leave was not done", func() bool {
+	connectiontest.Eventually(t, "it is gone although offboarding was not done", func() bool {
 		_, ok := l.h.Lookup(clusterName("a"))
 		return !ok && l.stopped.Load() == 1
 	})
@@ -125,7 +125,7 @@ func TestPausedClusterIsNotLeft(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
-	l := newLeaver(t, src)
+	l := newOffboarder(t, src)
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	l.h.waitFor(t, "a", StateConnected, "")
 	src.change("a", func(e *Enrolment) { e.Paused = true })

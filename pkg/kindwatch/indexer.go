@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A shelf holds items, and finds those whose records have an index key, and those that are objects of a namespace.
-type shelf struct {
+// An indexer holds items, and finds those whose records have an index key, and those that are objects of a namespace.
+type indexer struct {
 	items      map[types.NamespacedName]*item
 	index      groups
 	namespaces groups
 }
 
-func newShelf() shelf {
-	return shelf{items: map[types.NamespacedName]*item{}, index: groups{}, namespaces: groups{}}
+func newIndexer() indexer {
+	return indexer{items: map[types.NamespacedName]*item{}, index: groups{}, namespaces: groups{}}
 }
 
-// shelve puts many items on a new shelf. Of several with one key, the last one stays.
-func shelve(all []*item) shelf {
-	s := newShelf()
+// newIndexerOf puts many items on a new indexer. Of several with one key, the last one stays.
+func newIndexerOf(all []*item) indexer {
+	s := newIndexer()
 	for _, i := range all {
 		s.items[i.Key] = i
 	}
@@ -41,7 +41,7 @@ func shelve(all []*item) shelf {
 }
 
 // put puts an item in the place of the one with the same key.
-func (s shelf) put(i *item) {
+func (s indexer) put(i *item) {
 	if old := s.items[i.Key]; old != nil {
 		for _, k := range old.indexKeys {
 			if !slices.Contains(i.indexKeys, k) {
@@ -61,7 +61,7 @@ func (s shelf) put(i *item) {
 	}
 }
 
-func (s shelf) remove(key types.NamespacedName) {
+func (s indexer) remove(key types.NamespacedName) {
 	old := s.items[key]
 	if old == nil {
 		return
@@ -75,7 +75,7 @@ func (s shelf) remove(key types.NamespacedName) {
 	}
 }
 
-func (s shelf) bytes() int64 {
+func (s indexer) bytes() int64 {
 	bytes := int64(0)
 	for _, i := range s.items {
 		bytes += i.size

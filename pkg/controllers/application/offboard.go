@@ -33,44 +33,44 @@ import (
 // its class is changed to look after no Applications, each is told so, once. Owner references stay: they are true, and
 // need nobody to look.
 
-// Bounds of taking leave of a cluster.
+// Bounds of offboarding a cluster.
 const (
-	leaveTimeout      = 30 * time.Second
-	maxLeavingAtOnce  = 8
-	disabledLookAgain = time.Second
+	offboardTimeout     = 30 * time.Second
+	maxOffboardedAtOnce = 8
+	disabledLookAgain   = time.Second
 )
 
-// leave tells every Application of a cluster that nobody looks any more. It is called while the cluster is still
+// offboard tells every Application of a cluster that nobody looks any more. It is called while the cluster is still
 // connected and no reconcile of it runs any more. It gives up as soon as the cluster does not answer.
-func (r *reconciler) leave(ctx context.Context, name mcr.ClusterName) error {
+func (r *reconciler) offboard(ctx context.Context, name mcr.ClusterName) error {
 	w, engaged := r.workloads.Get(name)
 	if !engaged || w.CurrentMode() != workload.ModeEnabled {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	ctx, cancel := context.WithTimeout(ctx, offboardTimeout)
 	defer cancel()
 	var told atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxLeavingAtOnce)
+	group.SetLimit(maxOffboardedAtOnce)
 	for key := range w.UIDs() {
 		group.Go(func() error {
-			return w.Guard.Run("leaving an Application", func() error { return r.tellLeaving(ctx, w, key, &told) })
+			return w.Guard.Run("offboarding an Application", func() error { return r.tellUnwatched(ctx, w, key, &told) })
 		})
 	}
 	err := group.Wait()
-	log.FromContext(ctx).Info("Took leave of the Applications of a cluster", "applications", told.Load())
+	log.FromContext(ctx).Info("Offboarded the Applications of a cluster", "applications", told.Load())
 	if err != nil {
 		return fmt.Errorf("cannot tell the Applications of cluster %q that nobody looks any more: %w", name, multicluster.AsForeign(err))
 	}
 	return nil
 }
 
-// tellLeaving tells one Application that nobody looks any more. Nothing comes back to it, so that whoever was faster is
-// waited for until the watch shows it.
-func (r *reconciler) tellLeaving(ctx context.Context, w *workload.Cluster, key record.ApplicationKey, told *atomic.Int64) error {
+// tellUnwatched tells one Application that nobody looks any more. Nothing comes back to it, so that whoever was faster
+// is waited for until the watch shows it.
+func (r *reconciler) tellUnwatched(ctx context.Context, w *workload.Cluster, key record.ApplicationKey, told *atomic.Int64) error {
 	var last error
-	patience := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
-	err := patience.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
+	err := backoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		p, _ := r.newPass(w, key) // What cannot be understood is told nothing.
 		if p == nil {
 			last = nil
@@ -128,8 +128,8 @@ func isTold(app *appsv1alpha1.Application) bool {
 	return c != nil && c.Reason == appsv1alpha1.ReasonNotEnrolled
 }
 
-// standDown tells the Application that nobody looks any more, and stops watching what it names.
-func (p *pass) standDown(ctx context.Context) (reconcile.Result, error) {
+// disable tells the Application that nobody looks any more, and stops watching what it names.
+func (p *pass) disable(ctx context.Context) (reconcile.Result, error) {
 	if p.w.CurrentMode() != workload.ModeDisabled {
 		return reconcile.Result{}, nil
 	}

@@ -52,7 +52,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 
 	// As the provider does it: no work runs any more, and the connection does.
 	fakefleet.Drain(t, f.manager.Gate, f.cluster)
-	if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
 		t.Fatal(err)
 	}
 	f.finalizersAre("gone")
@@ -96,10 +96,10 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	for i := range 3 * maxLeavingAtOnce {
+	for i := range 3 * maxOffboardedAtOnce {
 		f.claim(fmt.Sprintf("db-%d", i))
 	}
-	for i := range 3 * maxLeavingAtOnce {
+	for i := range 3 * maxOffboardedAtOnce {
 		f.synced(fmt.Sprintf("db-%d", i), reason.ReasonSynced)
 	}
 	f.settled()
@@ -125,7 +125,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 			return dead
 		},
 	})
-	if err := f.agent.requirements.leave(f.Ctx, w, f.agent.definitions.Leave); !errors.Is(err, dead) {
+	if err := f.agent.requirements.offboard(f.Ctx, w, f.agent.definitions.Offboard); !errors.Is(err, dead) {
 		t.Errorf("want to be told, got %v", err)
 	}
 	if n := most.Load(); n != 1 {
@@ -134,7 +134,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	w.Client = healthy
 	ctx, cancel := context.WithCancel(f.Ctx)
 	cancel()
-	if err := f.agent.requirements.leave(ctx, w, f.agent.definitions.Leave); err == nil {
+	if err := f.agent.requirements.offboard(ctx, w, f.agent.definitions.Offboard); err == nil {
 		t.Error("want nothing to be written, and to be told, when the time is over")
 	}
 	if u, err := f.get(f.workload, f.namespace, "db-0"); err != nil || !hasOurFinalizer(u) {
@@ -194,7 +194,7 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 			f.agent.workloads.Add(w.Name, nil, w)
 			tc.given(w, kind)
 
-			if err := f.fleet.Leave(f.Ctx, f.cluster); err != nil {
+			if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
 				t.Errorf("%s want no error, got %v", tc.reason, err)
 			}
 			f.finalizersAre(claim)

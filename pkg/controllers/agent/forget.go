@@ -53,9 +53,9 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	r.metrics.ForgetCluster(name)
 }
 
-// tidy undoes what a reconcile has left if its cluster or kind went while it was under way. Whoever goes later forgets
-// it.
-func (r *requirementReconciler) tidy(req request.Request) {
+// forgetGone undoes what a reconcile has left if its cluster or kind went while it was under way. Whoever goes later
+// forgets it.
+func (r *requirementReconciler) forgetGone(req request.Request) {
 	if r.workloads.IfGone(req.ClusterName, func() { r.forgetCluster(req.ClusterName) }) {
 		return
 	}

@@ -1,0 +1,143 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package connection
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
+)
+
+const (
+	// offboardAttempts is how often an OffboardFunc is called that fails, offboardRetry the time in between.
+	offboardAttempts = 3
+	offboardRetry    = time.Second
+)
+
+// offboarding ends work in clusters that are to be disengaged, and offboards those that leave for good.
+type offboarding struct {
+	o        *Options
+	claimant *claimant
+	records  *records
+	life     *lifetime
+
+	mu    sync.RWMutex
+	funcs []OffboardFunc
+}
+
+// add registers an OffboardFunc.
+func (f *offboarding) add(fn OffboardFunc) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.funcs = append(f.funcs, fn)
+}
+
+// start closes the gate before it returns. In the background it waits for work in flight, and offboards the cluster:
+// with many clusters to drain at once, workers would all wait.
+func (f *offboarding) start(r *record, logger logr.Logger) {
+	f.o.Gate.Close(r.name)
+	ctx, cancel := context.WithCancel(f.life.ctx) //nolint:gosec // cancel is called when the drain ends.
+	d := &drain{cancel: cancel}
+	r.drain = d
+	name, key, forGood := r.name, r.key, endsForGood(r.reason)
+	conn, uid := r.conn, r.uid
+	f.life.running.Go(func() {
+		_ = conn.Guard().Do("offboarding a cluster", func() {
+			f.drain(ctx, name)
+			if !forGood || !f.admit(ctx, conn, uid, logger) {
+				return
+			}
+			f.offboard(ctx, name, logger)
+			if why := f.claimant.release(ctx, conn, conn.transport.Token()); why != nil {
+				logger.Error(why, "Offboarded cluster without releasing it to other hubs")
+			}
+		})
+		// However it ended, also by a panic, the drain is over and the cluster is disengaged.
+		cancel()
+		d.done.Store(true)
+		f.records.wake(key)
+	})
+}
+
+// drain waits for work in flight. Whether it is done or the time is over, the cluster is disengaged.
+func (f *offboarding) drain(ctx context.Context, name mcr.ClusterName) {
+	ctx, cancel := context.WithTimeout(ctx, f.o.DrainTimeout)
+	defer cancel()
+	_ = f.o.Gate.WaitIdle(ctx, name)
+}
+
+func (f *offboarding) cancel(r *record) {
+	if r.drain != nil {
+		r.drain.cancel()
+		r.drain = nil
+	}
+}
+
+// endsForGood is whether a cluster is drained because somebody ended or forbade its enrolment, as opposed to a pause
+// or something that is missing and may come back.
+func endsForGood(reason string) bool {
+	return reason == ReasonUnenrolled || reason == ReasonNamespaceNotAllowed || reason == ReasonClassFull
+}
+
+// offboard calls each OffboardFunc for a cluster that is still connected. It has a time limit of its own, since it is
+// work that begins here, unlike what a drain waits for; and it delays nobody, as it has a goroutine of its own.
+func (f *offboarding) offboard(ctx context.Context, name mcr.ClusterName, logger logr.Logger) {
+	f.mu.RLock()
+	funcs := f.funcs
+	f.mu.RUnlock()
+	ctx, cancel := context.WithTimeout(ctx, f.o.OffboardTimeout)
+	defer cancel()
+	ctx = log.IntoContext(ctx, logger)
+	for _, offboard := range funcs {
+		if err := persistently(ctx, offboard, name); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
+			logger.Error(err, "Offboarded cluster without undoing everything there")
+		}
+	}
+}
+
+// admit is whether a cluster can be offboarded. One failed probe, after which writes fail at once, is no reason to
+// leave finalizers behind, if the cluster answers and is still the same; then it can be written to.
+func (f *offboarding) admit(ctx context.Context, conn *connected, uid string, logger logr.Logger) bool {
+	if ctx.Err() != nil || conn.transport.Mode() != transport.ReadOnly {
+		return ctx.Err() == nil
+	}
+	got, why := conn.prober.Identity(ctx, conn.transport.Token())
+	if why == nil && got != uid {
+		why = reason.New(ReasonClusterIdentityChanged, "Another cluster answers at the same address")
+	}
+	if ctx.Err() != nil {
+		return false
+	}
+	if why != nil {
+		logger.Error(why, "Offboarded cluster without undoing anything there", "reason", why.Reason)
+		return false
+	}
+	conn.transport.Allow(transport.Open)
+	return true
+}
+
+// persistently calls an OffboardFunc until it succeeds, has been called often enough, nobody answers, or ctx ends. It
+// returns the last error.
+func persistently(ctx context.Context, offboard OffboardFunc, name mcr.ClusterName) error {
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Steps: offboardAttempts, Duration: offboardRetry}, func(ctx context.Context) (bool, error) {
+		last = offboard(ctx, name)
+		var answer apierrors.APIStatus
+		return !errors.As(last, &answer), nil
+	})
+	if last == nil {
+		return err // It did not get its turn.
+	}
+	return last
+}
