@@ -16,7 +16,7 @@ import (
 )
 
 // health answers /healthz and /readyz for the whole life of the process. It is not the manager's own endpoint because
-// that one only exists once the hub has everything that the manager needs.
+// that one exists only once the hub has everything that the manager needs.
 type health struct {
 	// metric is 1 while the process is ready.
 	metric prometheus.Gauge
@@ -55,7 +55,7 @@ func (h *health) readyz(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprintln(w, "ok")
 }
 
-// listen starts answering. What it returns stops it.
+// listen starts answering. The returned function stops it.
 func (h *health) listen(ctx context.Context, address string) (func(), error) {
 	if address == "0" {
 		return func() {}, nil

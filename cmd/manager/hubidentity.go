@@ -16,7 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
-// hubIdentity is what tells this hub from others: what the operator says, else the UID of its namespace kube-system.
+// hubIdentity identifies this hub: what the operator sets, else the UID of its namespace kube-system.
 func hubIdentity(ctx context.Context, cfg *rest.Config, o HubOptions) (hubidentity.Hub, error) {
 	hub := hubidentity.Hub{ID: hubidentity.Identity(o.Identity), Name: o.Name}
 	if hub.ID != "" {
@@ -26,7 +26,7 @@ func hubIdentity(ctx context.Context, cfg *rest.Config, o HubOptions) (hubidenti
 	if err != nil {
 		return hubidentity.Hub{}, fmt.Errorf("cannot make a client of the hub: %w", err)
 	}
-	// The preflight was answered a moment ago, so that what fails now is most likely brief.
+	// The preflight has just succeeded, so a failure now is most likely brief.
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7}
 	var last error
 	err = wait.ExponentialBackoffWithContext(ctx, backoff, func(ctx context.Context) (bool, error) {

@@ -19,8 +19,8 @@ import (
 // leaseName is the name of the lease; config/rbac names it too.
 const leaseName = "masthead-leader"
 
-// leadership is what leading means for what this process sends: the lock with which the leader is elected, and the
-// fence that lets nothing be changed while the lock is not held. The zero value is that of a process that runs alone.
+// leadership is how this process handles leader election: the lock by which the leader is elected, and the fence that
+// blocks writes while the lock is not held. The zero value is for a process that runs alone.
 type leadership struct {
 	lock  resourcelock.Interface
 	fence *fence.Fence
@@ -44,14 +44,14 @@ func newLeadership(hub *rest.Config, o Options) (leadership, error) {
 	return leadership{lock: f.Lock(lease), fence: f}, nil
 }
 
-// fenced returns a configuration with which nothing is changed while this process does not lead.
+// fenced returns a configuration that blocks writes while this process does not lead.
 func (l leadership) fenced(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(l.wrapper())
 	return cfg
 }
 
-// wrapper is put around what is sent to the hub and to workload clusters; nil for a process that runs alone.
+// wrapper wraps the requests to the hub and to workload clusters; nil for a process that runs alone.
 func (l leadership) wrapper() transport.WrapperFunc {
 	if l.fence == nil {
 		return nil

@@ -15,11 +15,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// logLevelPath is where the log level is read and changed, named as the API server's /debug/flags/v is.
+// logLevelPath is where the log level is read and changed, named like the API server's /debug/flags/v.
 //
-// Kubernetes' own components change theirs in this way. A signal cannot say which level, and a container has nobody who
-// sends one; the config file is read at the start, and a file of which one option is obeyed later and the others are
-// not would surprise. What is changed here lasts until the process ends, and concerns one replica.
+// Kubernetes' own components use this mechanism. A signal cannot carry a level and is hard to send to a container. The
+// config file is read at the start; rereading a single option later would surprise. A change lasts until the process
+// ends, and affects one replica.
 const logLevelPath = "/debug/flags/log-level"
 
 // logLevel is how much the process logs.
@@ -63,7 +63,7 @@ func (l *logLevel) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		before := l.name()
 		l.atomic.SetLevel(zapLevels()[wanted])
 		if wanted != before {
-			// At the level error too: who reads the log must know why there is less, or more.
+			// Logged as an error, too: readers of the log must know why there is less, or more.
 			l.log.Error(nil, "The log level was changed", "from", before, "to", wanted)
 		}
 		_, _ = fmt.Fprintln(w, wanted)

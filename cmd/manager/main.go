@@ -34,7 +34,7 @@ func main() {
 	os.Exit(run(ctrl.SetupSignalHandler(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 }
 
-// run is main with everything that it uses given to it. It returns the exit code.
+// run is main with its dependencies injected. It returns the exit code.
 func run(ctx context.Context, args []string, env func(string) string, stdout, stderr io.Writer) int {
 	in, err := parse(args, env, stderr)
 	switch {
@@ -107,7 +107,7 @@ func serve(ctx context.Context, o Options, log logr.Logger, level http.Handler) 
 	return mgr.Start(ctx)
 }
 
-// hubConfig is the way to the hub.
+// hubConfig returns the client configuration for the hub.
 func hubConfig(kubeconfig string) (*rest.Config, error) {
 	var cfg *rest.Config
 	var err error
@@ -119,8 +119,8 @@ func hubConfig(kubeconfig string) (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot find the way to the hub: %w", err)
 	}
-	// The hub's API server shares itself out fairly (API Priority and Fairness); a limit here would only delay the
-	// requests of all clusters alike.
+	// The hub's API server has its own fairness (API Priority and Fairness); a limit here would only delay the requests of
+	// all clusters alike.
 	cfg.QPS = -1
 	cfg.UserAgent = "masthead/" + version.Version
 	return cfg, nil

@@ -17,14 +17,14 @@ import (
 const mebibyte = 1 << 20
 
 const (
-	// heapPercent is how much of the container's memory the heap may take: the rest is for what Go does not count, and for
-	// the moment until garbage is collected. At 100 percent the kernel ends the process before Go collects harder.
+	// heapPercent is the heap's share of the container's memory: the rest is for what Go does not count, and for garbage
+	// that is not collected yet. At 100 percent the kernel kills the process before Go collects harder.
 	heapPercent = 90
 
-	// budgetPart of the heap is for what clusters make the manager hold: what is kept of their objects, and answers
-	// under way. The rest is for the connections, the hub's own objects, and garbage. At Go's default, the collector
-	// lets the heap grow to twice of what lives, so that clusters which fill the budget make the process about a sixth
-	// of its limit larger, and what is not counted another tenth. The manager's own is lower.
+	// budgetPart of the heap is for what clusters make the manager hold: cached objects and answers in flight. The rest is
+	// for the connections, the hub's own objects, and garbage. At Go's default, the collector lets the heap grow to twice
+	// the live size, so that clusters which fill the budget grow the process by about a sixth of its limit, and uncounted
+	// memory adds another tenth. The manager's own setting is lower.
 	budgetPart = 12
 
 	// minBudget holds one answer of the largest size. unlimitedBudget is for a process without a memory limit.
@@ -32,8 +32,8 @@ const (
 	unlimitedBudget = 256 * mebibyte
 )
 
-// limitMemory has the runtime keep within heapPercent of the memory of the container, unless the operator says
-// otherwise by Go's own variable, and returns the limit in bytes; zero for none.
+// limitMemory makes the runtime keep within heapPercent of the container's memory, unless the operator sets Go's own
+// variable, and returns the limit in bytes; zero for none.
 func limitMemory(root fs.FS) int64 {
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		return limit // GOMEMLIMIT, which the runtime has read.
@@ -45,7 +45,7 @@ func limitMemory(root fs.FS) int64 {
 	return limit
 }
 
-// budgetOf is how much memory clusters share in a process with a memory limit.
+// budgetOf returns the memory that clusters share in a process with a memory limit.
 func budgetOf(limit int64) int64 {
 	if limit <= 0 {
 		return unlimitedBudget

@@ -13,12 +13,12 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// serveMetrics answers /metrics, and beside it what changes the log level, for the whole life of the process: a manager
-// that waits for the hub is one that somebody wants to know about. It is not the manager's own endpoint because that
-// one only exists once the hub has everything that the manager needs.
+// serveMetrics serves /metrics, and beside it the log level endpoint, for the whole life of the process: a manager that
+// waits for the hub must be observable, too. It is not the manager's own endpoint because that one exists only once the
+// hub has everything that the manager needs.
 //
-// The context that it returns ends with the given one, and when the endpoint fails, which is its cause then. What else
-// it returns stops the endpoint and waits for its end.
+// The returned context ends with the given one, and when the endpoint fails, which is then its cause. The returned
+// function stops the endpoint and waits for its end.
 func serveMetrics(ctx context.Context, cfg *rest.Config, o MetricsOptions, level http.Handler) (context.Context, func(), error) {
 	mo := metricsserver.Options{BindAddress: o.BindAddress, CertDir: o.CertDir}
 	if o.Secure {

@@ -36,19 +36,18 @@ type Options struct {
 	// else masthead-system.
 	Namespace string `json:"namespace"`
 
-	// Sources are where enrolled clusters come from: "capi", the Clusters of Cluster API, and "kubeconfig", Secrets. What
-	// is not named is not watched, and need not be there.
+	// Sources are where enrolled clusters come from: "capi", the Clusters of Cluster API, and "kubeconfig", Secrets.
+	// Sources that are not listed are not watched, and their kinds need not be installed.
 	Sources []string `json:"sources"`
 
-	// Hub is how this hub is told from others.
+	// Hub distinguishes this hub from others.
 	Hub HubOptions `json:"hub"`
 
-	// GracefulShutdownTimeout is how long work that runs is given to end when the manager is stopped.
+	// GracefulShutdownTimeout is how long running work may take to end when the manager is stopped.
 	GracefulShutdownTimeout metav1.Duration `json:"gracefulShutdownTimeout"`
 
-	// MemoryBudgetMiB is how much memory what is kept of all workload clusters' objects, and their answers under way, may
-	// take together. Zero: a twelfth of the memory limit, which is GOMEMLIMIT or 90 percent of the container's; 256
-	// without one.
+	// MemoryBudgetMiB bounds the memory for the cached objects of all workload clusters and their answers in flight. Zero:
+	// a twelfth of the memory limit, which is GOMEMLIMIT or 90 percent of the container's; 256 without one.
 	MemoryBudgetMiB int `json:"memoryBudgetMiB"`
 
 	Log            LogOptions            `json:"log"`
@@ -63,13 +62,13 @@ type Options struct {
 	Imports        ImportOptions         `json:"imports"`
 }
 
-// HubOptions say how this hub is told from others that connect to the same workload clusters.
+// HubOptions distinguish this hub from others that connect to the same workload clusters.
 type HubOptions struct {
 	// Identity of this hub: a DNS label of at most 40 characters. Set it to the identity of another hub only for a hub
 	// that replaces that one. Empty: the UID of the hub's namespace kube-system.
 	Identity string `json:"identity"`
 
-	// Name of this hub for people, of at most 63 bytes. It is told to other hubs that are refused.
+	// Name of this hub for people, of at most 63 bytes. Other hubs that are refused are shown it.
 	Name string `json:"name"`
 }
 
@@ -106,7 +105,7 @@ type PprofOptions struct {
 	BindAddress string `json:"bindAddress"`
 }
 
-// LeaderElectionOptions say how several replicas agree on the one that works.
+// LeaderElectionOptions configure how several replicas elect the active one.
 type LeaderElectionOptions struct {
 	// Enabled makes this replica wait until it holds the lease.
 	Enabled bool `json:"enabled"`
@@ -123,13 +122,13 @@ type LeaderElectionOptions struct {
 
 // AgentOptions are the limits of the agent.
 type AgentOptions struct {
-	// Workers is how many claims are worked on at once.
+	// Workers is how many claims are reconciled at once.
 	Workers int `json:"workers"`
 
-	// WorkersPerCluster is how many of them may be of one cluster; 0 means an eighth. A cluster whose API server is slow
-	// holds that many for as long as its requests take, so that Workers divided by it is how many such clusters it takes
-	// to make all others wait: eight, unless this is set. A worker is a goroutine that mostly waits, so that more of them
-	// cost little; more for each cluster make the first synchronisation of a cluster with many claims faster.
+	// WorkersPerCluster is how many of them one cluster may use; 0 means an eighth. A cluster whose API server is slow
+	// holds that many for as long as its requests take, so Workers divided by it is how many such clusters block all
+	// others: eight by default. A worker is a goroutine that mostly waits, so more of them cost little; more per cluster
+	// make the first synchronisation of a cluster with many claims faster.
 	WorkersPerCluster int `json:"workersPerCluster"`
 
 	// ProtectedNamespaces of the hub are never the target of a claim, beside kube-*, *-system, cert-manager and the
@@ -160,7 +159,7 @@ var (
 	logFormats = []string{"json", "text"}                    //nolint:gochecknoglobals // A constant.
 )
 
-// defaultOptions are the settings of a manager that was told nothing.
+// defaultOptions are the settings of a manager without flags or file.
 func defaultOptions(env func(string) string) Options {
 	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	o := Options{
@@ -208,7 +207,7 @@ func defaultOptions(env func(string) string) Options {
 	return o
 }
 
-// invocation is what a command line asks for.
+// invocation is a parsed command line.
 type invocation struct {
 	Options Options
 	// Version asks for the version instead of a manager.
@@ -319,11 +318,11 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	return f
 }
 
-// minConnectionWorkers is what the connection provider asks for: dead clusters cost a time-out each, and leave room
-// only if there are many workers.
+// minConnectionWorkers is the connection provider's minimum: dead clusters cost a time-out each, and leave room only if
+// there are many workers.
 const minConnectionWorkers = 50
 
-// Validate names everything that is wrong with the options.
+// Validate reports every invalid option.
 func (o *Options) Validate() error {
 	var errs []error
 	problem := func(wrong bool, format string, args ...any) {
@@ -348,7 +347,7 @@ func (o *Options) Validate() error {
 	problem(o.Pprof.BindAddress != "" && !isLoopback(o.Pprof.BindAddress),
 		"pprof-bind-address: %q is not a loopback address, and profiles have no authentication", o.Pprof.BindAddress)
 	le := o.LeaderElection
-	// As client-go demands, which says so only when the manager starts, and does not name the flags.
+	// client-go requires this, but reports it only when the manager starts, and without the flags' names.
 	problem(le.LeaseDuration.Duration <= le.RenewDeadline.Duration,
 		"leader-elect-lease-duration must be longer than leader-elect-renew-deadline")
 	problem(le.RenewDeadline.Duration <= time.Duration(leaderelection.JitterFactor*float64(le.RetryPeriod.Duration)),

@@ -14,20 +14,19 @@ import (
 	healthrules "github.com/masthead-dev/masthead/pkg/health"
 )
 
-// ApplicationOptions are the limits of what is done for Applications.
+// ApplicationOptions are the limits for Applications.
 type ApplicationOptions struct {
-	// Workers is how many Applications are worked on at once.
+	// Workers is how many Applications are reconciled at once.
 	Workers int `json:"workers"`
 
-	// Lists is how many kinds of components are read at once, over all clusters. Only the first look at a kind is read;
-	// what changes is watched.
+	// Lists is how many kinds of components are listed at once, over all clusters. Only the initial state of a kind is
+	// listed; changes are watched.
 	Lists int `json:"lists"`
 
-	// Metrics is PerCluster or PerApplication, which has some series for each Application of the fleet.
+	// Metrics is PerCluster or PerApplication, which adds some series for each Application of the fleet.
 	Metrics string `json:"metrics"`
 
-	// HealthLibrary is whether components are judged by the rules that are shipped, where the hub has no HealthRule for
-	// their kind.
+	// HealthLibrary enables the built-in health rules for components whose kind has no HealthRule in the hub.
 	HealthLibrary bool `json:"healthLibrary"`
 }
 
@@ -57,7 +56,7 @@ func (o *ApplicationOptions) bind(f *pflag.FlagSet) {
 		"whether there are series for each cluster only, or for each Application too: "+strings.Join(applicationMetrics, ", "))
 }
 
-// validate tells what is wrong.
+// validate reports what is wrong.
 func (o *ApplicationOptions) validate(problem func(wrong bool, format string, args ...any)) {
 	problem(o.Workers < 1, "application-workers: must be at least 1")
 	problem(o.Lists < 1, "application-lists: must be at least 1")

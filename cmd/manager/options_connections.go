@@ -14,11 +14,11 @@ import (
 
 // ConnectionOptions are the limits of each connection to a workload cluster.
 type ConnectionOptions struct {
-	// Workers is how many clusters are tried for the first time at once. As many are probed at once, and half as many that
-	// failed before are tried, and probed, again.
+	// Workers is how many clusters are connected for the first time at once. As many are probed at once, and half as many
+	// that failed before are retried, and probed again.
 	Workers int `json:"workers"`
 
-	// WorkersPerNamespace is how many of them may be of one namespace of the hub; 0 means half.
+	// WorkersPerNamespace is how many of them one namespace of the hub may use; 0 means half.
 	WorkersPerNamespace int `json:"workersPerNamespace"`
 
 	// ProbeInterval is the time between two health probes of a cluster.
@@ -30,8 +30,7 @@ type ConnectionOptions struct {
 	// ProbeFailures is how many probes in a row fail before a cluster is disconnected.
 	ProbeFailures int `json:"probeFailures"`
 
-	// UnsyncedAfter is how long a kind of a connected cluster may be without being synced before its ClusterProfile says
-	// so.
+	// UnsyncedAfter is how long a kind of a connected cluster may be unsynced before its ClusterProfile reports it.
 	UnsyncedAfter metav1.Duration `json:"unsyncedAfter"`
 
 	// ConnectTimeout is how long one attempt to connect may take.
@@ -43,13 +42,13 @@ type ConnectionOptions struct {
 	// BackoffMax is the longest wait before any attempt to connect.
 	BackoffMax metav1.Duration `json:"backoffMax"`
 
-	// GracePeriod is how long a connected cluster is kept while its source says that it is not ready.
+	// GracePeriod is how long a connected cluster is kept while its source reports it as not ready.
 	GracePeriod metav1.Duration `json:"gracePeriod"`
 
-	// DrainTimeout is how long work that runs may go on before a cluster is disconnected.
+	// DrainTimeout is how long running work may go on before a cluster is disconnected.
 	DrainTimeout metav1.Duration `json:"drainTimeout"`
 
-	// OffboardTimeout is how long what has to be undone in a cluster that is un-enrolled may take.
+	// OffboardTimeout bounds the cleanup in a cluster that is un-enrolled.
 	OffboardTimeout metav1.Duration `json:"offboardTimeout"`
 
 	// RequestTimeout is the deadline of each request to a workload cluster that is not a watch.
@@ -68,21 +67,21 @@ type ConnectionOptions struct {
 	// objects.
 	MaxListMiB int `json:"maxListMiB"`
 
-	// MaxDecodedMiB is how much memory any of them may take while it is read and decoded.
+	// MaxDecodedMiB bounds the memory that any of them may take while it is read and decoded.
 	MaxDecodedMiB int `json:"maxDecodedMiB"`
 
-	// AllowInsecureKubeconfigTLS accepts kubeconfigs that say insecure-skip-tls-verify.
+	// AllowInsecureKubeconfigTLS accepts kubeconfigs with insecure-skip-tls-verify.
 	AllowInsecureKubeconfigTLS bool `json:"allowInsecureKubeconfigTLS"`
 
-	// AllowKubeconfigProxy accepts kubeconfigs that say proxy-url.
+	// AllowKubeconfigProxy accepts kubeconfigs with proxy-url.
 	AllowKubeconfigProxy bool `json:"allowKubeconfigProxy"`
 
 	// AllowLoopbackEndpoints accepts API servers on this machine's loopback interface, for development.
 	AllowLoopbackEndpoints bool `json:"allowLoopbackEndpoints"`
 
-	// DeniedEndpointCIDRs are networks in which no API server and no proxy is connected to, whatever name leads there;
-	// beside link-local, loopback, unspecified and multicast addresses and those of clouds' metadata services, which are
-	// always refused.
+	// DeniedEndpointCIDRs are networks whose API servers and proxies are never connected to, whatever name resolves there;
+	// beside link-local, loopback, unspecified and multicast addresses and clouds' metadata services, which are always
+	// refused.
 	DeniedEndpointCIDRs []string `json:"deniedEndpointCIDRs"`
 }
 
@@ -93,7 +92,7 @@ func (o ConnectionOptions) answerLimits(mib int) bounded.Limits {
 	return l
 }
 
-// deniedCIDRs are the networks that are denied, once Validate has found no fault with them.
+// deniedCIDRs are the denied networks, after Validate has accepted them.
 func (o ConnectionOptions) deniedCIDRs() []netip.Prefix {
 	var denied []netip.Prefix
 	for _, cidr := range o.DeniedEndpointCIDRs {
@@ -104,7 +103,7 @@ func (o ConnectionOptions) deniedCIDRs() []netip.Prefix {
 	return denied
 }
 
-// credentials is what kubeconfigs may hold.
+// credentials is the policy for kubeconfigs.
 func (o ConnectionOptions) credentials() credentials.Options {
 	return credentials.Options{
 		AllowInsecureTLS: o.AllowInsecureKubeconfigTLS,

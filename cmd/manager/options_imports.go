@@ -16,17 +16,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 )
 
-// ImportOptions are about ClusterImports.
+// ImportOptions configure ClusterImports.
 type ImportOptions struct {
-	// Enabled has ClusterImports be looked after. It needs rights that nothing else needs, those of config/imports, and so
-	// is off unless somebody asks for it.
+	// Enabled runs the ClusterImport controller. It needs rights that nothing else needs, those of config/imports, so it
+	// is off by default.
 	Enabled bool `json:"enabled"`
 
-	// Workers is how many ClusterImports are worked on at once.
+	// Workers is how many ClusterImports are reconciled at once.
 	Workers int `json:"workers"`
 
-	// AllowedTokenEndpoints are the URLs at which tokens for imported clusters are asked for. One that ends in "/" allows
-	// every path below it.
+	// AllowedTokenEndpoints are the URLs from which tokens for imported clusters may be requested. One that ends in "/"
+	// allows every path below it.
 	AllowedTokenEndpoints []string `json:"allowedTokenEndpoints"`
 }
 
@@ -44,7 +44,7 @@ func (o *ImportOptions) bind(f *pflag.FlagSet) {
 		`URLs at which tokens for imported clusters are asked for; one that ends in "/" allows every path below it`)
 }
 
-// validate tells what is wrong.
+// validate reports what is wrong.
 func (o *ImportOptions) validate(problem func(wrong bool, format string, args ...any)) {
 	problem(o.Workers < 1, "import-workers: must be at least 1")
 	for _, endpoint := range o.AllowedTokenEndpoints {
@@ -53,7 +53,7 @@ func (o *ImportOptions) validate(problem func(wrong bool, format string, args ..
 	}
 }
 
-// setupImports adds the importer, if it is asked for.
+// setupImports adds the importer if it is enabled.
 func setupImports(local manager.Manager, o Options, registerer prometheus.Registerer, memory *budget.Budget) error {
 	if !o.Imports.Enabled {
 		return nil
@@ -68,7 +68,7 @@ func setupImports(local manager.Manager, o Options, registerer prometheus.Regist
 	return nil
 }
 
-// importsOf reads ClusterImports for the source of Cluster API's clusters; nil while nobody looks after them.
+// importsOf reads ClusterImports for the Cluster API source; nil if the importer is disabled.
 func importsOf(local manager.Manager, o ImportOptions) client.Reader {
 	if !o.Enabled {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// ReferenceOptions are about generic references.
+// ReferenceOptions configure generic references.
 type ReferenceOptions struct {
-	// HubClass is the EnrollmentClass whose references are for the objects of the hub itself. Empty: none are resolved
-	// there.
+	// HubClass is the EnrollmentClass whose references settings apply to objects of the hub itself. Empty: none are
+	// resolved there.
 	HubClass string `json:"hubClass"`
 }
 
@@ -23,7 +23,7 @@ func (o *ReferenceOptions) bind(f *pflag.FlagSet) {
 		"the EnrollmentClass by whose references section references of the hub's own objects are resolved; empty for none")
 }
 
-// validate tells what is wrong.
+// validate reports what is wrong.
 func (o *ReferenceOptions) validate(problem func(wrong bool, format string, args ...any)) {
 	if o.HubClass != "" {
 		wrong := validation.IsDNS1123Subdomain(o.HubClass)

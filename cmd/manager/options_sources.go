@@ -13,9 +13,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 )
 
-// sourceNames are the sources of clusters that there are. Without a word, all are used: which ones a manager uses is
-// never found out from what the hub serves, because a hub whose Cluster API is missing for a moment, while somebody
-// upgrades it, would look like one that never had it.
+// sourceNames are the available sources of clusters. By default, all are used. The sources are never derived from what
+// the hub serves: a hub whose Cluster API is missing for a moment, during an upgrade, would look like one that never
+// had it.
 func sourceNames() []string { return []string{capi.SourceName, kubeconfig.SourceName} }
 
 // bindSources makes a flag of the sources.
@@ -24,7 +24,7 @@ func (o *Options) bindSources(f *pflag.FlagSet) {
 		"where enrolled clusters come from: capi (Clusters of Cluster API), kubeconfig (Secrets); without capi the hub needs no Cluster API")
 }
 
-// validateSources tells what is wrong.
+// validateSources reports what is wrong.
 func (o *Options) validateSources(problem func(wrong bool, format string, args ...any)) {
 	problem(len(o.Sources) == 0, "sources: at least one of %s is needed", strings.Join(sourceNames(), ", "))
 	for _, name := range o.Sources {
@@ -33,5 +33,5 @@ func (o *Options) validateSources(problem func(wrong bool, format string, args .
 	problem(o.Imports.Enabled && !o.uses(capi.SourceName), "imports: needs %s among the sources", capi.SourceName)
 }
 
-// uses says whether clusters come from a source.
+// uses reports whether clusters come from a source.
 func (o *Options) uses(source string) bool { return slices.Contains(o.Sources, source) }

@@ -21,20 +21,20 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// preflightTimeout is how long one look at the hub may take.
+// preflightTimeout bounds one check of the hub.
 const preflightTimeout = 30 * time.Second
 
-// hubQuestions are what the preflight asks the hub.
+// hubQuestions are the preflight's queries to the hub.
 type hubQuestions interface {
-	// Serves says whether the hub serves a resource.
+	// Serves reports whether the hub serves a resource.
 	Serves(ctx context.Context, resource schema.GroupVersionResource) (bool, error)
 
-	// May says whether the manager may do something.
+	// May reports whether the manager may do something.
 	May(ctx context.Context, r right, verb string) (bool, error)
 }
 
 // missing is what the hub lacks, and how to install it; without is what does not work meanwhile, or empty if nothing
-// does.
+// works.
 type missing struct {
 	what, install, without string
 }
@@ -69,7 +69,7 @@ func lacking(ctx context.Context, hub hubQuestions, kinds []requiredKind, rights
 	return lacks, nil
 }
 
-// String names what the right is about, as in a sentence.
+// String describes the right as part of a sentence.
 func (r right) String() string {
 	s := schema.GroupResource{Group: r.group, Resource: r.resource}.String()
 	if sub, ok := strings.CutSuffix(r.resource, "/status"); ok {
@@ -84,7 +84,7 @@ func (r right) String() string {
 	return s
 }
 
-// explain says in one text what the hub lacks and what to install, each command once.
+// explain describes in one text what the hub lacks and what to install, each command once.
 func explain(lacks []missing) string {
 	var installs []string
 	byInstall := map[string][]string{}
@@ -102,7 +102,7 @@ func explain(lacks []missing) string {
 	return b.String()
 }
 
-// split tells what the manager waits for from what it can do without.
+// split separates what the manager waits for from what is optional.
 func split(lacks []missing) (required, optional []missing) {
 	for _, l := range lacks {
 		if l.without == "" {
@@ -114,8 +114,8 @@ func split(lacks []missing) (required, optional []missing) {
 	return required, optional
 }
 
-// preflight waits until the hub has everything that the manager needs. What it lacks is logged once, and again when it
-// changes, and is what /readyz answers meanwhile. What the manager can do without is logged once, at the end.
+// preflight waits until the hub has everything that the manager needs. What is missing is logged once, again when it
+// changes, and reported by /readyz meanwhile. Missing optional requirements are logged once, at the end.
 func preflight(ctx context.Context, hub hubQuestions, o Options, h *health, log logr.Logger) error {
 	kinds, rights := requiredKinds(o), requiredRights(o)
 	said := ""
@@ -148,7 +148,7 @@ func preflight(ctx context.Context, hub hubQuestions, o Options, h *health, log 
 	})
 }
 
-// apiQuestions asks the hub's API server. Both questions are open to every authenticated user.
+// apiQuestions queries the hub's API server. Every authenticated user may ask both questions.
 type apiQuestions struct {
 	client kubernetes.Interface
 }
@@ -161,7 +161,7 @@ func newHubQuestions(cfg *rest.Config) (hubQuestions, error) {
 	return &apiQuestions{client: client}, nil
 }
 
-// Serves asks discovery, since that needs no right to read CRDs.
+// Serves uses discovery, which needs no right to read CRDs.
 func (q *apiQuestions) Serves(_ context.Context, resource schema.GroupVersionResource) (bool, error) {
 	list, err := q.client.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
@@ -173,7 +173,7 @@ func (q *apiQuestions) Serves(_ context.Context, resource schema.GroupVersionRes
 	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource }), nil
 }
 
-// May asks whether the manager itself may.
+// May checks the manager's own rights.
 func (q *apiQuestions) May(ctx context.Context, r right, verb string) (bool, error) {
 	resource, subresource, _ := strings.Cut(r.resource, "/")
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{

@@ -26,8 +26,8 @@ type requiredKind struct {
 }
 
 // requiredKinds are the kinds without which the manager cannot work. Crossplane is not among them: the agent waits for
-// its XRDs, so that a hub can have a fleet before it has anything to offer to it. Cluster API is among them if clusters
-// come from it.
+// its XRDs, so that a hub can have a fleet before it offers anything to it. Cluster API is required if clusters come
+// from it.
 func requiredKinds(o Options) []requiredKind {
 	kinds := []requiredKind{
 		{fleetv1alpha1.GroupVersion.WithResource("enrollmentclasses"), installOurCRDs},
@@ -48,7 +48,7 @@ func requiredKinds(o Options) []requiredKind {
 	return kinds
 }
 
-// right is what the manager must be allowed to do with one resource.
+// right is a permission that the manager needs on one resource.
 type right struct {
 	group, resource string
 	// namespace is empty for all namespaces.
@@ -56,15 +56,15 @@ type right struct {
 	// name is empty for all objects.
 	name  string
 	verbs []string
-	// without says what does not work without the right everywhere. Empty: nothing does, and the manager waits for it.
+	// without describes what does not work without the right. Empty: nothing works, and the manager waits for it.
 	without string
-	// install says how to get it; empty means installRights.
+	// install says how to obtain it; empty means installRights.
 	install string
 }
 
-// requiredRights are the rights without which some part of the manager would fail later. They are those of config/rbac,
-// no more and no fewer; a test compares the two. Rights on claims are not among them: they are granted one API group at
-// a time, and a claim whose group is not granted says so.
+// requiredRights are the rights without which some part of the manager would fail later. They are exactly those of
+// config/rbac; a test compares the two. Rights on claims are not among them: they are granted per API group, and a
+// claim whose group is not granted reports that.
 func requiredRights(o Options) []right {
 	namespace, watch := o.Namespace, []string{"list", "watch"}
 	rights := []right{
@@ -116,18 +116,18 @@ func requiredRights(o Options) []right {
 	return rights
 }
 
-// importKinds are those that the importer needs beside what it looks for itself, cloud by cloud.
+// importKinds are those that the importer needs besides the per-cloud kinds that it checks itself.
 func importKinds() []requiredKind {
 	return []requiredKind{{fleetv1alpha1.GroupVersion.WithResource("clusterimports"), installOurCRDs}}
 }
 
-// importRights are those of the ClusterRole masthead-imports in config/imports. The rights to the kinds of each cloud
-// are in ClusterRoles of their own: the importer asks for them when there is a ClusterImport for that cloud.
+// importRights are those of the ClusterRole masthead-imports in config/imports. The rights to each cloud's kinds are in
+// separate ClusterRoles: the importer checks them when there is a ClusterImport for that cloud.
 func importRights() []right {
 	rights := []right{
 		{group: "fleet.masthead.dev", resource: "clusterimports", verbs: []string{"get", "list", "watch", "patch"}},
 		{group: "fleet.masthead.dev", resource: "clusterimports/status", verbs: []string{"patch"}},
-		// The admission policies of config/policies ask for it; the API server does not serve this subresource.
+		// The admission policies of config/policies check it; the API server does not serve this subresource.
 		{group: "fleet.masthead.dev", resource: "clusterimports/objects", verbs: []string{"create"}},
 		{
 			group: "", resource: "secrets", verbs: []string{"create", "update", "delete"},

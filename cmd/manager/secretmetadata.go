@@ -12,13 +12,13 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// maxSourceText bounds a text in the metadata of a Secret. The identifier of a cluster is published as a property of
-// its ClusterProfile, which may have no more.
+// maxSourceText bounds a text in the metadata of a Secret. A cluster's identifier is published as a property of its
+// ClusterProfile, which has the same limit.
 const maxSourceText = 1024
 
-// onlyWhatSourcesRead leaves of the metadata of a Secret what the sources of clusters read: what identifies it and its
-// state, two labels, and two annotations. Tenants of the hub write the rest: an API server lets each Secret have 256
-// KiB of annotations, and any number of labels.
+// onlyWhatSourcesRead strips the metadata of a Secret to what the cluster sources read: its identity and state, two
+// labels, and two annotations. Tenants of the hub write the rest: an API server allows each Secret 256 KiB of
+// annotations, and any number of labels.
 func onlyWhatSourcesRead(in any) (any, error) {
 	m, ok := in.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -46,7 +46,7 @@ func only(texts map[string]string, names ...string) map[string]string {
 		if out == nil {
 			out = map[string]string{}
 		}
-		// What is cut would keep the whole text in memory.
+		// A substring would keep the whole text in memory.
 		out[name] = strings.Clone(text)
 	}
 	return out

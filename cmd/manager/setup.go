@@ -44,7 +44,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
-// hubScheme holds the kinds that are read and written in the hub.
+// hubScheme returns a scheme of the kinds that are read and written in the hub.
 func hubScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -57,8 +57,8 @@ func hubScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newLocalManager makes the manager of the hub, with a cache that holds only what a controller asked for, trimmed, and
-// never a Secret or a ConfigMap.
+// newLocalManager creates the hub's manager, with a cache that holds only kinds that a controller asked for, trimmed,
+// and never a Secret or a ConfigMap.
 func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager, error) {
 	scheme, err := hubScheme()
 	if err != nil {
@@ -70,7 +70,7 @@ func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
-		// Both are served from before the manager exists, see serveMetrics and health.
+		// Both are served before the manager exists, see serveMetrics and health.
 		Metrics:                             metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress:              "0",
 		PprofBindAddress:                    o.Pprof.BindAddress,
@@ -79,7 +79,7 @@ func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager
 		LeaderElectionID:                    leaseName,
 		LeaderElectionNamespace:             o.Namespace,
 		LeaderElectionResourceLockInterface: l.lock,
-		// The process ends as soon as the manager has, so the lease can be given back and the next leader need not wait.
+		// The process exits right after the manager, so the lease can be released and the next leader need not wait.
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &o.LeaderElection.LeaseDuration.Duration,
 		RenewDeadline:                 &o.LeaderElection.RenewDeadline.Duration,
@@ -93,7 +93,7 @@ func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager
 	return mgr, nil
 }
 
-// setup wires everything that runs. What it returns is ready to start.
+// setup wires everything. The returned manager is ready to start.
 func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanager.Manager, error) {
 	lead, err := newLeadership(cfg, o)
 	if err != nil {
@@ -135,7 +135,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	return mgr, nil
 }
 
-// setupControllers adds the controllers, none of which knows another: what they share is made here.
+// setupControllers adds the controllers, none of which knows another: what they share is created here.
 func setupControllers(
 	local manager.Manager, mgr mcmanager.Manager, o Options, provider *connection.Provider, gate *multicluster.Gate,
 	sources []connection.Source,
@@ -200,8 +200,8 @@ func setupControllers(
 	return nil
 }
 
-// newSources makes the sources of clusters. Each sees the metadata of the Secrets that it needs and of no others: a
-// manager's own cache has one selector for each kind, so that it would have to hold those of every Secret.
+// newSources creates the sources of clusters. Each caches the metadata of only the Secrets that it needs: a manager's
+// own cache has one selector per kind, so it would have to hold every Secret's.
 func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 	var sources []connection.Source
 	if o.uses(capi.SourceName) {
@@ -231,8 +231,8 @@ func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 	return sources, nil
 }
 
-// secretMetadata is a cache of the metadata of Secrets that have a label. A Secret that loses it leaves the cache,
-// which is seen as its deletion.
+// secretMetadata is a cache of the metadata of Secrets that have a label. A Secret that loses the label leaves the
+// cache, which appears as its deletion.
 func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 	labelled, err := labels.NewRequirement(label, selection.Exists, nil)
 	if err != nil {
@@ -295,8 +295,8 @@ func newProvider(
 	return provider, nil
 }
 
-// trim removes from an object what no controller reads: managed fields, and the whole object once more that kubectl
-// apply keeps in an annotation, which in the metadata of a Secret is the Secret.
+// trim removes from an object what no controller reads: managed fields, and the annotation in which kubectl apply
+// stores the whole object, which in the metadata of a Secret is the Secret.
 func trim(in any) (any, error) {
 	obj, err := meta.Accessor(in)
 	if err != nil {
@@ -310,13 +310,13 @@ func trim(in any) (any, error) {
 	return in, nil
 }
 
-// readiness makes the process ready once the caches of the hub are filled. A replica that waits for the lease is ready
-// too: ready means that it can take over.
+// readiness makes the process ready once the hub's caches are synced. A replica that waits for the lease is ready, too:
+// ready means that it can take over.
 type readiness struct {
 	health *health
 }
 
-// Start is called after the caches were filled.
+// Start is called after the caches are synced.
 func (r *readiness) Start(ctx context.Context) error {
 	r.health.ready()
 	<-ctx.Done()

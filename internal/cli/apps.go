@@ -31,7 +31,7 @@ type appRow struct {
 	Message    string `json:"message,omitempty"`
 }
 
-// appsAnswer is what the command knows.
+// appsAnswer is the command's result.
 type appsAnswer struct {
 	Applications []appRow  `json:"applications"`
 	NotAsked     []unasked `json:"notAsked,omitempty"`
@@ -123,7 +123,7 @@ func (a *app) apps(ctx context.Context, hub *fleet.Hub, word string) (appsAnswer
 	return answer, nil
 }
 
-// rowOf says how an Application fares. What was said of an older generation counts for nothing.
+// rowOf returns the health of an Application. A status of an older generation is ignored.
 func rowOf(cluster string, app *appsv1alpha1.Application) appRow {
 	row := appRow{
 		Cluster: cluster, Namespace: app.Namespace, Name: app.Name, Health: string(appsv1alpha1.HealthUnknown), Ready: "Unknown",
@@ -139,7 +139,7 @@ func rowOf(cluster string, app *appsv1alpha1.Application) appRow {
 	return row
 }
 
-// severity orders healths, the worst having the highest number.
+// severity orders healths, with the highest number for the worst.
 func severity(health string) int {
 	return slices.Index([]string{
 		string(appsv1alpha1.HealthHealthy), string(appsv1alpha1.HealthSuspended), string(appsv1alpha1.HealthProgressing),
@@ -155,7 +155,7 @@ func appTable(rows []appRow) terminal.Table {
 	return t
 }
 
-// appTree shows one Application. Without --cluster it must be in one cluster alone.
+// appTree shows one Application. Without --cluster it must exist in exactly one cluster.
 func (a *app) appTree(ctx context.Context, hub *fleet.Hub, word, name string) error {
 	clusters, err := hub.Clusters(ctx)
 	if err != nil {

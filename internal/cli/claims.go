@@ -18,7 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// claimsAnswer is what the command knows.
+// claimsAnswer is the command's result.
 type claimsAnswer struct {
 	Claims   []requirements.Row `json:"claims"`
 	NotAsked []unasked          `json:"notAsked,omitempty"`
@@ -66,7 +66,7 @@ cluster which has no such claim are shown, too; of a cluster that cannot be aske
 	return cmd
 }
 
-// noArguments is cobra.NoArgs with the exit code of what is misused.
+// noArguments is cobra.NoArgs with the exit code of a usage error.
 func noArguments(cmd *cobra.Command, arguments []string) error {
 	if err := cobra.NoArgs(cmd, arguments); err != nil {
 		return misused("%w", err)
@@ -118,7 +118,7 @@ func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAn
 	return answer, nil
 }
 
-// published are the kinds that the hub offers, whose objects in the hub become facts.
+// published returns the kinds that the hub offers, whose objects in the hub become facts.
 func published(ctx context.Context, hub *fleet.Hub, facts *requirements.Facts) ([]crossplane.Publication, error) {
 	xrds, err := hub.List(ctx, crossplane.XRDKind.GroupVersionKind)
 	if meta.IsNoMatchError(err) {

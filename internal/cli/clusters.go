@@ -76,7 +76,7 @@ func (a *app) clusterTable(clusters []fleet.Cluster, wide bool) terminal.Table {
 	return t
 }
 
-// completeClusters offers the names of the clusters.
+// completeClusters completes the names of the clusters.
 func (a *app) completeClusters(cmd *cobra.Command, arguments []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(arguments) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -84,7 +84,7 @@ func (a *app) completeClusters(cmd *cobra.Command, arguments []string, _ string)
 	return a.completeClusterFlag(cmd, arguments, "")
 }
 
-// completeClusterFlag offers the names of the clusters for a flag, whatever the arguments are.
+// completeClusterFlag completes the names of the clusters for a flag, whatever the arguments are.
 func (a *app) completeClusterFlag(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	hub, err := a.hub()
 	if err != nil {

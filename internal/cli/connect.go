@@ -29,13 +29,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 )
 
-// fieldManager is the name with which the command line applies objects, and the mark on the Secrets that it makes.
+// fieldManager is the command line's field manager, and the mark on the Secrets that it creates.
 const fieldManager = "kubectl-masthead"
 
-// managedByLabel says who made a Secret.
+// managedByLabel names the creator of a Secret.
 const managedByLabel = "app.kubernetes.io/managed-by"
 
-// connecting is what the flags of the command say.
+// connecting holds the flags of the command.
 type connecting struct {
 	consent
 
@@ -76,7 +76,7 @@ another API group.`,
 	return cmd
 }
 
-// joining is the cluster that is about to be connected, as its administrator reaches it.
+// joining is the cluster to connect, as its administrator reaches it.
 type joining struct {
 	*fleet.Side
 
@@ -132,7 +132,7 @@ func (a *app) connect(ctx context.Context, hub *fleet.Hub, name string, c connec
 		return err
 	}
 	key := connection.Key{Source: kubeconfig.SourceName, Namespace: namespace, Name: name}
-	// Before anything is changed, also with what the token is not known for.
+	// Before anything is changed, and before the token is known.
 	if _, err := connect.Kubeconfig(w.target, "none", a.allow); err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func apart(ctx context.Context, hub *fleet.Hub, w *joining) error {
 	return nil
 }
 
-// ownSecret refuses a Secret that somebody else made.
+// ownSecret refuses a Secret that the command line did not create.
 func ownSecret(ctx context.Context, hub *fleet.Hub, key connection.Key) error {
 	secret, err := hub.Get(ctx, corev1.SchemeGroupVersion.WithKind("Secret"), key.Object())
 	switch {
@@ -248,7 +248,7 @@ func applied(ctx context.Context, c client.Client, u *unstructured.Unstructured)
 	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fieldManager), client.ForceOwnership)
 }
 
-// labelOf is the value of the label that enrols with a class.
+// labelOf returns the value of the label that enrols with a class.
 func labelOf(class string) string {
 	if class == fleetv1alpha1.DefaultEnrollmentClassName {
 		return fleetv1alpha1.EnrollLabelTrue

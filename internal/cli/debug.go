@@ -54,13 +54,13 @@ credentials in logs and messages are left out. Names and addresses are in it: lo
 	return parent
 }
 
-// dumping is what the flags of the command say.
+// dumping holds the flags of the command.
 type dumping struct {
 	file, folder string
 	tail         int64
 }
 
-// stdout is the name of the standard output among files.
+// stdout is the file name of the standard output.
 const stdout = "-"
 
 func (a *app) dump(ctx context.Context, d dumping) (err error) {
@@ -111,7 +111,7 @@ func (a *app) dump(ctx context.Context, d dumping) (err error) {
 	return nil
 }
 
-// archive opens what the flags name. undo removes a file that was not finished.
+// archive opens the archive that the flags name. undo removes an unfinished file.
 func (a *app) archive(d dumping, name string, head dump.Head) (_ dump.Archive, where string, undo func(), err error) {
 	undo = func() {}
 	if d.folder != "" {

@@ -1,20 +1,20 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is the commands of kubectl-masthead, the plugin for kubectl. docs/cli.md is its page.
+// Package cli holds the commands of kubectl-masthead, the plugin for kubectl. docs/cli.md documents them.
 //
-// Each command is a file: it fetches (package fleet), has something pure decide what there is to say, and prints it
-// (package terminal). Commands that look change nothing.
+// Each command is a file: it fetches (package fleet), computes the answer in a pure package, and prints it (package
+// terminal). Read commands change nothing.
 //
 // It guarantees:
 //
-//   - What is printed is cleaned of what a terminal would obey, in every format.
-//   - No data of a Secret is printed or written. Secrets are known by their metadata; the exception is the kubeconfig
-//     of a workload cluster, with which that cluster is asked.
-//   - What could not be looked at is said, beside what was found. It is never taken for well.
-//   - The exit code is 0 if the question was answered, 1 if not, and 2 if it could not be understood.
+//   - Output is stripped of terminal control sequences, in every format.
+//   - No data of a Secret is printed or written. Only metadata of Secrets is read, except for the kubeconfig of a
+//     workload cluster, which is used to connect to that cluster.
+//   - What could not be read is reported with the results. It never counts as healthy.
+//   - The exit code is 0 if the question was answered, 1 if not, and 2 for a usage error.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the program
-// runs with the rights of whoever starts it, shows them what their rights let them see, and sends nothing of one
-// cluster to another. What the owner writes into their objects is shown, and does nothing to the terminal.
+// runs with the rights of its user, shows them what these let them see, and sends nothing of one cluster to another.
+// What the owner writes into their objects is shown, without effect on the terminal.
 package cli

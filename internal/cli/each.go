@@ -13,17 +13,17 @@ import (
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 )
 
-// clustersAtOnce is how many workload clusters are asked at the same time.
+// clustersAtOnce is the number of workload clusters queried in parallel.
 const clustersAtOnce = 16
 
-// unasked is a cluster that could not be asked, and why.
+// unasked is a cluster that could not be queried, and why.
 type unasked struct {
 	Cluster string `json:"cluster"`
 	Message string `json:"message"`
 }
 
-// each asks clusters, many at once. Those to which Masthead has no connection are not asked: each of them would cost a
-// deadline. What a cluster's ask returns as an error is why it was not asked, and the rest go on.
+// each queries clusters in parallel. Unconnected clusters are skipped: each would cost a deadline. An error of a
+// cluster's ask is recorded as the reason, and the rest continue.
 func each(ctx context.Context, hub *fleet.Hub, clusters []fleet.Cluster, ask func(context.Context, *fleet.Cluster, *fleet.Side) error) []unasked {
 	failed := make([]error, len(clusters))
 	var g errgroup.Group
@@ -53,7 +53,7 @@ func each(ctx context.Context, hub *fleet.Hub, clusters []fleet.Cluster, ask fun
 	return out
 }
 
-// collected is what many goroutines add to.
+// collected is written by many goroutines.
 type collected[T any] struct {
 	mu    sync.Mutex
 	items []T
@@ -65,14 +65,14 @@ func (c *collected[T]) add(items ...T) {
 	c.items = append(c.items, items...)
 }
 
-// tellUnasked notes which clusters could not be asked.
+// tellUnasked reports the clusters that could not be queried.
 func (a *app) tellUnasked(list []unasked) {
 	for _, u := range list {
 		a.note("not asked: %s: %s", u.Cluster, u.Message)
 	}
 }
 
-// chosen are the clusters that the flag --cluster names, or all.
+// chosen returns the clusters that the flag --cluster names, or all.
 func chosen(clusters []fleet.Cluster, word string) ([]fleet.Cluster, error) {
 	if word == "" {
 		return clusters, nil
@@ -84,7 +84,7 @@ func chosen(clusters []fleet.Cluster, word string) ([]fleet.Cluster, error) {
 	return []fleet.Cluster{*c}, nil
 }
 
-// onlyNamespace is the namespace that -n names. The context's does not count where a command is about a fleet.
+// onlyNamespace returns the namespace given by -n. The context's is ignored where a command is about a fleet.
 func (a *app) onlyNamespace() string {
 	if a.kube.Namespace == nil {
 		return ""

@@ -28,7 +28,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 )
 
-// consent is what the commands that write ask for.
+// consent holds the confirmation flags of commands that write.
 type consent struct {
 	yes, wait bool
 	timeout   time.Duration
@@ -78,13 +78,13 @@ waits until Masthead has offboarded the cluster and disconnected.`,
 	return cmd
 }
 
-// enrollable is the object that stands for a cluster.
+// enrollable is the object that represents a cluster.
 type enrollable struct {
 	key    connection.Key
 	object *metav1.PartialObjectMetadata
 }
 
-// enrollable finds the object by what somebody typed: NAME or cluster/NAME is a Cluster, secret/NAME a Secret.
+// enrollable finds the object by what the user typed: NAME or cluster/NAME is a Cluster, secret/NAME a Secret.
 func (a *app) enrollable(ctx context.Context, hub *fleet.Hub, word string) (*enrollable, error) {
 	namespace, err := a.namespace()
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *app) enrollable(ctx context.Context, hub *fleet.Hub, word string) (*enr
 	return e, nil
 }
 
-// label writes the label of the enrolment, on condition that the object is the one that was looked at.
+// label writes the enrolment label, on condition that the object is unchanged since it was read.
 func (e *enrollable) label(ctx context.Context, c client.Client, value string) error {
 	before := e.object.DeepCopy()
 	labels := e.object.GetLabels()
@@ -161,7 +161,7 @@ func (a *app) enroll(ctx context.Context, hub *fleet.Hub, word, className string
 	return a.waitConnected(ctx, hub, e.key, c.timeout)
 }
 
-// enrolmentMeans says what Masthead does in the clusters of a class.
+// enrolmentMeans describes what Masthead does in the clusters of a class.
 func enrolmentMeans(class *fleetv1alpha1.EnrollmentClass) []string {
 	out := []string{"connects to the cluster with its kubeconfig, and makes the definition hubs.masthead.dev there, which names this hub"}
 	agent := class.Spec.Agent
@@ -237,7 +237,7 @@ func (a *app) unenroll(ctx context.Context, hub *fleet.Hub, word string, c conse
 	return nil
 }
 
-// waitConnected waits until a cluster is connected, and tells of each reason why it is not.
+// waitConnected waits until a cluster is connected, and reports each reason why it is not.
 func (a *app) waitConnected(ctx context.Context, hub *fleet.Hub, key connection.Key, timeout time.Duration) error {
 	told := ""
 	err := a.poll(ctx, timeout, func(ctx context.Context) (bool, error) {
@@ -262,7 +262,7 @@ func (a *app) waitConnected(ctx context.Context, hub *fleet.Hub, key connection.
 	return nil
 }
 
-// poll looks every second.
+// poll polls every second.
 func (a *app) poll(ctx context.Context, timeout time.Duration, done func(context.Context) (bool, error)) error {
 	err := wait.PollUntilContextTimeout(ctx, time.Second, timeout, true, done)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -271,7 +271,7 @@ func (a *app) poll(ctx context.Context, timeout time.Duration, done func(context
 	return err
 }
 
-// errNotAgreed is returned if somebody says no.
+// errNotAgreed is returned if the user declines.
 var errNotAgreed = errors.New("nothing was changed")
 
 // agree asks whether to go on. What is no terminal's end is no agreement.

@@ -19,10 +19,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/health"
 )
 
-// maxDocuments is how much is read of a file.
+// maxDocuments is the maximum size that is read of a file.
 const maxDocuments = 64 << 20
 
-// healthRow is how one object fares.
+// healthRow is the health of one object.
 type healthRow struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -115,7 +115,7 @@ func (a *app) judge(files, ruleFiles []string) ([]healthRow, error) {
 	return rows, nil
 }
 
-// documents reads the objects of files; those of lists one by one.
+// documents reads the objects of files; those of lists individually.
 func (a *app) documents(files []string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, name := range files {
@@ -149,7 +149,7 @@ func (a *app) documentsOf(name string) ([]*unstructured.Unstructured, error) {
 			continue
 		}
 		u := &unstructured.Unstructured{}
-		// Numbers are to be of the types that API servers' answers have.
+		// Numbers must have the types of API servers' answers.
 		if err := json.Unmarshal(raw.Raw, &u.Object); err != nil {
 			return nil, err
 		}

@@ -200,7 +200,7 @@ func (f *testFleet) run(t *testing.T, arguments ...string) (out, errOut string, 
 	return f.runWith(t, "", arguments...)
 }
 
-// runWith is run for somebody who types something.
+// runWith is run with the user's input.
 func (f *testFleet) runWith(t *testing.T, typed string, arguments ...string) (out, errOut string, code int) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -11,7 +11,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 )
 
-// ofOne makes a command one about a single object of the hub, which its only argument names.
+// ofOne makes a command that takes a single object of the hub as its only argument.
 func (a *app) ofOne(cmd *cobra.Command, run func(ctx context.Context, hub *fleet.Hub, name string) error) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, arguments []string) error {
 		if err := cobra.ExactArgs(1)(cmd, arguments); err != nil {

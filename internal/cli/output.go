@@ -25,7 +25,7 @@ const (
 
 func formats() []string { return []string{outputTable, outputWide, outputJSON, outputYAML} }
 
-// withOutput gives a command the flag --output.
+// withOutput adds the flag --output to a command.
 func (a *app) withOutput(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().StringVarP(&a.output, "output", "o", outputTable, "Output format: "+strings.Join(formats(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
@@ -38,7 +38,7 @@ func (a *app) withOutput(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// print writes a value as the flag --output says. text writes it for people.
+// print writes a value as the flag --output says. text writes it for users.
 func (a *app) print(value any, text func(wide bool) error) error {
 	switch a.output {
 	case outputJSON:
@@ -50,10 +50,10 @@ func (a *app) print(value any, text func(wide bool) error) error {
 	}
 }
 
-// note tells of something beside the answer. It goes to the standard error, so that it does not end up in a pipe.
+// note reports something besides the answer. It writes to standard error, so that it does not end up in a pipe.
 func (a *app) note(format string, arguments ...any) {
 	_, _ = fmt.Fprintln(a.Streams.ErrOut, terminal.Clean(fmt.Sprintf(format, arguments...)))
 }
 
-// ago is how long ago something was, as kubectl shows it.
+// ago returns how long ago something was, as kubectl shows it.
 func (a *app) ago(t time.Time) string { return duration.HumanDuration(a.Clock.Since(t)) }

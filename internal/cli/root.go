@@ -26,7 +26,7 @@ const (
 	exitMisused = 2
 )
 
-// Options are what a run uses of its surroundings.
+// Options are the environment of a run.
 type Options struct {
 	Arguments []string
 	Streams   genericiooptions.IOStreams
@@ -50,7 +50,7 @@ func Run(ctx context.Context, o Options) int {
 	return exitFailed
 }
 
-// misusedError is about what was typed.
+// misusedError is a usage error.
 type misusedError struct{ err error }
 
 func (e *misusedError) Error() string { return e.err.Error() }
@@ -61,7 +61,7 @@ func misused(format string, arguments ...any) error {
 	return &misusedError{err: fmt.Errorf(format, arguments...)}
 }
 
-// app is what the commands share.
+// app is shared by the commands.
 type app struct {
 	Options
 
@@ -97,12 +97,12 @@ the kubeconfigs in the hub, if you may read these Secrets, and say so if not.`,
 	return root
 }
 
-// commands makes the commands, in the order in which help lists them within a group.
+// commands returns the commands, in the order in which help lists them within a group.
 func commands() []func(*app) *cobra.Command {
 	return []func(*app) *cobra.Command{newClusters, newWhy, newClaims, newApps, newImports, newTop, newHealth, newConnect, newEnroll, newUnenroll, newDebug}
 }
 
-// kubeFlags are kubectl's own flags, without those that a look at a fleet has no use for.
+// kubeFlags are kubectl's own flags, without those of no use for a fleet.
 func kubeFlags() *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(50).WithDiscoveryBurst(300)
 	flags.ClusterName, flags.AuthInfoName, flags.Username, flags.Password = nil, nil, nil, nil
@@ -111,7 +111,7 @@ func kubeFlags() *genericclioptions.ConfigFlags {
 	return flags
 }
 
-// addAllowed are the manager's flags for kubeconfigs: what it connects to with one, this program has to be told, too.
+// addAllowed adds the manager's flags for kubeconfigs: what it may connect to with them, this program must allow, too.
 func addAllowed(flags *pflag.FlagSet, allow *credentials.Options) {
 	flags.BoolVar(&allow.AllowLoopback, "allow-loopback-endpoints", false,
 		"Reach workload clusters whose kubeconfig in the hub names a loopback address, as on a developer's machine")
@@ -121,7 +121,7 @@ func addAllowed(flags *pflag.FlagSet, allow *credentials.Options) {
 		"Reach workload clusters whose kubeconfig in the hub says proxy-url")
 }
 
-// hub is where the kubeconfig leads.
+// hub returns the hub of the kubeconfig.
 func (a *app) hub() (*fleet.Hub, error) {
 	cfg, err := a.kube.ToRESTConfig()
 	if err != nil {
@@ -130,7 +130,7 @@ func (a *app) hub() (*fleet.Hub, error) {
 	return fleet.NewHub(cfg, a.allow)
 }
 
-// namespace is the one that -n or the kubeconfig's context names.
+// namespace returns the one given by -n or the kubeconfig's context.
 func (a *app) namespace() (string, error) {
 	namespace, _, err := a.kube.ToRawKubeConfigLoader().Namespace()
 	if err != nil {

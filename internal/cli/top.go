@@ -23,13 +23,13 @@ import (
 	"github.com/masthead-dev/masthead/internal/cli/terminal"
 )
 
-// What top shows.
+// The views of top.
 const (
 	topClusters    = "clusters"
 	topControllers = "controllers"
 )
 
-// measuring is what the flags of the command say.
+// measuring holds the flags of the command.
 type measuring struct {
 	url, file, account, sortBy string
 	interval                   time.Duration
@@ -152,7 +152,7 @@ func (a *app) sampleOf(open func() (io.ReadCloser, error)) (cost.Sample, error) 
 	return cost.Parse(body)
 }
 
-// open opens a file, or the standard input.
+// open opens a file, or standard input.
 func (a *app) open(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(a.Streams.In), nil
@@ -160,7 +160,7 @@ func (a *app) open(name string) (io.ReadCloser, error) {
 	return os.Open(name) //nolint:gosec // The user says which.
 }
 
-// scraper returns what asks the manager's Pod.
+// scraper returns the function that scrapes the manager's Pod.
 func scraper(ctx context.Context, hub *fleet.Hub, word string) (func() (io.ReadCloser, error), error) {
 	pod, err := hub.ManagerPod(ctx)
 	if err != nil {
@@ -180,7 +180,7 @@ func scraper(ctx context.Context, hub *fleet.Hub, word string) (func() (io.ReadC
 	return func() (io.ReadCloser, error) { return hub.Metrics(ctx, pod, token) }, nil
 }
 
-// managerLine says how the process fares.
+// managerLine describes the state of the process.
 func managerLine(m cost.Manager) string {
 	line := fmt.Sprintf("manager %s: %s resident, %s of the budget of %s in use", m.Version, bytesText(m.ResidentBytes), bytesText(m.BudgetUsedBytes), bytesText(m.BudgetBytes))
 	if m.Over > 0 {
@@ -189,7 +189,7 @@ func managerLine(m cost.Manager) string {
 	return line
 }
 
-// verbColumns are the columns of requests that --output wide has, and the verbs that belong to them.
+// verbColumns are the columns of requests in --output wide, with their verbs.
 var verbColumns = []struct { //nolint:gochecknoglobals // A constant.
 	name  string
 	verbs []string
@@ -252,7 +252,7 @@ func controllerTable(answer cost.Answer) terminal.Table {
 	return t
 }
 
-// number writes a figure without digits that nobody reads.
+// number formats a figure without insignificant digits.
 func number(n float64) string {
 	if n >= 100 || n == float64(int64(n)) {
 		return strconv.FormatFloat(n, 'f', 0, 64)
@@ -260,7 +260,7 @@ func number(n float64) string {
 	return strconv.FormatFloat(n, 'f', 2, 64)
 }
 
-// bytesText writes bytes as Kubernetes does.
+// bytesText formats bytes as Kubernetes does.
 func bytesText(n float64) string {
 	const kibi = 1024
 	switch {

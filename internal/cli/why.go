@@ -88,7 +88,7 @@ func kindAndName(arguments []string) (kind, name string, err error) {
 	return "", "", misused("say which object: KIND NAME, or KIND/NAME")
 }
 
-// writeAnswer writes an answer for people: what to look at first, then the walk.
+// writeAnswer writes an answer for users: the causes, then the walk.
 func (a *app) writeAnswer(answer why.Answer) error {
 	colours := terminal.ColoursFor(a.Streams.Out, a.Getenv)
 	var b strings.Builder
@@ -128,7 +128,7 @@ func writeCause(b *strings.Builder, colours terminal.Colours, c why.Cause) {
 	}
 }
 
-// branchOf is a part of the walk as a line of a tree.
+// branchOf returns a part of the walk as a line of a tree.
 func branchOf(colours terminal.Colours, n why.Node) terminal.Branch {
 	b := terminal.Branch{Line: words(terminal.Clean(n.String()), colours.Faint("("+terminal.Clean(n.Where)+")"),
 		colourOf(colours, n.State)(n.State), terminal.Clean(n.Reason), terminal.Clean(n.Note))}
@@ -149,7 +149,7 @@ func colourOf(colours terminal.Colours, state string) func(string) string {
 	}
 }
 
-// words are the texts that are not empty, with spaces between them.
+// words joins the non-empty texts with spaces.
 func words(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), " ")
 }

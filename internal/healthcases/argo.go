@@ -23,11 +23,10 @@ type testFile struct {
 	} `json:"tests"`
 }
 
-// Folder reads the cases of a folder in the shape of Argo CD's resource_customizations: below it a folder for each
-// group, with one for each kind, with a file health_test.yaml that names the objects and the health that they should
-// have. For Argo CD an object that is being deleted is Progressing, as it is for Masthead, whatever a customisation
-// says. A case that wants another health of such an object is about the customisation alone, so that it is judged
-// without its deletion.
+// Folder reads the cases of a folder in the layout of Argo CD's resource_customizations: a folder for each group, in it
+// one for each kind, with a file health_test.yaml that names the objects and their expected health. For Argo CD an
+// object that is being deleted is Progressing, as it is for Masthead, whatever a customisation says. A case that
+// expects another health for such an object tests the customisation alone, so it is judged without its deletion.
 func Folder(dir string) ([]Case, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "*", "health_test.yaml"))
 	if err != nil {
@@ -64,7 +63,7 @@ func Folder(dir string) ([]Case, error) {
 	return cases, nil
 }
 
-// readObject decodes an object as the API server's answers are: a whole number becomes an int64.
+// readObject decodes an object like the API server's answers: a whole number becomes an int64.
 func readObject(path string) (*unstructured.Unstructured, error) {
 	data, err := os.ReadFile(path) //nolint:gosec // The folder is the caller's to choose.
 	if err != nil {

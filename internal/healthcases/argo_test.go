@@ -40,7 +40,7 @@ func TestFolder(t *testing.T) {
 		files  map[string]string
 		want   int
 		err    string
-		// deleted is whether the object of the first case is being deleted.
+		// deleted says whether the object of the first case is being deleted.
 		deleted bool
 	}{
 		"Healthy": {

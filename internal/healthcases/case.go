@@ -7,16 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A Case is an object, and the health that it should have.
+// A Case is an object and its expected health.
 type Case struct {
 	// Name is the group, the kind and the file or the number of the case.
 	Name string
 
 	Object *unstructured.Unstructured
 
-	// Want is the health: Healthy, Suspended, Progressing, Unknown, Missing or Degraded.
+	// Want is the expected health: Healthy, Suspended, Progressing, Unknown, Missing or Degraded.
 	Want string
 
-	// StatusExpected is whether the kind has a status subresource.
+	// StatusExpected says whether the kind has a status subresource.
 	StatusExpected bool
 }

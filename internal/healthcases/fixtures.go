@@ -18,18 +18,18 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// A Fixture is a status of the objects of a rule of the library, and the health that they have with it.
+// A Fixture is a status for the objects of a library rule, and their expected health.
 type Fixture struct {
 	Want appsv1alpha1.Health
 
-	// content is the status; what begins with a full stop is beside it.
+	// content is the status; keys that begin with a full stop are outside it.
 	content map[string]any
 }
 
 // Fixtures reads a folder of fixtures, by the first kind of their rule, written "Kind.group". In a file each rule has a
-// list, and in it each entry one health with a status. In a list that is called conditions, "Ready=False/Reason:
-// Message" is a condition. ".spec", ".conditions" of the object itself, and ".generation", ".annotations" and ".labels"
-// of the metadata are given beside the status. No status at all is written as nothing.
+// list, in which each entry maps one health to a status. In a list called conditions, "Ready=False/Reason: Message" is
+// a condition. ".spec", ".conditions" of the object itself, and ".generation", ".annotations" and ".labels" of the
+// metadata are given beside the status. An empty value means no status.
 func Fixtures(dir string) (map[string][]Fixture, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
@@ -64,7 +64,7 @@ func Fixtures(dir string) (map[string][]Fixture, error) {
 	return all, nil
 }
 
-// OfFixtures are the fixtures in a folder as cases, each as an object of the first kind of its rule.
+// OfFixtures returns the fixtures of a folder as cases, each as an object of the first kind of its rule.
 func OfFixtures(dir string) ([]Case, error) {
 	fixtures, err := Fixtures(dir)
 	if err != nil {
@@ -82,7 +82,7 @@ func OfFixtures(dir string) ([]Case, error) {
 	return cases, nil
 }
 
-// Key is the name of the fixtures of a rule whose first kind is this one.
+// Key returns the name of the fixtures of a rule with this first kind.
 func Key(group, kind string) string {
 	if group == "" {
 		return kind
@@ -90,8 +90,8 @@ func Key(group, kind string) string {
 	return kind + "." + group
 }
 
-// Example is a kind that is selected by what a rule is for: a group or all below a domain, a kind or all, and a version
-// or none.
+// Example returns a kind that a rule's selector matches: a group or all below a domain, a kind or all, and a version or
+// none.
 func Example(group, version, kind string) (exampleGroup, exampleVersion, exampleKind string) {
 	if domain, below := strings.CutPrefix(group, "*."); below {
 		group = "example." + domain
@@ -105,7 +105,7 @@ func Example(group, version, kind string) (exampleGroup, exampleVersion, example
 	return group, version, kind
 }
 
-// Object is an object of a kind with the status of the fixture.
+// Object returns an object of a kind with the status of the fixture.
 func (f Fixture) Object(group, version, kind string) *unstructured.Unstructured {
 	metadata := map[string]any{"name": "main", "namespace": "default", "generation": int64(1)}
 	object := map[string]any{
@@ -131,7 +131,7 @@ func (f Fixture) Object(group, version, kind string) *unstructured.Unstructured 
 	return u.DeepCopy()
 }
 
-// expanded writes out the conditions in a value.
+// expanded expands the conditions in a value.
 func expanded(name string, value any) any {
 	switch v := value.(type) {
 	case map[string]any:

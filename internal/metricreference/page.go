@@ -44,7 +44,7 @@ func Markdown() (string, error) {
 	return b.String(), nil
 }
 
-// labels is the cell with the labels of a metric.
+// labels returns the cell with the labels of a metric.
 func labels(d metric.Definition) string {
 	var cells []string
 	if d.PerCluster {
@@ -56,7 +56,7 @@ func labels(d metric.Definition) string {
 	return strings.Join(cells, "<br>")
 }
 
-// meaning is the cell with what a metric says.
+// meaning returns the cell with the help text of a metric.
 func meaning(d metric.Definition) string {
 	text := escape(d.Help)
 	if d.See != "" {
@@ -65,7 +65,7 @@ func meaning(d metric.Definition) string {
 	return text
 }
 
-// escape keeps text from being taken for a mark.
+// escape escapes Markdown.
 func escape(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(text)
 }

@@ -24,13 +24,13 @@ import (
 
 // A Group is the metrics of one part of the manager.
 type Group struct {
-	// Title is the heading under which the reference has them.
+	// Title is the group's heading in the reference.
 	Title string
 	// Metrics are what the group publishes.
 	Metrics []metric.Definition
 }
 
-// Groups returns every metric that the manager itself makes, and those of libraries that our dashboards and alerts use.
+// Groups returns every metric of the manager itself, and those of libraries that our dashboards and alerts use.
 func Groups() ([]Group, error) {
 	var groups []Group
 	for _, g := range []struct {

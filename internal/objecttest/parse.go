@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objecttest has what tests of several packages need to write down objects.
+// Package objecttest has test helpers for writing down objects.
 package objecttest
 
 import (
@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Parse returns an object that is written as JSON with apostrophes for quotation marks. The test ends if it is none.
+// Parse parses an object from JSON with apostrophes for quotation marks. It fails the test if the object is invalid.
 func Parse(t *testing.T, s string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}

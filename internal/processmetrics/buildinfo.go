@@ -12,7 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// RegisterBuildInfo adds the metric masthead_build_info: always 1, with the version as a label, so that a dashboard can
+// RegisterBuildInfo adds the metric masthead_build_info: always 1, with the version as a label, so that dashboards can
 // show which versions run and when one was rolled out.
 func RegisterBuildInfo(to prometheus.Registerer) {
 	metric.NewGauge(to, metric.Definition{

@@ -10,16 +10,16 @@ import (
 	"sync/atomic"
 )
 
-// An Account says whether there is room for what is under way. It is charged with the cost of an answer while that is
-// read, and told when it is over.
+// An Account decides whether there is room for a response in progress. It is charged with the cost of a response while
+// that is read, and closed afterwards.
 type Account interface {
-	// Hold changes to total what is held of the account. An error refuses it, and nothing is changed then.
+	// Hold sets what the account holds to total. An error means that it is refused and nothing has changed.
 	Hold(total int64) error
-	// Close gives back everything.
+	// Close releases everything.
 	Close()
 }
 
-// A Body is the body of an answer, of which no more is read than its Scanner lets through.
+// A Body is a response body that passes on only what its Scanner allows.
 type Body struct {
 	body io.ReadCloser
 	// scanner is nil for a text.
@@ -34,10 +34,10 @@ type Body struct {
 	stopped sync.Once
 }
 
-// NewBody returns a body that ends with an error where the scanner, or the account, refuses it. open, which may be nil,
-// opens the account; abort has the body end with an error although nothing was refused. The account is closed with the
-// body or, if ctx is of WithDecoding, when that is over. refused, which may be nil, is called with the error that ends
-// the body.
+// NewBody returns a body that ends with an error where the scanner or the account refuses it. open, which may be nil,
+// opens the account; abort ends the body with an error although nothing was refused. The account is closed with the
+// body or, if ctx is from WithDecoding, when decoding is done. refused, which may be nil, is called with the error that
+// ends the body.
 func NewBody(
 	ctx context.Context, body io.ReadCloser, s *Scanner, open func(abort func(error)) Account, refused func(error),
 ) *Body {
@@ -48,12 +48,12 @@ func NewBody(
 	return b
 }
 
-// Pace has each read wait in pace, which is told how many texts of a stream ended in what was read, and how many bytes
-// that is, before it is passed on: nothing is lost, and whoever sends has to wait, too. pace must return once stop is
-// closed. It is called before the first read.
+// Pace makes each read call pace before returning, with the number of stream texts that ended in it and its number of
+// bytes. pace may block: nothing is lost, and the sender has to wait, too. pace must return once stop is closed. Call
+// Pace before the first read.
 func (b *Body) Pace(pace func(stop <-chan struct{}, texts, bytes int64)) { b.pace = pace }
 
-// abort ends the body for whoever reads it, and whoever waits for more of it.
+// abort ends the body for its readers, including blocked ones.
 func (b *Body) abort(err error) {
 	b.aborted.Store(&err)
 	b.stopped.Do(func() { close(b.stop) })
@@ -86,7 +86,7 @@ func (b *Body) Read(p []byte) (n int, err error) {
 		refused = b.account.Hold(b.scanner.Cost())
 	}
 	if refused != nil {
-		return n, b.refuse(refused) // What came before it, of a stream, is good.
+		return n, b.refuse(refused) // In a stream, everything before it is valid.
 	}
 	return n, err
 }
@@ -111,15 +111,15 @@ func (b *Body) Close() error {
 
 type scopeKey struct{}
 
-// scope keeps accounts until what they are charged with is decoded.
+// scope keeps accounts open until their responses are decoded.
 type scope struct {
 	mu       sync.Mutex
 	accounts []Account
 	over     bool
 }
 
-// WithDecoding returns a context for requests whose answers are decoded before done is called: until then they stay
-// charged. client-go closes an answer when it has been read, and decodes it then.
+// WithDecoding returns a context for requests whose responses are decoded before done is called: until then they stay
+// charged. client-go closes a response after reading it, and decodes it afterwards.
 func WithDecoding(ctx context.Context) (_ context.Context, done func()) {
 	s := &scope{}
 	return context.WithValue(ctx, scopeKey{}, s), s.end
@@ -130,7 +130,7 @@ func scopeOf(ctx context.Context) *scope {
 	return s
 }
 
-// keep is whether the account will be closed later.
+// keep reports whether the account will be closed later.
 func (s *scope) keep(a Account) bool {
 	if s == nil {
 		return false
@@ -153,8 +153,8 @@ func (s *scope) end() {
 	}
 }
 
-// Text is a body that nobody decodes, of which only so many bytes are read. What is more is cut without an error: such
-// answers are read by people.
+// Text returns a body that is not decoded, limited to the given bytes. The rest is cut off without an error: such
+// responses are for humans.
 func Text(body io.ReadCloser, bytes int64) *Body {
 	limited := struct {
 		io.Reader

@@ -8,19 +8,19 @@ import (
 	"fmt"
 )
 
-// Errors that an *Error is, for errors.Is.
+// Errors that match an *Error with errors.Is.
 var (
-	// ErrRefused is what every refusal is.
+	// ErrRefused matches every refusal.
 	ErrRefused = errors.New("the API server's answer is refused")
 
-	// ErrTooLarge is what every refusal is that a higher limit, or asking for less, would avoid.
+	// ErrTooLarge matches refusals that a higher limit, or a smaller request, would avoid.
 	ErrTooLarge = errors.New("the API server's answer is too large")
 )
 
-// A Limit is what an answer was refused for.
+// A Limit is the reason why a response was refused.
 type Limit string
 
-// Limits of an answer. The first six are those of Limits.
+// Limits of a response. The first six are those of Limits.
 const (
 	LimitBytes  Limit = "Bytes"
 	LimitCost   Limit = "Cost"
@@ -31,20 +31,20 @@ const (
 
 	// LimitSyntax: the text is not JSON.
 	LimitSyntax Limit = "Syntax"
-	// LimitContentType: the answer is neither JSON nor, where nothing is decoded, plain text.
+	// LimitContentType: the response is neither JSON nor, where nothing is decoded, plain text.
 	LimitContentType Limit = "ContentType"
-	// LimitEncoding: the answer is compressed, which nobody asked for.
+	// LimitEncoding: the response is compressed, which was not requested.
 	LimitEncoding Limit = "ContentEncoding"
-	// LimitRedirect: the answer is a redirect or a switch of protocols.
+	// LimitRedirect: the response is a redirect or a switch of protocols.
 	LimitRedirect Limit = "Redirect"
 )
 
-// An Error says that an answer was refused, and why. It holds nothing that the server sent, and is the same for the
-// same limit, so that it can stand in a condition.
+// An Error means that a response was refused, and why. It contains nothing that the server sent, and is the same for
+// the same limit, so that it can be used in a condition.
 type Error struct {
 	// Subject is what was refused: "list", "answer" or "event".
 	Subject string
-	// Limit is what it was refused for, and Max how much is allowed, if that is a number.
+	// Limit is the reason for the refusal, and Max the allowed maximum, if that is a number.
 	Limit Limit
 	Max   int64
 }

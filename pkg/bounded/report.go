@@ -7,13 +7,13 @@ import "context"
 
 type reportKey struct{}
 
-// WithReport returns a context for requests of which report is told if an answer is refused, and why. client-go passes
-// on of what ends a watch only the text. report is called by whoever reads the answer, and must not block.
+// WithReport returns a context for requests; report is called with the error if a response is refused. client-go passes
+// on only the text of the error that ends a watch. report is called by the reader of the response, and must not block.
 func WithReport(ctx context.Context, report func(error)) context.Context {
 	return context.WithValue(ctx, reportKey{}, report)
 }
 
-// Report tells whoever made the request with this context that its answer is refused.
+// Report calls the context's report function with the error that a response was refused for.
 func Report(ctx context.Context, err error) {
 	if report, ok := ctx.Value(reportKey{}).(func(error)); ok {
 		report(err)

@@ -3,8 +3,7 @@
 
 package bounded
 
-// A Scanner follows a JSON text, or a stream of JSON objects, that arrives in chunks. It is not safe for concurrent
-// use.
+// A Scanner scans a JSON text, or a stream of JSON objects, that arrives in chunks. It is not safe for concurrent use.
 type Scanner struct {
 	limits  Limits
 	subject string
@@ -12,19 +11,19 @@ type Scanner struct {
 	err     *Error
 
 	state state
-	// inKey is whether the string under way is a key, and rest is what is left of a literal.
+	// inKey reports whether the current string is a key, and rest is the remainder of a literal.
 	inKey bool
 	rest  string
-	// stack has a bit for each level that is open: set for an object.
+	// stack has a bit for each open level: set for an object.
 	stack [maxDepth / 64]uint64
 	depth int
-	// length is that of the string or number under way.
+	// length is that of the current string or number.
 	length int
 
 	bytes, cost, values int64
 	// texts is how many texts have ended: more than one in a stream.
 	texts int64
-	// before is the cost of the object before in a stream, which may still be under way to whoever decodes it.
+	// before is the cost of the previous object in a stream, which may not have been decoded yet.
 	before int64
 }
 
@@ -58,20 +57,20 @@ const (
 // NewScanner returns a Scanner of one text. subject names it in errors: "answer", "list".
 func NewScanner(subject string, l Limits) *Scanner { return newScanner(subject, l, false) }
 
-// NewStreamScanner returns a Scanner of a stream of objects, each of which has the limits.
+// NewStreamScanner returns a Scanner of a stream of objects. The limits apply to each object.
 func NewStreamScanner(subject string, l Limits) *Scanner { return newScanner(subject, l, true) }
 
 func newScanner(subject string, l Limits, stream bool) *Scanner {
 	return &Scanner{limits: l.withoutZeros(), subject: subject, stream: stream}
 }
 
-// Cost is that of the text up to now, and in a stream that of the present object or the one before, whichever is more.
+// Cost returns the cost of the text so far; in a stream, that of the current or the previous object, whichever is more.
 func (s *Scanner) Cost() int64 { return max(s.total(), s.before) }
 
-// total is the cost of the present text.
+// total returns the cost of the current text.
 func (s *Scanner) total() int64 { return s.cost + s.bytes*costByte }
 
-// Complete is whether the text has ended: nothing or only white space may follow, or in a stream another object.
+// Complete reports whether the text has ended: only white space may follow, or in a stream another object.
 func (s *Scanner) Complete() bool {
 	switch s.state {
 	case stateEnd:
@@ -103,13 +102,13 @@ func (s *Scanner) Scan(p []byte) (int, error) {
 		}
 		i++
 	}
-	if !s.spend(0) { // For what is neither a token nor in one.
+	if !s.spend(0) { // For bytes outside tokens.
 		return 0, s.err
 	}
 	return len(p), nil
 }
 
-// scanString reads the plain bytes of a string, and then one more that is not. It returns how many may be passed on.
+// scanString reads the plain bytes of a string, and then one more byte. It returns how many may be passed on.
 func (s *Scanner) scanString(p []byte) int {
 	n, foreign := 0, 0
 	for n < len(p) && plain[p[n]] {
@@ -118,7 +117,7 @@ func (s *Scanner) scanString(p []byte) int {
 		}
 		n++
 	}
-	// The limits are looked at once for all of them. Where exactly one was passed does not matter: nothing is passed on
+	// The limits are checked once for all of them. The exact position of a violation does not matter: nothing is passed on
 	// then.
 	s.length += n
 	if n > 0 && (!s.withinLength() || !s.count(int64(n)) || !s.spend(int64(n+foreign*costNonASCII))) {
@@ -133,7 +132,7 @@ func (s *Scanner) scanString(p []byte) int {
 	return n + 1
 }
 
-// plain are the bytes that can stand in a string and neither end it nor escape anything.
+// plain are the bytes that may occur in a string and neither end it nor escape anything.
 var plain = func() (is [256]bool) { //nolint:gochecknoglobals // A constant.
 	for c := range is {
 		is[c] = c >= 0x20 && c != '"' && c != '\\'
@@ -186,7 +185,7 @@ func (s *Scanner) refuse(l Limit, most int64) bool {
 
 func (s *Scanner) malformed() bool { return s.refuse(LimitSyntax, 0) }
 
-// next reads a byte in any state, unless it is a plain one of a string.
+// next reads a byte in any state, except plain bytes of a string.
 func (s *Scanner) next(c byte) bool {
 	switch s.state { //nolint:exhaustive // What is between values comes below.
 	case stateString, stateEscape, stateHex4, stateHex3, stateHex2, stateHex1:
@@ -205,7 +204,7 @@ func (s *Scanner) next(c byte) bool {
 	return s.nextBetween(c)
 }
 
-// nextBetween reads a byte between values that is no space.
+// nextBetween reads a non-space byte between values.
 func (s *Scanner) nextBetween(c byte) bool {
 	switch s.state {
 	case stateValue:
@@ -251,7 +250,7 @@ func (s *Scanner) begin(c byte) bool {
 	return s.value(costScalar)
 }
 
-// beginScalar is whether c is the first byte of a string, a number or a literal.
+// beginScalar reports whether c is the first byte of a string, a number or a literal.
 func (s *Scanner) beginScalar(c byte) bool {
 	switch {
 	case c == '"':
@@ -358,7 +357,7 @@ func (s *Scanner) endedString() {
 	s.ended()
 }
 
-// isEscaped is whether c alone may follow a backslash.
+// isEscaped reports whether c alone may follow a backslash.
 func isEscaped(c byte) bool {
 	switch c {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':

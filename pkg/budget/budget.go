@@ -12,16 +12,16 @@ import (
 // step is the smallest amount that is counted, in bytes.
 const step = 16 << 10
 
-// ErrBusy says that there is no room for the moment, though there will be: others have been told to make it.
+// ErrBusy means that there is no room yet: other Holders have been told to yield.
 var ErrBusy = errors.New("the memory budget is full for the moment")
 
-// ErrShare is what every *ShareError is, for errors.Is.
+// ErrShare matches every *ShareError with errors.Is.
 var ErrShare = errors.New("the share of the memory budget is exceeded")
 
-// A ShareError says that a cluster has, or asks for, more than its share of a budget that is full. It is the same for
-// the same cluster, so that it can stand in a condition.
+// A ShareError means that a cluster has, or requests, more than its share of a full budget. It is the same for the same
+// cluster, so that it can be used in a condition.
 type ShareError struct {
-	// Class and Cluster are whose share it is.
+	// Class and Cluster identify the share.
 	Class, Cluster string
 	// Capacity of the whole budget, in bytes.
 	Capacity int64
@@ -36,14 +36,14 @@ func (e *ShareError) Error() string {
 // Is implements errors.Is for ErrShare.
 func (e *ShareError) Is(target error) bool { return target == ErrShare }
 
-// A Budget is an amount of memory and who holds how much of it. Its methods, and those of its Accounts and Holders, may
-// be called from everywhere. A nil Budget has no limit, and nil Accounts and Holders.
+// A Budget is an amount of memory and its current usage. Its methods, and those of its Accounts and Holders, are safe
+// for concurrent use. A nil Budget has no limit, and nil Accounts and Holders.
 type Budget struct {
 	capacity, slack int64
 
 	mu      sync.Mutex
 	used    int64
-	yields  int64 // The part of used that Holders were told to give back.
+	yields  int64 // The part of used that Holders were told to release.
 	classes map[string]*class
 }
 
@@ -53,7 +53,7 @@ type class struct {
 	accounts     map[*Account]struct{}
 }
 
-// An Account is what is held on behalf of one connection to a cluster.
+// An Account is the usage of one connection to a cluster.
 type Account struct {
 	budget  *Budget
 	class   *class
@@ -65,7 +65,7 @@ type Account struct {
 	closed       bool
 }
 
-// A Holder is one thing that is held of an Account.
+// A Holder is one item of an Account's usage.
 type Holder struct {
 	account  *Account
 	yield    func(error)
@@ -74,7 +74,7 @@ type Holder struct {
 	closed   bool
 }
 
-// New returns a Budget of so many bytes.
+// New returns a Budget of the given bytes.
 func New(capacity int64) *Budget {
 	return &Budget{capacity: capacity, slack: capacity / 8, classes: map[string]*class{}}
 }
@@ -87,8 +87,8 @@ func (b *Budget) Capacity() int64 {
 	return b.capacity
 }
 
-// Account opens an account for a connection to a cluster. told, which may be nil, is told each time when it is refused
-// something, or displaced, because of its share. It must not block, and may not call the Budget.
+// Account opens an account for a connection to a cluster. told, which may be nil, is called each time the account is
+// refused or displaced because of its share. It must not block or call the Budget.
 func (b *Budget) Account(className, cluster string, told func(error)) *Account {
 	if b == nil {
 		return nil
@@ -100,7 +100,7 @@ func (b *Budget) Account(className, cluster string, told func(error)) *Account {
 	return a
 }
 
-// Move has everything that is held of the account count in another class from now on: that of the cluster was changed.
+// Move moves the account's usage to another class. Call it when the cluster's class has changed.
 func (a *Account) Move(className string) {
 	if a == nil {
 		return
@@ -114,7 +114,7 @@ func (a *Account) Move(className string) {
 	a.join(className)
 }
 
-// join has the account count in a class. The caller holds mu.
+// join adds the account to a class. The caller holds mu.
 func (a *Account) join(className string) {
 	c := a.budget.classes[className]
 	if c == nil {
@@ -138,7 +138,7 @@ func (a *Account) leave() {
 	}
 }
 
-// Close gives back everything that is held of the account. Its holders hold nothing any more.
+// Close releases everything that the account's holders hold, and closes them.
 func (a *Account) Close() {
 	if a == nil {
 		return
@@ -158,8 +158,8 @@ func (a *Account) Close() {
 	a.leave()
 }
 
-// Holder returns a holder that holds nothing yet. yield, which may be nil, is called in a goroutine of its own when the
-// holder is displaced, and has it give back everything soon, by Hold(0) or Close; until then it cannot have more.
+// Holder returns a holder that holds nothing yet. yield, which may be nil, is called in its own goroutine when the
+// holder is displaced, and must soon release everything with Hold(0) or Close; until then the holder cannot get more.
 func (a *Account) Holder(yield func(error)) *Holder {
 	if a == nil {
 		return nil
@@ -173,8 +173,8 @@ func (a *Account) Holder(yield func(error)) *Holder {
 	return h
 }
 
-// Hold changes what is held to total bytes. Less is always granted. An error is a *ShareError or ErrBusy, and changes
-// nothing. What is closed holds nothing, and is granted everything: what it is for is about to end.
+// Hold sets what is held to total bytes. A decrease is always granted. An error is a *ShareError or ErrBusy, and
+// nothing changes then. A closed holder holds nothing, and is granted everything: its user is about to end.
 func (h *Holder) Hold(total int64) error {
 	if h == nil {
 		return nil
@@ -207,7 +207,7 @@ func (h *Holder) Hold(total int64) error {
 	return err
 }
 
-// Close gives back everything, for good.
+// Close releases everything, for good.
 func (h *Holder) Close() {
 	if h == nil {
 		return
@@ -245,7 +245,7 @@ func (h *Holder) addYields(n int64) {
 	h.account.budget.yields += n
 }
 
-// displace marks a holder as one that yields, or takes that back. The caller holds mu.
+// displace marks a holder as yielding, or undoes that. The caller holds mu.
 func (h *Holder) displace(on bool) {
 	h.yielding = on
 	if on {
@@ -267,12 +267,12 @@ func (h *Holder) tellToYield() {
 	}
 }
 
-// shareError says whose share is exceeded. The caller holds mu.
+// shareError returns the error for the account's exceeded share. The caller holds mu.
 func (a *Account) shareError() error {
 	return &ShareError{Class: a.class.name, Cluster: a.cluster, Capacity: a.budget.capacity}
 }
 
-// grant decides whether a holder may have n bytes more, and which others yield for it. The caller holds mu.
+// grant decides whether a holder may get n more bytes, and which others must yield for it. The caller holds mu.
 func (b *Budget) grant(h *Holder, n int64) ([]*Holder, error) {
 	a := h.account
 	if h.yielding {
@@ -297,8 +297,8 @@ func (b *Budget) grant(h *Holder, n int64) ([]*Holder, error) {
 	return displaced, nil
 }
 
-// largest is the account that holds most in the class that holds most, if one account had n bytes more. What is about
-// to be given back does not count.
+// largest returns the account that holds most in the class that holds most, as if account a had n more bytes. Yielding
+// amounts do not count.
 func (b *Budget) largest(a *Account, n int64) *Account {
 	extra := func(is bool) int64 {
 		if is {
@@ -331,25 +331,25 @@ func (a *Account) largestHolder() *Holder {
 	return largest
 }
 
-// mayDisplace is whether an account that would have n bytes more may have another one yield.
+// mayDisplace reports whether an account that would have n more bytes may make another one yield.
 func (a *Account) mayDisplace(other *Account, n int64) bool {
 	would := a.used - a.yields + n
 	return would <= a.equalShare() || would <= (other.used-other.yields)/2
 }
 
-// equalShare is that of an account if everybody wanted as much as they can have.
+// equalShare returns the account's equal share of the budget.
 func (a *Account) equalShare() int64 {
 	return a.budget.capacity / int64(len(a.budget.classes)) / int64(max(1, len(a.class.accounts)))
 }
 
-// Usage is what is held on behalf of a cluster.
+// Usage is the memory held for a cluster.
 type Usage struct {
 	Class, Cluster string
 	// Bytes that are held.
 	Bytes int64
 }
 
-// Used returns how many bytes are held altogether, and by whom, one Usage for each account.
+// Used returns the total in bytes, and one Usage per account.
 func (b *Budget) Used() (int64, []Usage) {
 	if b == nil {
 		return 0, nil

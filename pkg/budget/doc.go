@@ -1,31 +1,30 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget shares one amount of memory among the clusters that this process serves. There is one Budget for the
-// process, an Account for each connection to a cluster, and a Holder for each thing that is kept or under way on the
-// cluster's behalf.
+// Package budget shares a memory budget among the clusters that this process serves. There is one Budget per process,
+// an Account per connection to a cluster, and a Holder for each item that is stored or in progress for the cluster.
 //
 // The rule:
 //
-//  1. What fits is granted, whoever asks: nobody is refused anything while the budget has room.
+//  1. While the budget has room, every request is granted.
 //  2. Every EnrollmentClass with clusters has an equal share of the budget, and every cluster an equal part of its
 //     class's share.
-//  3. When the budget is full, whoever would stay within its equal share is granted what it asks for. Room is made by
-//     the one who holds most: the class that holds most, in it the cluster that holds most, in it the largest Holder,
-//     which is told to yield and gives back everything it holds.
-//  4. Whoever would have more than its equal share is refused when the budget is full, unless it asks to have no more
-//     than half of what the one who holds most has. The half keeps two large clusters from taking turns in displacing
-//     each other.
+//  3. When the budget is full, a cluster that would stay within its equal share is granted its request. The largest
+//     user makes room: in the class that holds most, in its cluster that holds most, the largest Holder is told to
+//     yield and releases everything it holds.
+//  4. When the budget is full, a cluster that would exceed its equal share is refused, unless it would hold no more
+//     than half of what the largest user holds. The half prevents two large clusters from displacing each other in
+//     turn.
 //
-// It follows that nobody is refused or displaced who holds no more than its equal share; TestModel checks that at every
-// step. Until a Holder that was told to yield has done so, an eighth of the budget more can be in use; who would need
-// more than that is told to try again (ErrBusy).
+// So a cluster that holds no more than its equal share is never refused or displaced; TestModel checks that at every
+// step. Until a Holder that was told to yield has done so, usage can exceed the budget by an eighth; requests beyond
+// that get ErrBusy and must be retried.
 //
-// Amounts are estimates of bytes, in steps of 16 KiB: what a Holder has below one step is not counted.
+// Amounts are estimates in bytes, in steps of 16 KiB: less than one step of a Holder is not counted.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
-// Nothing but what nobody within its share needs. Enrolling one API server many times makes many clusters, but in one
-// class they have that class's share together; EnrollmentClass spec.maxClusters limits how many there are. The error
-// that tells a cluster that it is over its share names that cluster and no other.
+// Only memory that no cluster within its share needs. Enrolling one API server many times makes many clusters, but in
+// one class they share that class's share; EnrollmentClass spec.maxClusters limits their number. The error about an
+// exceeded share names that cluster and no other.
 package budget

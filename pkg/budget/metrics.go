@@ -12,13 +12,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// collector shows who holds how much of the budget.
+// collector publishes the usage of the budget.
 type collector struct {
 	budget                   *Budget
 	capacity, used, clusters *prometheus.Desc
 }
 
-// RegisterMetrics publishes who holds how much of a budget.
+// RegisterMetrics publishes the usage of a budget.
 func RegisterMetrics(reg prometheus.Registerer, b *Budget) error {
 	err := reg.Register(&collector{
 		budget: b,

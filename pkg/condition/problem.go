@@ -3,12 +3,11 @@
 
 package condition
 
-// Problem is why something is not as it should be, in the words of a condition: a reason, which is one of the API's
+// Problem is why something is not as it should be, in a condition's terms: a reason, which is one of the API's
 // constants, and a message for users.
 type Problem struct {
 	Reason, Message string
 
-	// Unknown is whether it is not known if it is as it should be. The agent uses it: does the hub hold what the claim
-	// says?
+	// Unknown says that it cannot be determined. The agent uses it for whether the hub matches the claim.
 	Unknown bool
 }

@@ -9,16 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// SlowInterval is how long what cannot be watched for is left alone before it is looked at again. It is jittered.
+// SlowInterval is the requeue interval for what cannot be watched. It is jittered.
 const SlowInterval = time.Minute
 
 // SlowRetry is SlowInterval, jittered.
 func SlowRetry() time.Duration { return wait.Jitter(SlowInterval, 0.5) }
 
-// Soon is for looking again after something in a workload cluster turned out to be other than the watch had said.
+// Soon is for requeueing after a workload cluster turned out to differ from what the watch had reported.
 const Soon = time.Second
 
-// Sooner is the shorter of two waits, of which zero is none.
+// Sooner returns the shorter of two waits; zero means none.
 func Sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -12,10 +12,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// Before there were CompositeResourceDefinitions, Crossplane 0.10 to 0.12 had an InfrastructureDefinition for the
-// composite and an InfrastructurePublication that made it available as a namespaced kind, <Kind>Requirement. A hub that
-// still serves these publishes that kind. They are watched only in a hub that has their CRDs, because a kind that is
-// not served is asked for again and again.
+// Before CompositeResourceDefinitions, Crossplane 0.10 to 0.12 had an InfrastructureDefinition for the composite and an
+// InfrastructurePublication that made it available as a namespaced kind, <Kind>Requirement. A hub that still serves
+// these publishes that kind. They are watched only in a hub that has their CRDs, because a kind that is not served is
+// requested again and again.
 var (
 	InfrastructurePublicationKind = legacyKind("InfrastructurePublication") //nolint:gochecknoglobals // A constant.
 	InfrastructureDefinitionKind  = legacyKind("InfrastructureDefinition")  //nolint:gochecknoglobals // A constant.
@@ -29,14 +29,14 @@ func legacyKind(kind string) kindwatch.Kind {
 	}
 }
 
-// Suffixes that Crossplane gives to the names of what it publishes. Its plural is made of the singular.
+// Suffixes that Crossplane adds to the names of published kinds. The plural is made of the singular.
 const (
 	RequirementKindSuffix   = "Requirement"
 	requirementPluralSuffix = "requirements"
 )
 
-// LegacyPublicationOf returns the kind that an InfrastructurePublication of an InfrastructureDefinition offers, if it
-// offers one now. Crossplane says that with the condition Established, and said so with Ready in 0.10.
+// LegacyPublicationOf returns the kind that an InfrastructurePublication of an InfrastructureDefinition currently
+// offers, if any. Crossplane reports that with the condition Established, and with Ready in 0.10.
 func LegacyPublicationOf(p, definition *unstructured.Unstructured) (Publication, bool) {
 	if p.GetDeletionTimestamp() != nil || !ConditionTrue(p, "Established") && !ConditionTrue(p, "Ready") {
 		return Publication{}, false
@@ -68,13 +68,13 @@ func LegacyPublicationOf(p, definition *unstructured.Unstructured) (Publication,
 	}, true
 }
 
-// DefinitionPublished is the name of the InfrastructureDefinition that an InfrastructurePublication publishes.
+// DefinitionPublished returns the name of the InfrastructureDefinition that an InfrastructurePublication publishes.
 func DefinitionPublished(p *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(p.Object, "spec", "infrastructureDefinitionRef", "name")
 	return name
 }
 
-// IsLegacyCRD is whether a definition of the hub is one of those that make it a hub of the old API.
+// IsLegacyCRD reports whether a definition of the hub is one of the legacy API.
 func IsLegacyCRD(name string) bool {
 	return name == InfrastructurePublicationKind.GroupResource().String() || name == InfrastructureDefinitionKind.GroupResource().String()
 }

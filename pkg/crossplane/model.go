@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// LateFields are the fields of a requirement's spec that are shown when they are filled in late: Crossplane's
-// machinery. In a composite that is each field of spec.crossplane that one of the specs has.
+// LateFields returns the late-initialized fields of a requirement's spec to show: Crossplane's machinery. In a
+// composite that is each field of spec.crossplane that one of the specs has.
 func (f Form) LateFields(specs ...map[string]any) [][]string {
 	var fields [][]string
 	if f != FormComposite {
@@ -33,9 +33,9 @@ func (f Form) LateFields(specs ...map[string]any) [][]string {
 	return fields
 }
 
-// Form is what kind of Crossplane object the requirements of a published kind are. It says which fields of their spec
-// are Crossplane's machinery, and how their connection details are found. It comes from the hub's publication, never
-// from a workload cluster. What is not known is treated as a claim.
+// Form is the form of the Crossplane object for requirements of a published kind. It determines which fields of their
+// spec are Crossplane's machinery, and how their connection details are found. It comes from the hub's publication,
+// never from a workload cluster. Unknown kinds are treated as claims.
 type Form string
 
 const (
@@ -51,24 +51,24 @@ const (
 // CrossplaneField holds Crossplane's machinery in a namespaced composite resource.
 const CrossplaneField = "crossplane"
 
-// neverPushed are the fields of a claim's spec that never go to the hub. resourceRef names a composite resource, which
-// is cluster-scoped: Crossplane lets a claim that names an unbound one take it over, delete it and read its connection
-// details. In the hub, that would reach out of the tenant's namespace. Crossplane sets the field itself.
+// neverPushed are the fields of a claim's spec that are never pushed to the hub. resourceRef names a composite
+// resource, which is cluster-scoped: Crossplane lets a claim that names an unbound one take it over, delete it and read
+// its connection details. In the hub, that would reach out of the tenant's namespace. Crossplane sets the field itself.
 var neverPushed = []string{"resourceRef"} //nolint:gochecknoglobals // A constant.
 
-// crossplanesOwn are the fields of a claim's spec that Crossplane fills in or overrides. What a user writes into them
-// is applied once, together with everything else, and when Crossplane changes it (an enforced composition, an automatic
-// update of the revision) that is not fought.
+// crossplanesOwn are the fields of a claim's spec that Crossplane fills in or overrides. A user's values are applied
+// once, together with everything else; later changes by Crossplane (an enforced composition, an automatic update of the
+// revision) are not reverted.
 var crossplanesOwn = []string{ //nolint:gochecknoglobals // A constant.
 	"resourceRef", "compositionRef", "compositionRevisionRef", "compositionRevisionSelector",
 	"compositionUpdatePolicy", "compositeDeletePolicy",
 }
 
-// compositeMachinery are the fields of a composite's spec.crossplane that a user may write, so that they go to the hub.
-// The others do not. Of resourceRefs, which name the composed resources, Crossplane believes that it made what they
-// name: it reads each of these objects, whatever its kind, with its connection details, gives that to the composition's
-// functions, and deletes those that no function wants and no one else controls. Crossplane sets the field itself. A
-// field that a later Crossplane adds does not travel before somebody has thought about it.
+// compositeMachinery are the fields of a composite's spec.crossplane that a user may write and that are pushed to the
+// hub. The others are not. Crossplane assumes that it created the composed resources that resourceRefs names: it reads
+// each of these objects, whatever its kind, with its connection details, passes them to the composition's functions,
+// and deletes those that no function wants and no one else controls. Crossplane sets the field itself. A field added by
+// a later Crossplane is not pushed before it has been reviewed.
 var compositeMachinery = []string{ //nolint:gochecknoglobals // A constant.
 	"compositionRef", "compositionSelector", "compositionRevisionRef", "compositionRevisionSelector", "compositionUpdatePolicy",
 }
@@ -79,7 +79,7 @@ var compositeCrossplanesOwn = []string{ //nolint:gochecknoglobals // A constant.
 	"resourceRefs", "compositionRef", "compositionRevisionRef", "compositionRevisionSelector", "compositionUpdatePolicy",
 }
 
-// Pushable returns of a requirement's spec what may go to the hub. It shares nothing with what it was given.
+// Pushable returns the part of a requirement's spec that may be pushed to the hub. It shares nothing with its input.
 func (f Form) Pushable(spec map[string]any) map[string]any {
 	spec = runtime.DeepCopyJSON(spec)
 	if f != FormComposite {
@@ -88,7 +88,7 @@ func (f Form) Pushable(spec map[string]any) map[string]any {
 	return f.editMachinery(spec, func(field string) bool { return slices.Contains(compositeMachinery, field) })
 }
 
-// Users returns of a requirement's spec what is the user's alone, so that it has to be in the hub as the user wrote it.
+// Users returns the part of a requirement's spec that is the user's alone, so that the hub must match it.
 func (f Form) Users(spec map[string]any) map[string]any {
 	if f != FormComposite {
 		return without(spec, crossplanesOwn)
@@ -96,8 +96,8 @@ func (f Form) Users(spec map[string]any) map[string]any {
 	return f.editMachinery(spec, func(field string) bool { return !slices.Contains(compositeCrossplanesOwn, field) })
 }
 
-// editMachinery returns a composite's spec with those fields of the machinery that are to be kept. Machinery of which
-// nothing is left, or that is not an object, is left out.
+// editMachinery returns a composite's spec with only the given machinery fields. Empty machinery, or machinery that is
+// not an object, is left out.
 func (f Form) editMachinery(spec map[string]any, keep func(string) bool) map[string]any {
 	out := maps.Clone(spec)
 	machinery, _ := out[CrossplaneField].(map[string]any)

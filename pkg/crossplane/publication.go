@@ -12,7 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// VersionsOf are the versions of a definition, shared with it: they are large, and most readers want a word of each.
+// VersionsOf returns the versions of a definition, not copied: they are large, and most callers read little of each.
 func VersionsOf(definition *unstructured.Unstructured) []any {
 	field, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions")
 	versions, _ := field.([]any)
@@ -24,14 +24,14 @@ type Publication struct {
 	// Kind is how requirements are read and written on both sides.
 	Kind kindwatch.Kind
 
-	// Form is what they are to Crossplane.
+	// Form is their form in Crossplane.
 	Form Form
 
-	// publisher is what offers the kind, by kind and name.
+	// publisher is the object that offers the kind, by kind and name.
 	publisher string
 }
 
-// CrdName is the name of the CustomResourceDefinition of the requirements.
+// CrdName returns the name of the CustomResourceDefinition of the requirements.
 func (p Publication) CrdName() string { return p.Kind.GroupResource().String() }
 
 // Scopes of a CompositeResourceDefinition.
@@ -40,19 +40,19 @@ const (
 	scopeLegacyCluster = "LegacyCluster"
 )
 
-// PublicationOf returns the kind that a CompositeResourceDefinition offers, if it offers one now.
+// PublicationOf returns the kind that a CompositeResourceDefinition currently offers, if any.
 //
 // XRDs are read in apiextensions.crossplane.io/v1, which shows every XRD whatever version it was written in: both
-// versions have the same schema and no conversion. An XRD that says nothing about its scope is one of v1 from before
-// there were scopes, and v1 shows it as LegacyCluster, where v2 would call it Namespaced.
+// versions have the same schema and no conversion. An XRD without a scope is a v1 XRD from before scopes existed; v1
+// shows it as LegacyCluster, where v2 would call it Namespaced.
 //
 //   - LegacyCluster: the claim kind, if there is one. Crossplane sets the condition Offered when its CRD is
 //     established.
 //   - Namespaced: the composite's own kind. Crossplane sets the condition Established when its CRD is.
 //   - Cluster: nothing. A cluster-scoped object of the hub belongs to no tenant.
 //
-// An XRD that is being deleted does not offer its kind any more, although its conditions still say so: Crossplane is
-// deleting the objects, and one that is pushed now would be lost.
+// An XRD that is being deleted no longer offers its kind, although its conditions still say so: Crossplane is deleting
+// the objects, and one pushed now would be lost.
 func PublicationOf(xrd *unstructured.Unstructured) (Publication, bool) {
 	if xrd.GetDeletionTimestamp() != nil {
 		return Publication{}, false
@@ -67,7 +67,7 @@ func PublicationOf(xrd *unstructured.Unstructured) (Publication, bool) {
 	return Publication{}, false
 }
 
-// publicationUnder returns the kind that a CompositeResourceDefinition names in a field, once a condition is true.
+// publicationUnder returns the kind named by a field of a CompositeResourceDefinition, once a condition is true.
 func publicationUnder(xrd *unstructured.Unstructured, names, condition string, f Form) (Publication, bool) {
 	group, _, _ := unstructured.NestedString(xrd.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(xrd.Object, "spec", names, "plural")
@@ -86,13 +86,13 @@ func publicationUnder(xrd *unstructured.Unstructured, names, condition string, f
 	}, true
 }
 
-// publishedVersion is the version in which requirements travel: the one in which they are stored if it is served,
-// because no other can hold more than it, else the first that is served.
+// publishedVersion returns the version in which requirements are synchronised: the storage version if it is served,
+// because no other can hold more, else the first served version.
 func publishedVersion(xrd *unstructured.Unstructured) string {
 	return versionToTravel(VersionsOf(xrd), "referenceable")
 }
 
-// versionToTravel chooses among versions of which a field says that it is the one that is stored.
+// versionToTravel chooses among versions, given the field that marks the storage version.
 func versionToTravel(versions []any, stored string) string {
 	first := ""
 	for _, v := range versions {
@@ -114,7 +114,7 @@ func versionToTravel(versions []any, stored string) string {
 	return first
 }
 
-// ConditionTrue is whether the status of an object has a condition of that type that is True.
+// ConditionTrue reports whether the status of an object has a condition of that type that is True.
 func ConditionTrue(obj *unstructured.Unstructured, conditionType string) bool {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -125,8 +125,8 @@ func ConditionTrue(obj *unstructured.Unstructured, conditionType string) bool {
 	return false
 }
 
-// IsReported is whether an object shows a condition by which Crossplane says how a claim or a composite is: Synced, or
-// Ready. It writes them when it looks at the object for the first time.
+// IsReported reports whether an object has a condition by which Crossplane reports on a claim or a composite: Synced,
+// or Ready. Crossplane sets them when it first reconciles the object.
 func IsReported(obj *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	return slices.ContainsFunc(conditions, func(c any) bool {

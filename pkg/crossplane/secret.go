@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ConnectionSecretName is the name of the connection Secret that a claim asks for, or empty.
+// ConnectionSecretName returns the name of the connection Secret that a claim requests, or empty.
 func ConnectionSecretName(claim *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(claim.Object, "spec", "writeConnectionSecretToRef", "name")
 	return name

@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// New makes a dynamic client like dynamic.NewForConfigAndClient, whose decoders are guarded.
+// New returns a dynamic client like dynamic.NewForConfigAndClient, with guarded decoders.
 func New(config *rest.Config, httpClient *http.Client, g *guard.Guard) (dynamic.Interface, error) {
 	config = dynamic.ConfigFor(config)
 	config.NegotiatedSerializer = codecs{config.NegotiatedSerializer}
@@ -25,12 +25,12 @@ func New(config *rest.Config, httpClient *http.Client, g *guard.Guard) (dynamic.
 	return dynamic.New(client), nil
 }
 
-// newREST makes a REST client that is given whole paths, with the codecs of config, guarded.
+// newREST returns a REST client for absolute paths, with the guarded codecs of config.
 func newREST(config *rest.Config, httpClient *http.Client, g *guard.Guard) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.NegotiatedSerializer = guardedCodecs{config.NegotiatedSerializer, g}
 	config.GroupVersion = nil
-	// Whole paths are given, but the REST client wants to have one.
+	// Requests use absolute paths, but the REST client requires a value.
 	config.APIPath = "/unused"
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
@@ -39,7 +39,7 @@ func newREST(config *rest.Config, httpClient *http.Client, g *guard.Guard) (rest
 	return client, nil
 }
 
-// codecs are those of client-go's dynamic client with other ones for JSON.
+// codecs are those of client-go's dynamic client, except for JSON.
 type codecs struct {
 	runtime.NegotiatedSerializer
 }

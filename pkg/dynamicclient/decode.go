@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/json"
 )
 
-// objectSerializer decodes single objects at once. Whatever is something else, or is not decoded like that, it leaves
-// to client-go's serializer, which then also says what is wrong.
+// objectSerializer decodes single objects in one pass. Everything else, including invalid input, goes to client-go's
+// serializer, which then returns the error.
 type objectSerializer struct {
 	runtime.Serializer
 }
@@ -42,8 +42,8 @@ func (s objectSerializer) Decode(data []byte, defaults *schema.GroupVersionKind,
 	return u, &gvk, nil
 }
 
-// eventSerializer decodes the events of watches, but for the objects in them. An event that is not written as API
-// servers write it, it leaves to client-go's serializer.
+// eventSerializer decodes watch events, except their objects. Events that are not formatted as by API servers go to
+// client-go's serializer.
 type eventSerializer struct {
 	runtime.Serializer
 }
@@ -58,12 +58,12 @@ func (s eventSerializer) Decode(data []byte, defaults *schema.GroupVersionKind, 
 	if !ok {
 		return s.Serializer.Decode(data, defaults, into)
 	}
-	// The buffer of data is used again for the next event, but the object is decoded before.
+	// The buffer of data is reused for the next event, but the object is decoded before that.
 	event.Type, event.Object.Raw = eventType, withoutUnreadManagers(object)
 	return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
 }
 
-// split finds the parts of {"type":"...","object":{...}}, without looking whether the object is valid.
+// split finds the parts of {"type":"...","object":{...}}, without validating the object.
 func split(event []byte) (eventType string, object []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(bytes.TrimSpace(event), []byte(`{"type":"`))
 	if !ok {
@@ -82,7 +82,7 @@ func split(event []byte) (eventType string, object []byte, ok bool) {
 	return eventType, object, ok && oneObject(object)
 }
 
-// oneObject is whether a text begins as a JSON object and ends with it, by its brackets.
+// oneObject reports whether a text is a single JSON object, judging by its brackets.
 func oneObject(text []byte) bool {
 	end, ok := valueEnd(text, 0)
 	return ok && text[0] == '{' && end == len(text)

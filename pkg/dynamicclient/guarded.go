@@ -12,14 +12,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// client-go decodes the events of a watch in a goroutine of its own, where nobody else can recover. What it calls there
-// is guarded here: finding where an event ends, decoding the event, and decoding the object in it. A panic in one of
-// them is an error of the watch, like an event that cannot be decoded.
+// client-go decodes watch events in its own goroutine, where callers cannot recover. The calls there are guarded:
+// finding the end of an event, decoding the event, and decoding its object. A panic in one of them is an error of the
+// watch, like an event that cannot be decoded.
 
-// decoding is what is being done when one of them panics.
+// decoding is the task name for such a panic.
 const decoding = "decoding an answer"
 
-// guardedCodecs are others' codecs whose decoders return an error where they panic.
+// guardedCodecs wrap codecs so that their decoders return an error instead of panicking.
 type guardedCodecs struct {
 	runtime.NegotiatedSerializer
 	guard *guard.Guard

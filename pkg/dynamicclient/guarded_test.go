@@ -23,7 +23,7 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
 
-// watched is a server that sends events to whoever watches widgets, and then nothing.
+// watched is a server that sends events to watchers of widgets, and then nothing.
 func watched(t *testing.T, events ...string) *rest.Config {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -9,21 +9,21 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// isRead is whether somebody who watches reads an entry of managedFields: those of the managers that pkg/kindwatch is
-// told to keep. It may be mistaken in favour of an entry.
+// isRead reports whether any watcher reads an entry of managedFields: those of the managers that pkg/kindwatch is
+// configured to keep. It may return true for others.
 func isRead(entry []byte) bool {
 	_, name, found := bytes.Cut(entry, []byte(`"manager":"`))
 	if !found {
-		return true // It is written otherwise than API servers write it.
+		return true // Not formatted as by API servers.
 	}
 	name, _, _ = bytes.Cut(name, []byte(`"`))
 	return bytes.HasPrefix(name, []byte(fleetv1alpha1.LateInitFieldManager)) ||
 		bytes.HasPrefix(name, []byte(fleetv1alpha1.ReferencesFieldManager)) || bytes.IndexByte(name, '\\') >= 0
 }
 
-// withoutUnreadManagers cuts the entries of managedFields that nobody reads out of the text of an object, in place.
-// They are a large part of an object, and of the maps that it would be decoded to only to be dropped. The text need not
-// be valid. What is not written as API servers write it stays.
+// withoutUnreadManagers removes unread entries of managedFields from the text of an object, in place. They are a large
+// part of an object, and would be decoded only to be dropped. The text need not be valid. Text that is not formatted as
+// by API servers is kept.
 func withoutUnreadManagers(object []byte) []byte {
 	start, _, ok := member(object, 0, "metadata")
 	if !ok {
@@ -46,7 +46,7 @@ func withoutUnreadManagers(object []byte) []byte {
 			at++
 		}
 	}
-	// Each entry moves towards the beginning, over what is not kept.
+	// Each entry moves towards the beginning, over removed ones.
 	out := object[:start+1]
 	for i, entry := range kept {
 		if i > 0 {
@@ -57,7 +57,7 @@ func withoutUnreadManagers(object []byte) []byte {
 	return append(out, object[end-1:]...)
 }
 
-// member is where the value of a member begins and ends of the object that begins at a place of a text.
+// member returns where the value of a member begins and ends, in the object that begins at a position of a text.
 func member(text []byte, at int, name string) (start, end int, ok bool) {
 	if at >= len(text) || text[at] != '{' {
 		return 0, 0, false
@@ -81,7 +81,7 @@ func member(text []byte, at int, name string) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// valueEnd is where a value ends that begins at a place of a text and has no spaces around it.
+// valueEnd returns the end of the value that begins at a position of a text and has no spaces around it.
 func valueEnd(text []byte, at int) (end int, ok bool) {
 	depth, inString := 0, false
 	for i := at; i < len(text); i++ {
@@ -97,7 +97,7 @@ func valueEnd(text []byte, at int) (end int, ok bool) {
 			depth++
 		case c == '}', c == ']':
 			if depth == 0 {
-				return i, i > at // The end of what a number is in.
+				return i, i > at // The end of what contains a number.
 			}
 			if depth--; depth == 0 {
 				return i + 1, true

@@ -19,11 +19,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// acceptMetadata asks for the metadata of objects, in JSON: workload clusters are read in no other form.
+// acceptMetadata requests the metadata of objects in JSON, the only format used for workload clusters.
 const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// NewMetadata makes a metadata client like metadata.NewForConfigAndClient, whose watches are guarded and in JSON.
-// client-go's takes no codecs of others, so that watches are begun here. Without a guard it is client-go's.
+// NewMetadata returns a metadata client like metadata.NewForConfigAndClient, whose watches are guarded and in JSON.
+// client-go's accepts no custom codecs, so watches are started here. Without a guard it is client-go's client.
 func NewMetadata(config *rest.Config, httpClient *http.Client, g *guard.Guard) (metadata.Interface, error) {
 	client, err := metadata.NewForConfigAndClient(config, httpClient)
 	if err != nil {
@@ -43,7 +43,7 @@ func NewMetadata(config *rest.Config, httpClient *http.Client, g *guard.Guard) (
 	return &metadataClient{Interface: client, watches: watches, parameters: runtime.NewParameterCodec(scheme)}, nil
 }
 
-// optionsVersion is the version in which options of requests are sent.
+// optionsVersion is the version of request options.
 var optionsVersion = schema.GroupVersion{Version: "v1"} //nolint:gochecknoglobals // A constant.
 
 type metadataClient struct {

@@ -16,17 +16,15 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// CostLimit is what the evaluation of one expression may cost, in the units of Kubernetes: enough to look at each of a
-// thousand entries of a list. It is a hundredth of what the API server allows a policy, because the time that it takes
-// to count the cost grows faster than the cost: within one loop, with its square. BenchmarkCostLimit of pkg/health
-// measures the worst.
+// CostLimit is the cost limit of one evaluation, in Kubernetes' units: enough to visit each of a thousand entries of a
+// list. It is a hundredth of what the API server allows a policy, because the time to count the cost grows faster than
+// the cost: within one loop, with its square. BenchmarkCostLimit of pkg/health measures the worst case.
 const CostLimit = 10_000
 
-// ErrTooExpensive is the error of an evaluation that was ended because of what it cost.
+// ErrTooExpensive is the error of an evaluation that exceeded the cost limit.
 var ErrTooExpensive = errors.New("it costs too much on this object")
 
-// NewEnvironment makes an environment of expressions, with the language of Kubernetes and what the options add. It
-// takes milliseconds.
+// NewEnvironment makes a CEL environment with the language of Kubernetes plus the options. It takes milliseconds.
 func NewEnvironment(options ...cel.EnvOption) (*cel.Env, error) {
 	set, err := environment.MustBaseEnvSet(version.MajorMinor(1, 36)).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
@@ -38,8 +36,8 @@ func NewEnvironment(options ...cel.EnvOption) (*cel.Env, error) {
 	return set.NewExpressionsEnv(), nil
 }
 
-// Compile compiles an expression. If want is not nil, its value is of that type, or of one that only its input decides.
-// costs says what calls of functions cost; nil is what Kubernetes says.
+// Compile compiles an expression. If want is not nil, its value has that type, or one known only at evaluation. costs
+// gives the cost of function calls; nil means Kubernetes' costs.
 func Compile(env *cel.Env, source string, want *cel.Type, costs interpreter.ActualCostEstimator) (cel.Program, error) {
 	ast, err := parse(env, source)
 	if err != nil {

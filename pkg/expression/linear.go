@@ -14,16 +14,16 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// MaxLinearLength is how many bytes of text an expression can have that CompileLinear compiles.
+// MaxLinearLength is the maximum length in bytes of an expression for CompileLinear.
 const MaxLinearLength = 4096
 
-// maxSeparator is how many bytes the separator of join can have: it is repeated once for each element.
+// maxSeparator is the maximum length in bytes of the separator of join: it is repeated for each element.
 const maxSeparator = 16
 
 // LinearFunctions are the functions, besides operators, that CompileLinear allows, separated by spaces. Left out are
-// those whose result can be a multiple of what they are called with (replace, strings.quote, lists.range), those that
-// take time out of proportion to it (matches, find, findAll, distinct, sets, quantity, semver), and those that need
-// somebody to ask (authorizer).
+// those whose result can be a multiple of their arguments (replace, strings.quote, lists.range), those with
+// disproportionate run time (matches, find, findAll, distinct, sets, quantity, semver), and those that need an API
+// server (authorizer).
 const LinearFunctions = "bool bytes double duration dyn int string timestamp type uint " +
 	"charAt contains endsWith format indexOf join lastIndexOf lowerAscii size split startsWith substring trim upperAscii " +
 	"first flatten isSorted last max min reverse slice sort sum " +
@@ -33,24 +33,23 @@ const LinearFunctions = "bool bytes double duration dyn int string timestamp typ
 	"isLoopback isUnspecified masked prefixLength " +
 	"getEscapedPath getHost getHostname getPort getQuery getScheme isURL url"
 
-// linearOperators are the operators of the language, as an AST has them.
+// linearOperators are the operators of the language, as named in an AST.
 const linearOperators = "!_ -_ @in _!=_ _%_ _&&_ _*_ _+_ _-_ _/_ _<=_ _<_ _==_ _>=_ _>_ _?._ _?_:_ _[?_] _[_] _||_"
 
-// longPrecision finds a precision of more than two digits in a format: %.1000000f makes a million digits of a number.
+// longPrecision finds a precision of more than two digits in a format: %.1000000f yields a million digits.
 var longPrecision = regexp.MustCompile(`%\.[0-9]{3,}`) //nolint:gochecknoglobals // A constant.
 
 // A LinearProgram is an expression all of whose values have a size that is linear in its text and its input.
 type LinearProgram struct {
 	cel.Program
 
-	// Uses is how often the expression uses a variable of the environment. The size of its input times this is about the
-	// most that a value can have. Whoever evaluates it bounds that.
+	// Uses is how often the expression uses a variable of the environment. This times the size of its input is about the
+	// maximum size of a value. The caller must bound it.
 	Uses int
 }
 
-// CompileLinear compiles an expression that somebody wrote who is not trusted with the manager's memory and time. It
-// has the macro has and no other, so there are no loops and nothing is evaluated twice, and only the operators and
-// LinearFunctions.
+// CompileLinear compiles an expression of an untrusted user, bounding memory and time. Of the macros it has only has,
+// so there are no loops and nothing is evaluated twice, and only the operators and LinearFunctions.
 func CompileLinear(env *cel.Env, source string) (LinearProgram, error) {
 	if len(source) > MaxLinearLength {
 		return LinearProgram{}, fmt.Errorf("it is longer than %d bytes", MaxLinearLength)
@@ -71,7 +70,7 @@ func CompileLinear(env *cel.Env, source string) (LinearProgram, error) {
 	return LinearProgram{Program: program, Uses: uses}, err
 }
 
-// linear is how often an expression uses variables, or why it is not linear.
+// linear returns how often an expression uses variables, or why it is not linear.
 func linear(e celast.Expr) (uses int, err error) {
 	celast.PostOrderVisit(e, celast.NewExprVisitor(func(e celast.Expr) {
 		kind := e.Kind()
@@ -90,7 +89,7 @@ func linear(e celast.Expr) (uses int, err error) {
 	return uses, err
 }
 
-// linearCall is why a call is not allowed.
+// linearCall returns why a call is not allowed.
 func linearCall(call celast.CallExpr) error {
 	name := call.FunctionName()
 	if !isOneOf(LinearFunctions, name) && !isOneOf(linearOperators, name) {
@@ -107,8 +106,8 @@ func linearCall(call celast.CallExpr) error {
 	return nil
 }
 
-// linearFormat: a format that is computed could have any precision, and what format makes is a multiple of what it is
-// called with (%b), which multiplies when formats are nested.
+// linearFormat: a computed format could have any precision, and the result of format is a multiple of its arguments
+// (%b), which multiplies when formats are nested.
 func linearFormat(call celast.CallExpr) error {
 	if !call.IsMemberFunction() {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Places are shared out among parties, each of which is identified by a P. Their methods are safe for concurrent use.
+// Places are distributed among parties, each identified by a P. Their methods are safe for concurrent use.
 type Places[P comparable] struct {
 	share int
 
@@ -18,9 +18,9 @@ type Places[P comparable] struct {
 	// asked counts the turns, to order them.
 	asked   uint64
 	waiting int
-	// parties are those that hold a place or wait for one.
+	// parties hold a place or wait for one.
 	parties map[P]*party[P]
-	// next are the parties that wait and hold less than their share.
+	// next are the waiting parties that hold less than their share.
 	next ranking[P]
 }
 
@@ -34,13 +34,13 @@ func New[P comparable](n, share int) *Places[P] {
 type party[P comparable] struct {
 	id   P
 	held int
-	// turns are those that wait, the longest first.
+	// turns are the waiting ones, the longest waiting first.
 	turns list.List
-	// rank is the position among those who are next, -1 if it is not among them.
+	// rank is the index in next, -1 if it is not in it.
 	rank int
 }
 
-// longest is the turn that waits longest.
+// longest returns the turn that has waited longest.
 func (p *party[P]) longest() *Turn[P] { return p.turns.Front().Value.(*Turn[P]) } //nolint:forcetypeassert // Nothing else is in it.
 
 // A Turn is one request for a place.
@@ -50,13 +50,13 @@ type Turn[P comparable] struct {
 	number  uint64
 	granted func()
 
-	// Guarded by the lock of the places. waits is its place in line, nil if it does not wait.
+	// Guarded by the lock of the places. waits is its queue element, nil if it does not wait.
 	waits *list.Element
 	holds bool
 }
 
-// Enter asks for a place on behalf of a party. If there is none now, granted is called as soon as the turn holds one:
-// once, without a lock held, by whoever gave the place back; it must not block. If there is one, granted is not called.
+// Enter requests a place on behalf of a party. If none is free, granted is called when the turn gets one: once, without
+// a lock held, by the caller that released the place; it must not block. If one is free, granted is not called.
 func (s *Places[P]) Enter(id P, granted func()) *Turn[P] {
 	s.mu.Lock()
 	p := s.parties[id]
@@ -69,21 +69,21 @@ func (s *Places[P]) Enter(id P, granted func()) *Turn[P] {
 	t.waits = p.turns.PushBack(t)
 	s.waiting++
 	s.place(p)
-	told := s.grant() // It can be no other than this turn: else that one would not have waited. It has nobody to tell yet.
+	told := s.grant() // It can only be this turn: another would not have waited. It has no callback yet.
 	t.granted = granted
 	s.mu.Unlock()
 	tell(told)
 	return t
 }
 
-// Holds says whether the turn has a place.
+// Holds reports whether the turn has a place.
 func (t *Turn[P]) Holds() bool {
 	t.places.mu.Lock()
 	defer t.places.mu.Unlock()
 	return t.holds
 }
 
-// Leave gives the place back, or stops waiting for one. Calling it again does nothing.
+// Leave releases the place, or stops waiting for one. Calling it again does nothing.
 func (t *Turn[P]) Leave() {
 	s := t.places
 	s.mu.Lock()
@@ -119,7 +119,7 @@ func tell(granted []func()) {
 	}
 }
 
-// grant gives free places to those who are next, and returns who has to be told. The caller holds mu.
+// grant gives free places to the next parties, and returns the callbacks to call. The caller holds mu.
 func (s *Places[P]) grant() []func() {
 	var told []func()
 	for s.free > 0 && s.next.Len() > 0 {
@@ -138,8 +138,8 @@ func (s *Places[P]) grant() []func() {
 	return told
 }
 
-// place puts a party where it belongs after a change: among those who are next, or not, or nowhere. The caller holds
-// mu.
+// place updates a party's position after a change: it adds it to next, moves or removes it, or drops it. The caller
+// holds mu.
 func (s *Places[P]) place(p *party[P]) {
 	eligible := p.turns.Len() > 0 && p.held < s.share
 	switch {
@@ -155,7 +155,7 @@ func (s *Places[P]) place(p *party[P]) {
 	}
 }
 
-// ranking is a heap of parties, the next one first. It counts the comparisons, for tests.
+// ranking is a heap of parties, the next one first. It counts comparisons, for tests.
 type ranking[P comparable] struct {
 	parties  []*party[P]
 	compared int

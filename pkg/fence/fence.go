@@ -16,25 +16,25 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrNotLeading is why a request was not sent.
+// ErrNotLeading is the error of a request that was not sent.
 var ErrNotLeading = errors.New("this replica does not hold the lease, and changes nothing")
 
-// Fence knows until when a process may write. Make one with New.
+// Fence tracks until when a process may write. Create one with New.
 type Fence struct {
 	duration time.Duration
 	clock    clock.PassiveClock
 
 	mu sync.Mutex
-	// renewed is when the last renewal that succeeded began; zero while the lease is not held.
+	// renewed is when the last successful renewal began; zero while the lease is not held.
 	renewed time.Time
 }
 
-// New returns a closed fence for leases of a duration.
+// New returns a closed fence for leases of the given duration.
 func New(leaseDuration time.Duration, c clock.PassiveClock) *Fence {
 	return &Fence{duration: leaseDuration, clock: c}
 }
 
-// Open is whether the process may write now.
+// Open reports whether the process may write now.
 func (f *Fence) Open() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,7 +47,7 @@ func (f *Fence) renew(at time.Time) {
 	f.renewed = at
 }
 
-// Lock returns the lock with which a leader is elected, watched by the fence.
+// Lock wraps the leader election lock so that the fence sees renewals.
 func (f *Fence) Lock(of resourcelock.Interface) resourcelock.Interface {
 	return &lock{Interface: of, fence: f}
 }
@@ -70,7 +70,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 
 func (l *lock) write(record resourcelock.LeaderElectionRecord, write func() error) error {
 	if record.HolderIdentity != l.Identity() {
-		// The lease is given back.
+		// The lease is being released.
 		l.fence.renew(time.Time{})
 		return write()
 	}
@@ -82,7 +82,7 @@ func (l *lock) write(record resourcelock.LeaderElectionRecord, write func() erro
 	return nil
 }
 
-// Wrap returns a transport that lets requests through as the package says.
+// Wrap returns a transport that fails write requests with ErrNotLeading while the fence is closed.
 func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
 	return &transport{next: next, fence: f}
 }
@@ -108,7 +108,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go close idle connections.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// changes is whether a request changes something. Reviews are POSTed, and are questions.
+// changes reports whether a request is a write. Reviews are POSTed, but change nothing.
 func changes(req *http.Request) bool {
 	switch req.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:

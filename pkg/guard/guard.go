@@ -10,12 +10,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// A Panic is a panic that was recovered, as an error.
-type Panic struct { //nolint:errname // It is what was recovered, which is an error to some of its users only.
-	// Task is what was being done, in words of ours.
+// A Panic is a recovered panic, as an error.
+type Panic struct { //nolint:errname // It is what was recovered, and an error to some users only.
+	// Task is what was being done, in Masthead's words.
 	Task string
 
-	// Value is what was panicked with: cut, and quoted, since it can hold text of a workload cluster.
+	// Value is the panic value: truncated and quoted, since it can contain text from a workload cluster.
 	Value string
 
 	// Stack is the stack of the goroutine at the panic.
@@ -25,8 +25,8 @@ type Panic struct { //nolint:errname // It is what was recovered, which is an er
 // Error implements error.
 func (p *Panic) Error() string { return fmt.Sprintf("panic in %s: %s", p.Task, p.Value) }
 
-// A Guard recovers panics, and reports each of them. A nil Guard recovers, too, and only logs: it is for what belongs
-// to no connection.
+// A Guard recovers panics, and reports each of them. A nil Guard recovers, too, but only logs: use it where there is no
+// connection.
 type Guard struct {
 	report func(*Panic)
 }
@@ -44,7 +44,7 @@ func (g *Guard) Run(task string, fn func() error) (err error) {
 	return fn()
 }
 
-// Do is Run for what returns no error.
+// Do is Run for functions without an error.
 func (g *Guard) Do(task string, fn func()) error {
 	return g.Run(task, func() error {
 		fn()
@@ -67,8 +67,8 @@ func (g *Guard) recovered(task string, value any) *Panic {
 	return p
 }
 
-// describe puts the value of a panic into words. Of types that do not say themselves what they are, only the type is
-// told: all of an object could be in it.
+// describe returns the text of a panic value. For types without a text form, it returns only the type: the value could
+// contain a whole object.
 func describe(value any) string {
 	switch value.(type) {
 	case error, string, fmt.Stringer:

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestAnythingAnywhere puts values of every type in the place of every value of every fixture. It asks the assessor
-// without the recovery from panics, which is for what nobody thought of.
+// TestAnythingAnywhere puts values of every type in the place of every value of every fixture. It calls the assessor
+// without the recovery from panics, which is for unforeseen cases.
 func TestAnythingAnywhere(t *testing.T) {
 	a, isAssessor := New().(*assessor)
 	if !isAssessor {

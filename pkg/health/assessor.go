@@ -14,31 +14,30 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// assessor is what is known about kinds. It does not change.
+// assessor holds the rules per kind. It is immutable.
 type assessor struct {
-	// hub are the HealthRules of the hub, and library those that are shipped.
+	// hub are the HealthRules of the hub, and library the shipped rules.
 	hub, library ruleSet
 
-	// chains are the rules of kinds that have been asked for.
+	// chains caches the rules of kinds.
 	chains chains
 
 	kinds map[schema.GroupKind]assess
 
-	// bare are the kinds whose objects are well when they are there.
+	// bare are the kinds whose objects are healthy if they exist.
 	bare sets.Set[schema.GroupKind]
 }
 
-// New returns an Assessor that follows the rules, and, where these have nothing to say, what is known about kinds,
-// without the library. Of several rules for the same kinds it asks the first, and the next one only if that has nothing
-// to say.
+// New returns an Assessor that applies the rules and then Masthead's built-in checks, without the library. Of several
+// rules for the same kind the first is evaluated, and the next one only if it decides nothing.
 func New(rules ...*Rule) Assessor { return newAssessor(nil, rules) }
 
 func newAssessor(library ruleSet, rules []*Rule) *assessor {
 	return &assessor{hub: newRuleSet(rules), library: library, kinds: builtins(), bare: bareKinds()}
 }
 
-// NeedsObject is whether objects of a kind have to be read whole. A rule for a kind whose metadata is enough may be for
-// one of its versions only; then all are read.
+// NeedsObject reports whether objects of a kind must be read whole. A rule for a metadata-only kind may be limited to
+// one version; then all versions are read whole.
 func (a *assessor) NeedsObject(kind schema.GroupKind) bool {
 	if !a.bare.Has(kind) {
 		return true
@@ -51,8 +50,8 @@ func (a *assessor) NeedsObject(kind schema.GroupKind) bool {
 	return false
 }
 
-// rulesFor are the rules for a kind, in the order in which they are asked. Wildcards are for kinds that Masthead does
-// not know itself: a rule for everything neither has every Secret read whole nor changes what a Deployment is.
+// rulesFor returns the rules for a kind, in evaluation order. Wildcards apply only to kinds unknown to Masthead: a rule
+// for everything neither reads every Secret whole nor changes the health of Deployments.
 func (a *assessor) rulesFor(gvk schema.GroupVersionKind) []*Rule {
 	return a.chains.of(gvk, func() []*Rule {
 		kind := gvk.GroupKind()
@@ -61,10 +60,10 @@ func (a *assessor) rulesFor(gvk schema.GroupVersionKind) []*Rule {
 	})
 }
 
-// Assess says how an object fares.
+// Assess returns the health of an object.
 func (a *assessor) Assess(obj *unstructured.Unstructured, statusExpected bool) (result Result) {
 	defer func() {
-		// What reads objects here expects anything, but some of it is others' code.
+		// Masthead's own code tolerates any object, but third-party code is called, too.
 		if recover() != nil {
 			result = unknown(ReasonUnreadable, "Masthead cannot make sense of the object")
 		}
@@ -108,7 +107,7 @@ func (a *assessor) assess(obj *unstructured.Unstructured, statusExpected bool) R
 	return generic(object)
 }
 
-// terminating is how every object fares that is being deleted. What it waits for is what people want to know.
+// terminating returns the health of an object that is being deleted. The message says what the deletion waits for.
 func terminating(object fields) Result {
 	list, _ := object.at("metadata", "finalizers").([]any)
 	var waits []string
@@ -123,8 +122,8 @@ func terminating(object fields) Result {
 	return progressing(ReasonTerminating, "It is being deleted and waits for its finalizers: "+strings.Join(waits, ", "))
 }
 
-// application is how one of our own kind fares. What it said about an older generation says nothing about this one,
-// which can name other components.
+// application returns the health of an Application. A status of an older generation is ignored: the new one can name
+// other components.
 func application(object fields) Result {
 	if object.hasNoStatus() {
 		return noStatus(true)
@@ -143,7 +142,7 @@ func application(object fields) Result {
 	case appsv1alpha1.HealthUnknown:
 		return unknown(appsv1alpha1.ReasonComponentsUnknown, message)
 	case appsv1alpha1.HealthMissing:
-		// The Application is there, so it is not missing itself. It lacks a part and does not mend by itself.
+		// The Application exists, so it is not Missing itself. A component is missing, and that does not resolve by itself.
 		return degraded(appsv1alpha1.ReasonComponentsMissing, message)
 	case appsv1alpha1.HealthDegraded:
 		return degraded(appsv1alpha1.ReasonComponentsDegraded, message)

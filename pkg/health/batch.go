@@ -9,7 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// job is ours alone: for kstatus a running Job is current, and so is a suspended one.
+// job does not use kstatus, which reports running and suspended Jobs as current.
 func job(j fields) (Result, bool) {
 	// FailureTarget says that the Job has failed and its Pods are being removed.
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobFailureTarget} {
@@ -23,14 +23,14 @@ func job(j fields) (Result, bool) {
 	case j.yes("spec", "suspend"):
 		return suspended(ReasonSuspended, "The Job is suspended"), true
 	}
-	// How many Pods have succeeded is left out: it would be written again for each of a thousand.
+	// The number of succeeded Pods is omitted: it would be rewritten for each of a thousand.
 	if failed := j.number(0, "status", "failed"); failed > 0 {
 		return progressing(ReasonJobRunning, fmt.Sprintf("The Job has not ended; Pods that failed: %d", failed)), true
 	}
 	return progressing(ReasonJobRunning, "The Job has not ended"), true
 }
 
-// cronJob is well unless it is suspended: how its Jobs end is theirs to say.
+// cronJob is healthy unless it is suspended: its Jobs report their own outcome.
 func cronJob(c fields) (Result, bool) {
 	if c.yes("spec", "suspend") {
 		return suspended(ReasonSuspended, "The CronJob is suspended"), true

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxChains bounds how many kinds' rules are remembered. Clusters can have any number of kinds.
+// maxChains bounds the number of kinds whose rules are cached. Clusters can have any number of kinds.
 const maxChains = 1024
 
-// ruleSet is a set of rules by what they select. Rules with the same Selector are asked in their order.
+// ruleSet is a set of rules by selector. Rules with the same Selector are evaluated in order.
 type ruleSet map[Selector][]*Rule
 
 func newRuleSet(rules []*Rule) ruleSet {
@@ -26,9 +26,9 @@ func newRuleSet(rules []*Rule) ruleSet {
 	return set
 }
 
-// chain returns the rules of several sets for a kind, in the order in which they are asked: the most specific first,
-// and of rules that are equally specific those of the earlier set. A group says more than a kind, and a kind more than
-// a version. With exactly it leaves out wildcards.
+// chain returns the rules of several sets for a kind, in evaluation order: the most specific first, and among equally
+// specific ones those of the earlier set. A group is more specific than a kind, and a kind more than a version. With
+// exactly it leaves out wildcards.
 func chain(gvk schema.GroupVersionKind, exactly bool, sets ...ruleSet) []*Rule {
 	var rules []*Rule
 	add := func(s Selector) {
@@ -60,13 +60,13 @@ func chain(gvk schema.GroupVersionKind, exactly bool, sets ...ruleSet) []*Rule {
 	return rules
 }
 
-// chains remembers the rules of kinds.
+// chains caches the rules of kinds.
 type chains struct {
 	mu    sync.RWMutex
 	byGVK map[schema.GroupVersionKind][]*Rule
 }
 
-// of returns what is remembered for a kind, and remembers what find returns if it is nothing.
+// of returns the cached rules of a kind, or caches the result of find.
 func (c *chains) of(gvk schema.GroupVersionKind, find func() []*Rule) []*Rule {
 	c.mu.RLock()
 	rules, known := c.byGVK[gvk]

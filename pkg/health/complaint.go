@@ -3,15 +3,14 @@
 
 package health
 
-// maxDepth is how deep a status is looked through for a condition that explains it, and maxLooks at how many values.
+// maxDepth bounds how deep a status is searched for a condition that explains it, and maxLooks how many values.
 const (
 	maxDepth = 6
 	maxLooks = 512
 )
 
-// complaint is what a status says about what is wrong: the message of the condition that lies deepest among those that
-// are not as they should be, since what lies deeper is nearer to the cause; else a field that is called so. It is empty
-// if there is none.
+// complaint returns the problem in a status: the message of the deepest abnormal condition, since deeper ones are
+// nearer to the cause; otherwise a field with a matching name. It is empty if there is none.
 func complaint(status fields) string {
 	if c := complaining(status); c != nil {
 		return c.text("message")
@@ -24,14 +23,14 @@ func complaint(status fields) string {
 	return ""
 }
 
-// complaining is the deepest condition with a message that is not as it should be; nil if there is none.
+// complaining returns the deepest abnormal condition with a message; nil if there is none.
 func complaining(status fields) fields {
 	s := search{}
 	s.look(map[string]any(status), 0)
 	return s.found
 }
 
-// search looks for a condition. It is bounded, as an object can be of any size.
+// search looks for a condition. It is bounded, as objects can have any size.
 type search struct {
 	found fields
 	rank  int
@@ -49,8 +48,8 @@ func (s *search) look(value any, depth int) {
 		}
 	case map[string]any:
 		s.weigh(v, depth)
-		// The names of the fields in which conditions and what has conditions lie. All others would be looked through in no
-		// order.
+		// Only fields that hold conditions, or objects with conditions, are searched by name. All others would be searched in
+		// no defined order.
 		for _, name := range [...]string{"conditions", "parents", "ancestors", "listeners", "targets", "resources"} {
 			if inner, ok := v[name]; ok {
 				s.look(inner, depth+1)
@@ -59,8 +58,7 @@ func (s *search) look(value any, depth int) {
 	}
 }
 
-// weigh keeps a condition that explains more than the one before: one that lies deeper, and of those one that tells of
-// a failure.
+// weigh keeps the condition that explains more: the deeper one, and at equal depth one that reports a failure.
 func (s *search) weigh(c fields, depth int) {
 	if c.text("type") == "" || c.text("message") == "" {
 		return

@@ -9,33 +9,33 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// polarity is what it means that a condition of some type is True. docs/health.md has the table for users.
+// polarity says what True means for a type of condition. docs/health.md has the table for users.
 type polarity int
 
 const (
-	// silent conditions are of types that say nothing about health in general.
+	// silent conditions are of types that do not concern health in general.
 	silent polarity = iota
 
-	// goal: True is what the owner wants; False is said while the controller works towards it.
+	// goal: True is desired; False means the controller is working towards it.
 	goal
 
-	// verdict: True is what the owner wants; False is said after an attempt that failed.
+	// verdict: True is desired; False means an attempt failed.
 	verdict
 
-	// failure: True is a failure; False says nothing.
+	// failure: True means failure; False means nothing.
 	failure
 
-	// pause: True is said while the owner has paused the object; False says nothing.
+	// pause: True means the owner has paused the object; False means nothing.
 	pause
 
-	// work: True is said while the controller works; False says nothing.
+	// work: True means the controller is working; False means nothing.
 	work
 
-	// begun: True is said of a first step, after which others follow, so that it does not make an object Healthy.
+	// begun: True means a first step is done and others follow, so it does not make an object Healthy.
 	begun
 )
 
-// polarityOf is what is known about a type of condition, whatever the kind.
+// polarityOf returns the polarity of a type of condition, whatever the kind.
 func polarityOf(conditionType string) polarity {
 	switch conditionType {
 	case "Ready", "Available", "Programmed", "Established", "Bound", "Provisioned", "Deployed", "Installed", "Running", "Active",
@@ -57,14 +57,14 @@ func polarityOf(conditionType string) polarity {
 	return silent
 }
 
-// judged is what a list of conditions, or another part of a status, says. None is that it says nothing.
+// judged is the judgement of a list of conditions, or of another part of a status. None means that it says nothing.
 type judged struct {
 	result Result
 	known  bool
 }
 
-// worse keeps the worse of two judgements. An object that its owner has paused is not on its way to anything, so that
-// Suspended hides Progressing, as it does in a HealthRule.
+// worse returns the worse of two judgements. A paused object makes no progress, so Suspended overrides Progressing, as
+// it does in a HealthRule.
 func (j judged) worse(other judged) judged {
 	if !j.known || other.known && severity(other.result.Health) > severity(j.result.Health) {
 		return other
@@ -87,9 +87,9 @@ func severity(h appsv1alpha1.Health) int {
 	return 0
 }
 
-// conditionsOf judges a list of conditions by the polarity of their types. Ready sums up: with it the other goals and
-// verdicts do not count, except for a verdict that says that the latest attempt failed. A condition about an older
-// generation cannot make an object Healthy.
+// conditionsOf judges a list of conditions by their polarity. Ready sums up: with it, other goals and verdicts are
+// ignored, except for a verdict that the latest attempt failed. A condition about an older generation cannot make an
+// object Healthy.
 func conditionsOf(list []any, generation int64) judged {
 	summed := isSummed(list)
 	var worst judged
@@ -101,7 +101,7 @@ func conditionsOf(list []any, generation int64) judged {
 	return worst
 }
 
-// isSummed is whether Ready is among some conditions.
+// isSummed reports whether Ready is among some conditions.
 func isSummed(list []any) bool {
 	for _, value := range list {
 		if c, ok := value.(map[string]any); ok && c["type"] == "Ready" && statusOf(c) != "" {
@@ -111,7 +111,7 @@ func isSummed(list []any) bool {
 	return false
 }
 
-// firstStep is the type of a condition that says that a first step has been done; empty if there is none.
+// firstStep returns the type of a condition that marks a completed first step; empty if there is none.
 func firstStep(list []any) string {
 	for _, value := range list {
 		c, _ := value.(map[string]any)
@@ -141,9 +141,8 @@ func conditionOf(c fields, summed bool, generation int64) judged {
 	return aimOf(kind, name, state, c, generation)
 }
 
-// partOf judges a condition of a type that is not known. Its type can say that it is about a part, such as
-// DatabaseReady, and its reason that an attempt failed. That all is well with a part does not make the whole Healthy,
-// and with Ready it does not count.
+// partOf judges a condition of an unknown type. Its type can name a part, such as DatabaseReady, and its reason can
+// report a failed attempt. A healthy part does not make the whole Healthy, and is ignored if there is Ready.
 func partOf(name, state string, c fields, summed bool) judged {
 	if summed || state == statusTrue {
 		return judged{}
@@ -164,7 +163,7 @@ func partOf(name, state string, c fields, summed bool) judged {
 	return judged{}
 }
 
-// alarmOf judges a condition that means something only while it is True.
+// alarmOf judges a condition that matters only while it is True.
 func alarmOf(kind polarity, name, state string, c fields) judged {
 	reason, message := c.text("reason"), c.text("message")
 	switch {
@@ -195,8 +194,8 @@ func aimOf(kind polarity, name, state string, c fields, generation int64) judged
 	return judged{progressing(reasonOr(reason, notTrue(name)), messageOr(message, unavailable(name))), true}
 }
 
-// rolloutComplete is the reason with which a condition Progressing stays True once a rollout has ended, of Deployments
-// and of kinds that imitate them.
+// rolloutComplete is the reason with which a condition Progressing stays True after a rollout, of Deployments and of
+// kinds that imitate them.
 const rolloutComplete = "NewReplicaSetAvailable"
 
 func notReadyOr(name string) string {
@@ -206,7 +205,7 @@ func notReadyOr(name string) string {
 	return name
 }
 
-// notTrue is the reason for a condition that should be True and gives none.
+// notTrue returns the reason for a condition that should be True and has no reason.
 func notTrue(name string) string {
 	if name == "Ready" || name == "Available" {
 		return ReasonNotReady
@@ -230,8 +229,8 @@ const (
 	statusUnknown = "Unknown"
 )
 
-// statusOf is the status of a condition in Kubernetes' words; empty if there is none. Some controllers write it in
-// small letters or as a boolean.
+// statusOf returns the status of a condition in Kubernetes' spelling; empty if there is none. Some controllers write it
+// in lower case or as a boolean.
 func statusOf(c map[string]any) string {
 	switch s := c["status"].(type) {
 	case bool:
@@ -252,7 +251,7 @@ func statusOf(c map[string]any) string {
 	return ""
 }
 
-// saysFailed is whether one of the words in a reason such as "ReconcileFailed" or "CREATE_FAILED" tells of a failure.
+// saysFailed reports whether a word in a reason such as "ReconcileFailed" or "CREATE_FAILED" means failure.
 func saysFailed(reason string) bool {
 	start := 0
 	for i := 0; i <= len(reason); i++ {
@@ -267,7 +266,7 @@ func saysFailed(reason string) bool {
 	return false
 }
 
-// startsWord is whether a word begins at a place: at a capital after a small letter, or after a separator.
+// startsWord reports whether a word begins at a position: at a capital after a lower-case letter, or after a separator.
 func startsWord(s string, i int) bool {
 	if i == 0 {
 		return false

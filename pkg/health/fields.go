@@ -9,11 +9,11 @@ import (
 	"strconv"
 )
 
-// fields reads an object, or a part of one. Nothing in it is trusted to have the type that its kind prescribes: what
-// has another type is as if it were not there.
+// fields reads an object, or a part of one. No value is trusted to have its kind's type: values of another type are
+// ignored.
 type fields map[string]any
 
-// at returns what is at a path; nil if nothing is.
+// at returns the value at a path, or nil.
 func (f fields) at(path ...string) any {
 	var value any = map[string]any(f)
 	for _, name := range path {
@@ -61,8 +61,8 @@ func (f fields) parts(path ...string) []fields {
 	return parts
 }
 
-// integer reads a whole number. Custom resources whose schema does not say what a number is can have one with a
-// fraction of zero.
+// integer reads a whole number. Custom resources whose schema does not type a number can hold one with a fraction of
+// zero.
 func integer(value any) (int64, bool) {
 	switch n := value.(type) {
 	case int64:

@@ -19,16 +19,16 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// fixture is one file in testdata: an object, and how it fares. A folder for a new kind needs no Go.
+// fixture is one file in testdata: an object, and its expected health. A folder for a new kind needs no Go.
 type fixture struct {
-	// Reason says why the object fares so.
+	// Reason explains the expected health.
 	Reason string `json:"reason"`
 
-	// Want is the Result. Matches is a pattern for the message, if that is not all ours.
+	// Want is the Result. Matches is a pattern for the message, if it is partly foreign.
 	Want    Result `json:"want"`
 	Matches string `json:"matches,omitempty"`
 
-	// StatusExpected is whether the kind has a status subresource; it has unless the file says otherwise.
+	// StatusExpected says whether the kind has a status subresource, which is the default.
 	StatusExpected *bool `json:"statusExpected,omitempty"`
 
 	// Differs says why the Result is another one than that of kstatus. It is there if and only if it is.
@@ -97,7 +97,7 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// TestAgreesWithKstatus sees that every difference from kstatus is one that somebody wanted: the fixture says why.
+// TestAgreesWithKstatus checks that every difference from kstatus is intended: the fixture says why.
 func TestAgreesWithKstatus(t *testing.T) {
 	agreed := 0
 	for name, f := range fixtures(t) {

@@ -22,9 +22,9 @@ const maxTypes = 8
 const objectVariable = "object"
 
 // helpers are the functions that expressions have in addition to those of Kubernetes. Each is a method of objects and
-// of their parts; written without one it is about the object: phase() is object.phase(). None fails: what is not there,
-// or is of another type, is empty. They are methods because a function cannot see the variable. With latest, a
-// condition of the object that is True for an older generation is not True.
+// their parts; without a receiver it applies to the object: phase() is object.phase(). None fails: a missing value, or
+// one of another type, is empty. They are methods because a function cannot see the variable. With latest, a condition
+// of the object that is True for an older generation is not True.
 func helpers(latest bool) []cel.EnvOption {
 	text := cel.StringType
 	options := make([]cel.EnvOption, 0, 24)
@@ -95,7 +95,7 @@ func numberAt(o fields, path string, otherwise int64) ref.Val {
 	return types.Int(otherwise)
 }
 
-// asText is a value of an object as a text; empty if it is none.
+// asText returns a value of an object as text; empty if it is not text.
 func asText(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -109,7 +109,7 @@ func asText(value any) string {
 	return ""
 }
 
-// atPath returns what is at a path such as "status.phase"; nil if nothing is.
+// atPath returns the value at a path such as "status.phase"; nil if there is none.
 func (f fields) atPath(path string) any {
 	var value any = map[string]any(f)
 	for {
@@ -126,7 +126,7 @@ func (f fields) atPath(path string) any {
 	}
 }
 
-// conditions are the conditions of an object, or of a part that has conditions itself.
+// conditions returns the conditions of an object, or of a part that has its own.
 func (f fields) conditions() []any {
 	list, ok := f["conditions"].([]any)
 	if !ok {
@@ -135,7 +135,7 @@ func (f fields) conditions() []any {
 	return list
 }
 
-// rawCondition is the condition of a type of an object, or of a part that has conditions itself; nil if there is none.
+// rawCondition returns the condition of a type of an object, or of a part that has its own; nil if there is none.
 func (f fields) rawCondition(kind string) fields {
 	for _, value := range f.conditions() {
 		if c, ok := value.(map[string]any); ok && c["type"] == kind {
@@ -145,15 +145,15 @@ func (f fields) rawCondition(kind string) fields {
 	return nil
 }
 
-// isUnmet is whether there is a condition of a type that is not True, or that is True for an older generation.
+// isUnmet reports whether a condition of a type is not True, or is True for an older generation.
 func (f fields) isUnmet(kind string) bool {
 	c := f.rawCondition(kind)
 	state := statusOf(c)
 	return state != "" && (state != statusTrue || !f.isLatest(c))
 }
 
-// sameParent is whether the reference to a parent that a status names is the one that a spec asks for. What the spec
-// leaves out stands for anything. A status may leave out the namespace, which is then that of the object.
+// sameParent reports whether a parent reference in a status matches the one in a spec. Fields that the spec omits match
+// anything. A status may omit the namespace, which then is that of the object.
 func sameParent(status, spec fields) bool {
 	for _, name := range [...]string{"name", "namespace", "sectionName", "port", "kind", "group"} {
 		want, have := asText(spec[name]), asText(status[name])
@@ -164,17 +164,17 @@ func sameParent(status, spec fields) bool {
 	return true
 }
 
-// anyCondition is a condition for an expression. It has all fields, so that an expression need not ask for them.
+// anyCondition is a condition for an expression. It has all fields, so expressions need no has() checks.
 func (f fields) anyCondition(kind string) map[string]string {
 	c := f.rawCondition(kind)
 	return map[string]string{"type": c.text("type"), "status": statusOf(c), "reason": c.text("reason"), "message": c.text("message")}
 }
 
-// costs bounds what the helpers may cost together, as those of Kubernetes are bounded: a helper that looks through a
-// list of conditions costs as much as a loop over it.
+// costs bounds the total cost of the helpers, as for those of Kubernetes: a helper that scans a list of conditions
+// costs as much as a loop over it.
 type costs struct{ library.CostEstimator }
 
-// CallCost is the cost of one call; nil for that of any other function.
+// CallCost returns the cost of one call; nil for other functions.
 func (c costs) CallCost(function, overload string, arguments []ref.Val, result ref.Val) *uint64 {
 	cost := uint64(1)
 	part := func() fields {

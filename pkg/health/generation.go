@@ -7,17 +7,16 @@ import (
 	"maps"
 )
 
-// isLatest is whether a condition of an object is about its latest generation, as far as it says. A part of an object
+// isLatest reports whether a condition is about its object's latest generation, as far as it says. A part of an object
 // has no generation.
 func (f fields) isLatest(c fields) bool {
 	generation, known := integer(f.at("metadata", "generation"))
 	return !known || !isOlder(c, generation)
 }
 
-// isObserved is whether a status is about the latest generation of its object, as far as it says which it is about: in
-// status.observedGeneration or a field like it, as a number or written as a string; if that is missing, in the
-// conditions, of the object or of what it belongs to. Of these the newest counts, as some controllers write those
-// conditions only that have changed, and that of Ready.
+// isObserved reports whether a status is about the latest generation of its object, as far as it says: in
+// status.observedGeneration or a similar field, as a number or a string; if that is missing, in the conditions of the
+// object or of its parents. The newest counts, as some controllers update only changed conditions, and that of Ready.
 func isObserved(object fields) bool {
 	generation, known := integer(object.at("metadata", "generation"))
 	if !known {
@@ -34,8 +33,8 @@ func isObserved(object fields) bool {
 	return newest == 0 || newest >= generation
 }
 
-// seenGeneration is the generation that a status says that it is about; false if it says none. Besides the usual name
-// these are those of the operators of Vault's secrets, of Open Cluster Management's policies and of some others.
+// seenGeneration returns the generation that a status is about; false if it gives none. Besides the usual field name it
+// knows those of Vault's secrets operators, Open Cluster Management's policies and some others.
 func seenGeneration(status fields) (int64, bool) {
 	for _, name := range [...]string{"observedGeneration", "lastObservedGeneration", "lastGeneration", "lastEvaluatedGeneration"} {
 		if seen, ok := decimal(status[name]); ok {
@@ -45,8 +44,7 @@ func seenGeneration(status fields) (int64, bool) {
 	return 0, false
 }
 
-// perParent are the lists of conditions that an object has for each of what it belongs to, as the routes and the
-// policies of Gateway API have.
+// perParent returns the lists of conditions that an object has for each parent, as Gateway API routes and policies do.
 func (f fields) perParent() [][]any {
 	var lists [][]any
 	for _, name := range [...]string{"parents", "ancestors"} {
@@ -61,7 +59,7 @@ func (f fields) perParent() [][]any {
 	return lists
 }
 
-// observes is whether none of the conditions of an object or a part is about an older generation.
+// observes reports whether no condition of an object or a part is about an older generation.
 func observes(part fields, generation int64) bool {
 	for _, value := range part.conditions() {
 		if c, ok := value.(map[string]any); ok && isOlder(c, generation) {
@@ -71,14 +69,14 @@ func observes(part fields, generation int64) bool {
 	return true
 }
 
-// isOlder is whether a condition says that it is about an older generation.
+// isOlder reports whether a condition is about an older generation.
 func isOlder(c fields, generation int64) bool {
 	seen, says := decimal(c["observedGeneration"])
 	return says && seen > 0 && seen < generation
 }
 
-// newestObserved is the latest generation that a list of conditions is about; that of Ready if there is one that is
-// older than the object's; 0 if none says.
+// newestObserved returns the latest generation that a list of conditions is about; that of Ready if it is older than
+// the object's; 0 if none says.
 func newestObserved(conditions any, generation int64) int64 {
 	list, _ := conditions.([]any)
 	newest := int64(0)
@@ -98,14 +96,14 @@ func notLatest() Result {
 	return progressing(ReasonNotObserved, "Its controller has not seen the latest change yet")
 }
 
-// observed finds out whether a status is about the latest change of an object. It returns the object in a form that
-// kstatus can read: there are controllers (of Argo Rollouts, for one) that write status.observedGeneration as a string.
+// observed determines whether a status is about the latest change of an object. It returns the object in a form that
+// kstatus can read: some controllers (Argo Rollouts, for one) write status.observedGeneration as a string.
 func observed(object fields) (fields, Result, bool) {
 	status := object.part("status")
 	raw, there := status["observedGeneration"]
 	if raw == nil {
 		if there {
-			// kstatus takes null for a mistake. It is the same as nothing.
+			// kstatus rejects null. Here it means absent.
 			status = maps.Clone(status)
 			delete(status, "observedGeneration")
 			object = object.with("status", map[string]any(status))

@@ -9,8 +9,8 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// generic is how an object fares of whose kind nothing is known but what statuses look like in general. Each part of
-// the status that can be understood is judged, and the worst counts. If there is none, the object is Unknown.
+// generic returns the health of an object of an unknown kind, from common status conventions. Each part of the status
+// that is understood is judged, and the worst wins. If there is none, the object is Unknown.
 func generic(object fields) Result {
 	status, readable := object.at("status").(map[string]any)
 	if !readable {
@@ -31,7 +31,7 @@ func generic(object fields) Result {
 		return notHealthyYet(status, conditions)
 	}
 	if worst.result.Health == appsv1alpha1.HealthHealthy && !isSummed(conditions) && hasUnknownWord(status) {
-		// The word can say anything about the whole, and no condition sums up.
+		// The word can mean anything, and no condition sums up.
 		return notUnderstood(status)
 	}
 	if worst.result.Health != appsv1alpha1.HealthHealthy && worst.result.Message == "" {
@@ -40,7 +40,7 @@ func generic(object fields) Result {
 	return worst.result
 }
 
-// conditionList is the list of conditions; a problem if there is something else in its place.
+// conditionList returns the list of conditions; a problem if the field holds something else.
 func conditionList(value any) (list []any, problem string) {
 	switch v := value.(type) {
 	case nil:
@@ -51,8 +51,7 @@ func conditionList(value any) (list []any, problem string) {
 	return nil, "its conditions are not a list"
 }
 
-// perParent judges the conditions that an object has for each of what it belongs to, as the routes and the policies of
-// Gateway API have.
+// perParent judges the conditions that an object has for each parent, as Gateway API routes and policies do.
 func perParent(status fields, generation int64) judged {
 	var worst judged
 	for _, conditions := range status.perParent() {
@@ -61,8 +60,8 @@ func perParent(status fields, generation int64) judged {
 	return worst
 }
 
-// phaseJudged judges the word in which an object sums its state up. A word that is not known makes an object Unknown
-// that would else be Healthy, unless its condition Ready says that it is.
+// phaseJudged judges the word that sums up an object's state. An unknown word makes an otherwise Healthy object
+// Unknown, unless its condition Ready is True.
 func phaseJudged(status fields) judged {
 	word := phaseOf(status)
 	health, known := wordHealth(word)
@@ -85,7 +84,7 @@ func reasonUnless(health appsv1alpha1.Health, word string) string {
 	return word
 }
 
-// flagJudged judges a field ready or healthy that is true or false.
+// flagJudged judges a boolean field ready or healthy.
 func flagJudged(status fields) judged {
 	var worst judged
 	for _, name := range [...]string{"ready", "healthy"} {
@@ -100,7 +99,7 @@ func flagJudged(status fields) judged {
 	return worst
 }
 
-// failureJudged judges the fields in which Cluster API and many others tell of a failure.
+// failureJudged judges the failure fields of Cluster API and many others.
 func failureJudged(status fields) judged {
 	reason := ""
 	for _, name := range [...]string{"failureReason", "failureMessage", "error", "errorMessage"} {
@@ -114,8 +113,8 @@ func failureJudged(status fields) judged {
 	return judged{}
 }
 
-// replicasJudged compares the replicas that are ready with those that are wanted. A count of zero is usually left out
-// of a status, so that one that is missing beside the number of replicas is zero, unless Ready says that all is well.
+// replicasJudged compares ready with desired replicas. Statuses usually omit a count of zero, so a missing count beside
+// the number of replicas means zero, unless the condition Ready is True.
 func replicasJudged(object, status fields) judged {
 	want, wanted := integer(object.at("spec", "replicas"))
 	have, counted := integer(status["readyReplicas"])
@@ -134,8 +133,8 @@ func replicasJudged(object, status fields) judged {
 	return judged{healthy(), true}
 }
 
-// notHealthyYet is what becomes of a status in which nothing is judged. What has only taken its first steps is on its
-// way.
+// notHealthyYet returns the Result for a status in which nothing is judged. An object that has completed only its first
+// step is Progressing.
 func notHealthyYet(status fields, conditions []any) Result {
 	if name := firstStep(conditions); name != "" && !hasUnknownWord(status) {
 		return progressing(ReasonNotReady, "The condition "+name+" is True, and nothing says yet that the object is ready")
@@ -143,7 +142,7 @@ func notHealthyYet(status fields, conditions []any) Result {
 	return notUnderstood(status)
 }
 
-// notUnderstood is what becomes of a status that says nothing in words that are known.
+// notUnderstood returns the Result for a status that says nothing that is understood.
 func notUnderstood(status fields) Result {
 	if word := phaseOf(status); word != "" {
 		return unknown(ReasonNotUnderstood, fmt.Sprintf("Masthead does not know what the phase %q means; a HealthRule can say", word))

@@ -10,11 +10,10 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// assess is what is known about one kind. It returns false where it has nothing to say that kstatus does not say as
-// well.
+// assess judges one kind. It returns false where kstatus gives the right answer.
 type assess func(fields) (Result, bool)
 
-// builtins are the kinds about which more is known than what a status looks like in general.
+// builtins are the kinds with checks beyond the generic ones.
 func builtins() map[schema.GroupKind]assess {
 	return map[schema.GroupKind]assess{
 		{Kind: "Pod"}:                                                     pod,
@@ -34,11 +33,11 @@ func builtins() map[schema.GroupKind]assess {
 	}
 }
 
-// leaveToKstatus is for kinds that kstatus knows and is right about.
+// leaveToKstatus is for kinds that kstatus judges correctly.
 func leaveToKstatus(fields) (Result, bool) { return Result{}, false }
 
-// bareKinds are the kinds whose objects do nothing but be there: they have no status, or one that says nothing about
-// how they fare. Of these the metadata is enough, so that no Secret has to be read.
+// bareKinds are the kinds whose objects are healthy if they exist: they have no status, or one that does not concern
+// health. Their metadata suffices, so no Secret has to be read.
 func bareKinds() sets.Set[schema.GroupKind] {
 	return sets.New(
 		schema.GroupKind{Kind: "ConfigMap"},

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// kstatus asks kstatus. An error means that the status does not look as it should.
+// kstatus calls kstatus. An error means that the status is malformed.
 func kstatus(object fields) Result {
 	computed, err := status.Compute(&unstructured.Unstructured{Object: object})
 	if err != nil {
@@ -20,7 +20,7 @@ func kstatus(object fields) Result {
 	}
 	switch computed.Status {
 	case status.CurrentStatus:
-		// kstatus puts numbers into the message, which change while the object is well.
+		// kstatus puts numbers into the message, which change while the object is healthy.
 		return healthy()
 	case status.InProgressStatus:
 		return progressing(reasonOr(reason, ReasonNotReady), computed.Message)

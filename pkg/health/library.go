@@ -14,13 +14,13 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// libraryFiles are the rules that are shipped, a file for each project.
+// libraryFiles are the shipped rules, a file for each project.
 //
 //go:embed library/*.yaml
 var libraryFiles embed.FS
 
-// A Library is the rules that are shipped with Masthead. It does not change. A rule is compiled when the first object
-// of its kinds is assessed.
+// A Library is the set of rules shipped with Masthead. It is immutable. A rule is compiled when the first object of its
+// kinds is assessed.
 type Library struct {
 	// Projects are the files, in alphabetical order.
 	Projects []Project
@@ -30,10 +30,10 @@ type Library struct {
 
 // A Project is one file of the library: the rules for the kinds of one project.
 type Project struct {
-	// Name is what people call the project.
+	// Name is the project's common name.
 	Name string `json:"name"`
 
-	// Repository is where its types are, for example github.com/cert-manager/cert-manager.
+	// Repository holds its types, for example github.com/cert-manager/cert-manager.
 	Repository string `json:"repository"`
 
 	// File is the name of the file in the folder of the library.
@@ -43,19 +43,18 @@ type Project struct {
 	Rules []LibraryRule `json:"rules"`
 }
 
-// A LibraryRule is one rule of the library. A HealthRule with the same spec has the same effect. Other than in a
-// HealthRule, an absent staleStatus means Progressing.
+// A LibraryRule is one rule of the library. A HealthRule with the same spec has the same effect, but here an absent
+// staleStatus means Progressing.
 type LibraryRule struct {
 	fleetv1alpha1.HealthRuleSpec `json:",inline"`
 
-	// Source is the type and the file in which the project defines the status. It can move between versions of the
-	// project.
+	// Source is the type and the file in which the project defines the status. It can move between the project's versions.
 	Source string `json:"source"`
 
 	rule *Rule
 }
 
-// NewLibrary reads the rules that are shipped.
+// NewLibrary reads the shipped rules.
 func NewLibrary() (*Library, error) {
 	entries, err := fs.Glob(libraryFiles, "library/*.yaml")
 	if err != nil {
@@ -87,7 +86,7 @@ func NewLibrary() (*Library, error) {
 	return l, nil
 }
 
-// New returns an Assessor that follows the rules, then those of the library, and, where these have nothing to say, what
-// is known about kinds. A rule that is for fewer kinds comes before one that is for more, and of two that are for the
-// same kinds the library's comes second.
+// New returns an Assessor that applies the rules, then those of the library, and then Masthead's built-in checks. A
+// more specific rule takes precedence over a less specific one, and of two equally specific ones the library's comes
+// second.
 func (l *Library) New(rules ...*Rule) Assessor { return newAssessor(l.rules, rules) }

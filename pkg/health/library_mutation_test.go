@@ -67,7 +67,7 @@ func TestLibraryNeedsEachTerm(t *testing.T) {
 	}
 }
 
-// noticed is whether a fixture has another health than it wants.
+// noticed reports whether a fixture has another health than expected.
 func noticed(a Assessor, rule *Rule, fixtures []healthcases.Fixture) bool {
 	return slices.ContainsFunc(fixtures, func(f healthcases.Fixture) bool {
 		return slices.ContainsFunc(rule.selectors, func(s Selector) bool {

@@ -104,7 +104,7 @@ func TestLibraryTrustsWhatIsKnownAndNew(t *testing.T) {
 	}
 }
 
-// mentions is whether expressions ask for a condition of a type.
+// mentions reports whether expressions use a condition of a type.
 func mentions(expressions, conditionType string) bool {
 	return strings.Contains(expressions, "('"+conditionType+"')")
 }

@@ -18,7 +18,7 @@ func ingress(i fields) (Result, bool) {
 	return loadBalancer(i, "The Ingress has no address yet"), true
 }
 
-// loadBalancer wants one address. Some load balancers have an IP address, others only a name.
+// loadBalancer requires one address. Some load balancers have an IP address, others only a hostname.
 func loadBalancer(o fields, pending string) Result {
 	for _, address := range o.parts("status", "loadBalancer", "ingress") {
 		if address.text("ip") != "" || address.text("hostname") != "" {

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// pod is ours alone: kstatus calls a failed Pod current, and one that no node can run failed after 15 seconds, of which
-// no event tells.
+// pod does not use kstatus, which reports a failed Pod as current, and an unschedulable one as failed after 15 seconds,
+// which causes no event.
 func pod(p fields) (Result, bool) {
 	switch phase := corev1.PodPhase(p.text("status", "phase")); phase {
 	case corev1.PodSucceeded:
@@ -36,8 +36,7 @@ func pod(p fields) (Result, bool) {
 	}
 }
 
-// failedPod looks for what people want to know: why. The Pod itself says it if it was evicted; else one of its
-// containers does.
+// failedPod determines why a Pod failed. An evicted Pod gives the reason itself; otherwise one of its containers does.
 func failedPod(p fields) Result {
 	if reason := p.text("status", "reason"); word(reason) != "" {
 		return degraded(reason, messageOr(p.text("status", "message"), "The Pod has failed"))
@@ -65,7 +64,7 @@ func runningPod(p fields) Result {
 	case !ready.isTrue():
 		return progressing(reasonOr(ready.reason, ReasonContainersNotReady), messageOr(ready.message, "The Pod is not ready"))
 	case endsByItself(p):
-		// Like a Job, it is on its way to its end.
+		// Like a running Job, it is Progressing.
 		return progressing(ReasonPodRunning, "The Pod runs and has not ended")
 	default:
 		return healthy()
@@ -77,11 +76,10 @@ func endsByItself(p fields) bool {
 	return policy == corev1.RestartPolicyNever || policy == corev1.RestartPolicyOnFailure
 }
 
-// stuckContainer is a container that waits for something that does not come by itself.
+// stuckContainer is a container whose waiting does not resolve by itself.
 //
-// The kubelet's own words change with each attempt: the reason goes to and fro between ErrImagePull and
-// ImagePullBackOff, and the message counts the seconds of the back-off. What is said here stays the same until
-// something has changed.
+// The kubelet's own text changes with each attempt: the reason alternates between ErrImagePull and ImagePullBackOff,
+// and the message counts the seconds of the back-off. The text here is stable until something changes.
 func stuckContainer(p fields) (Result, bool) {
 	for _, c := range containers(p) {
 		reason := c.text("state", "waiting", "reason")
@@ -102,20 +100,20 @@ func stuckContainer(p fields) (Result, bool) {
 	return Result{}, false
 }
 
-// isFailure tells a reason for waiting that is an error from one that is the usual course, such as ContainerCreating.
-// The kubelet and the runtimes have no list of them, but a habit: CreateContainerConfigError, RunContainerError,
-// ErrImageNeverPull, RegistryUnavailable, InvalidImageName.
+// isFailure distinguishes errors among waiting reasons from normal ones, such as ContainerCreating. The kubelet and the
+// runtimes have no list of them, but a naming habit: CreateContainerConfigError, RunContainerError, ErrImageNeverPull,
+// RegistryUnavailable, InvalidImageName.
 func isFailure(reason string) bool {
 	return strings.HasPrefix(reason, "Err") || strings.HasPrefix(reason, "Invalid") ||
 		strings.HasSuffix(reason, "Error") || strings.HasSuffix(reason, "BackOff") || reason == "RegistryUnavailable"
 }
 
-// containers are the states of a Pod's containers, in the order in which they are started.
+// containers returns the states of a Pod's containers, in start order.
 func containers(p fields) []fields {
 	return append(p.parts("status", "initContainerStatuses"), p.parts("status", "containerStatuses")...)
 }
 
-// image is that of a container's spec: the one in the status is what the runtime makes of it.
+// image returns the image in a container's spec: the status holds what the runtime resolved.
 func image(p fields, container string) string {
 	for _, list := range []string{"initContainers", "containers"} {
 		for _, c := range p.parts("spec", list) {

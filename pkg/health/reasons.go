@@ -3,25 +3,24 @@
 
 package health
 
-// Reasons that Masthead gives itself. Others are those of the object: of its condition, its container or its status, or
-// those of kstatus.
+// Reasons defined by Masthead. Other reasons come from the object (its condition, container or status) or from kstatus.
 const (
 	// ReasonTerminating: the object is being deleted.
 	ReasonTerminating = "Terminating"
 
-	// ReasonNoStatus: the kind has a status and the object has none, so nobody has looked at it yet.
+	// ReasonNoStatus: the kind has a status and the object has none, so no controller has observed it yet.
 	ReasonNoStatus = "NoStatus"
 
 	// ReasonNotObserved: the controller of the kind has not seen the object yet, or not its latest change.
 	ReasonNotObserved = "NotObserved"
 
-	// ReasonUnreadable: the status is not what the status of such an object looks like.
+	// ReasonUnreadable: the status does not have the expected shape.
 	ReasonUnreadable = "Unreadable"
 
-	// ReasonNotUnderstood: the object has a status, and nothing in it that Masthead understands.
+	// ReasonNotUnderstood: the object has a status, but nothing in it is understood.
 	ReasonNotUnderstood = "NotUnderstood"
 
-	// ReasonFailed: the status tells of a failure and gives no reason.
+	// ReasonFailed: the status reports a failure without a reason.
 	ReasonFailed = "Failed"
 
 	// ReasonPaused: a Deployment is paused.
@@ -30,10 +29,10 @@ const (
 	// ReasonSuspended: a Job or CronJob is suspended.
 	ReasonSuspended = "Suspended"
 
-	// ReasonScalingDisabled: a HorizontalPodAutoscaler does nothing, because its target has been scaled to zero.
+	// ReasonScalingDisabled: a HorizontalPodAutoscaler is inactive, because its target has been scaled to zero.
 	ReasonScalingDisabled = "ScalingDisabled"
 
-	// ReasonFewerReady: fewer Pods are ready than are wanted.
+	// ReasonFewerReady: fewer Pods are ready than desired.
 	ReasonFewerReady = "FewerReady"
 
 	// ReasonReplicaFailure: Pods cannot be created or deleted, and the condition gives no reason.
@@ -42,13 +41,13 @@ const (
 	// ReasonPodPending: the containers of a Pod have not all been started.
 	ReasonPodPending = "PodPending"
 
-	// ReasonPodRunning: a Pod that is to end runs.
+	// ReasonPodRunning: a Pod that runs to completion is running.
 	ReasonPodRunning = "PodRunning"
 
 	// ReasonContainersNotReady: the containers of a Pod run and are not all ready.
 	ReasonContainersNotReady = "ContainersNotReady"
 
-	// ReasonPodFailed: a Pod has failed and does not say why.
+	// ReasonPodFailed: a Pod has failed without a reason.
 	ReasonPodFailed = "PodFailed"
 
 	// ReasonNodeLost: the node of a Pod does not answer.
@@ -60,10 +59,10 @@ const (
 	// ReasonImagePullBackOff: the image of a container cannot be pulled.
 	ReasonImagePullBackOff = "ImagePullBackOff"
 
-	// ReasonJobRunning: a Job has not ended.
+	// ReasonJobRunning: a Job has not finished.
 	ReasonJobRunning = "JobRunning"
 
-	// ReasonJobFailed: a Job has failed and does not say why.
+	// ReasonJobFailed: a Job has failed without a reason.
 	ReasonJobFailed = "JobFailed"
 
 	// ReasonLoadBalancerPending: no load balancer has given a Service or an Ingress an address.
@@ -75,7 +74,7 @@ const (
 	// ReasonClaimLost: the volume of a PersistentVolumeClaim is gone.
 	ReasonClaimLost = "ClaimLost"
 
-	// ReasonScalingFailed: a HorizontalPodAutoscaler cannot do its work and does not say why.
+	// ReasonScalingFailed: a HorizontalPodAutoscaler cannot scale and gives no reason.
 	ReasonScalingFailed = "ScalingFailed"
 
 	// ReasonSyncFailed: a PodDisruptionBudget cannot be computed.
@@ -88,16 +87,16 @@ const (
 	ReasonStalled = "Stalled"
 )
 
-// Reasons that HealthRules lead to.
+// Reasons set by HealthRules.
 const (
 	// ReasonRuleDegraded, ReasonRuleSuspended and ReasonRuleProgressing: that expression of the rule is true.
 	ReasonRuleDegraded    = "RuleDegraded"
 	ReasonRuleSuspended   = "RuleSuspended"
 	ReasonRuleProgressing = "RuleProgressing"
 
-	// ReasonRuleNotHealthy: the rule says when an object is healthy, and it is not.
+	// ReasonRuleNotHealthy: the rule defines when an object is healthy, and it is not.
 	ReasonRuleNotHealthy = "RuleNotHealthy"
 
-	// ReasonRuleFailed: an expression of the rule failed, or cost too much, or the rule cannot be compiled.
+	// ReasonRuleFailed: an expression of the rule failed or cost too much, or the rule cannot be compiled.
 	ReasonRuleFailed = "RuleFailed"
 )

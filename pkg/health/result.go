@@ -11,7 +11,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// Bounds of what a Result repeats of an object.
+// Bounds of the text that a Result takes from an object.
 const (
 	maxReason  = 128
 	maxMessage = 256
@@ -35,12 +35,11 @@ func degraded(reason, message string) Result {
 	return Result{Health: appsv1alpha1.HealthDegraded, Reason: reason, Message: message}
 }
 
-// valid makes a Result what the interface promises. Every Result goes through it, so that what makes them need not
-// care.
+// valid makes a Result meet the interface's guarantees. Every Result passes through it, so its producers need not.
 func valid(r Result) Result {
 	r.Reason, r.Message = word(r.Reason), bounded(r.Message, maxMessage)
 	if r.Reason == "" && r.Health != appsv1alpha1.HealthHealthy {
-		// What an object gave as its reason had not one letter in it.
+		// The object's reason had no letters.
 		r.Reason = string(r.Health)
 	}
 	return r
@@ -67,8 +66,7 @@ func notInWord(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 }
 
-// bounded makes what an object says fit to be repeated: it can be of any length, and contain what moves a terminal's
-// cursor.
+// bounded makes an object's text safe to repeat: it can be of any length, and contain terminal control sequences.
 func bounded(text string, limit int) string {
 	if len(text) <= limit && utf8.ValidString(text) && !strings.ContainsFunc(text, notGraphic) {
 		return text
@@ -94,7 +92,7 @@ func bounded(text string, limit int) string {
 
 func notGraphic(c rune) bool { return !unicode.IsGraphic(c) }
 
-// reasonOr is the reason that an object gives, or ours if it gives none.
+// reasonOr returns the object's reason, or the default if it has none.
 func reasonOr(theirs, ours string) string {
 	if word(theirs) == "" {
 		return ours
@@ -102,7 +100,7 @@ func reasonOr(theirs, ours string) string {
 	return theirs
 }
 
-// messageOr is the message that an object gives, or ours if it gives none.
+// messageOr returns the object's message, or the default if it has none.
 func messageOr(theirs, ours string) string {
 	if strings.TrimSpace(theirs) == "" {
 		return ours
@@ -110,8 +108,8 @@ func messageOr(theirs, ours string) string {
 	return theirs
 }
 
-// noStatus is for objects without a status, of a kind that nothing else is known about. That a kind has no status
-// subresource does not mean that nobody reports on it: a controller can write the status with the object.
+// noStatus is for objects without a status, of an unknown kind. A kind without a status subresource may still have a
+// reporting controller: it can write the status with the object.
 func noStatus(statusExpected bool) Result {
 	if !statusExpected {
 		return unknown(ReasonNoStatus, "Its kind reports no status; a HealthRule can say when it is healthy")

@@ -17,46 +17,46 @@ import (
 	"github.com/masthead-dev/masthead/pkg/expression"
 )
 
-// maxCompilerMessage bounds what is repeated of what the compiler says.
+// maxCompilerMessage bounds the compiler's message.
 const maxCompilerMessage = 1024
 
-// A Rule is a HealthRule that can be followed. It does not change, and can be used from everywhere.
+// A Rule is a compiled HealthRule. It is immutable and safe for concurrent use.
 type Rule struct {
 	name      string
 	selectors []Selector
 	spec      fleetv1alpha1.HealthRuleSpec
 
-	// shipped is whether the rule is one of the library.
+	// shipped says that the rule is in the library.
 	shipped bool
 
-	// compile makes the program, once.
+	// compile builds the program, once.
 	compile func() *program
 }
 
-// program is what a rule is compiled to.
+// program is a compiled rule.
 type program struct {
 	steps []step
 
-	// message is what is said about an object that is not healthy; nil for what the object says itself.
+	// message is the message for an unhealthy object; nil for the object's own.
 	message cel.Program
 	err     error
 }
 
-// step is one question of a rule, and the answer to it if it is true.
+// step is one expression of a rule, and the result if it is true.
 type step struct {
 	expression string
 	result     Result
 	program    cel.Program
 }
 
-// Compile makes a rule out of the spec of the HealthRule of that name. Err says whether it can be followed. One that
-// cannot is a rule all the same: the objects of its kinds are Unknown, as nobody knows what it would have said.
+// Compile makes a rule out of the spec of the named HealthRule. Err reports whether it is valid. An invalid rule still
+// applies: the objects of its kinds are Unknown, as its result cannot be known.
 func Compile(name string, spec fleetv1alpha1.HealthRuleSpec) *Rule {
 	compiled := compile(spec, newEnvironments())
 	return &Rule{name: name, selectors: selectors(spec), spec: spec, compile: func() *program { return compiled }}
 }
 
-// libraryRule is a rule that is compiled when it is first needed.
+// libraryRule is a rule that is compiled on first use.
 func libraryRule(project string, spec fleetv1alpha1.HealthRuleSpec, env environments) *Rule {
 	return &Rule{
 		name: project, selectors: selectors(spec), spec: spec, shipped: true,
@@ -64,16 +64,16 @@ func libraryRule(project string, spec fleetv1alpha1.HealthRuleSpec, env environm
 	}
 }
 
-// Err is what the compiler has to say about the rule; nil if nothing. Its text is bounded, and on one line.
+// Err returns the compiler's error; nil if there is none. Its text is bounded, and on one line.
 func (r *Rule) Err() error { return r.compile().err }
 
-// Selectors are what the rule is for, in the order of its spec.
+// Selectors returns the rule's selectors, in the order of its spec.
 func (r *Rule) Selectors() []Selector { return slices.Clone(r.selectors) }
 
-// Decides is whether the rule has something to say about each object, so that no rule after it is asked.
+// Decides reports whether the rule always decides, so that no later rule is evaluated.
 func (r *Rule) Decides() bool { return r.closed() || r.Err() != nil }
 
-// closed is whether the rule decides where none of its expressions is true.
+// closed reports whether the rule decides when none of its expressions is true.
 func (r *Rule) closed() bool {
 	if r.spec.Otherwise == "" {
 		return r.spec.Healthy != ""
@@ -126,13 +126,13 @@ func compile(spec fleetv1alpha1.HealthRuleSpec, environments environments) *prog
 	return p
 }
 
-// environments are those of expressions: that of pkg/expression, and helpers of our own. Each is made once, when it is
-// first needed.
+// environments are the CEL environments: that of pkg/expression plus Masthead's helpers. Each is built once, on first
+// use.
 type environments struct {
 	// any is for all expressions but those of latest.
 	any func() (*cel.Env, error)
 
-	// latest is for what makes an object healthy, where a status about an older generation does not count.
+	// latest is for the expression healthy, where a status about an older generation does not count.
 	latest func() (*cel.Env, error)
 }
 
@@ -145,7 +145,7 @@ func newEnvironments() environments {
 	return environments{any: environment(false), latest: environment(true)}
 }
 
-// assess asks the rule about an object. It returns false if the rule has nothing to say.
+// assess evaluates the rule for an object. It returns false if the rule does not decide.
 func (r *Rule) assess(object fields, statusExpected bool) (Result, bool) {
 	p := r.compile()
 	if p.err != nil {
@@ -159,7 +159,7 @@ func (r *Rule) assess(object fields, statusExpected bool) (Result, bool) {
 		yes, err := evaluate[bool](s.program, input)
 		if err != nil {
 			if statusExpected && object.hasNoStatus() {
-				// Most rules ask for a field of the status, and most objects lack it for their first moments.
+				// Most rules read a status field, and most new objects lack it at first.
 				return noStatus(true), true
 			}
 			return unknown(ReasonRuleFailed, fmt.Sprintf("%s, %s: %v", r.described(), s.expression, err)), true
@@ -186,8 +186,8 @@ func (r *Rule) described() string {
 	return fmt.Sprintf("HealthRule %q", r.name)
 }
 
-// say adds the message, and to what the library says the reason that the object gives. A message that fails does not
-// change how the object fares.
+// say adds the message and, for library rules, the object's own reason. A message that fails does not change the
+// health.
 func (r *Rule) say(p *program, result Result, object fields, input map[string]any, what string) Result {
 	if result.Health == appsv1alpha1.HealthHealthy {
 		return result
@@ -208,8 +208,7 @@ func (r *Rule) say(p *program, result Result, object fields, input map[string]an
 	return result
 }
 
-// theirs is what an object says itself. Only the library knows that a status.message of its kinds is about what is
-// wrong.
+// theirs returns the object's own message. Only the library knows that status.message of its kinds describes problems.
 func (r *Rule) theirs(status fields) string {
 	if r.shipped {
 		return complaint(status)
@@ -217,7 +216,7 @@ func (r *Rule) theirs(status fields) string {
 	return complaining(status).text("message")
 }
 
-// fallback is the message about an object that has none itself.
+// fallback is the message for an object that has none.
 func (r *Rule) fallback(what string) string {
 	if r.shipped {
 		return "Its status says nothing more"
@@ -225,7 +224,7 @@ func (r *Rule) fallback(what string) string {
 	return r.described() + ": " + what
 }
 
-// explained gives a Result of the library the reason that the object gives: that of its worst condition, or its phase.
+// explained gives a library Result the object's own reason: that of its worst condition, or its phase.
 func explained(result Result, object fields) Result {
 	status := object.part("status")
 	if len(status) == 0 {

@@ -250,7 +250,7 @@ func TestRulesOfOneKind(t *testing.T) {
 	}
 }
 
-// An object that makes a rule fail is Unknown itself, and changes nothing for others, whoever asks at the same time.
+// An object that makes a rule fail is Unknown itself, and does not affect others, even concurrently.
 func TestOneObjectChangesNoOther(t *testing.T) {
 	a := New(Compile("db", fleetv1alpha1.HealthRuleSpec{
 		Group: "db.example.org", Kind: "Database", Healthy: "object.items.all(a, object.items.all(b, a == b))", Message: "object.status.message",

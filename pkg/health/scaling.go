@@ -13,7 +13,7 @@ import (
 const (
 	podAutoscalerKind = "HorizontalPodAutoscaler"
 
-	// autoscalerConditions is the annotation in which version v1 of the kind has the conditions of v2, as JSON.
+	// autoscalerConditions is the annotation in which version v1 holds the conditions of v2, as JSON.
 	autoscalerConditions = "autoscaling.alpha.kubernetes.io/conditions"
 )
 
@@ -43,8 +43,8 @@ func podAutoscaler(h fields) (Result, bool) {
 	}
 }
 
-// disruptionBudget is what kstatus calls current, whatever it is. That no Pod may be disrupted is what some budgets are
-// for; that the budget cannot be computed is a mistake in it.
+// disruptionBudget does not use kstatus, which always reports current. Some budgets are meant to allow no disruption; a
+// budget that cannot be computed is misconfigured.
 func disruptionBudget(b fields) (Result, bool) {
 	if c := b.condition(policyv1.DisruptionAllowedCondition); c.isFalse() && c.reason == policyv1.SyncFailedReason {
 		return degraded(ReasonSyncFailed, messageOr(c.message, "The budget cannot be computed")), true

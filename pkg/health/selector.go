@@ -14,8 +14,8 @@ import (
 // anyName is the wildcard for all groups, or all kinds.
 const anyName = "*"
 
-// A Selector is which objects a rule is for: those of a kind, or of all kinds, of a group, of the groups below a
-// domain, or of all groups.
+// A Selector selects the objects of a rule: those of a kind, or of all kinds, in a group, in the groups below a domain,
+// or in all groups.
 type Selector struct {
 	// Group is an API group, "*.example.org" for the groups below a domain, or "*" for all.
 	Group string
@@ -27,7 +27,7 @@ type Selector struct {
 	Version string
 }
 
-// Selects is whether objects of a kind, in some version, are among the Selector's.
+// Selects reports whether the Selector matches a kind, in some version.
 func (s Selector) Selects(kind schema.GroupKind) bool {
 	if s.Kind != anyName && s.Kind != kind.Kind {
 		return false
@@ -38,7 +38,7 @@ func (s Selector) Selects(kind schema.GroupKind) bool {
 	return s.Group == anyName || s.Group == kind.Group
 }
 
-// selectors are those of a rule, of which the API server bounds the number.
+// selectors returns those of a rule. The API server bounds their number.
 func selectors(spec fleetv1alpha1.HealthRuleSpec) []Selector {
 	groups, kinds, versions := spec.Groups, spec.Kinds, spec.Versions
 	if len(groups) == 0 {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// claim tells a claim whose volume is gone from one that has none yet, which kstatus does not.
+// claim distinguishes a claim whose volume is lost from one that has none yet, which kstatus does not.
 func claim(c fields) (Result, bool) {
 	switch phase := corev1.PersistentVolumeClaimPhase(c.text("status", "phase")); phase {
 	case corev1.ClaimBound:

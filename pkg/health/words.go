@@ -12,8 +12,8 @@ import (
 // maxWord is longer than each word that wordHealth knows.
 const maxWord = 24
 
-// wordHealth is how an object fares whose phase or state is a word, whatever its kind; false for a word that is not
-// known. Case, spaces and separators do not count.
+// wordHealth returns the health that a phase or state word means, whatever the kind; false for an unknown word. Case,
+// spaces and separators are ignored.
 func wordHealth(phase string) (appsv1alpha1.Health, bool) {
 	var buffer [maxWord]byte
 	n := 0
@@ -51,7 +51,7 @@ func wordHealth(phase string) (appsv1alpha1.Health, bool) {
 	return "", false
 }
 
-// phaseOf is the word in which an object sums its state up; empty if there is none.
+// phaseOf returns the word that sums up an object's state; empty if there is none.
 func phaseOf(status fields) string {
 	for _, name := range [...]string{"phase", "state", "status", "health", "healthStatus"} {
 		switch value := status[name].(type) {

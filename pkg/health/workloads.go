@@ -5,15 +5,13 @@ package health
 
 import "fmt"
 
-// onDelete is the update strategy with which people replace Pods themselves. Pods of an old revision are then as
-// wanted.
+// onDelete is the update strategy with which users replace Pods themselves. Pods of an old revision are then expected.
 const onDelete = "OnDelete"
 
 // progressDeadlineExceeded is the reason of a Deployment's condition Progressing once its rollout has taken too long.
 const progressDeadlineExceeded = "ProgressDeadlineExceeded"
 
-// deployment leaves a rollout to kstatus, which knows when it is stuck. A paused one is as its owner wants it, whatever
-// is ready.
+// deployment leaves rollouts to kstatus, which detects stuck ones. A paused Deployment is Suspended, whatever is ready.
 func deployment(d fields) (Result, bool) {
 	if d.yes("spec", "paused") {
 		return suspended(ReasonPaused, "The Deployment is paused"), true
@@ -39,7 +37,7 @@ func replicaSet(rs fields) (Result, bool) {
 	return replicaFailure(rs)
 }
 
-// statefulSet leaves rollouts to kstatus, which takes OnDelete for well without looking any further.
+// statefulSet leaves rollouts to kstatus, which reports OnDelete as current without further checks.
 func statefulSet(s fields) (Result, bool) {
 	if s.at("status", "observedGeneration") == nil {
 		return notSeen(), true
@@ -50,7 +48,7 @@ func statefulSet(s fields) (Result, bool) {
 	return ready(s.number(0, "status", "readyReplicas"), s.number(1, "spec", "replicas")), true
 }
 
-// daemonSet leaves rollouts to kstatus, which waits for the owner of one with OnDelete to delete Pods.
+// daemonSet leaves rollouts to kstatus, which waits for an OnDelete DaemonSet's owner to delete Pods.
 func daemonSet(d fields) (Result, bool) {
 	if d.at("status", "observedGeneration") == nil {
 		return notSeen(), true
@@ -72,12 +70,12 @@ func replicationController(rc fields) (Result, bool) {
 	return ready(rc.number(0, "status", "readyReplicas"), rc.number(1, "spec", "replicas")), true
 }
 
-// notSeen is for kinds whose controllers always say which generation they have seen.
+// notSeen is for kinds whose controllers always report the observed generation.
 func notSeen() Result {
 	return progressing(ReasonNotObserved, "Its controller has not seen it yet")
 }
 
-// ready compares what there is with what is wanted.
+// ready compares ready with desired replicas.
 func ready(have, want int64) Result {
 	if have < want {
 		return progressing(ReasonFewerReady, fmt.Sprintf("Ready: %d/%d", have, want))
@@ -85,8 +83,8 @@ func ready(have, want int64) Result {
 	return healthy()
 }
 
-// replicaFailure is that Pods cannot be created, for example because of a quota. It says more than that there are too
-// few. The controller tries again, so it is not the end.
+// replicaFailure means that Pods cannot be created, for example because of a quota. It is more specific than too few
+// replicas. It is not final: the controller retries.
 func replicaFailure(o fields) (Result, bool) {
 	c := o.condition("ReplicaFailure")
 	if !c.isTrue() {

@@ -11,16 +11,15 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// MaxLength is the number of characters that an identity has at most. With it, every name that is made of an identity
-// is within the limits of Kubernetes: 63 characters for a label and for the name of a finalizer, 128 for a field
-// manager.
+// MaxLength is the maximum number of characters of an identity. It keeps every name made of an identity within the
+// limits of Kubernetes: 63 characters for a label and for the name of a finalizer, 128 for a field manager.
 const MaxLength = 40
 
-// An Identity names one hub. The empty one names none.
+// An Identity identifies one hub. The empty one identifies none.
 type Identity string
 
-// Parse returns the identity that a text names. It is a DNS label of at most MaxLength characters; the UID of a
-// namespace is one. The error says what is wrong.
+// Parse parses an identity. It must be a DNS label of at most MaxLength characters; the UID of a namespace is one. The
+// error says what is wrong.
 func Parse(text string) (Identity, error) {
 	if len(text) > MaxLength {
 		return "", fmt.Errorf("the identity of a hub has at most %d characters, this one has %d", MaxLength, len(text))
@@ -31,13 +30,13 @@ func Parse(text string) (Identity, error) {
 	return Identity(text), nil
 }
 
-// Finalizer is the finalizer that the hub puts on claims in workload clusters.
+// Finalizer returns the finalizer that the hub puts on claims in workload clusters.
 func (i Identity) Finalizer() string { return i.named(fleetv1alpha1.RequirementFinalizer) }
 
-// FieldManager is the field manager that the hub uses in workload clusters instead of a general one.
+// FieldManager returns the hub's field manager in workload clusters, in place of a general one.
 func (i Identity) FieldManager(general string) string { return i.named(general) }
 
-// named is a name with the identity.
+// named returns a name with the identity.
 func (i Identity) named(general string) string {
 	if i == "" {
 		return general

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// MaxNameLength is the number of bytes that the name of a hub for people has at most.
+	// MaxNameLength is the maximum length in bytes of a hub's display name.
 	MaxNameLength = 63
 
-	// maxPredecessors is how many hubs a marker remembers. What hubs before these left is left alone.
+	// maxPredecessors is the maximum number of hubs in a marker. Objects of earlier hubs are left alone.
 	maxPredecessors = 8
 )
 
-// A Hub is one hub, as it introduces itself in the marker.
+// A Hub is one hub, as its marker describes it.
 type Hub struct {
 	ID Identity
-	// Name is the hub's name for people; empty for none.
+	// Name is the hub's display name; empty for none.
 	Name string
 }
 
-// ParseName returns the name of a hub for people that a text says. The error says what is wrong.
+// ParseName parses a hub's display name. The error says what is wrong.
 func ParseName(text string) (string, error) {
 	if len(text) > MaxNameLength {
 		return "", fmt.Errorf("the name of a hub has at most %d bytes, this one has %d", MaxNameLength, len(text))
@@ -42,7 +42,7 @@ func ParseName(text string) (string, error) {
 	return text, nil
 }
 
-// String names the hub in a sentence.
+// String returns the hub's name for messages.
 func (h Hub) String() string {
 	if h.Name == "" {
 		return fmt.Sprintf("%q", h.ID)
@@ -50,19 +50,19 @@ func (h Hub) String() string {
 	return fmt.Sprintf("%q (%s)", h.ID, h.Name)
 }
 
-// Marker is what the marker of a workload cluster says.
+// Marker is the content of a workload cluster's marker.
 type Marker struct {
 	// Holder is the hub that the cluster belongs to. It has no identity if the cluster was released.
 	Holder Hub
 
-	// Foreign says that the marker names a holder which cannot be the identity of a hub.
+	// Foreign says that the marker names a holder that cannot be a hub's identity.
 	Foreign bool
 
 	// Predecessors are the hubs from which the cluster was taken over, or that released it, the latest first.
 	Predecessors []Identity
 }
 
-// MarkerOf reads a marker. Nothing that it says is believed to be well-formed: the cluster's owner can write it.
+// MarkerOf parses a marker. Its content is untrusted: the cluster's owner can write it.
 func MarkerOf(obj metav1.Object) Marker {
 	m := Marker{}
 	if holder := obj.GetLabels()[fleetv1alpha1.HubLabel]; holder != "" {
@@ -93,11 +93,11 @@ const (
 	VerdictOther Verdict = "Other"
 )
 
-// Judge decides what the marker of a cluster, nil if there is none, means for a hub, and what the marker is to say if
+// Judge decides what the marker of a cluster, nil if there is none, means for a hub, and what the marker must say if
 // the hub holds or claims the cluster. takeOver is the hub from which the cluster may be taken over; empty for none.
 //
-// A consent does not count if the marker says that the other hub took the cluster over from this one: it is older than
-// that. Else two hubs with consents would take a cluster from each other for ever.
+// A consent is ignored if the marker says that the other hub took the cluster over from this one: the consent is older.
+// Otherwise two hubs with consents would take a cluster from each other forever.
 func Judge(have *Marker, us Hub, takeOver Identity) (Verdict, Marker) {
 	want := Marker{Holder: us}
 	if have == nil {
@@ -120,7 +120,7 @@ func Judge(have *Marker, us Hub, takeOver Identity) (Verdict, Marker) {
 	return VerdictOther, Marker{}
 }
 
-// ReleasedMarker is the marker of a cluster that its hub gives up. Whoever claims it next owns what was left.
+// ReleasedMarker is the marker of a cluster that its hub released. The next hub to claim it owns what was left.
 func ReleasedMarker(have Marker) Marker {
 	return Marker{Predecessors: predecessors("", append([]Identity{have.Holder.ID}, have.Predecessors...)...)}
 }
@@ -135,11 +135,11 @@ func predecessors(us Identity, candidates ...Identity) []Identity {
 	return out
 }
 
-// Owner is the hub that holds the cluster as the owner of what is there.
+// Owner returns the hub that holds the cluster, as the owner of objects there.
 func (m Marker) Owner() Owner { return Owner{ID: m.Holder.ID, Predecessors: m.Predecessors} }
 
-// Object returns the definition that says what the marker says. have is the metadata of the one that is replaced, whose
-// other labels and annotations are kept; nil if there is none.
+// Object returns the marker as a definition. have is the metadata of the one to replace, whose other labels and
+// annotations are kept; nil if there is none.
 func (m Marker) Object(have *metav1.ObjectMeta) map[string]any {
 	labels, annotations := map[string]string{}, map[string]string{}
 	metadata := map[string]any{"name": fleetv1alpha1.HubMarkerName}

@@ -11,36 +11,35 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// Owner is a hub as the owner of what is in one workload cluster. The zero value owns what names no hub. It is a value
-// and must not be changed.
+// Owner is a hub as the owner of objects in one workload cluster. The zero value owns objects that name no hub. It is
+// an immutable value.
 type Owner struct {
 	// ID is the identity of the hub.
 	ID Identity
 
-	// Predecessors are the hubs whose belongings are the hub's now, because it took the cluster over from them.
+	// Predecessors are the hubs whose objects the hub now owns, because it took the cluster over from them.
 	Predecessors []Identity
 }
 
-// Equal is whether two owners own the same.
+// Equal reports whether two owners own the same objects.
 func (o Owner) Equal(other Owner) bool {
 	return o.ID == other.ID && slices.Equal(o.Predecessors, other.Predecessors)
 }
 
-// names are the identities under which the hub finds its own: its own, those of its predecessors, and none.
+// names returns the identities that mark the hub's objects: its own, those of its predecessors, and none.
 func (o Owner) names() []Identity {
 	return append([]Identity{o.ID, ""}, o.Predecessors...)
 }
 
-// Owns is whether an object that Masthead put into the workload cluster is this hub's. That Masthead put it there, the
-// caller knows.
+// Owns reports whether this hub owns an object. The caller knows that Masthead put it into the workload cluster.
 func (o Owner) Owns(obj metav1.Object) bool {
 	return o.OwnsName(obj.GetLabels()[fleetv1alpha1.HubLabel])
 }
 
-// OwnsName is whether an object that names a hub, or none, is this hub's.
+// OwnsName reports whether this hub owns an object that names the given hub, or none.
 func (o Owner) OwnsName(hub string) bool { return slices.Contains(o.names(), Identity(hub)) }
 
-// Other returns the hub that an object names, if that is another one.
+// Other returns the hub that an object names, if it is a different one.
 func (o Owner) Other(obj metav1.Object) (Identity, bool) {
 	if o.Owns(obj) {
 		return "", false
@@ -52,13 +51,12 @@ func (o Owner) Other(obj metav1.Object) (Identity, bool) {
 	return other, true
 }
 
-// IsManaged is whether an object bears the label of what Masthead puts into workload clusters, and is this hub's.
+// IsManaged reports whether an object has the label of objects managed in workload clusters, and is this hub's.
 func (o Owner) IsManaged(obj metav1.Object) bool {
 	return obj.GetLabels()[fleetv1alpha1.ManagedByLabel] == fleetv1alpha1.FieldManager && o.Owns(obj)
 }
 
-// Stamp adds to labels those that say that an object is this hub's. It changes the map, and returns it; it makes one of
-// nil.
+// Stamp adds the labels that mark an object as this hub's. It changes and returns the map; it makes one for nil.
 func (o Owner) Stamp(labels map[string]string) map[string]string {
 	if labels == nil {
 		labels = map[string]string{}
@@ -70,23 +68,23 @@ func (o Owner) Stamp(labels map[string]string) map[string]string {
 	return labels
 }
 
-// IsStamped is whether an object has the labels that Stamp adds.
+// IsStamped reports whether an object has the labels that Stamp adds.
 func (o Owner) IsStamped(obj metav1.Object) bool {
 	labels := obj.GetLabels()
 	return labels[fleetv1alpha1.ManagedByLabel] == fleetv1alpha1.FieldManager && labels[fleetv1alpha1.HubLabel] == string(o.ID)
 }
 
-// IsProtected is whether an object has a finalizer of this hub, under whatever name of its.
+// IsProtected reports whether an object has a finalizer of this hub, under any of its names.
 func (o Owner) IsProtected(obj metav1.Object) bool {
 	return slices.ContainsFunc(obj.GetFinalizers(), o.isFinalizer)
 }
 
-// HasFinalizer is whether an object has the finalizer that this hub writes, and none that it would replace.
+// HasFinalizer reports whether an object has this hub's current finalizer, and none that it would replace.
 func (o Owner) HasFinalizer(obj metav1.Object) bool {
 	return slices.Equal(obj.GetFinalizers(), o.Protected(obj.GetFinalizers()))
 }
 
-// Protected returns finalizers with that of this hub, which takes the place of those of its predecessors.
+// Protected returns finalizers with this hub's, which replaces those of its predecessors.
 func (o Owner) Protected(finalizers []string) []string {
 	own := o.ID.Finalizer()
 	var out []string
@@ -114,10 +112,10 @@ func (o Owner) isFinalizer(f string) bool {
 	return slices.ContainsFunc(o.names(), func(i Identity) bool { return i.Finalizer() == f })
 }
 
-// FieldManager is the field manager with which this hub writes, instead of a general one.
+// FieldManager returns this hub's field manager, in place of a general one.
 func (o Owner) FieldManager(general string) string { return o.ID.FieldManager(general) }
 
-// FormerFieldManagers are the field managers under which this hub's belongings were written before.
+// FormerFieldManagers returns the field managers with which this hub's objects were written before.
 func (o Owner) FormerFieldManagers(general string) []string {
 	var out []string
 	for _, i := range o.names() {

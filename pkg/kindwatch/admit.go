@@ -15,9 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Validate returns why a Kind cannot be one that an API server serves, or nil. Group, version and resource become a
-// path, and may come from an object that somebody else wrote: what is not a plain segment of a path would be a request
-// for something else.
+// Validate returns an error if no API server can serve the Kind. Group, version and resource become a URL path and may
+// come from untrusted objects: anything but plain path segments would request something else.
 func (k Kind) Validate() error {
 	if k.Group != "" {
 		if errs := validation.IsDNS1123Subdomain(k.Group); len(errs) > 0 {
@@ -35,13 +34,12 @@ func (k Kind) Validate() error {
 	return nil
 }
 
-// admitted brings what a server sent into the form in which it is kept, or returns false for what cannot be an object
-// of the kind. What is asked for is not what a server has to answer: an aggregated API decides alone what its items
-// say. So the kind is always the one that was asked for, and an object whose name or namespace could not be part of its
-// own path, or that has a namespace where the kind has none or the other way round, is dropped as if it had not been
-// sent.
+// admitted converts what a server sent to the form in which it is stored, or returns false if it cannot be an object of
+// the kind. Responses need not match the request: an aggregated API may put anything into its items. So the kind is
+// always set to the requested one, and an object is dropped as if it had not been sent if its name or namespace is not
+// a valid path segment, or if its namespace does not match the scope of the kind.
 //
-// Of managedFields, only what belongs to the manager keep, or to one whose name begins with it and "-", stays.
+// Of managedFields, only entries of the manager keep, or of managers with the prefix keep + "-", are kept.
 func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) {
 	u := (*unstructured.Unstructured)(nil)
 	switch o := obj.(type) {
@@ -72,7 +70,7 @@ func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) 
 	return trimmed(u, keep), true
 }
 
-// reduced is as much of an object's metadata as a kind with OnlyAnnotations keeps.
+// reduced returns the part of an object's metadata that a kind with OnlyAnnotations keeps.
 func (k Kind) reduced(in *metav1.ObjectMeta) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{
 		Namespace: in.Namespace, Name: in.Name, UID: in.UID, ResourceVersion: in.ResourceVersion, DeletionTimestamp: in.DeletionTimestamp,
@@ -93,26 +91,26 @@ func (k Kind) reduced(in *metav1.ObjectMeta) metav1.ObjectMeta {
 	return out
 }
 
-// maxVersion and maxUID are how many bytes a resource version and a UID may have. API servers write numbers of 64 bits
-// and 36 characters. Both are compared again and again, a version as a number of however many digits it has.
+// maxVersion and maxUID are the maximum lengths of a resource version and a UID in bytes. API servers use 64-bit
+// numbers and 36 characters. Both are compared often, a version as a number with any number of digits.
 const maxVersion, maxUID = 128, 128
 
-// maxName is how many bytes the name of an object or a namespace may have. Most kinds allow 253; for some any segment
-// of a path will do. A name is written into keys of queues, lines of logs and messages without being cut.
+// maxName is the maximum length of an object's name or namespace in bytes. Most kinds allow 253; some allow any path
+// segment. Names appear untruncated in queue keys, logs and messages.
 const maxName = 512
 
 func isSegment(s string) bool {
 	return s != "" && len(s) <= maxName && len(content.IsPathSegmentName(s)) == 0
 }
 
-// trimmed removes, in place, what nobody here reads and what is often most of an object.
+// trimmed removes, in place, fields that Masthead never reads and that are often most of an object.
 func trimmed(obj *unstructured.Unstructured, keep string) *unstructured.Unstructured {
 	trimManagedFields(obj, keep)
 	unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", corev1.LastAppliedConfigAnnotation)
 	return obj
 }
 
-// isManager is whether a field manager is the one to keep, or one whose name begins with it and "-".
+// isManager reports whether a field manager is keep, or has the prefix keep + "-".
 func isManager(manager any, keep string) bool {
 	name, _ := manager.(string)
 	return name == keep || strings.HasPrefix(name, keep+"-")

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestObjectsThatWereNotSelectedAreDropped: whoever answers for an API server decides whether it honours selectors.
-// What we put into a cluster bears our label, and what does not is not to be taken for ours.
+// TestObjectsThatWereNotSelectedAreDropped: an API server may ignore selectors. What we put into a cluster bears our
+// label, and what does not is not to be taken for ours.
 func TestObjectsThatWereNotSelectedAreDropped(t *testing.T) {
 	kind, _ := widgets(t, "selected")
 	for name, tc := range map[string]struct {

@@ -16,18 +16,18 @@ import (
 
 // Errors that end an attempt to watch a kind that is too large.
 var (
-	// errTooLarge: more is kept than the budget allows.
+	// errTooLarge: the stored objects exceed the budget.
 	errTooLarge = errors.New("the kind is larger than its budget")
 
-	// errTooMany: a list brings more objects than are looked at, of which few may be kept.
+	// errTooMany: a list has more objects than are processed, even if few are kept.
 	errTooMany = errors.New("the kind has more objects than are looked at")
 )
 
-// A Limit bounds what is kept in memory. A number that is negative is no bound; zero takes the default.
+// A Limit bounds what is kept in memory. A negative number means no limit; zero means the default.
 type Limit struct {
 	Objects int64
 
-	// Bytes is approximate: what the strings and the structure of the objects take.
+	// Bytes is approximate: the memory for strings and structure of the objects.
 	Bytes int64
 }
 
@@ -38,11 +38,11 @@ const (
 	DefaultObjects        = 100_000
 	DefaultBytes          = 256 << 20
 
-	// DefaultListed is for Options.Listed. What is not kept takes about 100 bytes while the list is under way.
+	// DefaultListed is for Options.Listed. An object that is not kept takes about 100 bytes while the list is in progress.
 	DefaultListed = 250_000
 )
 
-// Unlimited bounds nothing. It is for a cluster that is trusted.
+// Unlimited sets no limit. It is for a trusted cluster.
 var Unlimited = Limit{Objects: -1, Bytes: -1} //nolint:gochecknoglobals // A constant.
 
 func (l Limit) withDefaults(objects, bytes int64) Limit {
@@ -59,26 +59,26 @@ func (l Limit) exceededBy(objects, bytes int64) bool {
 	return l.Objects >= 0 && objects > l.Objects || l.Bytes >= 0 && bytes > l.Bytes
 }
 
-// usage is what all kinds of a Watcher hold together.
+// usage is the total of all kinds of a Watcher.
 type usage struct{ objects, bytes atomic.Int64 }
 
-// allowance is what one kind may hold. It is used under the lock of its store.
+// allowance is the budget of one kind. It is used under the lock of its store.
 type allowance struct {
 	perKind, total Limit
 	all            *usage
 
-	// holder is charged with what is held and what is arriving; nil if nobody counts.
+	// holder is charged with stored and arriving objects; nil if there is no account.
 	holder *budget.Holder
 
-	// listed is how many objects that are not kept a list may bring.
+	// listed is the maximum number of objects in a list that are not kept.
 	listed int64
 
-	// objects and bytes are what the store of the kind holds, which is part of all. arriving is about how many bytes a
-	// list that is under way has brought.
+	// objects and bytes are what the kind's store holds, and are included in all. arriving is the approximate size in
+	// bytes of the list in progress.
 	objects, bytes, arriving int64
 }
 
-// hold changes what is held, and returns why that is too much, or nil. It is changed in any case.
+// hold adds to what is held, and returns an error if that exceeds a limit. The change is made in either case.
 func (b *allowance) hold(objects, bytes int64) error {
 	b.objects += objects
 	b.bytes += bytes
@@ -90,23 +90,23 @@ func (b *allowance) hold(objects, bytes int64) error {
 	return err
 }
 
-// charge has the process's budget know what is held.
+// charge reports what is held to the process's budget.
 func (b *allowance) charge() error { return b.holder.Hold(b.bytes + b.arriving) }
 
-// arrive changes what a list that is under way has brought.
+// arrive updates the size of the list in progress.
 func (b *allowance) arrive(m *meter) error {
 	const perPassed = 100
 	b.arriving = m.bytes + m.passed*perPassed + m.names
 	return b.charge()
 }
 
-// fits is whether so much could be held instead of what is.
+// fits reports whether the given amounts could replace what is held.
 func (b *allowance) fits(objects, bytes int64) bool {
 	return !b.perKind.exceededBy(objects, bytes) &&
 		!b.total.exceededBy(b.all.objects.Load()-b.objects+objects, b.all.bytes.Load()-b.bytes+bytes)
 }
 
-// admits returns why a list that is under way cannot be kept, or nil.
+// admits returns an error if the list in progress cannot be kept.
 func (b *allowance) admits(m *meter) error {
 	switch {
 	case b.listed >= 0 && m.passed > b.listed:
@@ -119,14 +119,14 @@ func (b *allowance) admits(m *meter) error {
 
 func (b *allowance) release() { _ = b.hold(-b.objects, -b.bytes) }
 
-// meter adds up what a list that is still under way has brought, in pages or as a stream. A page counts as an object,
-// so that pages which bring none come to an end, too.
+// meter measures a list in progress, in pages or as a stream. A page counts as an object, so that an endless series of
+// empty pages is limited, too.
 type meter struct {
 	sizes map[types.NamespacedName]int64
 	pages int
 	bytes int64
 
-	// passed is how many objects were not kept, and names how long their names are beyond what is usual.
+	// passed is how many objects were not kept, and names the bytes of their names beyond the usual length.
 	passed, names int64
 }
 
@@ -139,7 +139,7 @@ func (m *meter) add(key types.NamespacedName, size int64) {
 	m.sizes[key] = size
 }
 
-// pass counts an object of a stream that is not kept. It may have a name that no object can have.
+// pass counts an object of a stream that is not kept. Its name may be invalid.
 func (m *meter) pass(sent any) {
 	const usual = 64
 	m.passed++
@@ -154,14 +154,14 @@ func (m *meter) page() {
 	m.add(types.NamespacedName{Name: "/" + strconv.Itoa(m.pages)}, 0)
 }
 
-// sizeOf is about what a value of an object takes in memory.
+// sizeOf estimates the memory that a value of an object takes.
 func sizeOf(v any) int64 {
 	const (
-		header   = 24  // Of a string or slice, rounded up, or another value that is put into an interface.
+		header   = 24  // Of a string or slice, rounded up, or another value in an interface.
 		slot     = 16  // An interface.
 		emptyMap = 48  // And no slots.
 		group    = 264 // Eight slots of a small map.
-		entry    = 48  // One of a large map, with its part of what is free.
+		entry    = 48  // One of a large map, with its part of the free slots.
 	)
 	size := int64(slot)
 	switch v := v.(type) {

@@ -9,15 +9,15 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// attemptClock is the clock of a reflector. Its After ends with the attempt, too: a reflector that is refused while it
-// begins a list as a watch backs off for up to a minute, and does not look at its context meanwhile (watchList in
-// k8s.io/client-go/tools/cache). A kind of a cluster that is gone would take that long to stop.
+// attemptClock is the clock of a reflector. Its After ends with the attempt, too: a reflector whose watch-list request
+// is refused backs off for up to a minute without checking its context (watchList in k8s.io/client-go/tools/cache). A
+// kind of a disconnected cluster would take that long to stop.
 type attemptClock struct {
 	clock.Clock
 	kind *kindWatch
 }
 
-// After fires after d, or at once when the attempt under way ends.
+// After fires after d, or as soon as the current attempt ends.
 func (c attemptClock) After(d time.Duration) <-chan time.Time {
 	c.kind.mu.Lock()
 	over := c.kind.over

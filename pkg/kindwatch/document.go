@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// What a Resolver keeps of one cluster at most, and about how many bytes that takes.
+// Limits of a Resolver's cache for one cluster, and estimated sizes of its entries in bytes.
 const (
 	bytesOfKind     = 400
 	bytesOfDocument = 256
@@ -26,40 +26,40 @@ const (
 	maxKinds           = 16_000
 )
 
-// Why kinds are not known that a cluster serves.
+// Reasons why kinds that a cluster serves are not resolved.
 var (
-	// errNotWatchable: the kind is there for other things.
+	// errNotWatchable: the kind exists, but does not support list and watch.
 	errNotWatchable = errors.New("it cannot be listed and watched")
 
 	errMayNotAsk = errors.New("Masthead may not ask what the cluster serves") //nolint:staticcheck // A name has a capital letter.
 )
 
-// document is the discovery document of a group version, or why there is none.
+// document is the discovery document of a group version, or the reason why there is none.
 type document struct {
-	// at is when it was asked for, and believed is for how long what it does not have is not asked for again.
+	// at is when it was requested. A kind that it lacks is not requested again for the duration believed.
 	at       time.Time
 	believed time.Duration
 
-	// missing is believed if that is because something is not served; zero if asking failed.
+	// missing equals believed if something is not served, and is zero if the request failed.
 	missing time.Duration
 
 	kinds map[string]servedKind
 
-	// err says why it could not be had. One that is not there has no kinds and no error.
+	// err says why the request failed. A document that does not exist has no kinds and no error.
 	err error
 }
 
-// servedKind is a kind that a document has.
+// servedKind is a kind in a document.
 type servedKind struct {
 	Kind
 
-	// watchable is whether it can be listed and watched.
+	// watchable reports whether it can be listed and watched.
 	watchable bool
 }
 
 func (d *document) serves(kind string) bool { return d.err == nil && d.kinds[kind].watchable }
 
-// kind returns a kind of the document, which has a certain age.
+// kind returns a kind of the document, which has the given age.
 func (d *document) kind(gvk schema.GroupVersionKind, age time.Duration) (Kind, error) {
 	if d.serves(gvk.Kind) {
 		return d.kinds[gvk.Kind].Kind, nil
@@ -77,7 +77,7 @@ func (d *document) kind(gvk schema.GroupVersionKind, age time.Duration) (Kind, e
 	return Kind{}, e
 }
 
-// newDocument makes a document of what a server answered. Of its errors, nothing is kept that it could make large.
+// newDocument builds a document from a server's response. Only bounded parts of its errors are kept.
 func newDocument(gv schema.GroupVersion, list *metav1.APIResourceList, err error) *document {
 	d := &document{}
 	switch {
@@ -92,7 +92,7 @@ func newDocument(gv schema.GroupVersion, list *metav1.APIResourceList, err error
 	return d
 }
 
-// kindsOf reads a document. What could not be asked for is left out, whatever the server says.
+// kindsOf reads a document. Kinds that could not be requested are omitted, whatever the server says.
 func kindsOf(gv schema.GroupVersion, list *metav1.APIResourceList) (map[string]servedKind, error) {
 	kinds, withStatus, resources := map[string]servedKind{}, sets.New[string](), 0
 	for i := range list.APIResources {
@@ -101,12 +101,12 @@ func kindsOf(gv schema.GroupVersion, list *metav1.APIResourceList) (map[string]s
 			if sub == "status" {
 				withStatus.Insert(parent)
 			}
-			continue // Of subresources nothing is kept, and most definitions have one.
+			continue // Subresources are not kept; most definitions have one.
 		}
 		if resources++; resources > maxKindsOfDocument {
 			return nil, fmt.Errorf("%s has more than %d resources", gv, maxKindsOfDocument)
 		}
-		// Empty means that of the document. A resource can be listed in one group and be of a kind of another.
+		// Empty means that of the document. A resource of one group can have a kind of another.
 		if r.Group != "" && r.Group != gv.Group || r.Version != "" && r.Version != gv.Version {
 			continue
 		}
@@ -128,7 +128,7 @@ func kindsOf(gv schema.GroupVersion, list *metav1.APIResourceList) (map[string]s
 	return kinds, nil
 }
 
-// preferredTo decides between two resources of one kind: by something that does not depend on their order.
+// preferredTo decides between two resources of one kind, independently of their order.
 func (k servedKind) preferredTo(other servedKind) bool {
 	if k.watchable != other.watchable {
 		return k.watchable
@@ -136,7 +136,7 @@ func (k servedKind) preferredTo(other servedKind) bool {
 	return k.Resource < other.Resource
 }
 
-// documents are those that are kept, not more than a number.
+// documents is the cache of documents, bounded in number.
 type documents struct {
 	byVersion map[schema.GroupVersion]*document
 	kinds     int
@@ -146,7 +146,7 @@ func newDocuments() documents {
 	return documents{byVersion: map[schema.GroupVersion]*document{}}
 }
 
-// put keeps a document, instead of the oldest ones if there is no room.
+// put adds a document, evicting the oldest ones if there is no room.
 func (d *documents) put(gv schema.GroupVersion, doc *document) {
 	d.remove(gv)
 	for len(d.byVersion) > 0 && (len(d.byVersion) >= maxDocuments || d.kinds+len(doc.kinds) > maxKinds) {
@@ -156,7 +156,7 @@ func (d *documents) put(gv schema.GroupVersion, doc *document) {
 	d.kinds += len(doc.kinds)
 }
 
-// bytes is about what the documents take.
+// bytes estimates the memory that the documents take.
 func (d *documents) bytes() int64 {
 	return int64(d.kinds)*bytesOfKind + int64(len(d.byVersion))*bytesOfDocument
 }
@@ -187,11 +187,11 @@ func (d *documents) forget(group string) {
 	}
 }
 
-// maxRoot is how long the text of an error's root may be for the root to be kept.
+// maxRoot is the maximum length of an error root's text for the root to be kept.
 const maxRoot = 256
 
-// shownError is what is kept of an error of a cluster: a bounded text, and its root if that is short, so that errors.Is
-// still finds what the connection says (multicluster.ErrClusterNotConnected).
+// shownError is the stored form of a cluster's error: a bounded text, and its root if that is short, so that errors.Is
+// still finds the connection's errors (multicluster.ErrClusterNotConnected).
 type shownError struct {
 	text string
 	root error

@@ -13,20 +13,20 @@ import (
 	"github.com/masthead-dev/masthead/pkg/fairshare"
 )
 
-// listTime is how long a list that does not come to an end counts among those that are under way.
+// listTime is how long an unfinished list counts as in progress.
 const listTime = 10 * time.Second
 
-// A ListGate bounds how many kinds are listed at once by all Watchers that share it. Lists are when memory and
-// processor time are needed most, and after a start or a break in the network all kinds of all clusters are listed.
+// A ListGate bounds how many kinds are listed at once by all Watchers that share it. Lists need the most memory and
+// CPU, and after a start or a network failure all kinds of all clusters are listed.
 //
-// It is fair between Watchers: whoever has the fewest lists under way is next, and among these whoever waits longest.
-// No Watcher has more than half of the places, so a cluster that hangs cannot have all of them.
+// It is fair between Watchers: the Watcher with the fewest lists in progress is next, and among these the one that has
+// waited longest. No Watcher gets more than half of the slots, so a hanging cluster cannot take all of them.
 //
-// A list gives its place back when it is complete or has failed, or after ten seconds, whichever is first. One that
-// takes longer goes on and is not counted any more: it is slow, so it needs little of what the gate is there to bound,
-// and a cluster that never answers must not keep others waiting.
+// A list releases its slot when it completes or fails, or after ten seconds, whichever is first. A longer list
+// continues uncounted: it is slow, so it needs little memory and CPU, and an unresponsive cluster must not block
+// others.
 type ListGate struct {
-	// places are shared out among Watchers, by what identifies them.
+	// places are shared among Watchers, keyed by identity.
 	places *fairshare.Places[any]
 }
 
@@ -36,8 +36,8 @@ func NewListGate(n int) *ListGate {
 	return &ListGate{places: fairshare.New[any](n, (n+1)/2)}
 }
 
-// enter waits for a place. The function that it returns gives the place back, and has to be called; it returns nil if
-// ctx ended first. A nil gate has places for all.
+// enter waits for a slot. The caller must call the returned function to release it; enter returns nil if ctx ended
+// first. A nil gate has no limit.
 func (g *ListGate) enter(ctx context.Context, party any, c clock.Clock) (leave func()) {
 	if g == nil {
 		return func() {}

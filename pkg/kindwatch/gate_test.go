@@ -29,7 +29,7 @@ type visitors struct {
 	leave  map[string]func()
 }
 
-// queue has a visitor come, and returns when he waits or is inside.
+// queue lets a visitor enter, and returns when it waits or is inside.
 func (v *visitors) queue(t *testing.T, party, name string) {
 	t.Helper()
 	before := v.known()

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// An indexer holds items, and finds those whose records have an index key, and those that are objects of a namespace.
+// An indexer holds items, and finds them by index key or by namespace.
 type indexer struct {
 	items      map[types.NamespacedName]*item
 	index      groups
@@ -21,7 +21,7 @@ func newIndexer() indexer {
 	return indexer{items: map[types.NamespacedName]*item{}, index: groups{}, namespaces: groups{}}
 }
 
-// newIndexerOf puts many items on a new indexer. Of several with one key, the last one stays.
+// newIndexerOf returns an indexer with the given items. Of several with one key, the last one wins.
 func newIndexerOf(all []*item) indexer {
 	s := newIndexer()
 	for _, i := range all {
@@ -40,7 +40,7 @@ func newIndexerOf(all []*item) indexer {
 	return s
 }
 
-// put puts an item in the place of the one with the same key.
+// put adds an item, or replaces the one with the same key.
 func (s indexer) put(i *item) {
 	if old := s.items[i.Key]; old != nil {
 		for _, k := range old.indexKeys {
@@ -83,8 +83,8 @@ func (s indexer) bytes() int64 {
 	return bytes
 }
 
-// groups are items by something that several of them have, each group in the order of their keys. They are slices
-// rather than maps of items: most groups are small, and a map of its own for each would be larger than the items are.
+// groups are items by a common attribute, each group sorted by key. They are slices rather than maps of items: most
+// groups are small, and a map for each would be larger than the items.
 type groups map[string][]*item
 
 func (g groups) sort() {
@@ -93,7 +93,7 @@ func (g groups) sort() {
 	}
 }
 
-// put puts an item into a group, in the place of the one with the same key.
+// put adds an item to a group, or replaces the one with the same key.
 func (g groups) put(name string, i *item) {
 	at, found := slices.BinarySearchFunc(g[name], i, byKey)
 	if found {
@@ -103,7 +103,7 @@ func (g groups) put(name string, i *item) {
 	}
 }
 
-// remove takes the item with the key of i out of a group.
+// remove removes the item with the key of i from a group.
 func (g groups) remove(name string, i *item) {
 	at, found := slices.BinarySearchFunc(g[name], i, byKey)
 	switch {

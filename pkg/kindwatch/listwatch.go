@@ -30,7 +30,7 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 		o.LabelSelector, o.FieldSelector = k.kind.LabelSelector, k.kind.FieldSelector
 		return o
 	}
-	// What ends a watch is passed on to the reflector as a text, and taken for something passing.
+	// The reflector receives the error that ends a watch only as text, and treats it as transient.
 	reported := func(ctx context.Context) context.Context {
 		return bounded.WithReport(ctx, func(err error) { k.endAttempt(err) })
 	}
@@ -61,8 +61,8 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 	}, k.o.Client)
 }
 
-// pageSize is how many objects are asked for at once, and smallerPage is the part of it that is asked for when a page
-// was too large: so objects of any size that is allowed can be listed, in pages of one if need be.
+// pageSize is the number of objects per page, and smallerPage is the divisor used when a page was too large: so objects
+// of any allowed size can be listed, in pages of one if need be.
 const (
 	pageSize    = 500
 	smallerPage = 8
@@ -71,10 +71,9 @@ const (
 // getFunc gets a page of a list.
 type getFunc func(context.Context, metav1.ListOptions) (runtime.Object, error)
 
-// list gets a list in pages and makes it one of items, so that no more than one page is there whole. The pages are
-// asked for here, not by the reflector's pager: that one first asks for a list as old as the API server likes (resource
-// version 0), which API servers answer whole, whatever the limit says, and when a continue token has expired it asks
-// for the whole list at once.
+// list gets a list in pages and converts it to items, so that at most one page is in memory whole. It does not use the
+// reflector's pager: that first requests any cached list (resource version 0), which API servers return whole despite
+// the limit, and when a continue token has expired it requests the whole list at once.
 func (k *kindWatch) list(ctx context.Context, o metav1.ListOptions, get getFunc) (runtime.Object, error) {
 	k.unseen(ctx)
 	o.ResourceVersion, o.ResourceVersionMatch, o.Continue, o.Limit = "", "", "", pageSize
@@ -98,7 +97,7 @@ func (k *kindWatch) list(ctx context.Context, o metav1.ListOptions, get getFunc)
 	}
 }
 
-// watch begins a watch. One that begins with all objects is a list first, and says nothing until that has arrived.
+// watch starts a watch. One with initial events is a list first, and does not count as seen until that is complete.
 func (k *kindWatch) watch(
 	ctx context.Context, o metav1.ListOptions, begin func() (watch.Interface, error),
 ) (watch.Interface, error) {
@@ -111,7 +110,7 @@ func (k *kindWatch) watch(
 	return w, err
 }
 
-// getPage gets a page that is not too large to be read: of so many objects or, if that is refused, of fewer.
+// getPage gets a page that is not too large to be read, with fewer objects if the first size is refused.
 func (k *kindWatch) getPage(ctx context.Context, o *metav1.ListOptions, get getFunc) (runtime.Object, error) {
 	for {
 		page, err := k.getAndKeep(ctx, *o, get)
@@ -122,7 +121,7 @@ func (k *kindWatch) getPage(ctx context.Context, o *metav1.ListOptions, get getF
 	}
 }
 
-// getAndKeep gets a page, which stays charged until what is kept of it is.
+// getAndKeep gets a page, which stays charged until the kept part of it is charged.
 func (k *kindWatch) getAndKeep(ctx context.Context, o metav1.ListOptions, get getFunc) (runtime.Object, error) {
 	ctx, done := bounded.WithDecoding(ctx)
 	defer done()
@@ -133,7 +132,7 @@ func (k *kindWatch) getAndKeep(ctx context.Context, o metav1.ListOptions, get ge
 	return k.page(got)
 }
 
-// page makes items of a page, and counts them against the budget before the next page is asked for.
+// page converts a page to items, and counts them against the budget before the next page is requested.
 func (k *kindWatch) page(got runtime.Object) (runtime.Object, error) {
 	var items []*item
 	out, passed := &internalversion.List{Items: []runtime.Object{}}, 0
@@ -148,7 +147,7 @@ func (k *kindWatch) page(got runtime.Object) (runtime.Object, error) {
 	switch got := got.(type) {
 	case *unstructured.UnstructuredList:
 		if got.GetKind() == "Table" {
-			// It is not a list of objects, which the reflector says.
+			// It is not a list of objects; the reflector reports that.
 			return got, nil
 		}
 		out.ListMeta = metav1.ListMeta{ResourceVersion: got.GetResourceVersion(), Continue: got.GetContinue()}

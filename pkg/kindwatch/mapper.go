@@ -15,21 +15,20 @@ import (
 	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
-// mapper answers for kinds in a version, and leaves other questions to another one.
+// mapper maps kinds with a version, and delegates other calls to another RESTMapper.
 type mapper struct {
 	meta.RESTMapper
 
 	resolver *Resolver
 }
 
-// NewMapper returns a RESTMapper that asks for the discovery document of one group and version when it is asked about a
-// kind in it, and believes it from then on. That a kind is not served it does not believe: the next question is asked
-// anew.
+// NewMapper returns a RESTMapper that gets the discovery document of a group and version on first use, and then caches
+// it. Negative results are not cached: the next call requests the document again.
 //
-// controller-runtime's mapper asks for everything that a cluster serves when it is asked for the first kind, and keeps
-// it: of a cluster with many definitions that is megabytes, to find out about the three kinds that are written there.
-// Questions without a version, and those about kinds that cannot be watched, are for other, which may be that one.
-// account, which may be nil, is charged with what is kept.
+// controller-runtime's mapper reads and caches all discovery documents of a cluster on first use: for a cluster with
+// many definitions that is megabytes, to map the three kinds that are written there. Calls without a version, and those
+// for kinds that cannot be watched, go to other, which may be that mapper. account, which may be nil, is charged with
+// the cache.
 func NewMapper(client ResourceLister, other meta.RESTMapper, account *budget.Account) meta.RESTMapper {
 	const never = time.Nanosecond
 	return &mapper{RESTMapper: other, resolver: NewResolver(ResolverOptions{
@@ -37,7 +36,7 @@ func NewMapper(client ResourceLister, other meta.RESTMapper, account *budget.Acc
 	})}
 }
 
-// RESTMapping implements meta.RESTMapper. The first version that is served counts.
+// RESTMapping implements meta.RESTMapper. It uses the first version that is served.
 func (m *mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	if len(versions) == 0 || slices.Contains(versions, "") {
 		return m.RESTMapper.RESTMapping(gk, versions...)

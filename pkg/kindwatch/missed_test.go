@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// While an API server is restarted, an object can be written and deleted before the watch is there again. Whoever wrote
-// it is told that it has gone: the claim whose object it was waited for that, with its finalizer.
+// While an API server restarts, an object can be written and deleted before the watch is back. Its writer receives the
+// deletion: the object's claim, with its finalizer, waited for that.
 func TestStoreReportsWhatWentUnseen(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string

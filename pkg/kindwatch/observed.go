@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxObserved is how many objects wait at once for the watch to catch up.
+// maxObserved is how many observed objects can wait for the watch to catch up.
 const maxObserved = 10_000
 
-// observe puts an object in front of what is known until the watch has come as far.
+// observe makes an object override the cache until the watch has caught up with it.
 func (s *store) observe(obj *unstructured.Unstructured) {
 	i, ok := s.hold(obj)
 	if !ok {
@@ -19,7 +19,7 @@ func (s *store) observe(obj *unstructured.Unstructured) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The answer to a write can arrive later than the watch event of it, and of what happened to the object afterwards.
+	// The response to a write can arrive after its watch event, and after later events of the object.
 	if !newerVersion(i.ResourceVersion, s.reached) {
 		return
 	}
@@ -29,15 +29,15 @@ func (s *store) observe(obj *unstructured.Unstructured) {
 	if seen := s.observed.items[i.Key]; seen != nil && seen.UID == i.UID && !newer(i, seen) {
 		return
 	}
-	// What is written one by one is bounded by the same number: whoever cannot keep it goes without.
+	// Beyond this number, written objects are not observed.
 	if s.closed || len(s.observed.items) >= maxObserved {
 		return
 	}
 	s.keepObserved(i)
 }
 
-// keepObserved charges what is observed like what is known, since an API server decides how large its answers are and
-// how long its watch is behind them. What is too much is not kept. The caller holds mu.
+// keepObserved charges observed objects like cached ones, since an API server controls the size of its responses and
+// the lag of its watch. Objects over budget are not kept. The caller holds mu.
 func (s *store) keepObserved(i *item) {
 	s.forgetObserved(i.Key)
 	if i.size == 0 {
@@ -50,7 +50,7 @@ func (s *store) keepObserved(i *item) {
 	s.observed.put(i)
 }
 
-// forgetObserved has what is known of an object be seen again. The caller holds mu.
+// forgetObserved drops an observed object, so that the cached one is visible again. The caller holds mu.
 func (s *store) forgetObserved(key types.NamespacedName) {
 	if old := s.observed.items[key]; old != nil {
 		_ = s.budget.hold(-1, -old.size)
@@ -58,8 +58,8 @@ func (s *store) forgetObserved(key types.NamespacedName) {
 	}
 }
 
-// caughtUp is told what the watch says of an object. It forgets what was observed of it up to there, and returns
-// whether the watch says just that. The caller holds mu.
+// caughtUp receives an object from the watch. It drops an observed state that is not newer, and returns whether the
+// watch reported exactly the observed state. The caller holds mu.
 func (s *store) caughtUp(i *item) (echo bool) {
 	o := s.observed.items[i.Key]
 	if o == nil {
@@ -71,8 +71,8 @@ func (s *store) caughtUp(i *item) (echo bool) {
 	return o.UID == i.UID && o.ResourceVersion == i.ResourceVersion
 }
 
-// reach notes how far the watch has come, and forgets what was observed up to there: the watch has reported it, or it
-// was replaced or deleted before the watch could. The caller holds mu.
+// reach records the watch's resource version, and drops objects observed up to it: the watch has reported them, or they
+// were replaced or deleted before it could. The caller holds mu.
 func (s *store) reach(version string) {
 	s.reached, s.unswept = version, 0
 	for key, o := range s.observed.items {
@@ -82,8 +82,8 @@ func (s *store) reach(version string) {
 	}
 }
 
-// advance is reach for one event of a watch. Of what was observed, most goes when the watch reports it; to look through
-// all of it at every event would be quadratic when much is written. The caller holds mu.
+// advance is reach for one event of a watch. Most observed objects are dropped when the watch reports them; scanning
+// all of them on every event would be quadratic when much is written. The caller holds mu.
 func (s *store) advance(version string) {
 	const few = 64
 	if s.unswept++; len(s.observed.items) > few && s.unswept < len(s.observed.items)/few {
@@ -93,9 +93,8 @@ func (s *store) advance(version string) {
 	s.reach(version)
 }
 
-// missed are the items that were observed, and of which neither what is known nor a list that is newer has anything:
-// the objects were written and deleted while nobody watched. Whoever observed one waits to be told that it has gone.
-// The caller holds mu.
+// missed returns observed objects missing from both store and newer list: they were written and deleted while no watch
+// was running. Their writers wait for a deletion event. The caller holds mu.
 func (s *store) missed(fresh indexer, listVersion string) []*item {
 	var out []*item
 	for key, o := range s.observed.items {

@@ -19,30 +19,30 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
-// steadyAfter is how long a watch must have lasted after its list for the failures before to be over.
+// steadyAfter is how long a watch must last after its list for earlier failures to be over.
 const steadyAfter = 30 * time.Second
 
-// A Cause says what keeps a kind from being synced, in a form that can be the reason of a condition. It is one of a
-// fixed set: nothing that a server sent is in it.
+// A Cause says why a kind is not synced, in a form that can be the reason of a condition. It is one of a fixed set and
+// contains no text from a server.
 type Cause string
 
 const (
-	// CauseListUnfinished means that the list has not come to its end, and has not failed.
+	// CauseListUnfinished means that the list has neither completed nor failed.
 	CauseListUnfinished Cause = "ListUnfinished"
 
 	// CauseListTimedOut means that the cluster did not answer the list in time.
 	CauseListTimedOut Cause = "ListTimedOut"
 
-	// CauseListTruncated means that the answer to the list ended before it was complete, or that there was none.
+	// CauseListTruncated means that the response to the list was incomplete or missing.
 	CauseListTruncated Cause = "ListTruncated"
 
 	// CauseListRejected means that the cluster answered the list with an error.
 	CauseListRejected Cause = "ListRejected"
 
-	// CauseListMalformed means that the answer to the list is not a list of objects.
+	// CauseListMalformed means that the response to the list is not a list of objects.
 	CauseListMalformed Cause = "ListMalformed"
 
-	// CauseWatchFailing means that the list arrives, and that the watch ends soon after each.
+	// CauseWatchFailing means that lists succeed, and that the watch ends soon after each.
 	CauseWatchFailing Cause = "WatchFailing"
 
 	// CauseListFailed means that the list failed in another way.
@@ -51,13 +51,13 @@ const (
 	// CauseStale means that the kind is in StateStale.
 	CauseStale Cause = "Stale"
 
-	// CauseTooLarge means that more of the kind arrives than is kept.
+	// CauseTooLarge means that the kind exceeds a limit.
 	CauseTooLarge Cause = "TooLarge"
 
-	// CauseAnswerRefused means that answers were refused before they were decoded.
+	// CauseAnswerRefused means that responses were refused before they were decoded.
 	CauseAnswerRefused Cause = "AnswerRefused"
 
-	// CauseHandlingFailed means that the objects could not be handled, which the log tells more of.
+	// CauseHandlingFailed means that the objects could not be handled; the log has details.
 	CauseHandlingFailed Cause = "HandlingFailed"
 )
 
@@ -66,19 +66,19 @@ type Unsynced struct {
 	// Kind is the name of the kind's resource and group, for example "mysqlinstances.database.acmeco.org".
 	Kind string
 
-	// Cause is what kept it from being synced when that began, so that it does not change with every attempt.
+	// Cause is the first cause, so that it does not change with every attempt.
 	Cause Cause
 }
 
-// Progress says which kinds are not synced, of all Watchers and Shareds that have it in their Options. A kind that the
-// cluster does not serve, or does not let us list, is not among them: that is a state of its own, and whoever needs the
-// kind tells of it. The zero value is ready to be used, and a nil Progress notes nothing.
+// Progress reports which kinds are not synced, of all Watchers and Shareds that have it in their Options. Kinds that
+// are not served or forbidden are not included: these are separate states, and the controller that needs the kind
+// reports them. The zero value is ready to use, and a nil Progress records nothing.
 type Progress struct {
 	mu    sync.Mutex
 	kinds map[*kindWatch]struct{}
 }
 
-// follow notes a kind until the function that it returns is called.
+// follow tracks a kind until the returned function is called.
 func (p *Progress) follow(k *kindWatch) (end func()) {
 	if p == nil {
 		return func() {}
@@ -96,8 +96,8 @@ func (p *Progress) follow(k *kindWatch) (end func()) {
 	}
 }
 
-// Unsynced returns the kinds that are not synced, or of which lists or watches keep failing, for at least so long,
-// sorted and each once.
+// Unsynced returns the kinds that have not been synced, or whose lists or watches have kept failing, for at least the
+// given time, sorted and without duplicates.
 func (p *Progress) Unsynced(forAtLeast time.Duration) []Unsynced {
 	if p == nil {
 		return nil
@@ -114,21 +114,20 @@ func (p *Progress) Unsynced(forAtLeast time.Duration) []Unsynced {
 	return slices.CompactFunc(all, func(a, b Unsynced) bool { return a.Kind == b.Kind })
 }
 
-// trouble is what a kind notes of its failures. The mutex of the kind guards it.
+// trouble records the failures of a kind. The mutex of the kind guards it.
 type trouble struct {
-	// began is when the kind was first asked for.
+	// began is when the kind was first requested.
 	began time.Time
 
-	// failing is when the first of the failures was that no steady watch has come after, zero if there is none, and cause
-	// is what failed.
+	// failing is the time of the first failure since the last steady watch, zero if there is none, and cause is its cause.
 	failing time.Time
 	cause   Cause
 
-	// listed is when the list of the attempt under way arrived; zero if it has not.
+	// listed is when the list of the current attempt arrived; zero if it has not.
 	listed time.Time
 }
 
-// steady is whether the failures before the attempt under way are over.
+// steady reports whether earlier failures are over.
 func (t *trouble) steady(now time.Time) bool {
 	return !t.listed.IsZero() && now.Sub(t.listed) >= steadyAfter
 }
@@ -143,19 +142,19 @@ func (t *trouble) failed(err error, now time.Time) {
 		t.failing, t.cause = now, cause
 	}
 	if isTooLarge(err) {
-		t.cause = cause // Which it is after each list, and not while the next one arrives.
+		t.cause = cause // It is TooLarge after each list, not while the next one arrives.
 	}
 	t.listed = time.Time{}
 }
 
-// began notes that the kind is asked for.
+// began records that the kind is requested.
 func (k *kindWatch) began() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.trouble.began = k.o.Clock.Now()
 }
 
-// listsAgain notes that an attempt was ended to list the kind again, which is no failure.
+// listsAgain records that an attempt was ended to list the kind again, which is no failure.
 func (k *kindWatch) listsAgain() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -172,7 +171,7 @@ func (k *kindWatch) failed(err error) {
 	k.trouble.failed(err, k.o.Clock.Now())
 }
 
-// unsynced returns what keeps the kind from being synced and since when, or no cause.
+// unsynced returns why the kind is not synced and since when, or no cause.
 func (k *kindWatch) unsynced() (Cause, time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -194,7 +193,7 @@ func (k *kindWatch) unsynced() (Cause, time.Time) {
 	return t.cause, t.failing
 }
 
-// causeOf says in which way an attempt failed.
+// causeOf returns the cause of a failed attempt.
 func causeOf(err error, listed bool) Cause {
 	var (
 		syntax  *json.SyntaxError

@@ -24,7 +24,7 @@ func (w *Watcher) Get(kind Kind, key types.NamespacedName) (*unstructured.Unstru
 	return i.object, nil
 }
 
-// Entry is Get for a Watcher that keeps records.
+// Entry is Get for a Watcher with records.
 func (w *Watcher) Entry(kind Kind, key types.NamespacedName) (Entry, error) {
 	i, err := w.get(kind, key)
 	if err != nil {
@@ -54,7 +54,7 @@ func (w *Watcher) List(kind Kind) ([]*unstructured.Unstructured, error) {
 	return objects(w.list(kind, (*store).list))
 }
 
-// ListNamespace is List for the objects of one namespace. It costs as much as these are, however many others there are.
+// ListNamespace is List for the objects of one namespace. Its cost depends on their number alone.
 func (w *Watcher) ListNamespace(kind Kind, namespace string) ([]*unstructured.Unstructured, error) {
 	return objects(w.list(kind, func(s *store) ([]*item, bool) { return s.namespace(namespace) }))
 }
@@ -107,7 +107,7 @@ func entries(items []*item, err error) ([]Entry, error) {
 	return out, nil
 }
 
-// State returns how far the watch of a kind has come and, unless that is StateSynced, why it has not come further.
+// State returns the state of a kind's watch and, unless that is StateSynced, the reason.
 func (w *Watcher) State(kind Kind) (State, string) {
 	k := w.kind(kind)
 	if k == nil {
@@ -116,8 +116,8 @@ func (w *Watcher) State(kind Kind) (State, string) {
 	return k.currentState()
 }
 
-// WaitForSync waits until no watched kind is in StateSyncing any more: each is either synced, or known to be one that
-// cannot be. It returns an error only if ctx ends first.
+// WaitForSync waits until no watched kind is in StateSyncing: each is either synced or known not to be syncable. It
+// returns an error only if ctx ends first.
 func (w *Watcher) WaitForSync(ctx context.Context) error {
 	for {
 		waiting := w.syncing()
@@ -144,8 +144,8 @@ func (w *Watcher) syncing() *hold {
 	return nil
 }
 
-// settles is closed when it is known how far the kind has come. Of a shared kind, others can know it before this
-// Watcher is told.
+// settles returns a channel that is closed when the kind leaves StateSyncing. For a shared kind, other Watchers may
+// receive that state before this one.
 func (h *hold) settles() <-chan struct{} {
 	if h.follower != nil && !h.invalid {
 		return h.follower.told
@@ -162,18 +162,16 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// Observe tells the Watcher what the API server answered when the caller wrote an object. Get and List, or Entry,
-// Entries and Lookup, return it, or the record of it, until the watch has caught up with it; if nothing is kept of it,
-// they do without it so long. An answer about another object than was written is ignored, and so are objects of kinds
-// that are not watched, and what is more than the budget holds.
+// Observe passes the API server's response to a write to the Watcher. Get and List, or Entry, Entries and Lookup,
+// return that object, or its record, until the watch has caught up with it; if Reduce rejects it, they omit it until
+// then. A response about a different object is ignored, and so are objects of unwatched kinds and objects over budget.
 func (w *Watcher) Observe(kind Kind, written types.NamespacedName, obj *unstructured.Unstructured) {
 	if k := w.kind(kind); k != nil && keyOf(obj) == written {
 		k.store.observe(obj)
 	}
 }
 
-// Retry tries at once to watch every kind of the resource that is parked: something about it, for example its CRD,
-// has changed.
+// Retry retries all parked kinds of the resource at once. Call it when, for example, the CRD has changed.
 func (w *Watcher) Retry(resource schema.GroupResource) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -184,9 +182,9 @@ func (w *Watcher) Retry(resource schema.GroupResource) {
 	}
 }
 
-// Relist lists the selected kinds again, in whatever version and form they are watched, also those that linger: what
-// Reduce makes of their objects has changed. Until a list is there, the old records are served; then those that differ
-// are reported as Updated.
+// Relist lists the selected kinds again, in every version and form that is watched, including lingering ones. Call it
+// when the result of Reduce for their objects has changed. The old records are served until the list completes; then
+// those that differ are reported as Updated.
 func (w *Watcher) Relist(selected func(schema.GroupKind) bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -197,9 +195,9 @@ func (w *Watcher) Relist(selected func(schema.GroupKind) bool) {
 	}
 }
 
-// Generations returns what Options.Generation was when the last list of a kind began, and when the last one began that
-// is complete: everything that Reduce kept by then is known. Each is 0 if there was no such list, or if the kind is not
-// watched.
+// Generations returns the values of Options.Generation when the last list of a kind began, and when the last complete
+// one began: everything that Reduce kept by then is in the cache. Each is 0 if there was no such list, or if the kind
+// is not watched.
 func (w *Watcher) Generations(kind Kind) (begun, listed uint64) {
 	k := w.kind(kind)
 	if k == nil {

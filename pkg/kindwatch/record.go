@@ -14,46 +14,47 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Record is kept of an object instead of the object. It is not changed after Reduce has returned it.
+// A Record is stored instead of an object. It is immutable after Reduce has returned it.
 type Record interface {
-	// Equal is whether another record of the same object says the same. A change to an equal record is not reported.
+	// Equal reports whether another record of the same object has the same content. A change to an equal record is not
+	// reported.
 	Equal(other Record) bool
 
-	// IndexKeys are the keys under which Lookup finds the record. They may repeat themselves, and depend on nothing but
-	// what Equal compares.
+	// IndexKeys returns the keys under which Lookup finds the record. They may contain duplicates, and depend only on what
+	// Equal compares.
 	IndexKeys() []string
 
-	// Size is about how many bytes it takes in memory.
+	// Size estimates how many bytes it takes in memory.
 	Size() int64
 }
 
-// An Entry is a Record and the object of which it is kept.
+// An Entry is a Record and the identity of its object.
 type Entry struct {
 	Key types.NamespacedName
 	UID types.UID
 
-	// ResourceVersion is that of the last state of the object that was seen, also when it led to an equal Record.
+	// ResourceVersion is that of the last seen state of the object, even if the Record did not change.
 	ResourceVersion string
 
 	Record Record
 }
 
-// A ReduceFunc makes a Record of an object, or returns false for one that is not kept. It must not keep or change the
-// object, must not panic, whatever is in it, and is called from many goroutines at once.
+// A ReduceFunc converts an object to a Record, or returns false for one that is not kept. It must not keep or change
+// the object, must not panic on any content, and is called concurrently.
 type ReduceFunc func(kind Kind, obj *unstructured.Unstructured) (Record, bool)
 
-// An item is what is held of an object: the object, a record of it, or the mere knowledge that nothing is kept of it.
-// Items do not change.
+// An item is what is stored for an object: the object, its record, or only that nothing is kept of it. Items are
+// immutable.
 type item struct {
 	Entry
 	object *unstructured.Unstructured
 
-	// indexKeys are those of the record, sorted and once each.
+	// indexKeys are those of the record, sorted and without duplicates.
 	indexKeys []string
 	size      int64
 }
 
-// kept is whether there is anything to be kept.
+// kept reports whether the item has an object or a record.
 func (i *item) kept() bool { return i != nil && (i.object != nil || i.Record != nil) }
 
 // GetObjectKind implements runtime.Object, so that a list of items can stand for a list of objects.
@@ -62,9 +63,8 @@ func (*item) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
 // DeepCopyObject implements runtime.Object.
 func (i *item) DeepCopyObject() runtime.Object { return i }
 
-// sameAs is whether there is nothing to report when an item of the same object takes the place of another one. An
-// object whose resource version did not change did not change. A record can change without: what Reduce makes of an
-// object is its own affair.
+// sameAs reports whether replacing another item of the same object by this one is no change. An object changes only
+// with its resource version. A record can change without it, since Reduce may decide differently.
 func (i *item) sameAs(other *item) bool {
 	if i.Record != nil {
 		return i.Record.Equal(other.Record)
@@ -72,39 +72,39 @@ func (i *item) sameAs(other *item) bool {
 	return i.ResourceVersion == other.ResourceVersion
 }
 
-// holder makes items of the objects of a kind.
+// holder converts objects of a kind to items.
 type holder struct {
 	kind Kind
 
-	// selects tells of an object's labels whether the kind's LabelSelector selects it.
+	// selects reports whether the kind's LabelSelector matches an object's labels.
 	selects func(labels.Set) bool
 
-	// keepManager is the field manager of which objects keep what it manages.
+	// keepManager is the field manager whose managedFields entries are kept.
 	keepManager string
 
 	// reduce is nil if objects are kept.
 	reduce ReduceFunc
 }
 
-// inNamespace is whether the item is an object of a namespace. Those of records are found by their index keys.
+// inNamespace reports whether the item is a namespaced object. Records are found by their index keys.
 func (i *item) inNamespace() bool { return i.object != nil && i.Key.Namespace != "" }
 
-// newHolder returns a holder that drops what the selector of the kind does not select. Of a selector that cannot be
-// understood it drops everything: an API server refuses that one, too.
+// newHolder returns a holder that drops objects that the kind's selector does not match. With an invalid selector it
+// drops everything: an API server rejects that one, too.
 func newHolder(kind Kind) holder {
 	selector, err := labels.Parse(kind.LabelSelector)
 	return holder{kind: kind, selects: func(l labels.Set) bool { return err == nil && (selector.Empty() || selector.Matches(l)) }}
 }
 
-// hold makes of an object that a server sent what is held of it. It returns false for what cannot be an object of the
-// kind, what the selector does not select, and what has been passed already. A server that honours selectors sends none
-// of these.
+// hold converts an object from a server to an item. It returns false for what cannot be an object of the kind, what the
+// selector does not match, and items of which nothing is kept. A server that honours selectors sends no unmatched
+// objects.
 func (h holder) hold(obj any) (*item, bool) {
 	if i, ok := obj.(*item); ok {
 		return i, i.kept()
 	}
 	if h.kind.LabelSelector != "" {
-		// What is kept of an object may be without its labels.
+		// The stored form may lack the labels.
 		if o, ok := obj.(metav1.Object); !ok || !h.selects(o.GetLabels()) {
 			return nil, false
 		}
@@ -127,13 +127,13 @@ func (h holder) hold(obj any) (*item, bool) {
 	return i, true
 }
 
-// sizeOfPlace is about what an item takes in memory of which nothing is kept: itself, and its places in the maps.
+// sizeOfPlace estimates the memory of an item without object or record: itself, and its map entries.
 func (i *item) sizeOfPlace() int64 {
 	const own = 256
 	return own + int64(len(i.Key.Namespace)+len(i.Key.Name)+len(i.UID)+len(i.ResourceVersion))
 }
 
-// sizeOfEntry is about what an item with a record takes in memory: itself, its places in the maps, and the record.
+// sizeOfEntry estimates the memory of an item with a record: itself, its map entries, and the record.
 func (i *item) sizeOfEntry() int64 {
 	const perIndexKey = 112
 	size := i.sizeOfPlace() + max(0, i.Record.Size())

@@ -23,44 +23,44 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// healthyAfter is how long a watch must have lasted for the next failure to start with the shortest back-off again.
+// healthyAfter is how long a watch must last to reset the back-off.
 const healthyAfter = 2 * time.Minute
 
-// pokesAtOnce is how often a kind is tried again at once because something about it has changed.
+// pokesAtOnce is how many pokes in a row are obeyed at once.
 const pokesAtOnce = 5
 
-// errRelist ends an attempt because everything shall be listed again.
+// errRelist ends an attempt in order to list everything again.
 var errRelist = errors.New("the kind is listed again")
 
-// kindWatch is the reflector of one kind, what it needs to go on after errors, and the store that it fills.
+// kindWatch is the reflector of one kind, its retry state, and its store.
 type kindWatch struct {
 	kind  Kind
 	o     *Options
 	store *store
 	poked chan struct{}
 
-	// used is what all kinds of the Watcher hold. It also says, at the gate, which Watcher the kind is of.
+	// used is the total of all kinds of the Watcher. It also identifies the Watcher at the gate.
 	used *usage
 
 	// settled is closed when the kind leaves StateSyncing, to which it never returns, or is stopped.
 	settled chan struct{}
 
-	// telling is held while an event is reported, so that a kind that turns stale is reported in turn. It is taken before
-	// mu.
+	// telling is held while an event is reported, so that turning stale is reported in order. It is taken before mu.
 	telling sync.Mutex
 
-	// timing are the goroutines that measure time: how long nothing was seen, and how long the reflector backs off.
+	// timing tracks the timer goroutines: for staleness and for the reflector's back-off.
 	timing sync.WaitGroup
 
 	mu     sync.Mutex
 	cancel context.CancelFunc
 
-	// blind is closed when the objects can be seen again; nil if they can. ended is whether that does not matter any more.
+	// blind is closed when the kind is listed or watched again, and nil while it is. ended is set when staleness is no
+	// longer tracked.
 	blind chan struct{}
 	ended bool
 
-	// abort ends the attempt that is under way, over is closed then, and leave is its place among the lists until it has
-	// left.
+	// abort ends the current attempt, over is closed when it ends, and leave releases its slot at the gate until that is
+	// done.
 	abort context.CancelCauseFunc
 	over  <-chan struct{}
 	leave func()
@@ -70,11 +70,11 @@ type kindWatch struct {
 	message string
 	trouble trouble
 
-	// begun and listed are the generations of Reduce when the list under way, or the last one, began, and when the last
-	// that became complete did.
+	// begun and listed are the generations of Reduce when the current or last list began, and when the last complete list
+	// began.
 	begun, listed uint64
 
-	// invalid says that the kind cannot exist.
+	// invalid means that the kind cannot exist.
 	invalid bool
 }
 
@@ -118,7 +118,7 @@ func (k *kindWatch) stop() {
 	k.store.close()
 }
 
-// endAttempt ends the attempt under way, for one of our own reasons. It is false if none is.
+// endAttempt ends the current attempt with the given cause. It returns false if there is none.
 func (k *kindWatch) endAttempt(why error) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -129,19 +129,19 @@ func (k *kindWatch) endAttempt(why error) bool {
 	return true
 }
 
-// yield gives back everything that is held, since others need it.
+// yield releases everything that is held, for others.
 func (k *kindWatch) yield(why error) {
 	if k.endAttempt(why) {
-		return // The loop that runs drops everything once nothing more can arrive.
+		return // The running loop drops everything once nothing more can arrive.
 	}
-	k.store.drop() // Kept from before, to be compared with what is there when the kind is served again.
+	k.store.drop() // Old objects, kept to compute the difference when the kind is served again.
 	if s, _ := k.currentState(); s == StateSynced {
-		// Nothing is known any more, and whoever looks has to be woken when it is known again.
+		// The cache is empty, and readers must receive an event when it is filled again.
 		k.setState(StateTooLarge, k.tooLarge(why))
 	}
 }
 
-// attempt lists and watches once, and says why that ended. leave gives back the place among the lists.
+// attempt lists and watches once, and returns why that ended. leave releases the slot at the gate.
 func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, leave func()) error {
 	defer leave()
 	attempt, abort := context.WithCancelCause(ctx)
@@ -153,7 +153,7 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 	}
 	k.mu.Unlock()
 	err := k.o.Guard.Run("watching a kind", func() error { return reflector.ListAndWatchWithContext(attempt) })
-	// Whoever ends an attempt from now on has ended none, and is told so.
+	// From now on endAttempt returns false.
 	k.mu.Lock()
 	k.abort = nil
 	k.mu.Unlock()
@@ -194,7 +194,7 @@ func (k *kindWatch) setState(s State, message string) {
 	}
 }
 
-// synced is called by the store after a list has replaced what it knew, and after the events of that.
+// synced is called by the store after a list has replaced its content and the events were emitted.
 func (k *kindWatch) synced() {
 	k.mu.Lock()
 	leave := k.leave
@@ -224,18 +224,17 @@ func (k *kindWatch) tell(e Event) {
 	}
 }
 
-// run lists and watches until ctx ends. The loop is ours rather than Reflector.RunWithContext's, because that one can
-// neither be woken during its back-off nor tell why it failed.
+// run lists and watches until ctx ends. It does not use Reflector.RunWithContext, which can neither be woken during its
+// back-off nor report why it failed.
 func (k *kindWatch) run(ctx context.Context) {
-	// The reflector logs every failure of a kind that is not served. What there is to say is said by State.
+	// The reflector logs every failure of a kind that is not served. State reports these instead.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	defer k.end()
 	k.began()
 	defer k.o.Progress.follow(k)()
 	backoff := k.newBackoff()
 	reflector := k.newReflector()
-	// A cluster decides how often something about a kind changes. A few pokes are obeyed at once; then one as often as the
-	// shortest back-off lets.
+	// A cluster controls how often a kind is poked. A few pokes are obeyed at once; then one per shortest back-off.
 	pokes := rate.NewLimiter(rate.Every(k.o.MinBackoff), pokesAtOnce)
 
 	for {
@@ -255,7 +254,7 @@ func (k *kindWatch) run(ctx context.Context) {
 		}
 		k.failed(err)
 
-		// What is told of a failure can panic, too, and is then told no further.
+		// Reporting a failure can panic, too; then it is not reported further.
 		anew := true
 		_ = k.o.Guard.Do("parking a kind", func() { anew = k.park(err) })
 		if anew {
@@ -273,7 +272,7 @@ func (k *kindWatch) run(ctx context.Context) {
 	}
 }
 
-// pause waits for the next attempt, and says whether it was poked meanwhile.
+// pause waits for the next attempt, and returns whether it was poked meanwhile.
 func (k *kindWatch) pause(ctx context.Context, d time.Duration) (poked bool) {
 	timer := k.o.Clock.NewTimer(d)
 	defer timer.Stop()
@@ -286,7 +285,7 @@ func (k *kindWatch) pause(ctx context.Context, d time.Duration) (poked bool) {
 	return false
 }
 
-// rest waits for whoever is poked too often.
+// rest enforces the shortest back-off for kinds that are poked too often.
 func (k *kindWatch) rest(ctx context.Context, d time.Duration) {
 	timer := k.o.Clock.NewTimer(d)
 	defer timer.Stop()
@@ -296,14 +295,13 @@ func (k *kindWatch) rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// isTooLarge is whether an attempt ended because more arrived than is read or kept.
+// isTooLarge reports whether an attempt ended because a limit was exceeded.
 func isTooLarge(err error) bool {
 	return errors.Is(err, errTooLarge) || errors.Is(err, errTooMany) || errors.Is(err, bounded.ErrRefused) ||
 		errors.Is(err, budget.ErrShare) || errors.Is(err, budget.ErrBusy)
 }
 
-// park notes in the state of the kind why an attempt ended, and says whether the next one must not go on from what is
-// known.
+// park records in the state of the kind why an attempt ended, and returns whether the next one must start anew.
 func (k *kindWatch) park(err error) (anew bool) {
 	switch {
 	case isTooLarge(err):
@@ -317,8 +315,7 @@ func (k *kindWatch) park(err error) (anew bool) {
 	case isNotServed(err):
 		k.store.unsync()
 		k.setState(StateNotServed, "the cluster does not serve "+k.kind.String())
-		// A kind that comes back may come back with another history, where the resource version of the old one
-		// means nothing.
+		// A kind that is served again may have another history, in which old resource versions mean nothing.
 		return true
 	case apierrors.IsForbidden(err):
 		k.store.unsync()
@@ -329,7 +326,7 @@ func (k *kindWatch) park(err error) (anew bool) {
 	return false
 }
 
-// panicked is whether something panicked in an attempt.
+// panicked reports whether an attempt panicked.
 func panicked(err error) bool {
 	var p *guard.Panic
 	return errors.As(err, &p)
@@ -354,7 +351,7 @@ func (k *kindWatch) tooLarge(err error) string {
 		k.kind, k.o.PerKind.Objects, k.o.PerKind.Bytes>>20, k.o.Total.Objects, k.o.Total.Bytes>>20)
 }
 
-// parkedState keeps what is known about why a kind is parked when an attempt fails for a passing reason.
+// parkedState keeps the state of a parked kind when an attempt fails for a transient reason.
 func (k *kindWatch) parkedState() State {
 	if s, _ := k.currentState(); s != StateSynced {
 		return s
@@ -366,8 +363,7 @@ func (k *kindWatch) newBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: k.o.MinBackoff, Cap: k.o.MaxBackoff, Factor: 2, Jitter: 1, Steps: 30}
 }
 
-// isNotServed recognises the answers of an API server that has no such kind, or none any more. For a list, 404 cannot
-// mean anything else.
+// isNotServed recognises errors of an API server that does not serve the kind. For a list, 404 can mean nothing else.
 func isNotServed(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err)
 }

@@ -29,47 +29,46 @@ const (
 	DefaultFailedFor    = 5 * time.Second
 )
 
-// firstMissingFor is how long the first answer is believed that a kind is not served. Between the moment when a CRD
-// says that it is established and the one when the API server tells of it there is a gap of less than a second.
+// firstMissingFor is how long the first negative result is cached. Discovery lags less than a second behind a CRD's
+// Established condition.
 const firstMissingFor = time.Second
 
-// A ResourceLister gives the discovery document of one group and version. client-go's discovery client is one.
+// A ResourceLister gets the discovery document of one group and version. client-go's discovery client is one.
 type ResourceLister interface {
 	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
 // ResolverOptions configure a Resolver.
 type ResolverOptions struct {
-	// Client asks one cluster. Its requests must come to an end by themselves, as those of client-go's discovery client do
-	// (after 32 seconds, if its configuration does not say otherwise). Required.
+	// Client reads one cluster. Its requests must time out by themselves, as those of client-go's discovery client do
+	// (after 32 seconds by default). Required.
 	Client ResourceLister
 
-	// Account is charged with what is kept. It may be nil.
+	// Account is charged with the cache. It may be nil.
 	Account *budget.Account
 
-	// Clock says how old an answer is; the real one by default.
+	// Clock measures the age of cached results; the real one by default.
 	Clock clock.PassiveClock
 
-	// MissingFor is how long it is believed that a kind is not served. The first time it is a second, then twice as long
-	// each time, up to this.
+	// MissingFor is the maximum time for which it is cached that a kind is not served: one second at first, then twice as
+	// long each time, up to this.
 	MissingFor time.Duration
 
-	// ForbiddenFor is how long it is believed that we may not ask, and FailedFor that asking fails.
+	// ForbiddenFor is how long a Forbidden error is cached, and FailedFor other errors.
 	ForbiddenFor time.Duration
 	FailedFor    time.Duration
 }
 
-// A Resolver says what an API server calls a kind. It asks for the discovery document of the kind's group and version,
-// once for however many callers, and believes it until Forget or ForgetAll. That something is not there it believes for
-// a while only. It never asks for everything that a cluster serves: of that there can be a thousand documents, and one
-// Application needs three.
+// A Resolver maps a kind to an API server's resource. It gets the discovery document of the kind's group and version,
+// with one request for all concurrent callers, and caches it until Forget or ForgetAll. Negative results expire. It
+// never reads everything that a cluster serves: that can be a thousand documents, and one Application needs three.
 //
-// What it keeps is bounded and charged, whatever the API server says and whatever it is asked for. If there is no room
-// for it, it forgets everything, and asks again for each question. Its methods may be called from everywhere.
+// Its cache is bounded and charged, whatever the API server returns and whatever is requested. If the budget has no
+// room, it clears the cache, and each call sends a request. Its methods are safe for concurrent use.
 type Resolver struct {
 	o ResolverOptions
 
-	// asking has one request for each group version that is being asked for.
+	// asking has one request in flight per group version.
 	asking singleflight.Group
 
 	// holder is charged with the cache.
@@ -78,11 +77,11 @@ type Resolver struct {
 	mu    sync.Mutex
 	cache documents
 
-	// forgotten counts calls of Forget and ForgetAll. An answer to a question from before the last one is not kept.
+	// forgotten counts calls of Forget and ForgetAll. A response to a request from before the last one is not cached.
 	forgotten int
 }
 
-// NewResolver returns a Resolver that knows nothing yet.
+// NewResolver returns a Resolver with an empty cache.
 func NewResolver(o ResolverOptions) *Resolver {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -99,9 +98,9 @@ func NewResolver(o ResolverOptions) *Resolver {
 	return r
 }
 
-// Resolve returns a kind as it has to be asked for: by its resource, with its scope, and whether it has a status
-// subresource. It waits no longer than ctx lasts. Of the errors, IsNotServed and IsForbidden tell two apart; others are
-// passing. RetryAfter says for how long asking again is no use.
+// Resolve returns a kind with its resource, its scope, and whether it has a status subresource. It waits until ctx ends
+// at most. Check errors with IsNotServed and IsForbidden; others are transient. RetryAfter returns how long the error
+// is cached.
 func (r *Resolver) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
 	if err := validateGVK(gvk); err != nil {
 		// No server can serve it, so none is asked.
@@ -121,7 +120,7 @@ func (r *Resolver) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (Ki
 	return d.kind(gvk, r.o.Clock.Since(d.at))
 }
 
-// Forget forgets what is known of a group: one of its CRDs, or its APIService, has changed.
+// Forget drops a group from the cache. Call it when one of its CRDs, or its APIService, has changed.
 func (r *Resolver) Forget(group string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,7 +129,7 @@ func (r *Resolver) Forget(group string) {
 	r.charge()
 }
 
-// ForgetAll forgets everything: nobody has seen what changed until now.
+// ForgetAll clears the cache. Call it when changes may have been missed.
 func (r *Resolver) ForgetAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +138,7 @@ func (r *Resolver) ForgetAll() {
 	r.charge()
 }
 
-// charge has the budget know what is kept, and forgets it if that is too much. The caller holds mu.
+// charge reports the size of the cache to the budget, and clears the cache if that is refused. The caller holds mu.
 func (r *Resolver) charge() {
 	if err := r.holder.Hold(r.cache.bytes()); err != nil {
 		r.cache = newDocuments()
@@ -147,7 +146,7 @@ func (r *Resolver) charge() {
 	}
 }
 
-// cached returns the document that answers a question, or nil, and how many times something was forgotten until now.
+// cached returns the cached document for a kind, or nil, and the current value of forgotten.
 func (r *Resolver) cached(gvk schema.GroupVersionKind) (*document, int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -158,7 +157,7 @@ func (r *Resolver) cached(gvk schema.GroupVersionKind) (*document, int) {
 	return d, r.forgotten
 }
 
-// askAgain is ask, unless somebody else was answered since cached was asked.
+// askAgain is ask, unless another caller has filled the cache since cached was called.
 func (r *Resolver) askAgain(gvk schema.GroupVersionKind, epoch int) *document {
 	if d, now := r.cached(gvk); d != nil && now == epoch {
 		return d
@@ -166,7 +165,7 @@ func (r *Resolver) askAgain(gvk schema.GroupVersionKind, epoch int) *document {
 	return r.ask(gvk.GroupVersion(), epoch)
 }
 
-// ask gets a document and keeps it, unless something was forgotten since epoch.
+// ask gets a document and caches it, unless Forget or ForgetAll was called since epoch.
 func (r *Resolver) ask(gv schema.GroupVersion, epoch int) *document {
 	list, err := r.o.Client.ServerResourcesForGroupVersion(gv.String())
 	d := newDocument(gv, list, err)
@@ -214,17 +213,17 @@ func (e *resolveError) Error() string {
 
 func (e *resolveError) Unwrap() error { return e.err }
 
-// IsNotServed is whether Resolve failed because the cluster does not serve the kind, or not so that it can be watched.
+// IsNotServed reports whether Resolve failed because the cluster does not serve the kind, or not in a watchable form.
 func IsNotServed(err error) bool {
 	e := (*resolveError)(nil)
 	return errors.As(err, &e) && e.notServed
 }
 
-// IsForbidden is whether Resolve failed because the cluster does not let us ask.
+// IsForbidden reports whether Resolve failed because Masthead may not read the discovery document.
 func IsForbidden(err error) bool { return apierrors.IsForbidden(err) }
 
-// RetryAfter is how long Resolve will go on giving the same error, as long as nothing is forgotten. It is zero for
-// other errors.
+// RetryAfter returns how long Resolve will keep returning the same error, unless Forget or ForgetAll is called. It is
+// zero for other errors.
 func RetryAfter(err error) time.Duration {
 	if e := (*resolveError)(nil); errors.As(err, &e) {
 		return e.again

@@ -9,9 +9,8 @@ import (
 	"sync"
 )
 
-// Shared watches the kinds with Kind.Shared on behalf of several Watchers of one cluster: each once, however many of
-// them ask for it, from when the first of these is started until the last has ended or asks for it no more. Nobody but
-// Watchers calls it.
+// Shared watches the kinds with Kind.Shared on behalf of several Watchers of one cluster: once per kind, from when the
+// first requesting Watcher is started until the last has ended or released the kind. Only Watchers call it.
 type Shared struct {
 	o    Options
 	used *usage
@@ -20,8 +19,8 @@ type Shared struct {
 	kinds map[Kind]*sharedKind
 }
 
-// NewShared returns a Shared that watches nothing yet. Of the options, Handler, Reduce, KeepManager, Linger and Shared
-// mean nothing: the Watchers have theirs.
+// NewShared returns a Shared that watches nothing yet. The options Handler, Reduce, KeepManager, Linger and Shared are
+// ignored: each Watcher has its own.
 func NewShared(o Options) (*Shared, error) {
 	if err := o.setDefaults(); err != nil {
 		return nil, err
@@ -35,16 +34,16 @@ type sharedKind struct {
 	*kindWatch
 	all *Shared
 
-	// telling is held while followers are told something, so that all of them are told everything in one order.
+	// telling is held while events are delivered, so that all followers receive them in the same order.
 	telling sync.Mutex
 
-	// followers and ended are guarded by the mutex of Shared. ended is nil until the watch runs, and closed when it does
-	// not any more.
+	// followers and ended are guarded by the mutex of Shared. ended is nil until the watch runs, and closed when it has
+	// ended.
 	followers []*follower
 	ended     chan struct{}
 }
 
-// follower is a Watcher that asks for a shared kind.
+// follower is a Watcher that requests a shared kind.
 type follower struct {
 	watch   *sharedKind
 	handler func(Event)
@@ -52,17 +51,17 @@ type follower struct {
 	// running and left are guarded by the mutex of Shared.
 	running, left bool
 
-	// caughtUp is whether the follower was told of the objects that are known, and state the one that it was last told of.
-	// Both are guarded by telling.
+	// caughtUp is set when the follower has received the cached objects, and state is the last one that it received. Both
+	// are guarded by telling.
 	caughtUp bool
 	state    State
 
-	// told is closed when the follower was told for the first time in which state the kind is, or when it has left.
+	// told is closed when the follower first receives a state of the kind, or when it has left.
 	told     chan struct{}
 	tellOnce sync.Once
 }
 
-// join adds a follower, who is told nothing before it starts.
+// join adds a follower, which receives nothing before start.
 func (s *Shared) join(kind Kind, handler func(Event)) *follower {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +78,7 @@ func (s *Shared) join(kind Kind, handler func(Event)) *follower {
 	return f
 }
 
-// start has the kind watched, and the follower told of it, from now on. It does not call the handler.
+// start begins watching the kind and delivering events to the follower. It does not call the handler.
 func (f *follower) start(life context.Context) {
 	k := f.watch
 	k.all.mu.Lock()
@@ -89,7 +88,7 @@ func (f *follower) start(life context.Context) {
 		return
 	}
 	k.ended = make(chan struct{})
-	// The life of the first Watcher is not that of the watch, which ends when the last one leaves.
+	// The watch does not end with the first Watcher, but when the last one leaves.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(life))
 	k.setCancel(cancel)
 	go func() {
@@ -99,8 +98,8 @@ func (f *follower) start(life context.Context) {
 	}()
 }
 
-// leave ends that the follower is told anything, but for a handler that is running. Whoever leaves last ends the watch,
-// and gets a channel that is closed when it has ended.
+// leave stops delivery to the follower, except for a running handler. The last one to leave ends the watch, and gets a
+// channel that is closed when it has ended.
 func (f *follower) leave() <-chan struct{} {
 	k := f.watch
 	k.all.mu.Lock()
@@ -136,11 +135,11 @@ func (k *sharedKind) tell(e Event) {
 		case e.Type == StateChanged || f.caughtUp:
 			f.tell(e)
 		}
-		// Whoever has not caught up is told of everything that is known when the kind is synced.
+		// Followers that have not caught up receive all cached objects when the kind is synced.
 	}
 }
 
-// catchUp tells a follower that came later what the others know.
+// catchUp delivers the current state to a follower that joined later.
 func (f *follower) catchUp() {
 	k := f.watch
 	k.telling.Lock()
@@ -156,13 +155,13 @@ func (f *follower) catchUp() {
 	}
 }
 
-// replay tells a follower of all objects if it does not know them, and that they are all. The caller holds telling.
+// replay delivers all objects to a follower if it has not received them, and then the synced event. The caller holds
+// telling.
 func (f *follower) replay(synced Event) {
 	if !f.caughtUp {
 		items, known := f.watch.store.list()
 		if !known || !f.isRunning() {
-			// The kind is not synced any more, and will say when it is again; or the follower is not there yet, and will catch
-			// up.
+			// The kind is no longer synced, and an event will follow; or the follower has not started, and will catch up.
 			return
 		}
 		for _, i := range items {
@@ -187,7 +186,7 @@ func (f *follower) tell(e Event) {
 		f.handler(e)
 		return
 	}
-	// One that caught up with a state before the others were told of it knows it.
+	// A follower that caught up may have received the state already.
 	if f.state != e.State {
 		f.state = e.State
 		f.handler(e)

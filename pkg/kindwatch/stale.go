@@ -8,12 +8,11 @@ import (
 	"fmt"
 )
 
-// A kind that is synced and cannot be listed any more looks as if nothing happened to its objects. So it is noted from
-// when on neither a list nor a watch is there, and the kind is Stale when that has lasted for too long. A request that
-// hangs counts like one that fails, and the reflector's own attempts like those of the loop around it.
+// A synced kind that can no longer be listed looks as if its objects did not change. So the time without a list or
+// watch is measured, and the kind becomes Stale when it is too long. A hanging request counts as a failed one, and the
+// reflector's own attempts count like those of the loop around it.
 
-// unseen notes that nobody reports what happens to the objects of the kind, until seen. What an attempt that was ended
-// goes on asking for means nothing.
+// unseen records that the kind is neither listed nor watched, until seen. Requests of an ended attempt are ignored.
 func (k *kindWatch) unseen(attempt context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -33,7 +32,7 @@ func (k *kindWatch) unseen(attempt context.Context) {
 	})
 }
 
-// seen notes that a list has arrived, or that a watch has begun.
+// seen records that a list has arrived, or that a watch has begun.
 func (k *kindWatch) seen() {
 	k.mu.Lock()
 	stale := k.state == StateStale
@@ -44,7 +43,7 @@ func (k *kindWatch) seen() {
 	}
 }
 
-// end ends the measuring for good, and waits for it.
+// end stops tracking staleness for good, and waits for the timers.
 func (k *kindWatch) end() {
 	k.mu.Lock()
 	k.ended = true
@@ -61,7 +60,7 @@ func (k *kindWatch) endBlindness() {
 	}
 }
 
-// turnStale makes the kind Stale unless the time that began with blind is over.
+// turnStale makes the kind Stale unless the period of blind has ended.
 func (k *kindWatch) turnStale(blind chan struct{}) {
 	k.telling.Lock()
 	defer k.telling.Unlock()

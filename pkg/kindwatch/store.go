@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store holds what is kept of the objects of one kind. It implements cache.ReflectorStore: one reflector writes it, one
-// call after another, everybody reads it. Events are emitted without mu, so that handlers can read.
+// store holds the items of one kind. It implements cache.ReflectorStore: one reflector writes serially, and reads are
+// concurrent. Events are emitted without mu, so that handlers can read.
 type store struct {
 	holder
 	emit     func(Event)
@@ -22,27 +22,27 @@ type store struct {
 	mu    sync.RWMutex
 	known indexer
 
-	// observed are newer than what is known: what somebody here wrote and the watch has not reported yet. One that is not
-	// kept hides what is known.
+	// observed items override known: Masthead wrote them and the watch has not reported them yet. One that is not kept
+	// hides the known item.
 	observed indexer
 
-	// budget is what known may be together. overflow is called, without mu, when it is more.
+	// budget limits known and observed together. overflow is called, without mu, when it is exceeded.
 	budget   allowance
 	overflow func(error)
 	closed   bool
 
-	// arriving is what a list that is under way has brought.
+	// arriving measures the list in progress.
 	arriving meter
 
-	// synced is whether what is known is an answer to a question. When the kind stops being served it is kept, to find out
-	// what changed when it is served again, and is not an answer meanwhile.
+	// synced is set while known may be returned to readers. When the kind stops being served, known is kept to compute the
+	// changes when it is served again, but not returned meanwhile.
 	synced bool
 
-	// listed is whether a list has ever arrived.
+	// listed is set once a list has arrived.
 	listed bool
 
-	// reached is the resource version up to which the watch has reported everything, and unswept how many events have come
-	// since all of what was observed was compared with it.
+	// reached is the resource version up to which the watch has reported everything, and unswept the number of events
+	// since all observed items were compared with it.
 	reached string
 	unswept int
 }
@@ -69,7 +69,7 @@ func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// Transformer makes the reflector hold items instead of objects while they stream in, before it has all of them.
+// Transformer makes the reflector hold items instead of objects while they stream in.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		i, _ := s.hold(obj)
@@ -77,21 +77,21 @@ func (s *store) Transformer() cache.TransformFunc {
 			return nil, err
 		}
 		if !i.kept() {
-			// The reflector keeps one answer for each key until the list is complete.
+			// The reflector keeps one result for each key until the list is complete.
 			return (*item)(nil), nil
 		}
 		return i, nil
 	}
 }
 
-// listing begins to count what a list brings.
+// listing starts measuring a list.
 func (s *store) listing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetArriving()
 }
 
-// arrivedPage counts a page of a list, and says whether the list is over the budget.
+// arrivedPage counts a page of a list, and returns an error if the list is over the budget.
 func (s *store) arrivedPage(items []*item, passed int) error {
 	s.mu.Lock()
 	s.arriving.page()
@@ -103,7 +103,7 @@ func (s *store) arrivedPage(items []*item, passed int) error {
 }
 
 // arrived is arrivedPage for one object of a stream, as it was sent: the reflector keeps its name until the list is
-// complete, also if nothing else is kept of it.
+// complete, even if nothing else is kept.
 func (s *store) arrived(i *item, sent any) error {
 	s.mu.Lock()
 	if i.kept() {
@@ -126,8 +126,8 @@ func (s *store) unlockUnlessOver() error {
 	return err
 }
 
-// put keeps an item, or forgets what is known of an object of which nothing is kept. It returns why there is no room
-// for it. The caller holds mu.
+// put stores an item, or removes the object if nothing is kept of it. It returns an error if there is no room. The
+// caller holds mu.
 func (s *store) put(i *item) error {
 	if !i.kept() {
 		s.remove(i.Key)
@@ -148,7 +148,7 @@ func (s *store) put(i *item) error {
 	return nil
 }
 
-// remove forgets what is known of an object. The caller holds mu.
+// remove removes an object. The caller holds mu.
 func (s *store) remove(key types.NamespacedName) {
 	if old := s.known.items[key]; old != nil {
 		_ = s.budget.hold(-1, -old.size)
@@ -156,7 +156,7 @@ func (s *store) remove(key types.NamespacedName) {
 	}
 }
 
-// drop forgets everything without a word. What is listed next is as if it was the first time.
+// drop removes everything without events. The next list counts as the first.
 func (s *store) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *store) dropAll() {
 	s.budget.release()
 }
 
-// forgetArriving is for when a list is over, or begins. The caller holds mu.
+// forgetArriving resets the measurement when a list begins or ends. The caller holds mu.
 func (s *store) forgetArriving() {
 	s.arriving.reset()
 	_ = s.budget.arrive(&s.arriving) // Less is always granted.
@@ -282,7 +282,7 @@ func (s *store) Replace(objs []any, listVersion string) error {
 	return nil
 }
 
-// together is how much is held with these items and what was observed. The caller holds mu.
+// together returns the total of the given items and the observed ones. The caller holds mu.
 func (s *store) together(items indexer) (objects, bytes int64) {
 	return int64(len(items.items) + len(s.observed.items)), items.bytes() + s.observed.bytes()
 }
@@ -294,10 +294,10 @@ func (s *store) UpdateResourceVersion(version string) {
 	s.advance(version)
 }
 
-// Resync is called by reflectors that resync, which ours do not.
+// Resync is called by reflectors that resync; these do not.
 func (s *store) Resync() error { return nil }
 
-// changed reports what became of an object. How it became known is in the event.
+// changed reports a change of an object. The event says how it was seen.
 func (s *store) changed(old, i *item, e Event) {
 	switch {
 	case old == nil:
@@ -339,7 +339,7 @@ func (s *store) isSynced() bool {
 	return s.synced
 }
 
-// get returns what is kept of an object, or nil, and whether that is an answer.
+// get returns the item of an object, or nil, and whether the store is synced.
 func (s *store) get(key types.NamespacedName) (*item, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -396,7 +396,7 @@ func (s *store) namespace(name string) ([]*item, bool) {
 	return s.merged(s.known.namespaces[name], s.observed.namespaces[name]), true
 }
 
-// merged puts what was observed in the place of what was known before. The caller holds mu.
+// merged replaces known items by observed ones. The caller holds mu.
 func (s *store) merged(known, observed []*item) []*item {
 	out := make([]*item, 0, len(known)+len(observed))
 	for _, i := range known {
@@ -407,11 +407,11 @@ func (s *store) merged(known, observed []*item) []*item {
 	return append(out, observed...)
 }
 
-// newer is whether a is a later state than b of the same object.
+// newer reports whether a is a later state than b of the same object.
 func newer(a, b *item) bool { return newerVersion(a.ResourceVersion, b.ResourceVersion) }
 
-// newerVersion is whether resource version a is later than b. Versions that cannot be compared are not: then the watch
-// is believed.
+// newerVersion reports whether resource version a is later than b. It is false for versions that cannot be compared:
+// then the watch wins.
 func newerVersion(a, b string) bool {
 	if len(a) > maxVersion || len(b) > maxVersion {
 		return false

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// maxText is how many characters of an error are kept: servers decide what is in it.
+// maxText is how many characters of an error are kept: servers control its text.
 const maxText = 512
 
 // boundedText is the beginning of an error, without control characters.

@@ -20,11 +20,11 @@ import (
 
 // Errors of Get, List, Entry, Lookup and Entries. A missing object is an ordinary NotFound error of the API.
 var (
-	// ErrNotWatched: no owner asks for the kind.
+	// ErrNotWatched: no owner requests the kind.
 	ErrNotWatched = errors.New("kind is not watched")
 
-	// ErrNotSynced: the objects of the kind are not known, because they were not listed yet, because the cluster does not
-	// serve the kind, or because it does not let us. It says nothing about whether an object exists.
+	// ErrNotSynced: the objects of the kind are unknown, because they were not listed yet, because the cluster does not
+	// serve the kind, or because access is forbidden. It says nothing about whether an object exists.
 	ErrNotSynced = errors.New("objects of the kind are not known")
 )
 
@@ -47,61 +47,60 @@ type Options struct {
 	// block, and may call the Watcher. Required.
 	Handler func(Event)
 
-	// PerKind and Total bound what is kept of each kind and of all kinds together; see the defaults. A kind that is over
-	// its limit, or with which the Watcher is, is StateTooLarge.
+	// PerKind and Total limit what is kept of each kind and of all kinds together; see the defaults. A kind that exceeds
+	// its limit, or makes the Watcher exceed its own, is StateTooLarge.
 	PerKind Limit
 	Total   Limit
 
-	// Account is charged with what is kept, and with what arrives. Whoever has to yield, or is refused, is StateTooLarge.
-	// nil is no charge.
+	// Account is charged with stored and arriving objects. A kind that must yield, or is refused, is StateTooLarge. nil
+	// means no charge.
 	Account *budget.Account
 
-	// Progress is told which kinds are not synced; nil if nobody asks.
+	// Progress receives the kinds that are not synced; it may be nil.
 	Progress *Progress
 
 	// Guard recovers panics of what handles the cluster's objects, and ends the connection to it. Without one, a panic
-	// costs a kind what is known of it, and it is listed again with back-off.
+	// clears the kind's cache, and it is listed again with back-off.
 	Guard *guard.Guard
 
-	// Reduce makes the Watcher keep records instead of objects. It is called while objects arrive, so that no list is ever
-	// in memory whole.
+	// Reduce makes the Watcher store records instead of objects. It is called while objects arrive, so that no list is
+	// ever in memory whole.
 	Reduce ReduceFunc
 
-	// Generation counts how often Reduce has begun to keep more than before, from 1. What it was when a list of a kind
-	// began is what Generations returns once that list is complete. It must not block. Without it, nothing is counted.
+	// Generation counts how often Reduce has begun to keep more than before, from 1. Its value when a list of a kind began
+	// is returned by Generations once that list is complete. It must not block. Without it, nothing is counted.
 	Generation func() uint64
 
-	// Listed bounds how many objects of a kind that are not kept a list may bring. It is for Watchers with Reduce, which
-	// PerKind and Total bound only in what they keep. Negative is no bound.
+	// Listed limits how many objects in a list of a kind may be rejected. It is for Watchers with Reduce, for which
+	// PerKind and Total limit only what is kept. Negative means no limit.
 	Listed int64
 
-	// Shared watches the kinds that are marked as such, for this Watcher and others. Without one, this Watcher does.
+	// Shared watches the kinds with Kind.Shared, for this Watcher and others. Without one, this Watcher does.
 	Shared *Shared
 
-	// Lists bounds how many kinds are listed at once by all Watchers that share it. nil is no bound.
+	// Lists limits how many kinds are listed at once by all Watchers that share it. nil means no limit.
 	Lists *ListGate
 
-	// Linger is how long a kind that nobody asks for any more is still watched, so that owners who come and go do not have
-	// it listed again and again.
+	// Linger is how long a kind without owners is still watched, so that short-lived owners do not cause repeated lists.
 	Linger time.Duration
 
-	// KeepManager is a field manager. Of managedFields, objects keep what belongs to it or to one whose name begins with
-	// it and "-", and nothing else. Clients of pkg/dynamicclient drop the others before that, and have to know it.
+	// KeepManager is a field manager. Of managedFields, only entries of this manager, or of those with its name and "-" as
+	// a prefix, are kept. Clients of pkg/dynamicclient drop the others earlier, and must know it.
 	KeepManager string
 
-	// StaleAfter is for how long a kind that was synced may be neither listed nor watched before it is StateStale.
+	// StaleAfter is how long a synced kind may be neither listed nor watched before it is StateStale.
 	StaleAfter time.Duration
 
 	// Clock measures the back-off, Linger, StaleAfter, and how long a list counts at the gate; the real one by default.
 	Clock clock.Clock
 
-	// MinBackoff and MaxBackoff bound the time between two attempts to watch a kind that cannot be watched. Each wait is
-	// jittered: it is up to twice as long as the back-off says.
+	// MinBackoff and MaxBackoff bound the time between attempts to watch a failing kind. Each wait is jittered: it is up
+	// to twice the back-off.
 	MinBackoff time.Duration
 	MaxBackoff time.Duration
 }
 
-// A Watcher watches a changing set of kinds in one cluster. Its methods may be called from everywhere, before and after
+// A Watcher watches a changing set of kinds in one cluster. Its methods are safe for concurrent use, before and after
 // Start.
 type Watcher struct {
 	o Options
@@ -111,7 +110,7 @@ type Watcher struct {
 	kinds  map[Kind]*hold
 	used   *usage
 
-	// idle is told when a kind loses its last owner and lingers.
+	// idle is signalled when a kind loses its last owner and lingers.
 	idle chan struct{}
 
 	// ctx is set while the Watcher runs. Kinds that were set before are started by Start.
@@ -120,14 +119,14 @@ type Watcher struct {
 	running sync.WaitGroup
 }
 
-// A hold is what a Watcher has of a kind as long as somebody asks it for that kind, and a little longer.
+// A hold is a Watcher's reference to a kind, from the first request until it has lingered.
 type hold struct {
 	*kindWatch
 
-	// follower has the kind watched by Options.Shared; nil if this Watcher does it.
+	// follower connects to Options.Shared; nil if this Watcher watches the kind itself.
 	follower *follower
 
-	// owners is how many owners ask for the kind, and idleSince is when the last one ceased to.
+	// owners is the number of owners of the kind, and idleSince is when the last one released it.
 	owners    int
 	idleSince time.Time
 }
@@ -169,8 +168,8 @@ func (o *Options) setDefaults() error {
 	return nil
 }
 
-// Start watches what is asked for until ctx ends, and returns when the last goroutine is gone. Of a shared kind that
-// others still follow, the handler may be running then. It can be called once.
+// Start watches the requested kinds until ctx ends, and returns when the last goroutine has ended. For a shared kind
+// that others still follow, the handler may still be running. It can be called once.
 func (w *Watcher) Start(ctx context.Context) error {
 	w.mu.Lock()
 	if w.ctx != nil || w.stopped {
@@ -197,17 +196,16 @@ func (w *Watcher) Start(ctx context.Context) error {
 	return nil
 }
 
-// Set makes kinds all that owner asks for. Its cost depends on the kinds of that owner, and not on how many owners
-// there are.
+// Set replaces the kinds of owner. Its cost depends on the kinds of that owner, not on the number of owners.
 //
-// Kinds that are asked for by nobody any more are stopped: at once without Linger, and then no event of them is
-// reported after Set has returned, other than one whose handler was already running. Otherwise they are watched, and
-// answer questions, until Linger is over.
+// Kinds without owners are stopped: at once without Linger, and then no event of them is reported after Set has
+// returned, other than one whose handler was already running. Otherwise they are watched, and can be read, until Linger
+// is over.
 func (w *Watcher) Set(owner string, kinds ...Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	// What is wanted is taken before what was is let go, so that nothing is stopped that is in both.
+	// New kinds are taken before old ones are released, so that kinds in both are not stopped.
 	var held []*hold
 	for kind := range sets.New(kinds...) {
 		held = append(held, w.take(kind))
@@ -222,7 +220,7 @@ func (w *Watcher) Set(owner string, kinds ...Kind) {
 	}
 }
 
-// Release ends what owner asks for.
+// Release removes all kinds of owner.
 func (w *Watcher) Release(owner string) { w.Set(owner) }
 
 // take counts an owner of a kind, and watches it if it is the first. The caller holds mu.
@@ -231,7 +229,7 @@ func (w *Watcher) take(kind Kind) *hold {
 	if !ok {
 		h = w.hold(kind)
 		w.kinds[kind] = h
-		// What Set starts lives as long as the Watcher.
+		// Kinds that Set starts live as long as the Watcher.
 		w.run(w.ctx, h)
 	}
 	h.owners++
@@ -272,8 +270,8 @@ func (w *Watcher) drop(h *hold) {
 	delete(w.kinds, h.kind)
 }
 
-// leave ends that the Watcher is told of a shared kind. Whoever leaves last waits for its goroutine, as for its own.
-// The caller holds mu.
+// leave stops following a shared kind. The last Watcher to leave waits for its goroutine, as for its own. The caller
+// holds mu.
 func (w *Watcher) leave(f *follower) {
 	if ended := f.leave(); ended != nil {
 		w.running.Go(func() { <-ended })
@@ -300,7 +298,7 @@ func (w *Watcher) reap(ctx context.Context) {
 	}
 }
 
-// dropIdle stops the kinds that have lingered long enough, and returns how long the next one still has to, if there is
+// dropIdle stops the kinds that have lingered long enough, and returns the time until the next one is due, if there is
 // one.
 func (w *Watcher) dropIdle() (time.Duration, bool) {
 	w.mu.Lock()
@@ -328,7 +326,7 @@ func (w *Watcher) run(life context.Context, h *hold) {
 	}
 	if h.follower != nil {
 		h.follower.start(life)
-		// What was known before is told from here, where no lock is held.
+		// Cached objects are delivered from here, where no lock is held.
 		w.running.Go(func() { _ = w.o.Guard.Do("following a kind", h.follower.catchUp) })
 		return
 	}

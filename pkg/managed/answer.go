@@ -7,29 +7,29 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Answer is what the answer of an API server to a write means.
+// Answer is the meaning of an API server's response to a write.
 type Answer string
 
 const (
-	// Accepted means that it was written.
+	// Accepted means that the write succeeded.
 	Accepted Answer = "Accepted"
 
-	// Outdated means that what was written is not what there is: the watch is behind, or the kind is not served yet. The
-	// watch will say so, and the write is tried again soon in case that an event was missed. Nobody is told.
+	// Outdated means that the write was based on stale data: the watch is behind, or the kind is not served yet. The watch
+	// will catch up, and the write is retried soon in case an event was missed. It is not reported.
 	Outdated Answer = "Outdated"
 
-	// Forbidden means that a right is missing, or that an admission policy forbids it. Whether that policy is our own,
-	// which is no problem, the caller knows.
+	// Forbidden means that a permission is missing, or that an admission policy denied the write. The caller knows whether
+	// that is Masthead's own policy, which is no problem.
 	Forbidden Answer = "Forbidden"
 
-	// Rejected means that the API server does not take what it was given, and will not take it next time.
+	// Rejected means that the API server rejected the object, and will reject it next time.
 	Rejected Answer = "Rejected"
 
-	// Failed means that it could not be tried. It is an error, and passes.
+	// Failed means that the write could not be attempted. It is a transient error.
 	Failed Answer = "Failed"
 )
 
-// AnswerOf says what an error of a write means; none is Accepted.
+// AnswerOf classifies the error of a write; nil is Accepted.
 func AnswerOf(err error) Answer {
 	switch {
 	case err == nil:

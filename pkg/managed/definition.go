@@ -14,9 +14,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// DefinitionLike returns a definition with the names, versions and schemas of one of the hub, to be adapted to workload
-// clusters. What is about the hub stays behind: metadata and status, and how versions are converted, which names a
-// Service of the hub and its CA.
+// DefinitionLike returns a definition with the names, versions and schemas of the hub's, to be adapted to workload
+// clusters. Hub-specific parts are omitted: metadata, status, and the conversion, which refers to a Service of the hub
+// and its CA.
 func DefinitionLike(hub *unstructured.Unstructured) (crd *unstructured.Unstructured, spec map[string]any) {
 	spec, _ = hub.Object["spec"].(map[string]any)
 	if spec = runtime.DeepCopyJSON(spec); spec == nil {
@@ -29,11 +29,11 @@ func DefinitionLike(hub *unstructured.Unstructured) (crd *unstructured.Unstructu
 	return crd, spec
 }
 
-// KeepStored returns the versions of a definition with those which the one in the cluster has, and in which objects may
-// still be stored there. An API server does not let such a version go. Nothing new is stored in them, and kept does to
-// a version what else is to be done; nil is nothing.
+// KeepStored returns wanted plus the versions of the cluster's definition in which objects may still be stored. An API
+// server refuses to remove such a version. They are not storage versions, and kept, which may be nil, makes further
+// changes to each.
 //
-// Discovery, which knows the metadata of definitions only, keeps none: its users are told that the definition was
+// Discovery, which reads only the metadata of definitions, keeps none: it reports to users that the definition was
 // rejected.
 func KeepStored(wanted []any, have *unstructured.Unstructured, kept func(version map[string]any)) []any {
 	stored, _, _ := unstructured.NestedStringSlice(have.Object, "status", "storedVersions")
@@ -57,8 +57,8 @@ func KeepStored(wanted []any, have *unstructured.Unstructured, kept func(version
 	return out
 }
 
-// KindOf returns the kind that a definition defines, to read and write its objects: in the version in which they are
-// stored if it is served, because no other can hold more than it, else in the first that is.
+// KindOf returns the kind that a definition defines, to read and write its objects: in the storage version if that is
+// served, because no other can hold more, else in the first served version.
 func KindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
@@ -81,7 +81,7 @@ func KindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 	}, group != "" && kind != "" && plural != "" && name != ""
 }
 
-// ConditionOf returns the status and the message of a condition as an object has it; empty if it has none of that type.
+// ConditionOf returns the status and the message of an object's condition; empty if it has none of that type.
 func ConditionOf(obj *unstructured.Unstructured, conditionType string) (status, message string) {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, c := range conditions {

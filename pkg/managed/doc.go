@@ -1,23 +1,24 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managed ensures and removes what Masthead has in workload clusters: what its installers of definitions
-// (agent, discovery, application) share.
+// Package managed creates, updates and removes Masthead's objects in workload clusters. It is shared by the installers
+// of definitions (agent, discovery, application).
 //
 // # Guarantees
 //
-//   - Nothing is asked or written while nothing differs: a Record in the object (record.go) or a State in memory
-//     (verified.go) says that it is still what was written.
-//   - What is written replaces exactly what was seen (wanted.go, writer.go), bears the labels of the hub, and is
-//     written by its field manager. It is no server-side apply: what somebody added has to go, and an apply leaves it.
-//   - Whose an object is, Marks say (marks.go). What is not this hub's is neither written nor removed by an installer.
-//   - A version in which objects may be stored stays in a definition (definition.go).
-//   - What is removed is what was looked at (AsSeen). Whether a definition has objects is not looked at here: the agent
-//     closes a definition before, discovery removes its copies before, and that of Applications is never removed.
-//   - Every answer of an API server has one meaning (answer.go), and users read the same words about it (subject.go).
+//   - No requests are sent while nothing differs: a Record in the object (record.go) or a State in memory (verified.go)
+//     shows that the object is unchanged.
+//   - A write replaces exactly the state that was read (wanted.go, writer.go), sets the labels of the hub, and uses its
+//     field manager. It is no server-side apply: that would keep fields that others added.
+//   - Marks determine the owner of an object (marks.go). An installer neither writes nor removes objects that this hub
+//     does not own.
+//   - Versions in which objects may be stored are kept in a definition (definition.go).
+//   - Deletes have preconditions (AsSeen). This package does not check whether a definition has objects: the agent
+//     closes a definition first, discovery removes its copies first, and that of Applications is never removed.
+//   - Responses of API servers are classified in one place (answer.go), with the same messages for users (subject.go).
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
-// Nothing. Whoever forges labels, records or states of their own definitions has those left as they are, and deceives
-// the users of that cluster. What their API server says is bounded before it is repeated.
+// Nothing. Forged labels, records or states of definitions make Masthead leave those alone, and affect only the users
+// of that cluster. Text from its API server is bounded before it is repeated.
 package managed

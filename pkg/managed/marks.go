@@ -13,14 +13,14 @@ import (
 // LabelValue is the value of the label masthead.dev/managed-by.
 const LabelValue = fleetv1alpha1.FieldManager
 
-// Marks are what the metadata of an object in a workload cluster say about whose it is. They are a value, so that two
-// of them can be compared. The owner of the cluster can forge them.
+// Marks are the ownership metadata of an object in a workload cluster. They are a comparable value. The owner of the
+// cluster can forge them.
 type Marks struct {
-	// labelled is whether a Masthead put it there, and hub the name of the hub in its labels.
+	// labelled reports whether it has Masthead's managed-by label, and hub is the name of the hub in its labels.
 	labelled bool
 	hub      string
 
-	// controlled is whether it has a controller.
+	// controlled reports whether it has a controller reference.
 	controlled bool
 }
 
@@ -33,21 +33,21 @@ func MarksOf(obj metav1.Object) Marks {
 	}
 }
 
-// IsMastheads is whether the object was put there by the Masthead of whichever hub.
+// IsMastheads reports whether the object was created by the Masthead of any hub.
 func (m Marks) IsMastheads() bool { return m.labelled }
 
-// IsControlled is whether the object has a controller. One that has is that one's, although it still bears our label: a
-// Crossplane that is installed in the cluster later, say, has taken it over. Discovery alone does not ask: a Crossplane
-// that works with copies is found out by other signs, and keeps them.
+// IsControlled reports whether the object has a controller reference. Its controller then owns it, even if it still has
+// Masthead's label: for example, a Crossplane installed later has taken it over. Only discovery does not check this: it
+// detects a Crossplane that works with copies otherwise, and leaves them to it.
 func (m Marks) IsControlled() bool { return m.controlled }
 
-// AreOf is whether the object was put there by the Masthead of this hub, or of one that it took over from, and nobody
-// has taken it over since.
+// AreOf reports whether the object was created by the Masthead of this hub, or of one that it took over from, and has
+// not been taken over since.
 func (m Marks) AreOf(owner hubidentity.Owner) bool {
 	return m.labelled && !m.controlled && owner.OwnsName(m.hub)
 }
 
-// OtherHub is the hub that put the object there, if that is another one.
+// OtherHub returns the hub that created the object, if that is another one.
 func (m Marks) OtherHub(owner hubidentity.Owner) (hubidentity.Identity, bool) {
 	if !m.labelled {
 		return "", false
@@ -55,7 +55,7 @@ func (m Marks) OtherHub(owner hubidentity.Owner) (hubidentity.Identity, bool) {
 	return owner.Other(&metav1.ObjectMeta{Labels: map[string]string{fleetv1alpha1.HubLabel: m.hub}})
 }
 
-// AreStamped is whether the object bears the labels with which this hub writes now.
+// AreStamped reports whether the object has the labels that this hub writes now.
 func (m Marks) AreStamped(owner hubidentity.Owner) bool {
 	return m.labelled && m.hub == string(owner.ID)
 }

@@ -7,19 +7,19 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// Reporter is told how definitions fare in the workload clusters. It must not block.
+// Reporter receives the state of definitions in the workload clusters. It must not block.
 type Reporter interface {
-	// DefinitionServed: the cluster has the definition as it should be, and what goes with it.
+	// DefinitionServed: the cluster has the wanted definition, and the objects that belong to it.
 	DefinitionServed(cluster mcr.ClusterName, crd string)
 
-	// DefinitionRefused: it does not. The reason is one of the installer's constants, the message is for users.
+	// DefinitionRefused: the cluster does not. The reason is one of the installer's constants, the message is for users.
 	DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string)
 
-	// DefinitionForgotten: the definition is not meant for the cluster any more, or the cluster is gone.
+	// DefinitionForgotten: the definition is no longer meant for the cluster, or the cluster is gone.
 	DefinitionForgotten(cluster mcr.ClusterName, crd string)
 }
 
-// NopReporter is used when nobody wants to know.
+// NopReporter discards all reports.
 type NopReporter struct{}
 
 // DefinitionServed implements Reporter.

@@ -12,17 +12,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// Told remembers the reason that was last told about each thing, so that an event is written when something changed and
-// not when it is still so. It is safe for concurrent use.
+// Told stores the last reported reason per key, so that events are written only on changes. It is safe for concurrent
+// use.
 type Told[K comparable] struct {
 	mu      sync.Mutex
 	reasons map[K]string
 }
 
-// NewTold returns a memory of nothing.
+// NewTold returns an empty Told.
 func NewTold[K comparable]() *Told[K] { return &Told[K]{reasons: map[K]string{}} }
 
-// IsNews notes a reason, of which the empty one says that all is well, and says whether it is another one than before.
+// IsNews stores a reason and reports whether it differs from the previous one. An empty reason means that all is well.
 func (t *Told[K]) IsNews(about K, reason string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,14 +36,14 @@ func (t *Told[K]) IsNews(about K, reason string) bool {
 	return true
 }
 
-// Forget drops what was told about some things.
+// Forget drops the reasons of the selected keys.
 func (t *Told[K]) Forget(which func(K) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.reasons, func(about K, _ string) bool { return which(about) })
 }
 
-// EnrolledObject is the enrolled object of a cluster, as events refer to it.
+// EnrolledObject returns the enrolled object of a cluster, for events.
 func EnrolledObject(cluster connection.Cluster) *metav1.PartialObjectMetadata {
 	o := cluster.Enrolment.Object
 	obj := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name, UID: o.UID}}

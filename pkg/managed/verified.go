@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// State is an object in a workload cluster as it was when it was found or made what it should be. As long as neither
-// has changed, it need not be read or written again. It also ends what could be an endless correction: an older API
-// server drops fields that it does not know, a webhook of the cluster labels everything, or an API server counts
-// generations in another way, so that the object never becomes equal.
+// State is the state of an object in a workload cluster when it was last verified or written. While neither the object
+// nor the wanted content has changed, it need not be read or written again. It also prevents endless updates of an
+// object that never becomes equal: an older API server drops unknown fields, a webhook of the cluster labels
+// everything, or an API server counts generations differently.
 type State struct {
 	uid        types.UID
 	generation int64
@@ -23,37 +23,36 @@ type State struct {
 	metadata   string
 }
 
-// StateOf is the state of an object that was compared with what is wanted. The generation does not count metadata:
-// those that matter to the caller are part of the state.
+// StateOf returns the state of an object that was compared with what is wanted. The generation does not count metadata,
+// so the caller passes the relevant ones.
 func StateOf(have *unstructured.Unstructured, want string, metadata ...string) State {
 	return State{uid: have.GetUID(), generation: have.GetGeneration(), want: want, metadata: strings.Join(metadata, " ")}
 }
 
-// Verified are the objects that were found or made right, in the state that they had then. It is safe for concurrent
-// use.
+// Verified stores the State of verified objects per key. It is safe for concurrent use.
 type Verified[K comparable] struct {
 	mu     sync.Mutex
 	states map[K]State
 }
 
-// NewVerified returns a memory of nothing.
+// NewVerified returns an empty Verified.
 func NewVerified[K comparable]() *Verified[K] { return &Verified[K]{states: map[K]State{}} }
 
-// Is is whether an object was found right in this state.
+// Is reports whether an object was verified in this state.
 func (v *Verified[K]) Is(key K, state State) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.states[key] == state
 }
 
-// Set notes that an object is right in this state.
+// Set records that an object is right in this state.
 func (v *Verified[K]) Set(key K, state State) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.states[key] = state
 }
 
-// Forget drops what was noted of some objects.
+// Forget drops the states of the selected objects.
 func (v *Verified[K]) Forget(which func(K) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

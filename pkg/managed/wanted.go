@@ -10,31 +10,30 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Wanted is an object as it shall be in a workload cluster. It is never changed.
+// Wanted is the wanted state of an object in a workload cluster. It is immutable.
 type Wanted struct {
 	// Content is the object without its metadata.
 	Content map[string]any
 
-	// Name, Labels and Annotations are what is wanted of the metadata.
+	// Name, Labels and Annotations are the wanted metadata.
 	Name                string
 	Labels, Annotations map[string]string
 
-	// ExactLabels is whether other labels are removed. They are left on what is not a copy of an object: inventories of
-	// clusters label definitions and policies.
+	// ExactLabels removes other labels. They are kept on objects that are not copies: cluster inventories label
+	// definitions and policies.
 	ExactLabels bool
 }
 
-// Over returns the object to write: over what there is, whose metadata it keeps as far as they are not about what is
-// wanted, or anew if that is nil. It is a whole update rather than a server-side apply: what somebody added to the
-// content has to go, and an apply leaves what it does not mention. The resource version keeps it from undoing what has
-// not been seen. Content is shared with what is wanted.
+// Over returns the object to write: over have, whose other metadata it keeps, or a new one if have is nil. It is for a
+// full update rather than a server-side apply, which would keep fields that others added to the content. The resource
+// version prevents overwriting unseen changes. Content is shared with w.
 func (w Wanted) Over(have *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: maps.Clone(w.Content)}
 	metadata := map[string]any{"name": w.Name}
 	if have != nil {
 		if kept, ok := have.Object["metadata"].(map[string]any); ok {
 			metadata = runtime.DeepCopyJSON(kept)
-			delete(metadata, "managedFields") // An API server goes on with those that it has.
+			delete(metadata, "managedFields") // The API server keeps its own.
 		}
 	}
 	out.Object["metadata"] = metadata

@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
-// What can be done with an object of a workload cluster, as metrics say it.
+// Operations on an object of a workload cluster, as in metrics.
 const (
 	Create = "create"
 	Update = "update"
@@ -32,14 +32,14 @@ type Objects interface {
 	) (*unstructured.Unstructured, error)
 }
 
-// Deleter deletes them. It is apart from Objects, so that whoever never removes anything cannot.
+// Deleter deletes them. It is separate from Objects, so that installers that never delete cannot.
 // dynamic.ResourceInterface implements it, too.
 type Deleter interface {
 	Delete(ctx context.Context, name string, o metav1.DeleteOptions, subresources ...string) error
 }
 
-// Writer writes objects of a resource in one workload cluster as a hub. The agent, whose clients are other ones, has
-// a writer of its own: its definitions have no Record.
+// Writer writes objects of a resource in one workload cluster on behalf of a hub. The agent, which uses other clients,
+// has its own writer: its definitions have no Record.
 type Writer struct {
 	Objects Objects
 	Owner   hubidentity.Owner
@@ -47,13 +47,13 @@ type Writer struct {
 	// Timeout bounds each request.
 	Timeout time.Duration
 
-	// Wrote is told of each write that the API server took; nil is nobody.
+	// Wrote is called for each successful write; it may be nil.
 	Wrote func(what string)
 }
 
-// Write creates an object, or replaces what there is, and returns it as the API server has it. of returns what is to
-// be written over what there is. The generation that the object will have is written into it; where that was wrong,
-// because its content was right already, it is written once more.
+// Write creates an object, or replaces have, and returns the API server's result. of returns the object to write over
+// have. The expected generation is written into it; if that was wrong, because the content was right already, it is
+// written once more.
 func (w Writer) Write(
 	ctx context.Context, have *unstructured.Unstructured, generation int64,
 	of func(have *unstructured.Unstructured, generation int64) *unstructured.Unstructured,
@@ -92,7 +92,7 @@ func (w Writer) Get(ctx context.Context, name string) (*unstructured.Unstructure
 	return w.Objects.Get(ctx, name, metav1.GetOptions{})
 }
 
-// Remove deletes an object in the state in which it was seen.
+// Remove deletes an object if it is still in the state that was seen.
 func (w Writer) Remove(ctx context.Context, from Deleter, have *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(ctx, w.Timeout)
 	defer cancel()
@@ -110,8 +110,8 @@ func (w Writer) wrote(what string) {
 	}
 }
 
-// AsSeen has an API server delete an object only if it still is as it was seen: what was taken over by somebody else
-// meanwhile stays.
+// AsSeen returns preconditions that make an API server delete an object only if it is unchanged: one that was taken
+// over meanwhile is kept.
 func AsSeen(obj metav1.Object) metav1.Preconditions {
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	return metav1.Preconditions{UID: &uid, ResourceVersion: &version}

@@ -1,19 +1,19 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mergepatch makes JSON merge patches (RFC 7386) of the content of unstructured objects.
+// Package mergepatch computes JSON merge patches (RFC 7386) of the content of unstructured objects.
 //
-// It looks at nothing but what it is given. client.MergeFrom and jsonpatch.CreateMergePatch write two whole objects as
-// text, read both, and compare everything; that was a fifteenth of the manager's processor time.
+// It compares only the given content. client.MergeFrom and jsonpatch.CreateMergePatch encode two whole objects, decode
+// both, and compare everything; that was a fifteenth of the manager's CPU time.
 //
-// A patch says nothing about which object it is for. Put the resource version beside it: an API server ignores a UID in
-// a patch of the status of a custom resource. The owner of a workload cluster gains nothing here.
+// A patch does not identify its object. Add the resource version: an API server ignores a UID in a status patch of a
+// custom resource. The owner of a workload cluster gains nothing here.
 package mergepatch
 
 import "k8s.io/apimachinery/pkg/api/equality"
 
-// Between is the merge patch that makes one object another. The other must not hold nulls, which a merge patch cannot
-// say. The patch shares what it holds with the objects; it is empty, and not nil, if they are equal.
+// Between returns the merge patch that turns from into to. to must not contain nulls, which a merge patch cannot
+// express. The patch shares content with the objects; it is empty, not nil, if they are equal.
 func Between(from, to map[string]any) map[string]any {
 	patch := map[string]any{}
 	for k := range from {

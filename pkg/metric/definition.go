@@ -7,23 +7,22 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A Definition says what a metric is. It is what the metric is made of, what a scrape shows as its help, and its row in
-// the reference.
+// A Definition describes a metric. It is used to create the metric, its help text, and its row in the reference.
 type Definition struct {
 	// Name is the name of the metric, with its unit.
 	Name string
-	// Help says what it counts, in sentences of plain text that a reader of the reference understands.
+	// Help says what it measures, in plain text sentences for readers of the reference.
 	Help string
 	// PerCluster adds the labels that name a cluster, before Labels.
 	PerCluster bool
-	// Labels are the labels that are its own.
+	// Labels are its own labels.
 	Labels []Label
 	// Buckets are those of a histogram.
 	Buckets []float64
-	// See is a page of the documentation that explains more, as seen from docs: "page.md#heading".
+	// See is a page of the documentation with more details, relative to docs: "page.md#heading".
 	See string
 
-	// Type is what the metric is. Whatever makes it sets it.
+	// Type is the type of the metric. The constructors set it.
 	Type Type
 }
 
@@ -31,11 +30,11 @@ type Definition struct {
 type Label struct {
 	// Name is its name.
 	Name string
-	// Values says which values it has, for the reference.
+	// Values describes its values, for the reference.
 	Values string
 }
 
-// A Type is what a metric is in Prometheus.
+// A Type is a Prometheus metric type.
 type Type string
 
 // The types of metrics.
@@ -57,7 +56,7 @@ func (d Definition) LabelNames() []string {
 	return names
 }
 
-// NewGauge makes a gauge and registers it, unless the Registerer is nil. It panics if there is one of the name.
+// NewGauge creates a gauge and registers it, unless the Registerer is nil. It panics if the name is already registered.
 func NewGauge(reg prometheus.Registerer, d Definition) *prometheus.GaugeVec {
 	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.Name, Help: d.Help}, d.LabelNames())
 	note(reg, d, TypeGauge)
@@ -65,7 +64,7 @@ func NewGauge(reg prometheus.Registerer, d Definition) *prometheus.GaugeVec {
 	return v
 }
 
-// NewCounter makes a counter and registers it, as NewGauge does.
+// NewCounter creates a counter and registers it, as NewGauge does.
 func NewCounter(reg prometheus.Registerer, d Definition) *prometheus.CounterVec {
 	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, d.LabelNames())
 	note(reg, d, TypeCounter)
@@ -73,7 +72,7 @@ func NewCounter(reg prometheus.Registerer, d Definition) *prometheus.CounterVec 
 	return v
 }
 
-// NewHistogram makes a histogram and registers it, as NewGauge does.
+// NewHistogram creates a histogram and registers it, as NewGauge does.
 func NewHistogram(reg prometheus.Registerer, d Definition) *prometheus.HistogramVec {
 	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: d.Name, Help: d.Help, Buckets: d.Buckets,
@@ -83,7 +82,7 @@ func NewHistogram(reg prometheus.Registerer, d Definition) *prometheus.Histogram
 	return v
 }
 
-// NewGaugeDesc describes a gauge whose values a collector finds out when it is asked. The collector registers itself.
+// NewGaugeDesc describes a gauge whose values a collector computes on collection. The collector registers itself.
 func NewGaugeDesc(reg prometheus.Registerer, d Definition) *prometheus.Desc {
 	note(reg, d, TypeGauge)
 	return prometheus.NewDesc(d.Name, d.Help, d.LabelNames(), nil)
@@ -102,15 +101,15 @@ func note(reg prometheus.Registerer, d Definition, t Type) {
 	}
 }
 
-// A Recorder is a Registerer that notes the definitions of the metrics that are made for it. The reference is made with
+// A Recorder is a Registerer that records the definitions of metrics created with it. The reference is generated with
 // one.
 type Recorder struct {
 	*prometheus.Registry
 	definitions []Definition
 }
 
-// NewRecorder returns a Recorder that has noted nothing.
+// NewRecorder returns an empty Recorder.
 func NewRecorder() *Recorder { return &Recorder{Registry: prometheus.NewPedanticRegistry()} }
 
-// Definitions returns what was noted, in the order in which it was made.
+// Definitions returns the recorded definitions in order of creation.
 func (r *Recorder) Definitions() []Definition { return r.definitions }

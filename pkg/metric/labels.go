@@ -10,7 +10,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// The labels of a metric that is about one cluster.
+// The labels of a metric about one cluster.
 const (
 	// LabelClusterNamespace is the namespace of the object in the hub that enrols the cluster; empty for the hub.
 	LabelClusterNamespace = "cluster_namespace"
@@ -20,7 +20,7 @@ const (
 	LabelSource = "source"
 )
 
-// hub is what the hub is called in the labels. No source is called that.
+// hub is the name of the hub in the labels. No source has that name.
 const hub = "hub"
 
 // clusterLabels returns the labels of a cluster in the order of clusterValues.
@@ -28,15 +28,15 @@ func clusterLabels() []string {
 	return []string{LabelClusterNamespace, LabelClusterName, LabelSource}
 }
 
-// ClusterValues returns the values of the labels of a metric that is about a cluster: those that name the cluster, by
-// the name under which it is engaged, and more. A name that is not of the form "<source>/<namespace>/<name>" is a name
-// without a namespace and a source, which no other cluster has.
+// ClusterValues returns the label values of a metric about a cluster: those that identify the cluster by its engaged
+// name, followed by more. A name that does not have the form "<source>/<namespace>/<name>" is used without a namespace
+// and a source, which no other cluster has.
 func ClusterValues(cluster mcr.ClusterName, more ...string) []string {
 	namespace, name, source := split(cluster)
 	return append([]string{namespace, name, source}, more...)
 }
 
-// ClusterLabels returns the labels that all series of a cluster have, with which they are deleted.
+// ClusterLabels returns the labels common to all series of a cluster, for deleting these.
 func ClusterLabels(cluster mcr.ClusterName) prometheus.Labels {
 	namespace, name, source := split(cluster)
 	return prometheus.Labels{LabelClusterNamespace: namespace, LabelClusterName: name, LabelSource: source}

@@ -29,16 +29,16 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// ControllerOptions configure a Controller. What is not set is taken from the controller options of the manager.
+// ControllerOptions configure a Controller. Defaults come from the controller options of the manager.
 type ControllerOptions[R mcreconcile.ClusterAware[R]] struct {
 	// Reconciler is required. It finds the name of the request's cluster in the context (mccontext.ClusterFrom).
 	Reconciler reconcile.TypedReconciler[R]
 
-	// Gate is the gate that the provider of clusters turns. Without one, every request is dispatched.
+	// Gate is the gate that the cluster provider controls. Without one, every request is dispatched.
 	Gate *Gate
 
-	// MaxConcurrentReconciles is the number of workers, 1 by default. Twice as many reconciles may be under way beside
-	// them for clusters that hang.
+	// MaxConcurrentReconciles is the number of workers, 1 by default. Twice as many reconciles may run in addition for
+	// clusters that hang.
 	MaxConcurrentReconciles int
 
 	// MaxInFlightPerCluster limits how many of the workers one workload cluster may occupy; see FairQueueOptions.
@@ -47,13 +47,13 @@ type ControllerOptions[R mcreconcile.ClusterAware[R]] struct {
 	// ReconciliationTimeout ends the context of a reconcile.
 	ReconciliationTimeout time.Duration
 
-	// RateLimiter delays what failed; see FairQueueOptions.
+	// RateLimiter delays failed requests; see FairQueueOptions.
 	RateLimiter workqueue.TypedRateLimiter[R]
 
-	// Metrics, if set, publishes what the queue does.
+	// Metrics, if set, publishes metrics of the queue.
 	Metrics *Metrics
 
-	// LogConstructor is LogConstructor over the logger of the manager by default.
+	// LogConstructor defaults to the function LogConstructor with the manager's logger.
 	LogConstructor func(*R) logr.Logger
 
 	// NeedLeaderElection is true by default. Unlike multicluster-runtime's controller, this one honours false.
@@ -62,7 +62,7 @@ type ControllerOptions[R mcreconcile.ClusterAware[R]] struct {
 	// EnableWarmup starts the sources before the election is won.
 	EnableWarmup *bool
 
-	// SkipNameValidation allows two controllers of one name, which only tests need.
+	// SkipNameValidation allows two controllers with the same name, for tests only.
 	SkipNameValidation *bool
 
 	// Clock is the real one by default.
@@ -70,24 +70,23 @@ type ControllerOptions[R mcreconcile.ClusterAware[R]] struct {
 }
 
 // Controller reconciles requests of the hub and of all engaged clusters. It wraps controller-runtime's controller and
-// replaces multicluster-runtime's mcController (v0.24.1), because of what was found there:
+// replaces multicluster-runtime's mcController (v0.24.1), because of these problems:
 //
 //   - Engage starts every source with two locks held, and the source waits for its cluster: one unreachable cluster
 //     blocks the engagement of all others for good, and if it was engaged before the start, it ends the manager after
-//     two minutes (the same as redpanda-data/redpanda-operator#1440). Here Engage never waits: a source starts in a
-//     goroutine of its own, without a lock held, and if it cannot, it is tried again.
-//   - A goroutine for each source of each engagement lives until the controller stops. Here nothing of an engagement
-//     is left when its context has ended.
-//   - NeedLeaderElection and Warmup are hidden, since only the interface is embedded (milo-os/milo#732). Here they
-//     count.
+//     two minutes (the same as redpanda-data/redpanda-operator#1440). Here Engage never waits: a source starts in its
+//     own goroutine, without a lock held, and is retried if it fails.
+//   - A goroutine for each source of each engagement lives until the controller stops. Here all goroutines of an
+//     engagement end with its context.
+//   - NeedLeaderElection and Warmup are hidden, since only the interface is embedded (milo-os/milo#732). Here they are
+//     honoured.
 //   - A new instance of a cluster replaces the old one before the new one's watches have started. Here two live
-//     instances of one name are watched side by side, and each one's watches end when its own context ends. Together
-//     with WaitForSync that makes it possible to make before breaking.
+//     instances of one name are watched in parallel, and each one's watches end with its own context. Together with
+//     WaitForSync this allows make-before-break.
 //   - The manager's controller options are ignored (kubernetes-sigs/multicluster-runtime#163). Here they are defaults.
 //
-// It uses a fair queue, LogConstructor, and a wrapped reconciler: an error mcr.ErrClusterNotFound counts as success; a
-// conflict of resource versions and ErrClusterNotConnected are retried with back-off, without being logged or counted
-// as errors.
+// It uses a fair queue, LogConstructor, and a wrapped reconciler: mcr.ErrClusterNotFound counts as success; resource
+// version conflicts and ErrClusterNotConnected are retried with back-off, without being logged or counted as errors.
 type Controller[R mcreconcile.ClusterAware[R]] struct {
 	inner controller.TypedController[R]
 	clock clock.WithTicker
@@ -107,7 +106,7 @@ var (
 	_ SyncWaiter                                        = &Controller[mcreconcile.Request]{}
 )
 
-// NewController returns a controller that the manager starts, and to which the manager passes on every cluster.
+// NewController returns a controller that is added to the manager, which starts it and engages every cluster with it.
 func NewController[R mcreconcile.ClusterAware[R]](
 	name string, mgr mcmanager.Manager, o ControllerOptions[R],
 ) (*Controller[R], error) {
@@ -148,9 +147,9 @@ func NewController[R mcreconcile.ClusterAware[R]](
 	if c.inner, err = controller.NewTypedUnmanaged(name, inner); err != nil {
 		return nil, fmt.Errorf("cannot make controller %q: %w", name, err)
 	}
-	// This source is how the controller tells that it has started, with which context and which queue. Handing each
-	// engagement's sources to Watch instead would run them with the inner controller's lock held, and before the start
-	// would keep them for clusters that have gone meanwhile.
+	// This source receives the context and the queue when the inner controller starts. Passing each engagement's sources
+	// to Watch instead would run them with the inner controller's lock held, and before the start would keep them for
+	// clusters that have left meanwhile.
 	if err := c.inner.Watch(source.TypedFunc[R](c.startSources)); err != nil {
 		return nil, fmt.Errorf("cannot make controller %q: %w", name, err)
 	}
@@ -163,14 +162,14 @@ func NewController[R mcreconcile.ClusterAware[R]](
 	return c, nil
 }
 
-// Watch adds a source of the hub, whose requests name their cluster themselves.
+// Watch adds a source on the hub, whose requests contain the name of their cluster.
 func (c *Controller[R]) Watch(src source.TypedSource[R]) error { return c.inner.Watch(src) }
 
 // MultiClusterWatch adds a source for every cluster that is engaged, now or later.
 func (c *Controller[R]) MultiClusterWatch(src mcsource.TypedSource[client.Object, R]) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// All or nothing: what fails for one cluster must not be half done for the others.
+	// All or nothing: if it fails for one cluster, it must not be added for the others.
 	runs := map[*engagement[R]]*sourceRun[R]{}
 	for name, engagements := range c.engagements {
 		for _, e := range engagements {
@@ -194,7 +193,7 @@ func (c *Controller[R]) MultiClusterWatch(src mcsource.TypedSource[client.Object
 }
 
 // Engage starts to watch a cluster, until ctx ends. It never waits for the cluster. It does nothing if the same
-// instance is engaged already; another live instance of the same name is watched beside the first.
+// instance is already engaged; another live instance of the same name is watched in parallel.
 func (c *Controller[R]) Engage(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +212,7 @@ func (c *Controller[R]) Engage(ctx context.Context, name mcr.ClusterName, cl clu
 	}
 	e.ctx, e.cancel = context.WithCancel(ctx) //nolint:gosec // disengage cancels it.
 	c.engagements[name] = append(c.engagements[name], e)
-	// A goroutine that waits for the end would be one per engagement; this one is started by the end.
+	// AfterFunc avoids one waiting goroutine per engagement.
 	context.AfterFunc(e.ctx, func() { c.disengage(e) }) //nolint:contextcheck // It is the end of ctx that is waited for.
 	if c.queue != nil {
 		c.start(e)
@@ -221,7 +220,7 @@ func (c *Controller[R]) Engage(ctx context.Context, name mcr.ClusterName, cl clu
 	return nil
 }
 
-// Synced tells whether WaitForSync would return nil at once.
+// Synced reports whether WaitForSync would return nil at once.
 func (c *Controller[R]) Synced(name mcr.ClusterName, cl cluster.Cluster) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -287,7 +286,7 @@ func (c *Controller[R]) Warmup(ctx context.Context) error {
 	return nil
 }
 
-// guardOf returns the guard of the instance of a cluster that was engaged last, or nil.
+// guardOf returns the guard of the last engaged instance of a cluster, or nil.
 func (c *Controller[R]) guardOf(name mcr.ClusterName) *guard.Guard {
 	c.mu.Lock()
 	defer c.mu.Unlock()

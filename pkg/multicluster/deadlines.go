@@ -14,12 +14,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
-// WithDeadlines returns a client whose every call ends after d at the latest, or when the context of the call ends, if
-// that is earlier. d <= 0 means no deadline. If c can watch, the client returned can, too, and a watch has no deadline.
+// WithDeadlines returns a client whose calls end after d, or with the context of the call, whichever is earlier. d <= 0
+// means no deadline. If c can watch, the returned client can, too, and watches have no deadline.
 //
-// A cluster that accepts connections and never answers holds a call of client-go until the context ends, which for a
-// reconcile is by default never, and a read that starts an informer waits for the informer as long. rest.Config.Timeout
-// is no remedy: cluster.New shares one HTTP client between client and cache, and the timeout would cut every watch.
+// A cluster that accepts connections and never answers blocks a client-go call until the context ends, which for a
+// reconcile is by default never, and a read that starts an informer waits just as long. rest.Config.Timeout does not
+// help: cluster.New shares one HTTP client between client and cache, and the timeout would end every watch.
 func WithDeadlines(c client.Client, d time.Duration) client.Client {
 	if d <= 0 {
 		return c
@@ -31,8 +31,8 @@ func WithDeadlines(c client.Client, d time.Duration) client.Client {
 	return dc
 }
 
-// WithReadDeadlines does the same for a reader. The time-out of an HTTP client is not enough: client-go starts it when
-// its rate limiter has let a request go.
+// WithReadDeadlines does the same for a reader. The timeout of an HTTP client is not enough: it starts only after
+// client-go's rate limiter has admitted the request.
 func WithReadDeadlines(r client.Reader, d time.Duration) client.Reader {
 	if d <= 0 {
 		return r
@@ -40,8 +40,8 @@ func WithReadDeadlines(r client.Reader, d time.Duration) client.Reader {
 	return &deadlineReader{r: r, d: d}
 }
 
-// forCall is the context of one call, which ends when cancel is called. Until then the answer stays charged: it is
-// being decoded.
+// forCall returns the context of one call, which ends when cancel is called. Until then the response stays charged,
+// because it is being decoded.
 func forCall(ctx context.Context, d time.Duration) (_ context.Context, cancel func()) {
 	ctx, decoded := bounded.WithDecoding(ctx)
 	ctx, stop := context.WithTimeout(ctx, d) //nolint:gosec // The function that is returned calls it.

@@ -10,7 +10,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// This file holds what a fair queue does with its lock held.
+// This file has the methods of a fair queue that run with its lock held.
 
 // subFor returns the sub-queue to which an item of the cluster may be added, or nil if it must be dropped.
 func (q *fairQueue[R]) subFor(name mcr.ClusterName) *subQueue[R] {
@@ -37,8 +37,7 @@ func (q *fairQueue[R]) newSub(name mcr.ClusterName) *subQueue[R] {
 	return sub
 }
 
-// delay computes after how long an item shall be due. If a delay and the rate limiter are both asked for, the shorter
-// wins.
+// delay returns the delay of an item. If both a delay and the rate limiter are requested, the shorter wins.
 func (q *fairQueue[R]) delay(sub *subQueue[R], item R, o priorityqueue.AddOpts) time.Duration {
 	if !o.RateLimited {
 		return o.After
@@ -51,7 +50,7 @@ func (q *fairQueue[R]) delay(sub *subQueue[R], item R, o priorityqueue.AddOpts) 
 	return limited
 }
 
-// add queues an item, or merges it with the same item that is queued already.
+// add queues an item, or merges it with the same item if that is already queued.
 func (q *fairQueue[R]) add(sub *subQueue[R], item R, after time.Duration, priority int) {
 	now := q.clock.Now()
 	e, queued := sub.entries[item]
@@ -89,7 +88,7 @@ func (q *fairQueue[R]) add(sub *subQueue[R], item R, after time.Duration, priori
 	q.makeDue(e, now)
 }
 
-// wait puts an entry, which is in no heap, among the delayed.
+// wait adds an entry, which is in no heap, to the delayed ones.
 func (q *fairQueue[R]) wait(e *entry[R], at time.Time) {
 	e.place, e.readyAt = placeWaiting, at
 	q.waiting.push(e)
@@ -98,7 +97,7 @@ func (q *fairQueue[R]) wait(e *entry[R], at time.Time) {
 	}
 }
 
-// wakeTimer has the timer look again when it has to fire.
+// wakeTimer makes the timer recompute when to fire.
 func (q *fairQueue[R]) wakeTimer() {
 	select {
 	case q.earlier <- struct{}{}:
@@ -106,7 +105,7 @@ func (q *fairQueue[R]) wakeTimer() {
 	}
 }
 
-// makeDue makes an entry, which is in no heap, available to the workers, once its item is not in flight any more.
+// makeDue makes an entry, which is in no heap, available to the workers, once its item is no longer in flight.
 func (q *fairQueue[R]) makeDue(e *entry[R], now time.Time) {
 	q.due++
 	e.since = now
@@ -120,7 +119,7 @@ func (q *fairQueue[R]) makeDue(e *entry[R], now time.Time) {
 	q.schedule(e.sub, now)
 }
 
-// schedule gives a cluster its place among those that wait for their turn, if it may be served.
+// schedule adds a cluster to the ring of its lane, if it may be served.
 func (q *fairQueue[R]) schedule(sub *subQueue[R], now time.Time) {
 	q.lanes.enter(sub, now)
 	if sub.inRing() {
@@ -128,8 +127,8 @@ func (q *fairQueue[R]) schedule(sub *subQueue[R], now time.Time) {
 	}
 }
 
-// next returns the cluster whose turn it is, or nil. If all workers are taken, the timer is told to look for items that
-// hang.
+// next returns the cluster whose turn it is, or nil. If all workers are busy, it makes the timer check for hanging
+// items.
 func (q *fairQueue[R]) next() *subQueue[R] {
 	now := q.clock.Now()
 	sub := q.lanes.next(now)
@@ -163,7 +162,7 @@ func (q *fairQueue[R]) take(sub *subQueue[R]) *entry[R] {
 	return e
 }
 
-// purge drops all that is queued for a cluster, and what the rate limiter remembers of it.
+// purge drops all queued items of a cluster, and their rate limiter state.
 func (q *fairQueue[R]) purge(sub *subQueue[R]) {
 	q.lanes.leave(sub)
 	for _, e := range sub.entries {
@@ -181,8 +180,8 @@ func (q *fairQueue[R]) purge(sub *subQueue[R]) {
 	sub.behind = 0
 }
 
-// retire drops a sub-queue that nobody needs: of a cluster that was forgotten once nothing is in flight any more, and,
-// without a gate, of any cluster that has no work.
+// retire drops an unused sub-queue: of a forgotten cluster once nothing is in flight, and, without a gate, of any
+// cluster that has no work.
 func (q *fairQueue[R]) retire(sub *subQueue[R]) {
 	if sub.inFlight > 0 {
 		return
@@ -262,7 +261,7 @@ func (q *fairQueue[R]) standings() map[mcr.ClusterName]standing {
 	return standings
 }
 
-// runTimer calls promote whenever there is something to do, until shutdown.
+// runTimer calls promote whenever something is due, until shutdown.
 func (q *fairQueue[R]) runTimer() {
 	for {
 		next, some := q.promote()
@@ -283,7 +282,7 @@ func (q *fairQueue[R]) runTimer() {
 	}
 }
 
-// promote does what is to be done at this time, and tells how long it is until there is more to do.
+// promote handles everything that is due now, and returns the time until the next change.
 func (q *fairQueue[R]) promote() (next time.Duration, some bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -295,7 +294,7 @@ func (q *fairQueue[R]) promote() (next time.Duration, some bool) {
 	return next, some
 }
 
-// promoteDelayed makes every delayed entry due whose time has come, and tells how long it is until the next one.
+// promoteDelayed makes expired delayed entries due, and returns the time until the next one.
 func (q *fairQueue[R]) promoteDelayed(now time.Time) (next time.Duration, some bool) {
 	for e := q.waiting.peek(); e != nil; e = q.waiting.peek() {
 		if left := e.readyAt.Sub(now); left > 0 {
@@ -308,8 +307,8 @@ func (q *fairQueue[R]) promoteDelayed(now time.Time) (next time.Duration, some b
 	return 0, false
 }
 
-// promoteBlocked has whatever changes lanes with time do so if clusters wait for workers, and tells how long it is
-// until more does.
+// promoteBlocked moves items and clusters that have to change lanes if clusters wait for workers, and returns the time
+// until the next such change.
 func (q *fairQueue[R]) promoteBlocked(now time.Time) (next time.Duration, some bool) {
 	if q.lanes.next(now) != nil {
 		q.available.Signal()

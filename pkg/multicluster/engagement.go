@@ -28,14 +28,14 @@ type engagement[R mcreconcile.ClusterAware[R]] struct {
 	// ctx ends with the context of Engage, or with the controller.
 	ctx    context.Context //nolint:containedctx // It is what an engagement is.
 	cancel context.CancelFunc
-	// unbind undoes that the end of the controller ends ctx.
+	// unbind stops the end of the controller from ending ctx.
 	unbind func() bool
 }
 
 // sourceRun is one source that watches one instance of a cluster.
 type sourceRun[R mcreconcile.ClusterAware[R]] struct {
 	source source.TypedSource[R]
-	// synced is closed when the source has delivered what there was when it started.
+	// synced is closed when the source has delivered its initial list.
 	synced chan struct{}
 }
 
@@ -53,7 +53,7 @@ func newSourceRun[R mcreconcile.ClusterAware[R]](
 	return &sourceRun[R]{source: s, synced: make(chan struct{})}, nil
 }
 
-// startSources is called by the inner controller when its sources shall start.
+// startSources is called by the inner controller to start its sources.
 func (c *Controller[R]) startSources(ctx context.Context, q workqueue.TypedRateLimitingInterface[R]) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *Controller[R]) disengage(e *engagement[R]) {
 	c.engagements[e.name] = left
 }
 
-// run starts a source, again and again if need be, and returns when it has synced or the engagement has ended.
+// run starts a source, with retries, and returns when it has synced or the engagement has ended.
 func (c *Controller[R]) run(e *engagement[R], run *sourceRun[R]) {
 	guarded := GuardOf(e.cluster)
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 6, Cap: time.Minute}

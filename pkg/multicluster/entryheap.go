@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// place says where an entry is.
+// place is where an entry is queued.
 type place int
 
 const (
@@ -16,23 +16,23 @@ const (
 	placeWaiting place = iota
 	// placeReady is among its cluster's entries that a worker may take.
 	placeReady
-	// placeBehind means that the entry is due, but that its item is in flight: it becomes ready when that is done.
+	// placeBehind means that the entry is due while its item is in flight: it becomes ready on Done.
 	placeBehind
 )
 
-// entry is one item that is queued.
+// entry is a queued item.
 type entry[R comparable] struct {
 	item     R
 	sub      *subQueue[R]
 	priority int
-	// seq is greater for what was queued later, and is what makes a queue of equal priorities FIFO.
+	// seq is greater for later entries, and makes equal priorities FIFO.
 	seq uint64
 	// readyAt is when a waiting entry becomes due.
 	readyAt time.Time
 	// since is when it became due.
 	since time.Time
 	place place
-	// index is the position in the heap that it is in.
+	// index is its position in its heap.
 	index int
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// reservedShare is the part of the workers (one in reservedShare, at least one) that a single workload cluster may
-	// occupy by default, and at the same time the part that the hub always leaves to the workload clusters.
+	// reservedShare defines the part of the workers (one in reservedShare, at least one) that a single workload cluster
+	// may occupy by default, and that the hub always leaves to the workload clusters.
 	reservedShare = 4
 
 	// The back-off of an item is that of controller-runtime's priority queue.
@@ -27,15 +27,15 @@ const (
 
 // FairQueueOptions configure a fair queue. The zero value works.
 type FairQueueOptions[R mcreconcile.ClusterAware[R]] struct {
-	// Gate says which clusters' items are dropped, held or dispatched. Without one, every cluster's are dispatched.
+	// Gate decides which clusters' items are dropped, held or dispatched. Without one, all are dispatched.
 	Gate *Gate
 
-	// Workers is how many items of clusters that answer may be in flight; it sets the default limits. It is 1 by default.
+	// Workers is how many items of responsive clusters may be in flight; it sets the default limits. It is 1 by default.
 	// goroutinesPerWorker times as many goroutines should take items from the queue.
 	Workers int
 
-	// MaxInFlightPerCluster is how many items of one workload cluster may be with the workers at the same time. It is a
-	// quarter of the workers, at least one, by default. It does not apply to the hub.
+	// MaxInFlightPerCluster is how many items of one workload cluster may be in flight. The default is a quarter of the
+	// workers, at least one. It does not apply to the hub.
 	MaxInFlightPerCluster int
 
 	// RateLimiter delays AddRateLimited. The default is an exponential back-off per item from 5 ms to 1000 s.
@@ -54,31 +54,31 @@ type FairQueueOptions[R mcreconcile.ClusterAware[R]] struct {
 // It works around these properties of multicluster-runtime v0.24.1 with controller-runtime's queue:
 //
 //   - there is one queue for all clusters with no fairness between them (the pull request "WIP fair queue",
-//     kubernetes-sigs/multicluster-runtime#1, was given up; kubernetes-sigs/controller-runtime#3261 is open), so that
+//     kubernetes-sigs/multicluster-runtime#1, was abandoned; kubernetes-sigs/controller-runtime#3261 is open), so that
 //     enrolling one big cluster delays every other cluster's events by the whole of its initial list, and one hanging
 //     cluster takes all workers;
 //   - the items of a cluster that went away stay in the queue, and workers drain them one by one.
 //
-// What it guarantees:
+// It guarantees:
 //
-//   - Turns. Clusters that have work are served in turn, one item each (deficit round robin with a quantum of one). An
+//   - Turns: clusters that have work are served in turn, one item each (deficit round robin with a quantum of one). An
 //     item of a cluster with an empty queue waits for at most one item of every other cluster per free worker.
-//   - Limit. No workload cluster has more than MaxInFlightPerCluster items in flight, even if it is the only one that
-//     has work. The alternative, to lend idle workers, was rejected: reconciles of a cluster that hangs last until
-//     their timeout, and a lender would find its workers gone for as long when the next cluster wakes up. Whoever wants
-//     more throughput for a single cluster sets more workers. Up to that limit a cluster earns its share (window): it
-//     begins with one item in flight, and falls back to one when an item hangs.
-//   - Lanes. Clusters whose items hang have workers of their own, and an item that hangs leaves its worker to the
-//     others (lanes). One that does not hang waits for their workers for at most two seconds, unless more clusters than
-//     twice the number of workers begin to hang within the time that one request may take.
-//   - The hub has no penalty. It may have all but a quarter of the workers (all but one if there are fewer than
-//     eight, the only one if there is just one), because in some controllers every request is the hub's.
-//   - Order. Priorities count inside one cluster only: a cluster cannot get ahead of another by raising them. Equal
-//     priorities are FIFO. Of four turns one is left to items without a positive priority, so that those which have one
-//     cannot starve them. An item that is added to be due later loses it.
-//   - Never two workers on one item: what is added while it is in flight is dispatched again after Done. Adding again
+//   - Limit: no workload cluster has more than MaxInFlightPerCluster items in flight, even if it is the only one that
+//     has work. Lending idle workers was rejected: reconciles of a hanging cluster last until their timeout, and the
+//     lent workers would be missing for as long when another cluster has work. Configure more workers for more
+//     throughput of a single cluster. Up to that limit a cluster earns its share (window): it begins with one item in
+//     flight, and falls back to one when an item hangs.
+//   - Lanes: clusters whose items hang have separate workers, and a hanging item releases its worker to the others
+//     (lanes). A healthy cluster waits for their workers for at most two seconds, unless more clusters than twice the
+//     number of workers begin to hang within the time that one request may take.
+//   - The hub has no penalty. It may use all but a quarter of the workers (all but one if there are fewer than eight,
+//     the only one if there is just one), because in some controllers every request is the hub's.
+//   - Order: priorities apply within one cluster only: a cluster cannot get ahead of another by raising them. Equal
+//     priorities are FIFO. One in four turns is reserved for items without a positive priority, so that others cannot
+//     starve them. An item that is added with a delay loses a positive priority.
+//   - Never two workers on one item: an item that is added while in flight is dispatched again after Done. Adding again
 //     keeps the highest priority and the shortest delay.
-//   - The Gate is obeyed at once. Nothing that was added for a known cluster is lost while its gate is closed.
+//   - The Gate takes effect at once. No item of a known cluster is lost while its gate is closed.
 //
 // Every operation is O(log n) in the number of queued items; Forget of a cluster is O(its items * log n). Unlike
 // controller-runtime's queue, Add takes effect before it returns.
@@ -133,17 +133,17 @@ type fairQueue[R mcreconcile.ClusterAware[R]] struct {
 	hubLimit     int
 	clusterLimit int
 
-	// mu guards what follows. The Gate calls the queue with its own lock held, so that nothing here may call the Gate
-	// while it holds mu.
+	// mu guards what follows. The Gate calls the queue with its own lock held, so the Gate must not be called with mu
+	// held.
 	mu sync.Mutex
-	// available is signalled when a cluster waits for its turn and when a worker is free again. Whoever takes an item
-	// while clusters wait passes the signal on, so that there is no need to count.
+	// available is signalled when a cluster waits for its turn and when a worker is free again. A worker that takes an
+	// item while clusters wait signals the next one, so no count is needed.
 	available sync.Cond
 	// drained is signalled when the last item in flight is done.
 	drained sync.Cond
 	// subs has the clusters that are known or still have an item in flight.
 	subs map[mcr.ClusterName]*subQueue[R]
-	// lanes have the clusters that wait for their turn, and what is in flight.
+	// lanes have the clusters that wait for their turn, and the items in flight.
 	lanes lanes[R]
 	// processing are the items in flight.
 	processing map[R]*flight[R]
@@ -153,10 +153,10 @@ type fairQueue[R mcreconcile.ClusterAware[R]] struct {
 	due      int
 	seq      uint64
 	shutdown bool
-	// watchesLanes is whether the timer fires when the next item hangs or the next penalty ends.
+	// watchesLanes reports whether the timer fires when the next item hangs or the next penalty ends.
 	watchesLanes bool
 
-	// earlier tells the timer that the first delayed entry is another one.
+	// earlier signals the timer that the first delayed entry has changed.
 	earlier chan struct{}
 	// done is closed at shutdown.
 	done chan struct{}
@@ -189,9 +189,9 @@ func (q *fairQueue[R]) AddWithOpts(o priorityqueue.AddOpts, items ...R) {
 	}
 }
 
-// priorityOf is the priority that is asked for, but for a positive one of an item that is to wait: what was news then
-// is none any more. controller-runtime adds what is to be looked at again later with the priority that it had, so that
-// an item that was ahead once would be so for ever. What the rate limiter delays has just failed, and keeps it.
+// priorityOf returns the requested priority, but drops a positive one of a delayed item, which is no longer urgent.
+// controller-runtime requeues items with their last priority, so that an item that was ahead once would stay ahead for
+// ever. Items delayed by the rate limiter have just failed, and keep theirs.
 func priorityOf(o priorityqueue.AddOpts) int {
 	priority := ptr.Deref(o.Priority, 0)
 	if o.After > 0 && !o.RateLimited {
@@ -267,16 +267,16 @@ func (q *fairQueue[R]) Forget(item R) {
 // NumRequeues implements workqueue.TypedRateLimitingInterface.
 func (q *fairQueue[R]) NumRequeues(item R) int { return q.limiter.NumRequeues(item) }
 
-// Len is the number of items that are due and not in flight, including those that are held by a gate or behind their
-// own reconcile.
+// Len returns the number of items that are due and not in flight, including those held by a gate or waiting for their
+// own reconcile to end.
 func (q *fairQueue[R]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.due
 }
 
-// ShutDown makes every Get return at once. What is queued is dropped, as in controller-runtime's priority queue: after
-// a restart the initial lists bring it back.
+// ShutDown makes every Get return at once. Queued items are dropped, as in controller-runtime's priority queue: after a
+// restart the initial lists add them again.
 func (q *fairQueue[R]) ShutDown() {
 	q.mu.Lock()
 	already := q.shutdown

@@ -8,11 +8,11 @@ import (
 	"unicode"
 )
 
-// MaxForeignText is how many runes are repeated of what a workload cluster's API server said.
+// MaxForeignText is the maximum length in runes of repeated text from a workload cluster's API server.
 const MaxForeignText = 256
 
-// BoundedText makes what a workload cluster's API server said fit to be repeated in conditions, events and logs: it can
-// be of any length, and contain what moves a terminal's cursor.
+// BoundedText sanitizes text from a workload cluster's API server for conditions, events and logs: it can be of any
+// length, and contain terminal control characters.
 func BoundedText(text string) string {
 	var b strings.Builder
 	n := 0
@@ -30,16 +30,16 @@ func BoundedText(text string) string {
 	return b.String()
 }
 
-// foreignError is an error whose text a workload cluster may have chosen. It can be asked for its cause like any other.
+// foreignError is an error whose text a workload cluster may control. It can be unwrapped like any other.
 type foreignError struct{ error }
 
-// Error is the text, bounded.
+// Error returns the bounded text.
 func (e foreignError) Error() string { return BoundedText(e.error.Error()) }
 
-// Unwrap is the error itself.
+// Unwrap returns the original error.
 func (e foreignError) Unwrap() error { return e.error }
 
-// AsForeign bounds the text of an error, which keeps its cause. Controllers do it with the errors that leave them.
+// AsForeign bounds the text of an error, which keeps its cause. Controllers apply it to the errors that they return.
 func AsForeign(err error) error {
 	if err == nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 // hub is the name of the cluster in which the manager runs.
 const hub = mcmanager.LocalCluster
 
-// gateState says what a queue does with the work of a cluster.
+// gateState says what a queue does with the items of a cluster.
 type gateState int
 
 const (
@@ -30,30 +30,30 @@ const (
 	gateOpen
 )
 
-// A SyncWaiter knows when the watches on a cluster have delivered what the cluster held when they started. Controller
-// and Gate implement it.
+// A SyncWaiter waits until the watches on a cluster have delivered their initial lists. Controller and Gate implement
+// it.
 type SyncWaiter interface {
-	// WaitForSync returns nil as soon as every source that watches this instance of the cluster has delivered its
-	// initial list, or has found that its kind is not served there. It returns an error if ctx or the engagement ends
-	// first, or if the instance is not engaged. It waits as long as the controller has not started, and for a kind that
-	// the credentials may not list it waits for good: give ctx a deadline.
+	// WaitForSync returns nil as soon as every source that watches this instance of the cluster has delivered its initial
+	// list, or has found that its kind is not served there. It returns an error if ctx or the engagement ends first, or if
+	// the instance is not engaged. It blocks until the controller has started, and forever for a kind that the credentials
+	// may not list: give ctx a deadline.
 	WaitForSync(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) error
 }
 
 var _ SyncWaiter = &Gate{}
 
-// Gate says, per cluster, whether its queued work may run now. There is one Gate per manager: the provider of clusters
-// turns it, and every fair queue obeys it.
+// Gate controls, per cluster, whether queued requests may run now. There is one Gate per manager: the cluster provider
+// sets it, and every fair queue obeys it.
 //
-// A cluster is unknown (what is queued for it is dropped), closed (what is queued for it is held, nothing is lost) or
-// open (dispatched). The hub is always open. A change holds for every queue when the call that made it returns: no item
-// of a cluster is handed to a worker after Close or Forget returned.
+// A cluster is unknown (items are dropped), closed (items are held, none is lost) or open (items are dispatched). The
+// hub is always open. A change applies to every queue when its call returns: no item of a cluster is handed to a worker
+// after Close or Forget returned.
 //
-// What is dropped comes back with the initial lists when the cluster is engaged. A controller whose hub sources make
-// requests for workload clusters must hence be able to make the same requests when a cluster is engaged.
+// Dropped items are added again by the initial lists when the cluster is engaged. A controller whose hub sources create
+// requests for workload clusters must hence create the same requests when a cluster is engaged.
 //
-// multicluster-runtime has no such thing: the only signal that it gives for a cluster is the end of its context, which
-// leaves the items in the queue, and the workers find out one by one that there is no such cluster.
+// multicluster-runtime has no equivalent: its only signal is the end of a cluster's context, which leaves the items in
+// the queue, where each fails separately because the cluster is gone.
 //
 // All methods are safe for concurrent use, and none but WaitIdle and WaitForSync blocks.
 type Gate struct {
@@ -63,8 +63,8 @@ type Gate struct {
 	waiters []SyncWaiter
 }
 
-// gatedQueue is what a Gate needs of a queue. The Gate calls it with its own lock held, hence a queue never calls the
-// Gate while it holds its lock.
+// gatedQueue is the interface of a queue for a Gate. The Gate calls it with its own lock held, so a queue never calls
+// the Gate with its lock held.
 type gatedQueue interface {
 	setGate(name mcr.ClusterName, state gateState)
 	// idle returns a channel that is closed once the queue has no item of the cluster in flight.
@@ -72,7 +72,7 @@ type gatedQueue interface {
 	inFlight(name mcr.ClusterName) int
 }
 
-// NewGate returns a Gate that knows the hub only.
+// NewGate returns a Gate in which only the hub is known.
 func NewGate() *Gate {
 	return &Gate{
 		states: map[mcr.ClusterName]gateState{hub: gateOpen},
@@ -80,29 +80,28 @@ func NewGate() *Gate {
 	}
 }
 
-// Open lets the work of a cluster run. Call it before the cluster is engaged, so that its initial list is not dropped,
-// and when a degraded cluster has recovered: what was held since Close is dispatched in the order in which it was
-// queued.
+// Open dispatches the items of a cluster. Call it before the cluster is engaged, so that its initial list is not
+// dropped, and when a degraded cluster has recovered: items held since Close are dispatched in the order in which they
+// were queued.
 func (g *Gate) Open(name mcr.ClusterName) { g.set(name, gateOpen) }
 
-// Close holds the work of a cluster back. What is in flight goes on; what is queued, and what is added from now on,
-// waits for Open or Forget.
+// Close holds the items of a cluster. Items in flight continue; queued and new items wait for Open or Forget.
 func (g *Gate) Close(name mcr.ClusterName) { g.set(name, gateClosed) }
 
-// Forget purges a cluster from every queue: what is ready or delayed, its back-off and its metric series. What is in
-// flight finishes and is not requeued. Adds are dropped until Open is called again.
+// Forget purges a cluster from every queue: ready and delayed items, back-off and metric series. Items in flight finish
+// and are not requeued. Adds are dropped until Open is called again.
 func (g *Gate) Forget(name mcr.ClusterName) { g.set(name, gateUnknown) }
 
-// IsOpen tells whether the work of a cluster may run now.
+// IsOpen reports whether the items of a cluster may run now.
 func (g *Gate) IsOpen(name mcr.ClusterName) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.states[name] == gateOpen
 }
 
-// WaitIdle waits until no queue has an item of a cluster in flight. It changes nothing: close the gate before, in the
-// same goroutine as every other change, since one that closes late would close what has been opened again meanwhile.
-// The hub is never waited for.
+// WaitIdle waits until no queue has an item of a cluster in flight. It does not close the gate: close it first, in the
+// same goroutine as every other change, since a late Close could close a gate that was reopened meanwhile. It never
+// waits for the hub.
 func (g *Gate) WaitIdle(ctx context.Context, name mcr.ClusterName) error {
 	if name == hub {
 		return nil
@@ -125,8 +124,8 @@ func (g *Gate) WaitIdle(ctx context.Context, name mcr.ClusterName) error {
 	return nil
 }
 
-// WaitForSync implements SyncWaiter over all controllers that share the Gate. A provider that replaces one instance of
-// a cluster by another calls it between engaging the new one and ending the old one.
+// WaitForSync implements SyncWaiter over all controllers that share the Gate. A provider that replaces an instance of a
+// cluster calls it after engaging the new one and before ending the old one.
 func (g *Gate) WaitForSync(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) error {
 	g.mu.Lock()
 	waiters := slices.Clone(g.waiters)
@@ -163,7 +162,7 @@ func (g *Gate) setLocked(name mcr.ClusterName, state gateState) {
 	}
 }
 
-// join makes a queue obey the gate, starting with the state as it is.
+// join makes a queue obey the gate, starting with the current state.
 func (g *Gate) join(q gatedQueue) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,18 +10,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// NewHubQueue returns controller-runtime's priority queue, for controllers whose requests are not shared out among
-// clusters, without its deadlock at shutdown. It has the form that controller.TypedOptions.NewQueue asks for.
+// NewHubQueue returns controller-runtime's priority queue without its deadlock at shutdown, for controllers without a
+// fair queue. Its signature is that of controller.TypedOptions.NewQueue.
 //
 // In controller-runtime before v0.25 (issue 3538) a worker that waits for an item can leave at ShutDown while the item
-// is being handed to it. Whoever hands it over then waits for ever and holds the locks of the queue, the other workers
-// never end, and neither does the manager before its grace period does, which also keeps it from giving its lease back.
-// To upgrade, to use a queue without priorities and to keep a copy of the queue were rejected: multicluster-runtime has
-// no release for v0.25 that is tested here, dead clusters must not be in the way of others, and a copy would have to be
-// looked after.
+// is being handed to it. The sender then blocks for ever with the queue's locks held, the other workers never end, and
+// the manager ends only after its grace period, and does not release its lease. Rejected alternatives are an upgrade
+// (no multicluster-runtime release for v0.25 is tested here), a queue without priorities (dead clusters must not delay
+// others), and a copy of the queue (it would have to be maintained).
 //
-// What it guarantees: after ShutDown every call returns at once, whatever happens in the queue. What hangs there hangs
-// in goroutines of nobody, as long as the process lives.
+// It guarantees that after ShutDown every call returns at once, whatever happens in the queue. Calls that hang there
+// leave goroutines behind until the process ends.
 func NewHubQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	inner := priorityqueue.New(name, func(o *priorityqueue.Opts[T]) { o.RateLimiter = limiter })
 	q := &hubQueue[T]{PriorityQueue: inner, down: make(chan struct{})}
@@ -69,7 +68,7 @@ func (q *hubQueue[T]) Done(item T) {
 	})
 }
 
-// Len implements workqueue.TypedInterface. It is 0 for one that was shut down.
+// Len implements workqueue.TypedInterface. It is 0 after shutdown.
 func (q *hubQueue[T]) Len() int {
 	n, _ := unlessDown(q.down, q.PriorityQueue.Len)
 	return n
@@ -81,7 +80,7 @@ func (q *hubQueue[T]) ShutDown() { q.end() }
 // ShutDownWithDrain implements workqueue.TypedInterface. Like controller-runtime's it waits for nothing.
 func (q *hubQueue[T]) ShutDownWithDrain() { q.end() }
 
-// unlessDown returns what a call returns that takes locks of the queue, unless the queue is shut down before.
+// unlessDown returns the result of a call that takes locks of the queue, unless the queue is shut down first.
 func unlessDown[R any](down <-chan struct{}, call func() R) (result R, ok bool) {
 	select {
 	case <-down:

@@ -14,14 +14,14 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// NewInformer is for cache.Options.NewInformer of a cluster that comes and goes. It is NewSharedIndexInformer, but for
-// its watches leaving no goroutine behind.
+// NewInformer is a cache.Options.NewInformer for clusters that may be disengaged. It is NewSharedIndexInformer, but its
+// watches leave no goroutine behind.
 //
 // controller-runtime v0.24.1 filters the watches of unstructured and metadata-only informers through apimachinery's
-// watch.Filter, whose goroutine blocks for ever if an event is under way when the watch is stopped. The end of an
-// engagement is such a case more often than not: it ends the request and the reader at once, and the error of the one
-// has no reader any more (kubernetes/kubernetes#113254; the fix kubernetes/kubernetes#139321 was refused, since it is
-// for the reader to drain the channel). This one drains it.
+// watch.Filter, whose goroutine blocks for ever if an event is pending when the watch is stopped. That is usual at the
+// end of an engagement: it ends the request and the reader at once, so the request's error has no reader
+// (kubernetes/kubernetes#113254; the fix kubernetes/kubernetes#139321 was rejected, since the reader should drain the
+// channel). This one drains it.
 func NewInformer(
 	lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers,
 ) toolscache.SharedIndexInformer {
@@ -39,7 +39,7 @@ func NewInformer(
 	return toolscache.NewSharedIndexInformer(lw, obj, resync, indexers)
 }
 
-// drainedWatch receives what comes after Stop, so that whoever sends it gets on.
+// drainedWatch receives events after Stop, so that their sender does not block.
 type drainedWatch struct {
 	watch.Interface
 	once sync.Once

@@ -17,38 +17,38 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// An Instance is what a controller knows of one connection to a workload cluster, and what follows it.
+// An Instance is a controller's state of one connection to a workload cluster, and watches that cluster.
 type Instance interface {
 	comparable
 
-	// Start follows the cluster until ctx ends.
+	// Start watches the cluster until ctx ends.
 	Start(ctx context.Context) error
 
-	// WaitForSync waits until what there is in the cluster is known.
+	// WaitForSync waits until the content of the cluster is cached.
 	WaitForSync(ctx context.Context) error
 }
 
 // InstancesOptions configure Instances. All of them but What and Queued are required.
 type InstancesOptions[R mcreconcile.ClusterAware[R], I Instance] struct {
-	// What is watched, for logs.
+	// What describes the watched objects, for logs.
 	What string
 
-	// New makes an instance of a cluster. The queue is that of the controller.
+	// New creates an instance of a cluster. The queue is that of the controller.
 	New func(name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[R]) (I, error)
 
-	// Added is told that an instance is the one that counts from now on, and which one did until now, if there was one.
-	// Removed is told that a cluster has no instance any more. Both are called with the lock of the Instances held: what
-	// they note is true when somebody else asks.
+	// Added is called when an instance becomes active, with the one it replaces, if any. Removed is called when a cluster
+	// has no instance any more. Both are called with the lock of the Instances held, so that what they record is
+	// consistent with reads.
 	Added   func(name mcr.ClusterName, added, before I, replaced bool)
 	Removed func(name mcr.ClusterName)
 
-	// Queued has the cluster looked at for the first time.
+	// Queued enqueues the first requests of the cluster.
 	Queued func(I)
 }
 
-// Instances are the engaged workload clusters of a controller, whose source they are. A cluster that is being replaced,
-// to make before breaking, has two instances for a while: the one that was engaged last counts. Their methods may be
-// called from everywhere.
+// Instances are the engaged workload clusters of a controller, and its source. While a cluster's connection is being
+// replaced (make-before-break), it has two instances: the last engaged one is active. Their methods are safe for
+// concurrent use.
 type Instances[R mcreconcile.ClusterAware[R], I Instance] struct {
 	o InstancesOptions[R, I]
 
@@ -57,12 +57,12 @@ type Instances[R mcreconcile.ClusterAware[R], I Instance] struct {
 	byCluster map[cluster.Cluster]I
 }
 
-// NewInstances returns Instances of which there is none yet.
+// NewInstances returns empty Instances.
 func NewInstances[R mcreconcile.ClusterAware[R], I Instance](o InstancesOptions[R, I]) *Instances[R, I] {
 	return &Instances[R, I]{o: o, byName: map[mcr.ClusterName]I{}, byCluster: map[cluster.Cluster]I{}}
 }
 
-// Get returns the instance of a cluster that counts.
+// Get returns the active instance of a cluster.
 func (s *Instances[R, I]) Get(name mcr.ClusterName) (I, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,15 +70,15 @@ func (s *Instances[R, I]) Get(name mcr.ClusterName) (I, bool) {
 	return i, ok
 }
 
-// All returns the instance of each cluster that counts.
+// All returns the active instance of each cluster.
 func (s *Instances[R, I]) All() []I {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.byName))
 }
 
-// IfCurrent calls fn if an instance of a cluster is the one that counts: of one that has been replaced, or has gone,
-// nothing is told any more. fn is called with the lock held.
+// IfCurrent calls fn if an instance of a cluster is active: replaced or removed instances report nothing any more. fn
+// is called with the lock held.
 func (s *Instances[R, I]) IfCurrent(name mcr.ClusterName, i I, fn func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,14 +87,14 @@ func (s *Instances[R, I]) IfCurrent(name mcr.ClusterName, i I, fn func()) {
 	}
 }
 
-// Current is whether an instance of a cluster is the one that counts.
+// Current reports whether an instance of a cluster is active.
 func (s *Instances[R, I]) Current(name mcr.ClusterName, i I) bool {
 	current := false
 	s.IfCurrent(name, i, func() { current = true })
 	return current
 }
 
-// IfGone calls fn if a cluster has no instance, with the lock held, and says whether it did.
+// IfGone calls fn with the lock held if a cluster has no instance, and reports whether it did.
 func (s *Instances[R, I]) IfGone(name mcr.ClusterName, fn func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *Instances[R, I]) IfGone(name mcr.ClusterName, fn func()) bool {
 	return true
 }
 
-// ForCluster implements mcsource.TypedSource. The hub is no workload cluster.
+// ForCluster implements mcsource.TypedSource. It skips the hub.
 func (s *Instances[R, I]) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (crsource.TypedSource[R], bool, error) {
 	if name == hub {
 		return nil, false, nil
@@ -113,7 +113,7 @@ func (s *Instances[R, I]) ForCluster(name mcr.ClusterName, cl cluster.Cluster) (
 	return &instanceSource[R, I]{instances: s, name: name, cluster: cl}, true, nil
 }
 
-// Add makes an instance the one that counts. Whoever engages a cluster does so; tests play that.
+// Add makes an instance active. The source calls it on engagement; tests call it directly.
 func (s *Instances[R, I]) Add(name mcr.ClusterName, cl cluster.Cluster, i I) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,7 +122,7 @@ func (s *Instances[R, I]) Add(name mcr.ClusterName, cl cluster.Cluster, i I) {
 	s.o.Added(name, i, before, replaced)
 }
 
-// Remove drops an instance, which need not be the one that counts.
+// Remove drops an instance, which need not be active.
 func (s *Instances[R, I]) Remove(name mcr.ClusterName, cl cluster.Cluster, i I) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,14 +135,14 @@ func (s *Instances[R, I]) Remove(name mcr.ClusterName, cl cluster.Cluster, i I) 
 	}
 }
 
-// instanceSource makes an instance of a cluster, and follows it.
+// instanceSource creates an instance of a cluster, and runs it.
 type instanceSource[R mcreconcile.ClusterAware[R], I Instance] struct {
 	instances *Instances[R, I]
 	name      mcr.ClusterName
 	cluster   cluster.Cluster
 }
 
-// String is the source in logs.
+// String returns the name of the source for logs.
 func (s *instanceSource[R, I]) String() string { return s.instances.o.What }
 
 // Start implements source.TypedSource. It does not block.
@@ -163,8 +163,8 @@ func (s *instanceSource[R, I]) Start(ctx context.Context, queue workqueue.TypedR
 	return nil
 }
 
-// WaitForSync implements source.TypedSyncingSource: whoever replaces an instance of the cluster by this one can wait
-// until this one knows what the other knew.
+// WaitForSync implements source.TypedSyncingSource: a provider that replaces an instance of the cluster by this one can
+// wait until this one has synced.
 func (s *instanceSource[R, I]) WaitForSync(ctx context.Context) error {
 	s.instances.mu.Lock()
 	i, engaged := s.instances.byCluster[s.cluster]

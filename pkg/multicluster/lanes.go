@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// goroutinesPerWorker is how many goroutines a controller has for each worker that it is configured with: one for the
-// fast lane, one for the slow lane, and one for an item that begins to hang while it is in flight. Who waits for an API
-// server needs no processor.
+// goroutinesPerWorker is how many goroutines a controller has per configured worker: one for the fast lane, one for the
+// slow lane, and one for an item that begins to hang while it is in flight. Waiting for an API server needs no CPU.
 const goroutinesPerWorker = 3
 
-// lane is one of the two lanes in which clusters wait for their turn, and in which their items are in flight.
+// lane is one of the two lanes of waiting clusters and items in flight.
 type lane int
 
 const (
-	// laneFast is for the hub, and for clusters whose items end in time.
+	// laneFast is for the hub and for clusters whose items end in time.
 	laneFast lane = iota
-	// laneSlow is for clusters with a penalty. While as many items hang as there are workers, it is also for all that any
-	// cluster wants to have in flight beyond its first item.
+	// laneSlow is for clusters with a penalty. While as many items hang as there are workers, it is also for every item of
+	// any cluster beyond its first in flight.
 	laneSlow
 )
 
@@ -33,15 +32,15 @@ type flight[R comparable] struct {
 	element *list.Element
 }
 
-// lanes keep the clusters whose items hang from holding the workers of the others. Each lane has as many workers as the
-// controller is configured with, and an item that hangs changes over from the fast lane to the slow one. They are
-// guarded by the lock of the fair queue.
+// lanes prevent clusters whose items hang from blocking the workers of the others. Each lane has the configured number
+// of workers, and a hanging item moves from the fast lane to the slow one. They are guarded by the lock of the fair
+// queue.
 type lanes[R comparable] struct {
 	workers int
 	rings   [2]ring[R]
 	// last is the lane that was served last.
 	last lane
-	// recovers is when the first penalty ends of a cluster that waits in the slow lane; zero if none has one.
+	// recovers is when the first penalty of a cluster waiting in the slow lane ends; zero if none has one.
 	recovers time.Time
 
 	// hub and slow count the items in flight of the hub and of the slow lane. The hub's never leave the fast lane.
@@ -57,12 +56,12 @@ func (l *lanes[R]) init(workers int) {
 	l.fast.Init()
 }
 
-// waiting tells whether a cluster has a place in a ring.
+// waiting reports whether any cluster is in a ring.
 func (l *lanes[R]) waiting() bool {
 	return l.rings[laneFast].front() != nil || l.rings[laneSlow].front() != nil
 }
 
-// laneOf says where a cluster has to wait.
+// laneOf returns the lane in which a cluster waits.
 func (l *lanes[R]) laneOf(sub *subQueue[R], now time.Time) lane {
 	if sub.name != hub && (sub.window.penalised(now) || l.slow >= l.workers && sub.inFlight > 0) {
 		return laneSlow
@@ -70,7 +69,7 @@ func (l *lanes[R]) laneOf(sub *subQueue[R], now time.Time) lane {
 	return laneFast
 }
 
-// free tells whether a lane has a worker left.
+// free reports whether a lane has a free worker.
 func (l *lanes[R]) free(which lane) bool {
 	if which == laneFast {
 		return l.fast.Len()+l.hub < l.workers
@@ -78,7 +77,7 @@ func (l *lanes[R]) free(which lane) bool {
 	return l.slow < l.workers
 }
 
-// enter gives a cluster a place in the ring of its lane, or takes its place away if it may not be served.
+// enter adds a cluster to the ring of its lane, or removes it if it may not be served.
 func (l *lanes[R]) enter(sub *subQueue[R], now time.Time) {
 	which := l.laneOf(sub, now)
 	if sub.inRing() && sub.eligible() && sub.lane == which {
@@ -92,7 +91,7 @@ func (l *lanes[R]) enter(sub *subQueue[R], now time.Time) {
 	}
 }
 
-// noteRecovery notes when the penalty ends of a cluster that waits in the slow lane.
+// noteRecovery records when the penalty of a cluster waiting in the slow lane ends.
 func (l *lanes[R]) noteRecovery(sub *subQueue[R], now time.Time) {
 	if sub.lane == laneSlow && sub.window.penalised(now) && (l.recovers.IsZero() || sub.window.until.Before(l.recovers)) {
 		l.recovers = sub.window.until
@@ -100,7 +99,7 @@ func (l *lanes[R]) noteRecovery(sub *subQueue[R], now time.Time) {
 }
 
 // moveRecovered moves the clusters whose penalty has ended from the slow lane to the fast one. While the slow lane has
-// a worker left, whoever comes to its front is moved anyway.
+// a free worker, the cluster at its front is moved anyway.
 func (l *lanes[R]) moveRecovered(now time.Time) {
 	if l.free(laneSlow) || l.recovers.IsZero() || now.Before(l.recovers) {
 		return
@@ -116,19 +115,19 @@ func (l *lanes[R]) moveRecovered(now time.Time) {
 	}
 }
 
-// leave takes a cluster's place away.
+// leave removes a cluster from its ring.
 func (l *lanes[R]) leave(sub *subQueue[R]) {
 	if sub.inRing() {
 		l.rings[sub.lane].remove(sub)
 	}
 }
 
-// next returns the cluster whose turn it is, or nil if none may be served now. The lanes take turns, so that neither
+// next returns the cluster whose turn it is, or nil if none may be served now. The lanes alternate, so that neither
 // waits for the other.
 func (l *lanes[R]) next(now time.Time) *subQueue[R] {
 	l.moveHung(now)
 	l.moveRecovered(now)
-	// Looking at one lane may send clusters to the one that was looked at before.
+	// Checking one lane may move clusters to the lane that was checked before.
 	for range 2 {
 		for _, which := range [2]lane{1 - l.last, l.last} {
 			if sub := l.front(which, now); sub != nil {
@@ -139,8 +138,8 @@ func (l *lanes[R]) next(now time.Time) *subQueue[R] {
 	return nil
 }
 
-// front returns the first cluster of a lane, if that has a worker left. A cluster that belongs elsewhere by now is sent
-// there.
+// front returns the first cluster of a lane, if that has a free worker. A cluster that no longer belongs there is
+// moved.
 func (l *lanes[R]) front(which lane, now time.Time) *subQueue[R] {
 	for l.free(which) {
 		sub := l.rings[which].front()
@@ -152,7 +151,7 @@ func (l *lanes[R]) front(which lane, now time.Time) *subQueue[R] {
 	return nil
 }
 
-// start puts an item of a cluster that waits in a ring in flight, and the cluster at the end of its ring.
+// start puts an item of a waiting cluster in flight, and moves the cluster to the end of its ring.
 func (l *lanes[R]) start(sub *subQueue[R], now time.Time) *flight[R] {
 	f := &flight[R]{sub: sub, started: now, lane: sub.lane}
 	switch {
@@ -170,7 +169,7 @@ func (l *lanes[R]) start(sub *subQueue[R], now time.Time) *flight[R] {
 	return f
 }
 
-// end takes an item out of flight.
+// end removes an item from flight.
 func (l *lanes[R]) end(f *flight[R], now time.Time) {
 	f.sub.inFlight--
 	took := now.Sub(f.started)
@@ -204,8 +203,7 @@ func (l *lanes[R]) moveHung(now time.Time) {
 	}
 }
 
-// untilChange is how long it takes until a cluster can be served that waits now, although nobody adds anything and no
-// item ends.
+// untilChange returns the time until a waiting cluster can be served even if nothing is added and no item ends.
 func (l *lanes[R]) untilChange(now time.Time) (left time.Duration, some bool) {
 	left, some = l.untilHung(now)
 	if l.free(laneSlow) || l.recovers.IsZero() || l.rings[laneSlow].front() == nil {
@@ -217,7 +215,7 @@ func (l *lanes[R]) untilChange(now time.Time) (left time.Duration, some bool) {
 	return left, some
 }
 
-// untilHung is how long it takes until an item hangs whose worker a cluster of the fast lane waits for.
+// untilHung returns the time until the next item hangs, if a cluster of the fast lane waits for its worker.
 func (l *lanes[R]) untilHung(now time.Time) (left time.Duration, some bool) {
 	f := l.oldest()
 	if f == nil || l.free(laneFast) || l.rings[laneFast].front() == nil {
@@ -226,7 +224,7 @@ func (l *lanes[R]) untilHung(now time.Time) (left time.Duration, some bool) {
 	return max(0, f.started.Add(hungAfter).Sub(now)), true
 }
 
-// oldest is the item that has been longest in flight in the fast lane, or nil.
+// oldest returns the item that has been in flight longest in the fast lane, or nil.
 func (l *lanes[R]) oldest() *flight[R] {
 	front := l.fast.Front()
 	if front == nil {

@@ -14,8 +14,8 @@ import (
 // itself adds if it has a method LogValues() []any that returns keys and values.
 //
 // It works around kubernetes-sigs/multicluster-runtime v0.24.1's builder, whose constructor looks for
-// *reconcile.Request. A request of several clusters never is one, so that by default no line of a reconcile says which
-// cluster or which object it is about.
+// *reconcile.Request. A multi-cluster request never is one, so that by default no log line of a reconcile names its
+// cluster or object.
 func LogConstructor[R mcreconcile.ClusterAware[R]](base logr.Logger, controller string) func(*R) logr.Logger {
 	base = base.WithValues("controller", controller)
 	return func(req *R) logr.Logger {

@@ -14,10 +14,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// Metrics publishes what the fair queues of a manager do.
+// Metrics publishes metrics of a manager's fair queues.
 //
-// The gauges are read from the queues when it is collected, so that a series exists exactly as long as its cluster is
-// known to the Gate, and no cluster that left can be left behind. (multicluster-runtime and controller-runtime publish
+// The gauges are read from the queues on collection, so that a series exists exactly as long as its cluster is known to
+// the Gate, and none is left behind by a cluster that left. (multicluster-runtime and controller-runtime publish
 // nothing per cluster; Cluster API's cluster cache publishes series that it never deletes.)
 //
 // A nil *Metrics publishes nothing.
@@ -30,21 +30,21 @@ type Metrics struct {
 	queues map[string]depthSource
 }
 
-// depthSource is a queue that tells how each of its clusters stands.
+// depthSource is a queue that reports the standing of each of its clusters.
 type depthSource interface {
 	// standings returns a snapshot.
 	standings() map[mcr.ClusterName]standing
 }
 
-// standing is how a cluster stands in a queue.
+// standing is the state of a cluster in a queue.
 type standing struct {
 	// depth is the number of items that are due and not in flight.
 	depth int
-	// hanging is whether one of its items hung not long ago.
+	// hanging reports whether one of its items hung recently.
 	hanging bool
 }
 
-// NewMetrics registers the metrics of this package. It panics if they are registered there already.
+// NewMetrics registers the metrics of this package. It panics if they are already registered there.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	controller := []metric.Label{{Name: "controller", Values: "the name of the controller"}}
 	m := &Metrics{
@@ -80,8 +80,8 @@ func (m *Metrics) Describe(c chan<- *prometheus.Desc) {
 	c <- m.hanging
 }
 
-// Collect implements prometheus.Collector. Whoever scrapes may read slowly or not at all, so that no lock is held while
-// a metric is sent: a lock of a queue would stop its workers.
+// Collect implements prometheus.Collector. No lock is held while a metric is sent, because a scraper may read slowly or
+// not at all, and a held queue lock would stop its workers.
 func (m *Metrics) Collect(c chan<- prometheus.Metric) {
 	m.mu.Lock()
 	queues := maps.Clone(m.queues)

@@ -3,8 +3,8 @@
 
 package multicluster
 
-// aheadInARow is how many entries with a positive priority go ahead of the others of their cluster at most, before one
-// of these has its turn. A cluster in which the former never end still has a quarter of its turns for the latter.
+// aheadInARow is the maximum number of entries with a positive priority that are served before one of the rest of their
+// cluster. So the rest get at least a quarter of the cluster's turns.
 const aheadInARow = 3
 
 // readyEntries are the entries of one cluster that a worker may take: those with a positive priority, and the rest.
@@ -23,7 +23,7 @@ func (r *readyEntries[R]) len() int { return r.ahead.len() + r.rest.len() }
 
 func (r *readyEntries[R]) push(e *entry[R]) { r.of(e).push(e) }
 
-// pop returns the entry whose turn it is. There has to be one.
+// pop returns the entry whose turn it is. There must be one.
 func (r *readyEntries[R]) pop() *entry[R] {
 	if r.ahead.len() > 0 && (r.inARow < aheadInARow || r.rest.len() == 0) {
 		r.inARow++
@@ -33,7 +33,7 @@ func (r *readyEntries[R]) pop() *entry[R] {
 	return r.rest.pop()
 }
 
-// raise gives an entry another priority, and its place in the order.
+// raise changes the priority and sequence number of an entry.
 func (r *readyEntries[R]) raise(e *entry[R], priority int, seq uint64) {
 	r.of(e).remove(e)
 	e.priority, e.seq = priority, seq

@@ -17,8 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// clusterReconciler wraps the reconciler of a Controller: it puts the cluster into the context, and takes out of the
-// errors what is no failure in a fleet.
+// clusterReconciler wraps the reconciler of a Controller: it adds the cluster to the context, and filters errors that
+// are no failure in a fleet.
 type clusterReconciler[R mcreconcile.ClusterAware[R]] struct {
 	wrapped reconcile.TypedReconciler[R]
 
@@ -41,8 +41,8 @@ func (r *clusterReconciler[R]) Reconcile(ctx context.Context, req R) (reconcile.
 	}
 }
 
-// reconcile has a panic cost the cluster its connection. One for which there is no connection is left to
-// controller-runtime, which makes an error of it and counts it.
+// reconcile makes a panic end the cluster's connection. Without a connection, controller-runtime recovers the panic,
+// turns it into an error and counts it.
 func (r *clusterReconciler[R]) reconcile(ctx context.Context, req R) (res reconcile.Result, err error) {
 	guarded := r.guardOf(req.Cluster())
 	if guarded == nil {
@@ -55,17 +55,17 @@ func (r *clusterReconciler[R]) reconcile(ctx context.Context, req R) (res reconc
 	return res, err
 }
 
-// outcome is what an error means for the request. A greater one wins if an error has several causes.
+// outcome is the meaning of an error for the request. The greatest wins if an error has several causes.
 type outcome int
 
 const (
 	// outcomeNone: there was no error.
 	outcomeNone outcome = iota
-	// outcomeGone: the cluster has been disengaged, there is nothing left to do.
+	// outcomeGone: the cluster has been disengaged; nothing is left to do.
 	outcomeGone
-	// outcomeRetry: it will work later, and nobody needs to know.
+	// outcomeRetry: it is retried without being reported.
 	outcomeRetry
-	// outcomeFailed: the error is to be reported.
+	// outcomeFailed: the error is reported.
 	outcomeFailed
 )
 
@@ -89,7 +89,7 @@ func classify(err error) outcome {
 	case interface{ Unwrap() error }:
 		o := classify(e.Unwrap())
 		if o == outcomeNone || o == outcomeRetry && errors.Is(err, reconcile.TerminalError(nil)) {
-			return outcomeFailed // It wraps nothing, or it says that trying again is of no use.
+			return outcomeFailed // It wraps nothing, or it is terminal.
 		}
 		return o
 	default:
@@ -103,7 +103,7 @@ func classify(err error) outcome {
 	}
 }
 
-// worst is the outcome of an error with several causes.
+// worst returns the outcome of an error with several causes.
 func worst(errs []error) outcome {
 	o := outcomeNone
 	for _, err := range errs {
@@ -115,8 +115,8 @@ func worst(errs []error) outcome {
 	return o
 }
 
-// isOptimisticLock tells a conflict that reading again resolves from one of server-side apply, which comes back until
-// somebody changes the object, and which the user must hence see.
+// isOptimisticLock reports whether a conflict is resolved by reading again. One of server-side apply is not: it recurs
+// until the object is changed, so users must see it.
 func isOptimisticLock(err error) bool {
 	return apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }

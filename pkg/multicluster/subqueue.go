@@ -14,19 +14,19 @@ import (
 type subQueue[R comparable] struct {
 	name  mcr.ClusterName
 	state gateState
-	// window is how many items may be in flight at a time.
+	// window limits how many items may be in flight.
 	window   window
 	inFlight int
-	// entries are all items that are queued, wherever they are.
+	// entries are all queued items, in any place.
 	entries map[R]*entry[R]
 	ready   readyEntries[R]
 	// behind counts the entries whose place is placeBehind.
 	behind int
-	// limited are the items for which the rate limiter remembers failures.
+	// limited are the items with failures in the rate limiter.
 	limited map[R]struct{}
-	// openedAt is when the gate was opened last. What was queued before has waited since then for a worker.
+	// openedAt is when the gate was last opened. Items queued before that have waited for a worker since then.
 	openedAt time.Time
-	// idle is closed and dropped when nothing is in flight any more. It is nil while nobody waits for that.
+	// idle is closed and dropped when no item is in flight any more. It is nil unless a caller waits for that.
 	idle chan struct{}
 
 	// prev and next link the ring of clusters that wait for their turn; both are nil outside it. lane is that of the ring.
@@ -44,22 +44,22 @@ func newSubQueue[R comparable](name mcr.ClusterName, w window) *subQueue[R] {
 	}
 }
 
-// eligible tells whether a worker may take an item of the cluster.
+// eligible reports whether a worker may take an item of the cluster.
 func (s *subQueue[R]) eligible() bool {
 	return s.state == gateOpen && s.ready.len() > 0 && s.inFlight < s.window.size
 }
 
-// inRing tells whether the cluster waits for its turn.
+// inRing reports whether the cluster waits for its turn.
 func (s *subQueue[R]) inRing() bool { return s.next != nil }
 
-// depth is the number of items that are due and not in flight.
+// depth returns the number of items that are due and not in flight.
 func (s *subQueue[R]) depth() int { return s.ready.len() + s.behind }
 
 // ring holds the clusters that a worker may serve, in the order of their turns.
 //
-// It is deficit round robin in the form that it takes when every item costs the same: with a quantum of one item, a
-// cluster's deficit is used up each time it is served and is never carried over, so that no counter is left to keep.
-// The front cluster is served one item and goes to the back.
+// It is deficit round robin with equal item costs: with a quantum of one item, a cluster's deficit is used up each time
+// it is served and is never carried over, so that no counter is needed. One item of the front cluster is served, and
+// the cluster goes to the back.
 type ring[R comparable] struct{ root subQueue[R] }
 
 func (r *ring[R]) init() { r.root.prev, r.root.next = &r.root, &r.root }
@@ -71,7 +71,7 @@ func (r *ring[R]) front() *subQueue[R] {
 	return r.root.next
 }
 
-// all are the clusters in the order of their turns. The ring must not be changed meanwhile.
+// all iterates over the clusters in the order of their turns. The ring must not be changed meanwhile.
 func (r *ring[R]) all() iter.Seq[*subQueue[R]] {
 	return func(yield func(*subQueue[R]) bool) {
 		for s := r.root.next; s != &r.root; s = s.next {

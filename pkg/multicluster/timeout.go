@@ -12,9 +12,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// WithTimeout returns a transport whose every request ends after d at the latest, with what is read of its answer. It
-// is http.Client.Timeout for watches: that one keeps a goroutine for each request that has not ended, of which an idle
-// fleet has eight or more for each cluster. A nil transport is http.DefaultTransport.
+// WithTimeout returns a transport whose requests, including reading the response, end after d. It replaces
+// http.Client.Timeout for watches: that keeps a goroutine for each open request, of which an idle fleet has eight or
+// more per cluster. A nil transport is http.DefaultTransport.
 func WithTimeout(next http.RoundTripper, d time.Duration) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport
@@ -44,7 +44,7 @@ func (t *timeoutTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 // WrappedRoundTripper lets client-go close idle connections.
 func (t *timeoutTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// timeoutBody ends the timer of its request when the answer has ended.
+// timeoutBody stops the timer of its request when the response has ended.
 type timeoutBody struct {
 	io.ReadCloser
 

@@ -20,11 +20,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// WatchTimeout is the time-out of the HTTP client of watches. An API server ends a watch after five to ten minutes, so
-// that this never cuts one that lives, and still ends a list that hangs.
+// WatchTimeout is the timeout of the HTTP client of watches. An API server ends a watch after five to ten minutes, so
+// this never ends a healthy watch, but ends a list that hangs.
 const WatchTimeout = 11 * time.Minute
 
-// Definitions are all CustomResourceDefinitions of a cluster, without content.
+// Definitions returns the Kind for all CustomResourceDefinitions of a cluster, metadata only.
 func Definitions() kindwatch.Kind {
 	return kindwatch.Kind{
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
@@ -34,25 +34,24 @@ func Definitions() kindwatch.Kind {
 	}
 }
 
-// DefinitionNamed is one of them.
+// DefinitionNamed returns the Kind for one of them.
 func DefinitionNamed(name string) kindwatch.Kind {
 	kind := Definitions()
 	kind.FieldSelector = "metadata.name=" + name
 	return kind
 }
 
-// OwnedDefinitions are those of a workload cluster that bear Masthead's label. Every controller has some, and each
-// cluster is asked for them once.
+// OwnedDefinitions returns the Kind for those of a workload cluster with Masthead's label. Every controller has some,
+// and they share one watch per cluster.
 func OwnedDefinitions() kindwatch.Kind {
 	kind := Definitions()
 	kind.LabelSelector, kind.Shared = fleetv1alpha1.ManagedByLabel+"="+fleetv1alpha1.FieldManager, true
 	return kind
 }
 
-// WatchOptions are those of a kindwatch.Watcher of a cluster, but for its handler: clients that go through the
-// connection of the cluster, without the time-out that is meant for single requests (whoever makes such a request with
-// them sets a deadline), and what watches the kinds that are shared, the account that is charged with what is kept, who
-// is told of what is not synced, and the guard, if the connection has them.
+// WatchOptions returns the options of a kindwatch.Watcher for a cluster, except the handler: clients that use the
+// cluster's connection without its timeout for single requests (set a deadline for such requests), and the Shared,
+// Account, Progress and Guard of the connection, if it has them.
 func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	o := kindwatch.Options{Guard: GuardOf(cl)}
 	config := rest.CopyConfig(cl.GetConfig())
@@ -86,8 +85,8 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	return o, nil
 }
 
-// GuardOf returns the guard of the connection to a cluster, under which everything runs that handles data of the
-// cluster. It is nil for the hub, which has none, and a nil guard recovers, too.
+// GuardOf returns the guard of the connection to a cluster, which guards all code that handles data of the cluster. It
+// is nil for the hub; a nil guard recovers, too.
 func GuardOf(cl cluster.Cluster) *guard.Guard {
 	if c, ok := cl.(interface{ Guard() *guard.Guard }); ok {
 		return c.Guard()

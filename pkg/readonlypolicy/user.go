@@ -17,36 +17,35 @@ import (
 const Name = "masthead-read-only"
 
 const (
-	// settles is how long an API server is given to hear of a change of the policy: it looks once a second, and compiles
-	// what it finds.
+	// settles is how long an API server is given to pick up a policy change: it polls once a second, and compiles what it
+	// finds.
 	settles = 5 * time.Second
 
-	// sureFor is how long it is believed that a cluster knows Masthead as the same user as before, after it has said so.
+	// sureFor is how long a cluster's confirmation of the previous username is trusted.
 	sureFor = time.Minute
 
-	// patience is how long an answer of the cluster is waited for.
+	// patience is how long to wait for the cluster's answer.
 	patience = 30 * time.Second
 )
 
-// Refused is whether an API server says that the policy has refused a request.
+// Refused reports whether an error is an API server's refusal by the policy.
 func Refused(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+Name+"'")
 }
 
-// A User is as whom one workload cluster knows Masthead. Its methods are safe for concurrent use.
+// A User is Masthead's username in one workload cluster. Its methods are safe for concurrent use.
 type User struct {
 	mu sync.Mutex
 
-	// name is empty if the cluster has not been asked since it may have changed.
+	// name is empty if the cluster has not been asked since the name may have changed.
 	name string
 
-	// doubts counts how often it became doubtful, the last time at doubtedAt. An answer to a question from before the last
-	// doubt is not kept.
+	// doubts counts the doubts, the last one at doubtedAt. An answer to a question asked before the last doubt is
+	// discarded.
 	doubts    int
 	doubtedAt time.Time
 
-	// before is the name that was doubted last, and confirmedAt when the cluster last said after a doubt that it is as
-	// before.
+	// before is the last doubted name, and confirmedAt is when the cluster last confirmed it after a doubt.
 	before      string
 	confirmedAt time.Time
 
@@ -54,14 +53,14 @@ type User struct {
 	written time.Time
 }
 
-// Name is as whom the cluster knows Masthead, if it has said so, and how many doubts there were until now.
+// Name returns Masthead's username in the cluster, if known, and the number of doubts so far.
 func (u *User) Name() (name string, doubts int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.name, u.doubts
 }
 
-// Learn keeps what the cluster said, unless it has become doubtful since it was asked.
+// Learn stores the cluster's answer, unless a doubt was raised since it was asked.
 func (u *User) Learn(name string, doubts int, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -74,7 +73,7 @@ func (u *User) Learn(name string, doubts int, now time.Time) {
 	u.name = name
 }
 
-// Doubt has the cluster asked again as whom it knows Masthead.
+// Doubt invalidates the username, so that the cluster is asked again.
 func (u *User) Doubt(now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -89,32 +88,32 @@ func (u *User) doubtLocked(now time.Time) {
 	u.doubts++
 }
 
-// IsSure is whether the cluster was doubted in vain not long ago.
+// IsSure reports whether the cluster recently confirmed a doubted username.
 func (u *User) IsSure(now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return now.Sub(u.confirmedAt) < sureFor
 }
 
-// Wrote remembers when the policy was written.
+// Wrote records when the policy was written.
 func (u *User) Wrote(now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.written = now
 }
 
-// IsNew is whether an API server of the cluster may not have heard yet of the last change of the policy.
+// IsNew reports whether an API server of the cluster may not have picked up the last policy change yet.
 func (u *User) IsNew(now time.Time) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return now.Sub(u.written) < settles
 }
 
-// An Excuse is what a refusal by the policy means.
+// An Excuse classifies a refusal by the policy.
 type Excuse string
 
 const (
-	// ExcuseNone means: the policy refuses what it should not for another reason than the user. It is a problem.
+	// ExcuseNone means: the username does not explain the refusal. It is a problem.
 	ExcuseNone Excuse = "None"
 	// ExcuseDoubted means: the user may have changed. The cluster has to be asked.
 	ExcuseDoubted Excuse = "Doubted"
@@ -122,7 +121,7 @@ const (
 	ExcuseAwaited Excuse = "Awaited"
 )
 
-// Excuse decides what a refusal by the policy means.
+// Excuse classifies a refusal by the policy.
 func (u *User) Excuse(now time.Time) Excuse {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -161,8 +160,7 @@ func (u *Users) Of(cluster mcr.ClusterName) *User {
 	return u.byName[cluster]
 }
 
-// Renew returns the User of a cluster to which there is a new connection, maybe with other credentials: it has to be
-// asked.
+// Renew returns the User of a cluster with a new connection, maybe with other credentials: it has to be asked.
 func (u *Users) Renew(cluster mcr.ClusterName, now time.Time) *User {
 	u.Forget(cluster)
 	user := u.Of(cluster)
@@ -170,22 +168,22 @@ func (u *Users) Renew(cluster mcr.ClusterName, now time.Time) *User {
 	return user
 }
 
-// Forget drops what is known about a cluster that is gone.
+// Forget drops the state of a cluster that is gone.
 func (u *Users) Forget(cluster mcr.ClusterName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.byName, cluster)
 }
 
-// OnDoubt registers what has a cluster asked as whom it knows Masthead. It must not block.
+// OnDoubt registers the function that makes a controller ask a cluster for Masthead's username. It must not block.
 func (u *Users) OnDoubt(ask func(mcr.ClusterName)) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.asks = append(u.asks, ask)
 }
 
-// Excuses is whether an error is a refusal by the policy that is no problem, because the user of a cluster may have
-// changed. It has the cluster asked if that is so.
+// Excuses reports whether an error is a policy refusal that is no problem, because a cluster's username for Masthead
+// may have changed. If so, the cluster is asked.
 func (u *Users) Excuses(cluster mcr.ClusterName, err error, now time.Time) bool {
 	if !Refused(err) {
 		return false

@@ -18,14 +18,14 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// FieldManager is the field manager of what references filled in.
+// FieldManager is the field manager of fields filled by references.
 const FieldManager = fleetv1alpha1.ReferencesFieldManager
 
-// ApplyConfiguration returns what has to be applied by server-side apply, with force, to put what a Result filled in
-// into an object: these fields, and those that the manager has from earlier, which would go away otherwise. It holds
-// for that very object in the state in which it was read: it is refused for any other.
+// ApplyConfiguration returns the server-side apply configuration, to be applied with force, that puts a Result's filled
+// fields into an object: these fields, and those the manager already owns, which would be removed otherwise. It is
+// valid only for that object in the state in which it was read: it is refused for any other.
 //
-// An element of a list that is merged by keys is applied with its keys; of any other list, all of it is. Without a
+// An element of a list that is merged by keys is applied with its keys; any other list is applied whole. Without a
 // schema that is every list.
 func ApplyConfiguration(before *unstructured.Unstructured, result Result, manager string, schema *Schema) (*unstructured.Unstructured, error) {
 	if before.GetUID() == "" || before.GetResourceVersion() == "" {
@@ -54,7 +54,7 @@ func ApplyConfiguration(before *unstructured.Unstructured, result Result, manage
 	return out, nil
 }
 
-// managed are the fields of the spec that a manager applied, in the form of managedFields; nil if there are none.
+// managed returns the spec fields that a manager applied, in the form of managedFields; nil if there are none.
 func managed(obj *unstructured.Unstructured, manager string) map[string]any {
 	for _, entry := range obj.GetManagedFields() {
 		if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
@@ -69,7 +69,7 @@ func managed(obj *unstructured.Unstructured, manager string) map[string]any {
 	return nil
 }
 
-// ownedPart is the part of a value that fields name; nil if it has none of them.
+// ownedPart returns the part of a value that fields name; nil if it has none of them.
 func ownedPart(value any, fields map[string]any) any {
 	members := len(fields)
 	if _, itself := fields["."]; itself {
@@ -135,7 +135,7 @@ func isValue(element any, raw string) bool {
 	return err == nil && string(data) == raw
 }
 
-// hasKeys is whether an element has the values of keys, as JSON.
+// hasKeys reports whether an element has the values of keys, as JSON.
 func hasKeys(element any, keys map[string]any) bool {
 	object, ok := element.(map[string]any)
 	if !ok {
@@ -151,7 +151,7 @@ func hasKeys(element any, keys map[string]any) bool {
 	return true
 }
 
-// put takes the field at a path over from an object, with as much around it as has to be applied with it.
+// put copies the field at a path from an object, with the surroundings that must be applied with it.
 func put(into, from any, path fieldpath.Segments, schema *Schema) any {
 	if len(path) == 0 || schema.atomic() {
 		return runtime.DeepCopyJSONValue(from)
@@ -175,7 +175,7 @@ func put(into, from any, path fieldpath.Segments, schema *Schema) any {
 	return runtime.DeepCopyJSONValue(from)
 }
 
-// putElement takes a field of an element over.
+// putElement copies a field of an element.
 func putElement(into, from any, path fieldpath.Segments, schema *Schema, keys []string) any {
 	list, _ := into.([]any)
 	element, _ := from.(map[string]any)

@@ -104,7 +104,7 @@ func FuzzApplyConfiguration(f *testing.F) {
 	})
 }
 
-// isBelowAny is whether a leaf is one of some, or below one.
+// isBelowAny reports whether a leaf is among some, or below one.
 func isBelowAny(leaf string, of map[string]string) bool {
 	for l := range of {
 		if leaf == l || strings.HasPrefix(leaf, l+"/") {
@@ -151,8 +151,8 @@ func addFilled(t *testing.T, want, all map[string]string, path string, obj *unst
 	}
 }
 
-// leavesOf are the fields of the spec that are merged on their own, with their values. ok is whether the API server
-// would have it: elements of a list that is merged by keys have these, each others.
+// leavesOf returns the fields of the spec that are merged individually, with their values. ok reports whether the API
+// server would accept it: elements of a list that is merged by keys have these, each others.
 func leavesOf(obj *unstructured.Unstructured, schema *Schema) (leaves map[string]string, ok bool) {
 	leaves, ok = map[string]string{}, true
 	var walk func(at string, value any, schema *Schema)
@@ -189,7 +189,7 @@ func leavesOf(obj *unstructured.Unstructured, schema *Schema) (leaves map[string
 	return leaves, ok
 }
 
-// fitsType is whether a value is of the type that a schema has.
+// fitsType reports whether a value has the type of a schema.
 func (s *Schema) fitsType(value any) bool {
 	switch value.(type) {
 	case map[string]any:

@@ -6,7 +6,7 @@ package references
 import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // equivalents are the kinds that API servers serve in two groups: an object of the one is the same object of the other.
-// An API server knows them by its runtime.EquivalentResourceRegistry, and does not say which they are.
+// An API server knows them by its runtime.EquivalentResourceRegistry, but does not publish them.
 var equivalents = [...]struct { //nolint:gochecknoglobals // A constant.
 	kind, resource   string
 	group, canonical string
@@ -15,7 +15,7 @@ var equivalents = [...]struct { //nolint:gochecknoglobals // A constant.
 	{kind: "Ingress", resource: "ingresses", group: "extensions", canonical: "networking.k8s.io"},
 }
 
-// CanonicalKind is the same for a kind in whichever group it is served.
+// CanonicalKind returns the same kind for a kind in any of its groups.
 func CanonicalKind(gk schema.GroupKind) schema.GroupKind {
 	for _, e := range equivalents {
 		if e.kind == gk.Kind && e.group == gk.Group {
@@ -25,7 +25,7 @@ func CanonicalKind(gk schema.GroupKind) schema.GroupKind {
 	return gk
 }
 
-// sameResources are a resource, and what it is called in another group.
+// sameResources returns a resource and its equivalents in other groups.
 func sameResources(gr schema.GroupResource) []schema.GroupResource {
 	out := []schema.GroupResource{gr}
 	for _, e := range equivalents {

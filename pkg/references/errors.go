@@ -15,9 +15,9 @@ import (
 )
 
 // Reasons why a reference is not resolved. They are the reasons of the condition ReferencesResolved; docs/references.md
-// says of each what to do.
+// says how to resolve each.
 const (
-	// ReasonResolved: every reference is resolved, or optional and its source is missing.
+	// ReasonResolved: every reference is resolved, or optional with a missing source.
 	ReasonResolved = "Resolved"
 
 	// ReasonInvalidReference: the reference cannot be resolved whatever exists: a path or an expression is malformed, it
@@ -36,10 +36,10 @@ const (
 	// ReasonNotPermitted: the object may not reference what it references.
 	ReasonNotPermitted = "NotPermitted"
 
-	// ReasonSecretNotPermitted: what a Secret holds may not be put into the field.
+	// ReasonSecretNotPermitted: a value from a Secret may not be put into the field.
 	ReasonSecretNotPermitted = "SecretNotPermitted"
 
-	// ReasonForbidden: whoever resolves the reference lacks a right.
+	// ReasonForbidden: the resolver lacks a right.
 	ReasonForbidden = "Forbidden"
 
 	// ReasonInvalidValue: the value is not text, too large, or cannot be computed.
@@ -55,11 +55,11 @@ const (
 	ReasonUnavailable = "Unavailable"
 )
 
-// maxText is how many characters of what others said are repeated.
+// maxText is the maximum number of characters repeated of foreign text.
 const maxText = 512
 
-// An Error says which reference is not resolved, and why. Its text is bounded, on one line, and holds nothing of what a
-// Secret holds.
+// An Error says which reference is not resolved, and why. Its text is bounded, on one line, and holds no values from
+// Secrets.
 type Error struct {
 	// Index of the reference in spec.references.
 	Index int
@@ -71,7 +71,7 @@ type Error struct {
 	// if the reference itself is wrong.
 	Source string
 
-	// Path is the field that is meant, of the referenced object or of the one that is filled; empty for neither.
+	// Path is the field in question, of the referenced object or of the filled one; empty for neither.
 	Path string
 
 	// Cause says what is wrong.
@@ -83,7 +83,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cannot resolve spec.references[%d]: %s", e.Index, e.Detail())
 }
 
-// Detail is the error without the index.
+// Detail returns the error without the index.
 func (e *Error) Detail() string {
 	parts := make([]string, 0, 3)
 	for _, part := range []string{e.Source, e.Path} {
@@ -100,12 +100,12 @@ func (e *Error) Detail() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// IsMissing is whether an optional reference may stay unresolved because of it.
+// IsMissing reports whether an optional reference may stay unresolved because of it.
 func (e *Error) IsMissing() bool {
 	return e.Reason == ReasonKindNotServed || e.Reason == ReasonSourceNotFound || e.Reason == ReasonFieldNotFound
 }
 
-// clean is the beginning of a text that others may have written, without control characters.
+// clean returns the beginning of a text that others may have written, without control characters.
 func clean(text string) string {
 	out, n := strings.Builder{}, 0
 	for _, c := range text {
@@ -120,7 +120,7 @@ func clean(text string) string {
 	return out.String()
 }
 
-// reasonOf is the reason of what an API server said.
+// reasonOf returns the reason for an API server's error.
 func reasonOf(err error) string {
 	switch {
 	case meta.IsNoMatchError(err):
@@ -133,7 +133,7 @@ func reasonOf(err error) string {
 	return ReasonUnavailable
 }
 
-// brief is an error for people who see the object's name beside it.
+// brief returns an error for readers who see the object's name beside it.
 func brief(err error) error {
 	if apierrors.IsNotFound(err) {
 		return explained{err, "it does not exist"}

@@ -83,7 +83,7 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// settledWith is whether an object is settled with a reference.
+// settledWith reports whether an object is settled with a reference.
 func settledWith(tb testing.TB, object map[string]any, ref commonv1alpha1.GenericReference) bool {
 	tb.Helper()
 	with := runtime.DeepCopyJSON(object)

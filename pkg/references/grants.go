@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// maxGrants is how many ReferenceGrants of a namespace are looked at.
+// maxGrants is the maximum number of ReferenceGrants read per namespace.
 const maxGrants = 500
 
-// ReferenceGrantResource is what the Gateway API calls ReferenceGrants, in the version that is served.
+// ReferenceGrantResource is the Gateway API's resource of ReferenceGrants, in the served version.
 var ReferenceGrantResource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
 	Group: "gateway.networking.k8s.io", Resource: "referencegrants",
 }
@@ -27,13 +27,13 @@ type Lister interface {
 	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
 }
 
-// ReferenceGrants asks the ReferenceGrants of the Gateway API, of each namespace once. It is for one Request, and not
-// safe for concurrent use.
+// ReferenceGrants evaluates the ReferenceGrants of the Gateway API, read once per namespace. It is for one Request, and
+// not safe for concurrent use.
 type ReferenceGrants struct {
 	mapper Mapper
 	lister Lister
 
-	// mapping is the answer to what ReferenceGrants are, or why there is none, if it was asked for.
+	// mapping is the cached mapping of ReferenceGrants, or its error.
 	mapping *meta.RESTMapping
 	err     error
 
@@ -42,12 +42,12 @@ type ReferenceGrants struct {
 
 var _ Grants = &ReferenceGrants{}
 
-// NewReferenceGrants returns the ReferenceGrants that a lister has. Where they are not served, nobody permits anything.
+// NewReferenceGrants returns the ReferenceGrants that a lister has. Where they are not served, nothing is permitted.
 func NewReferenceGrants(mapper Mapper, lister Lister) *ReferenceGrants {
 	return &ReferenceGrants{mapper: mapper, lister: lister}
 }
 
-// Kind is what ReferenceGrants are in the cluster. The error is a meta.NoMatchError if they are not served.
+// Kind returns the kind of ReferenceGrants in the cluster. The error is a meta.NoMatchError if they are not served.
 func (g *ReferenceGrants) Kind(ctx context.Context) (*meta.RESTMapping, error) {
 	if g.mapping == nil && g.err == nil {
 		g.mapping, g.err = g.mapper.MappingFor(ctx, ReferenceGrantResource)
@@ -90,7 +90,8 @@ func (g *ReferenceGrants) list(ctx context.Context, kind schema.GroupVersionKind
 	return list, nil
 }
 
-// grantPermits is whether one ReferenceGrant names both sides. A target without a name is every object of the kind.
+// grantPermits reports whether a ReferenceGrant names both sides. A target without a name means every object of the
+// kind.
 func grantPermits(grant *unstructured.Unstructured, from schema.GroupKind, fromNamespace string, to Source) bool {
 	return anyOf(grant, "from", func(entry map[string]any) bool {
 		return isKind(entry, from) && entry["namespace"] == fromNamespace
@@ -100,7 +101,7 @@ func grantPermits(grant *unstructured.Unstructured, from schema.GroupKind, fromN
 	})
 }
 
-// isKind is whether an entry of a ReferenceGrant is about a kind, by whichever of its names.
+// isKind reports whether an entry of a ReferenceGrant is about a kind, by any of its names.
 func isKind(entry map[string]any, gk schema.GroupKind) bool {
 	group, grouped := entry["group"].(string)
 	kind, _ := entry["kind"].(string)

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A Mapper says which kind a resource is. The error is a meta.NoMatchError (meta.IsNoMatchError) if the resource is not
+// A Mapper maps resources to kinds. The error is a meta.NoMatchError (meta.IsNoMatchError) if the resource is not
 // served.
 type Mapper interface {
-	// MappingFor returns the kind and the scope of a resource of exactly that group, in its version; in the version that
-	// the API server prefers if that is empty.
+	// MappingFor returns the kind and the scope of a resource of exactly that group, in its version; if that is empty, in
+	// the API server's preferred version.
 	MappingFor(ctx context.Context, resource schema.GroupVersionResource) (*meta.RESTMapping, error)
 }
 
@@ -24,9 +24,8 @@ func NewMapper(mapper meta.RESTMapper) Mapper { return restMapper{mapper} }
 
 type restMapper struct{ meta.RESTMapper }
 
-// MappingFor implements Mapper. A RESTMapper takes an empty group for any group, and a group for the beginning of one.
-// Here it is the group that was asked for or none: else whoever defines a kind could have a reference to ConfigMaps
-// lead to his.
+// MappingFor implements Mapper. A RESTMapper treats an empty group as any group, and a group as a prefix. Here it must
+// match exactly: otherwise the author of a kind could redirect a reference to ConfigMaps to their own kind.
 func (m restMapper) MappingFor(_ context.Context, resource schema.GroupVersionResource) (*meta.RESTMapping, error) {
 	kinds, err := m.KindsFor(resource)
 	if resource.Group != "" && resource.Version == "" && err == nil {

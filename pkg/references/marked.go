@@ -8,25 +8,24 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// FormatSecret is the format of a field into which what a Secret holds may be put. It is OpenAPI's own word for it.
-// Rejected: an extension, x-..., which API servers prune; and an annotation of the CRD that lists fields, which does
-// not travel with the schema from an XRD to the CRDs that Crossplane and Masthead make of it, and can be set by who may
-// not change the schema.
+// FormatSecret is the format of a field that may hold values from Secrets. It is OpenAPI's own term. Rejected: an
+// extension, x-..., which API servers prune; and an annotation of the CRD that lists fields, which is not propagated
+// with the schema from an XRD to the CRDs that Crossplane and Masthead generate, and can be set by users who may not
+// change the schema.
 const FormatSecret = "password"
 
-// MarkedFields are the fields of a kind, in one version, that its author marked for what Secrets hold (FormatSecret).
+// MarkedFields are the fields of a kind, in one version, that its author marked for values from Secrets (FormatSecret).
 // Nothing else of a schema is kept. nil has none.
 type MarkedFields struct {
-	// marked is whether the field itself is. What is below it is then not kept.
+	// marked says that the field itself is marked. Its descendants are then not kept.
 	marked bool
 
-	// fields, others and elements are those of the fields, of any other field, and of the elements that lead to what is
-	// marked.
+	// fields, others and elements lead to the marked fields below: by field, by any other field, and by list element.
 	fields           map[string]*MarkedFields
 	others, elements *MarkedFields
 }
 
-// NewMarkedFields returns those of a schema; nil if there are none.
+// NewMarkedFields returns the marked fields of a schema; nil if there are none.
 func NewMarkedFields(props *apiextensionsv1.JSONSchemaProps) *MarkedFields {
 	switch {
 	case props == nil:
@@ -56,13 +55,13 @@ func NewMarkedFields(props *apiextensionsv1.JSONSchemaProps) *MarkedFields {
 	return &m
 }
 
-// at is whether what a path with wildcards leads to is marked, is in something that is, or has something marked in it.
+// at reports whether the field at a path with wildcards, or one of its ancestors or descendants, is marked.
 func (m *MarkedFields) at(path fieldpath.Segments) bool {
 	switch {
 	case m == nil:
 		return false
 	case m.marked, len(path) == 0:
-		// Nothing is kept that leads to nothing marked.
+		// Only entries that lead to marked fields are kept.
 		return true
 	case isWildcard(path[0]):
 		for _, field := range m.fields {

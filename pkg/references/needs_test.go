@@ -13,15 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// forbidden is an API server that lets nobody list grants.
+// forbidden is an API server that forbids listing grants.
 type forbidden struct{}
 
 func (forbidden) Permits(context.Context, schema.GroupKind, string, Source) (bool, error) {
 	return false, fmt.Errorf("cannot list: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "referencegrants"}, "", errors.New("no")))
 }
 
-// TestNeeds: whoever resolves again when something changes is told what that can be, and of nothing that makes no
-// difference any more.
+// TestNeeds: the caller that resolves again on changes receives what these can be, and nothing that no longer matters.
 func TestNeeds(t *testing.T) {
 	const there = `resource: configmaps, name: common-settings, namespace: team-b, fromFieldPath: data.region`
 	granted := permitted{Namespace: "team-b", Name: "common-settings"}

@@ -20,12 +20,12 @@ import (
 
 // Reader reads one object.
 type Reader interface {
-	// Get reads an object from the API server. Of a client.Client, use one that does not cache, such as a manager's
-	// GetAPIReader(): a caching one would watch every object of every kind that is referenced once.
+	// Get reads an object from the API server. Do not use a caching client.Client, which would watch every object of every
+	// kind that is referenced once; use for example a manager's GetAPIReader().
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 }
 
-// A Request is what is to be resolved, with whose eyes, and by which rules.
+// A Request says what to resolve, with which reader, and by which rules.
 type Request struct {
 	// Object has the references. It is not changed. Required.
 	Object *unstructured.Unstructured
@@ -33,25 +33,25 @@ type Request struct {
 	// References are those of the object; see Of.
 	References []commonv1alpha1.GenericReference
 
-	// Reader reads what is referenced: each object once. Required.
+	// Reader reads referenced objects, each once. Required.
 	Reader Reader
 
-	// Mapper says which kinds are meant. Required.
+	// Mapper maps resources to kinds. Required.
 	Mapper Mapper
 
 	// Tenancy says what the object may reference.
 	Tenancy Tenancy
 
-	// Schema is that of the object; nil if it is not known. Its fields with the format "password" are marked for what
-	// Secrets hold.
+	// Schema is that of the object; nil if it is not known. Its fields with the format "password" are marked for values
+	// from Secrets.
 	Schema *Schema
 
-	// Marked says which fields of other objects, by their kind and version, are marked for what Secrets hold: they are
+	// Marked returns the fields of other objects, by kind and version, that are marked for values from Secrets: they are
 	// treated like those of Secrets. Without it, only those of the object's own kind are, by Schema.
 	Marked func(schema.GroupVersionKind) *MarkedFields
 }
 
-// A Result is what came of a Request.
+// A Result is the result of a Request.
 type Result struct {
 	// Object is the object with the fields filled in. It is the one of the Request if nothing changed.
 	Object *unstructured.Unstructured
@@ -59,22 +59,21 @@ type Result struct {
 	// Filled are the paths of the fields that changed, without wildcards.
 	Filled []string
 
-	// Secret is whether one of the values was taken from a Secret, or from a field that is marked for them. What is said
-	// about the object then must not repeat them.
+	// Secret says that a value was taken from a Secret, or from a field marked for them. Messages about the object must
+	// then not repeat its values.
 	Secret bool
 
-	// Sources are the objects on which more depends: those of the references that are not resolved, and of those that
-	// follow their source, each once. As long as none of them changes, nor what Owners and Unserved are about, and the
-	// object does not, another Request fills in nothing.
+	// Sources are the objects that a later Request depends on: those of unresolved references and of references that
+	// follow their source, each once. While none of them changes, nor what Owners and Unserved describe, nor the object,
+	// another Request fills in nothing.
 	Sources []Source
 
-	// Owners are, of these same references, the namespaces in which Tenancy.Grants was or would have been asked, and
-	// Unserved the resources that are not served. What they come to depends on grants there, and on the resources' being
-	// served.
+	// Owners are, for these references, the namespaces in which Tenancy.Grants was or would have been asked, and Unserved
+	// the resources that are not served. Their outcome depends on grants there, and on whether the resources are served.
 	Owners   []string
 	Unserved []schema.GroupResource
 
-	// Missing says of optional references why they are not resolved.
+	// Missing says why optional references are not resolved.
 	Missing []*Error
 }
 
@@ -85,11 +84,11 @@ type pass struct {
 	work     *unstructured.Unstructured
 	mappings map[schema.GroupVersionResource]*meta.RESTMapping
 
-	// permitted are the sources that the object may reference, and cache those of them that were read.
+	// permitted are the sources that the object may reference, and cache holds those that were read.
 	permitted map[Source]struct{}
 	cache     map[Source]read
 
-	// bytes are those of all values that were filled in, and kept those of all objects in the cache.
+	// bytes is the size of all filled values, and kept that of all objects in the cache.
 	bytes, kept int
 
 	// needs are those of the current reference.
@@ -97,15 +96,15 @@ type pass struct {
 	result Result
 }
 
-// needs are what decides what a reference comes to: the sources at which it looked, the namespaces of others to which
-// they belong, and what is not served.
+// needs determines the outcome of a reference: the sources it read, the other namespaces they belong to, and resources
+// that are not served.
 type needs struct {
 	sources  []Source
 	owners   []string
 	unserved []schema.GroupResource
 }
 
-// depend notes that more depends on what the current reference needs.
+// depend records the needs of the current reference.
 func (p *pass) depend() {
 	p.result.Sources = union(p.result.Sources, p.needs.sources)
 	p.result.Owners = union(p.result.Owners, p.needs.owners)
@@ -127,9 +126,8 @@ type read struct {
 	err    *Error
 }
 
-// WithoutSecrets is why the API server refused what a Result filled in. If a value was taken from a Secret, it says so
-// only in general: API servers repeat the values that they refuse. Of what such an error is, errors.Is and errors.As
-// still tell.
+// WithoutSecrets returns why the API server rejected the filled object. If a value was taken from a Secret, the text is
+// only general: API servers repeat the values that they reject. errors.Is and errors.As still identify the error.
 func WithoutSecrets(err error, result Result) error {
 	if err == nil || !result.Secret {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 )
 
-// Bounds of paths, which users write and which lead through objects that others write.
+// Bounds of paths, which users write and which lead through objects of other authors.
 const (
 	maxPathLength = 1024
 	maxSegments   = 64
@@ -48,8 +48,8 @@ func parsePath(path string) (fieldpath.Segments, error) {
 	return segments, nil
 }
 
-// parseTarget parses the path of a field that is filled: one in spec, and not in spec.references. Everything else of an
-// object (finalizers, owner references, annotations that programs obey, the status) is not for references to write.
+// parseTarget parses the path of a field to fill: one in spec, and not in spec.references. References must not write
+// anything else of an object (finalizers, owner references, annotations that controllers obey, the status).
 func parseTarget(path string) (fieldpath.Segments, error) {
 	segments, err := parsePath(path)
 	if err != nil {
@@ -63,8 +63,8 @@ func parseTarget(path string) (fieldpath.Segments, error) {
 	return segments, nil
 }
 
-// expand replaces the wildcards of a path by what an object has there, in order. Without one it is the path itself. It
-// returns errNoValue if there is nothing.
+// expand replaces the wildcards of a path by an object's elements, in order. A path without wildcards is returned as
+// is. It returns errNoValue if there is nothing.
 func expand(object map[string]any, segments fieldpath.Segments) ([]fieldpath.Segments, error) {
 	e := expansion{segments: segments}
 	if err := e.walk(object, nil); err != nil {
@@ -76,8 +76,8 @@ func expand(object map[string]any, segments fieldpath.Segments) ([]fieldpath.Seg
 	return e.found, nil
 }
 
-// expansion is fieldpath's expansion of wildcards, bounded, in a defined order, and without its text in between: a key
-// that cannot be written in a path would lead elsewhere when it is parsed again.
+// expansion is fieldpath's expansion of wildcards, bounded, in a defined order, and without formatting in between: a
+// key that cannot be written in a path would lead elsewhere when parsed again.
 type expansion struct {
 	segments fieldpath.Segments
 	found    []fieldpath.Segments
@@ -108,7 +108,7 @@ func (e *expansion) walk(value any, walked fieldpath.Segments) error {
 	return nil
 }
 
-// branch goes on with each element, or each field in the order of their names.
+// branch continues with each element, or each field in name order.
 func (e *expansion) branch(value any, walked fieldpath.Segments) error {
 	var steps fieldpath.Segments
 	switch v := value.(type) {
@@ -133,7 +133,7 @@ func (e *expansion) branch(value any, walked fieldpath.Segments) error {
 		if err == nil {
 			err = e.walk(next, append(slices.Clone(walked), s))
 		}
-		// What an element lacks, others may have.
+		// An element may lack a field that others have.
 		if err != nil && !errors.Is(err, errNoValue) {
 			return err
 		}
@@ -170,8 +170,8 @@ func step(value any, s fieldpath.Segment) (any, error) {
 	return nil, errors.New("the path leads through what is neither an object nor a list")
 }
 
-// valueAt is the value at a path without wildcards; errNoValue if there is none, or null, or the empty text: a field of
-// a Go type without omitempty has that when nobody has set it.
+// valueAt returns the value at a path without wildcards; errNoValue if there is none, or null, or the empty text: an
+// unset field of a Go type without omitempty has that.
 func valueAt(object map[string]any, path fieldpath.Segments) (any, error) {
 	value, err := fieldpath.Pave(object).GetValue(path.String())
 	switch {

@@ -13,13 +13,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/expression"
 )
 
-// variablesName is what expressions call their variables by.
+// variablesName is the name of the variables in expressions.
 const variablesName = "variables"
 
-// maxPrograms is how many compiled expressions are kept. Objects that a template made have the same.
+// maxPrograms is the number of cached compiled expressions. Objects made from a template share them.
 const maxPrograms = 256
 
-// programs compiles expressions, and remembers the latest.
+// programs compiles expressions, and caches the latest.
 type programs struct {
 	env   func() (*cel.Env, error)
 	cache *lru.Cache
@@ -34,7 +34,7 @@ func newPrograms() *programs {
 	}
 }
 
-// program is an expression that was compiled, or why it cannot be.
+// program is a compiled expression, or why it cannot be compiled.
 type program struct {
 	expression.LinearProgram
 

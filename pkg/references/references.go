@@ -16,11 +16,11 @@ import (
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
-// maxReferences is how many references an object can have. It is that of the schema.
+// maxReferences is the maximum number of references of an object, as in the schema.
 const maxReferences = 128
 
-// maxVariables is how many variables a reference can have, and maxSources how many different objects the references of
-// one object can read.
+// maxVariables is the maximum number of variables of a reference, and maxSources that of different objects that the
+// references of one object can read.
 const (
 	maxVariables = 16
 	maxSources   = 256
@@ -30,8 +30,8 @@ const (
 // name, too.
 var ErrNotOurs = errors.New("spec.references does not hold generic references")
 
-// Of returns the references of an object; none if it has no spec.references. The error is ErrNotOurs if there is
-// something else in it.
+// Of returns the references of an object; none if it has no spec.references. The error is ErrNotOurs if the field holds
+// something else.
 func Of(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 	spec, _ := object["spec"].(map[string]any)
 	raw, there := spec["references"]
@@ -60,11 +60,11 @@ func Of(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 	return refs, nil
 }
 
-// Pending returns the indices of the references whose field has no value, other than the optional ones. A field that
-// follows its source may have a value of yesterday: it is pending until the condition ReferencesResolved is True for
-// the object as it is. An object that has any is not ready to be used. It looks at the object alone, so that it is
-// right whoever resolves references, and when nobody does. What is not ours is never pending, but what has toFieldPath
-// is meant to be a reference: it is, if it cannot be read as one.
+// Pending returns the indices of the non-optional references whose field has no value. A field that follows its source
+// may be outdated: it is pending until the condition ReferencesResolved is True for the current object. An object with
+// pending references is not ready for use. It examines the object alone, so it is correct whichever controller resolves
+// references, if any. Entries that are not GenericReferences are never pending, except that an entry with toFieldPath
+// is meant as one: it is pending if it cannot be parsed.
 func Pending(object map[string]any) []int {
 	refs, err := Of(object)
 	if err != nil {
@@ -82,8 +82,8 @@ func Pending(object map[string]any) []int {
 	return pending
 }
 
-// Settled is whether Resolve has nothing to do for an object, whatever else there is: every field that its references
-// fill has a value, and none of them follows its source. It looks at the object alone.
+// Settled reports whether Resolve has nothing to do for an object, whatever else exists: every field that its
+// references fill has a value, and none of them follows its source. It examines the object alone.
 func Settled(object map[string]any) bool {
 	refs, err := Of(object)
 	if err != nil {
@@ -97,7 +97,7 @@ func Settled(object map[string]any) bool {
 	return true
 }
 
-// isResolved is whether the condition of an object says that its references are resolved, of the object as it is.
+// isResolved reports whether the object's condition says that its references are resolved, for the current object.
 func isResolved(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	status, _ := object["status"].(map[string]any)
@@ -112,7 +112,7 @@ func isResolved(object map[string]any) bool {
 	return false
 }
 
-// meantAsReferences are the indices of what has toFieldPath.
+// meantAsReferences returns the indices of entries with toFieldPath.
 func meantAsReferences(object map[string]any) []int {
 	spec, _ := object["spec"].(map[string]any)
 	list, _ := spec["references"].([]any)
@@ -126,7 +126,7 @@ func meantAsReferences(object map[string]any) []int {
 	return meant
 }
 
-// hasValue is whether all fields have a value to which a path leads.
+// hasValue reports whether all fields that a path leads to have a value.
 func hasValue(object map[string]any, path string) bool {
 	segments, err := parseTarget(path)
 	if err != nil {
@@ -144,7 +144,7 @@ func hasValue(object map[string]any, path string) bool {
 	return true
 }
 
-// fill puts a value where there is none, or another one.
+// fill sets a value, or replaces it.
 func fill(object map[string]any, target fieldpath.Segments, value any) (changed bool, err error) {
 	if have, err := valueAt(object, target); err == nil && reflect.DeepEqual(have, value) {
 		return false, nil
@@ -159,8 +159,8 @@ func fill(object map[string]any, target fieldpath.Segments, value any) (changed 
 	return true, nil
 }
 
-// fits is whether a path names elements only that lists have, or that come next. Else a path of a hundred characters
-// would make lists of thousands of elements, all of them empty.
+// fits reports whether a path names only list elements that exist, or come next. Otherwise a path of a hundred
+// characters would create lists of thousands of empty elements.
 func fits(object map[string]any, target fieldpath.Segments) error {
 	var value any = object
 	for _, s := range target {

@@ -17,7 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/expression"
 )
 
-// A Resolver resolves references. It does not change, and can be used from everywhere.
+// A Resolver resolves references. It is immutable and safe for concurrent use.
 type Resolver struct {
 	programs *programs
 }
@@ -25,8 +25,8 @@ type Resolver struct {
 // NewResolver returns a Resolver.
 func NewResolver() *Resolver { return &Resolver{programs: newPrograms()} }
 
-// Resolve resolves the references of an object in their order. It writes nothing. What the references before the first
-// failure filled in is in the Result, also when there is an error, which is an *Error.
+// Resolve resolves the references of an object in order. It writes nothing. Fields filled before the first failure are
+// in the Result, also when there is an error, which is an *Error.
 func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	p := &pass{
 		programs: r.programs, req: req, cache: map[Source]read{}, permitted: map[Source]struct{}{},
@@ -66,7 +66,7 @@ func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	return p.result, failed
 }
 
-// unavailable is the failure of a pass that has taken too long. Expressions do not look at the context.
+// unavailable is the failure of a pass that took too long. Expressions ignore the context.
 func unavailable(ctx context.Context) *Error {
 	if err := ctx.Err(); err != nil {
 		return &Error{Reason: ReasonUnavailable, Cause: err}
@@ -104,7 +104,7 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 	return nil
 }
 
-// targets are the fields to fill: those that have no value, or all if they follow their source.
+// targets returns the fields to fill: those without a value, or all if they follow their source.
 func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segments, *Error) {
 	segments, err := parseTarget(ref.ToFieldPath)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segmen
 	return targets, nil
 }
 
-// value is the value of a reference, and whether a Secret has to do with it.
+// value returns the value of a reference, and whether it involves a Secret.
 func (p *pass) value(ctx context.Context, ref *commonv1alpha1.GenericReference) (value any, secret bool, err *Error) {
 	if len(ref.Variables) == 0 {
 		return p.take(ctx, ref.Source())
@@ -159,7 +159,7 @@ func (p *pass) compute(ctx context.Context, ref *commonv1alpha1.GenericReference
 	value, evalErr := evaluate(program, variables)
 	if evalErr != nil {
 		if secret && !errors.Is(evalErr, expression.ErrTooExpensive) {
-			// Messages of functions repeat what they were called with.
+			// Errors of functions repeat their arguments.
 			evalErr = errors.New("it fails; why is not said, as a Secret has to do with it")
 		}
 		return nil, secret, &Error{Reason: ReasonInvalidValue, Path: "expression", Cause: evalErr}
@@ -170,7 +170,7 @@ func (p *pass) compute(ctx context.Context, ref *commonv1alpha1.GenericReference
 	return value, secret, nil
 }
 
-// evaluate is the value of an expression within its bounds.
+// evaluate returns the value of an expression within its bounds.
 func evaluate(program program, variables map[string]any) (any, error) {
 	input, err := inputSize(variables)
 	if err != nil {
@@ -191,7 +191,7 @@ func evaluate(program program, variables map[string]any) (any, error) {
 	return value, err
 }
 
-// take is the value of a field of another object.
+// take returns the value of a field of another object.
 func (p *pass) take(ctx context.Context, ref commonv1alpha1.ReferenceSource) (value any, secret bool, err *Error) {
 	path, parseErr := parsePath(ref.FieldPath)
 	if parseErr != nil {
@@ -216,7 +216,7 @@ func (p *pass) take(ctx context.Context, ref commonv1alpha1.ReferenceSource) (va
 	return value, secret, nil
 }
 
-// takeAt is the value at a path, or the list of the values if it has a wildcard.
+// takeAt returns the value at a path, or the list of the values if it has a wildcard.
 func takeAt(object map[string]any, path fieldpath.Segments) (any, error) {
 	paths, err := expand(object, path)
 	if err != nil {

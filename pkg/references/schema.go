@@ -11,15 +11,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A Schema is that of a kind, or of a part of one. nil is one that is not known.
+// A Schema is that of a kind, or of a part of one. nil means unknown.
 type Schema struct {
 	props *apiextensionsv1.JSONSchemaProps
 
-	// marked are the fields of a whole kind that are marked for what Secrets hold.
+	// marked are the fields of a whole kind that are marked for values from Secrets.
 	marked *MarkedFields
 }
 
-// NewSchema returns the schema of a kind in one of its versions. It must not be changed any more.
+// NewSchema returns the schema of a kind in one of its versions. The argument must not be changed afterwards.
 func NewSchema(props *apiextensionsv1.JSONSchemaProps) *Schema {
 	if props == nil {
 		return nil
@@ -27,7 +27,7 @@ func NewSchema(props *apiextensionsv1.JSONSchemaProps) *Schema {
 	return &Schema{props: props, marked: NewMarkedFields(props)}
 }
 
-// partOf is the schema of a part; nil if it is not known.
+// partOf returns the schema of a part; nil if it is not known.
 func partOf(props *apiextensionsv1.JSONSchemaProps) *Schema {
 	if props == nil {
 		return nil
@@ -35,7 +35,7 @@ func partOf(props *apiextensionsv1.JSONSchemaProps) *Schema {
 	return &Schema{props: props}
 }
 
-// at is the schema of a field or an element; nil if it is not known.
+// at returns the schema of a field or an element; nil if it is not known.
 func (s *Schema) at(segment fieldpath.Segment) *Schema {
 	if s == nil {
 		return nil
@@ -64,8 +64,8 @@ func (s *Schema) field(path ...string) *Schema {
 
 func (s *Schema) hasType(want string) bool { return s != nil && s.props.Type == want }
 
-// DeclaresReferences is whether objects of the kind have spec.references in the shape of GenericReference: a list of
-// objects with at least the fields resource, name, fromFieldPath and toFieldPath, all text.
+// DeclaresReferences reports whether objects of the kind have spec.references in the shape of GenericReference: a list
+// of objects with at least the fields resource, name, fromFieldPath and toFieldPath, all text.
 func (s *Schema) DeclaresReferences() bool {
 	list := s.field("spec", "references")
 	if !list.hasType("array") {
@@ -83,10 +83,11 @@ func (s *Schema) DeclaresReferences() bool {
 	return true
 }
 
-// HasConditions is whether the status of the kind's objects has conditions.
+// HasConditions reports whether the status of the kind's objects has conditions.
 func (s *Schema) HasConditions() bool { return s.field("status", "conditions").hasType("array") }
 
-// mayHoldSecret is whether the author of the kind marked a field, or one that it is in, for what Secrets hold.
+// mayHoldSecret reports whether the author of the kind marked a field, or one that contains it, for values from
+// Secrets.
 func (s *Schema) mayHoldSecret(path fieldpath.Segments) bool {
 	for _, segment := range path {
 		if s = s.at(segment); s == nil {
@@ -99,7 +100,7 @@ func (s *Schema) mayHoldSecret(path fieldpath.Segments) bool {
 	return false
 }
 
-// markedFields are the fields of the kind that are marked for what Secrets hold.
+// markedFields returns the fields of the kind that are marked for values from Secrets.
 func (s *Schema) markedFields() *MarkedFields {
 	if s == nil {
 		return nil
@@ -107,8 +108,7 @@ func (s *Schema) markedFields() *MarkedFields {
 	return s.marked
 }
 
-// listKeys are the fields by which elements of a list are told apart that is merged element by element; nil for any
-// other list.
+// listKeys returns the fields that identify elements of a list that is merged element by element; nil for other lists.
 func (s *Schema) listKeys() []string {
 	if s == nil || ptr.Deref(s.props.XListType, "") != "map" {
 		return nil
@@ -116,7 +116,7 @@ func (s *Schema) listKeys() []string {
 	return s.props.XListMapKeys
 }
 
-// isListKey is whether elements of the list in which a field is are told apart by it: another value is another element.
+// isListKey reports whether a field identifies elements of its list: another value is another element.
 func (s *Schema) isListKey(path fieldpath.Segments) bool {
 	if len(path) < 2 || path[len(path)-1].Type != fieldpath.SegmentField {
 		return false
@@ -128,5 +128,5 @@ func (s *Schema) isListKey(path fieldpath.Segments) bool {
 	return slices.Contains(s.listKeys(), field)
 }
 
-// atomic is whether server-side apply takes an object whole.
+// atomic reports whether server-side apply takes an object whole.
 func (s *Schema) atomic() bool { return s != nil && ptr.Deref(s.props.XMapType, "") == "atomic" }

@@ -14,12 +14,12 @@ import (
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
-// holdsSecret is whether a field of a source may hold what a Secret holds: it is one, or the field is marked for that.
+// holdsSecret reports whether a source field may hold a value from a Secret: it is in a Secret, or is marked.
 func (p *pass) holdsSecret(source Source, path fieldpath.Segments) bool {
 	return isSecret(source.GroupResource()) || p.isMarked(source, path)
 }
 
-// isMarked is whether a field of a source is marked for what Secrets hold, or one that it is in, or that is in it.
+// isMarked reports whether a source field, or one of its ancestors or descendants, is marked for values from Secrets.
 func (p *pass) isMarked(source Source, path fieldpath.Segments) bool {
 	for _, f := range p.req.Tenancy.SecretFields {
 		if f.GroupKind == source.GroupKind() && overlaps(f.FieldPath, path) {
@@ -34,13 +34,13 @@ func (p *pass) isMarked(source Source, path fieldpath.Segments) bool {
 	case own:
 		return p.req.Schema.markedFields().at(path)
 	case own.GroupKind().WithVersion(source.Version):
-		// Its fields may have other names in another version, of which the schema is not known.
+		// Its fields may have other names in another version, whose schema is not known.
 		return p.req.Schema.markedFields() != nil
 	}
 	return false
 }
 
-// mayHoldSecret is whether what a Secret holds may be put into a field.
+// mayHoldSecret reports whether a value from a Secret may be put into a field.
 func (p *pass) mayHoldSecret(target fieldpath.Segments) bool {
 	if p.req.Schema.mayHoldSecret(target) {
 		return true
@@ -54,10 +54,10 @@ func (p *pass) mayHoldSecret(target fieldpath.Segments) bool {
 	return false
 }
 
-// permitsSecrets is why what a reference takes out of Secrets, or out of fields that are marked for them, may not be
-// put into its targets; nil if it may, or takes nothing out of them. It is asked before anything is read: whether a
-// Secret has a value, or an expression makes one of it, would else be told through the reason of the failure, and an
-// expression can ask for one bit after the other.
+// permitsSecrets returns why a reference's values from Secrets, or from marked fields, may not be put into its targets;
+// nil if they may, or if there are none. It is checked before anything is read: otherwise the reason of the failure
+// would reveal whether a Secret has a value, or an expression yields one, and an expression can ask for one bit after
+// the other.
 func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericReference, targets []fieldpath.Segments) *Error {
 	from, err := sourcesOf(ref)
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericRe
 	return nil
 }
 
-// sourcesOf are the fields of other objects out of which a reference makes its value.
+// sourcesOf returns the fields of other objects from which a reference makes its value.
 func sourcesOf(ref *commonv1alpha1.GenericReference) ([]commonv1alpha1.ReferenceSource, *Error) {
 	invalid := func(format string, arguments ...any) *Error {
 		return &Error{Reason: ReasonInvalidReference, Cause: fmt.Errorf(format, arguments...)}
@@ -106,7 +106,7 @@ func sourcesOf(ref *commonv1alpha1.GenericReference) ([]commonv1alpha1.Reference
 	return out, nil
 }
 
-// overlaps is whether two paths with wildcards can lead to the same field, or to one that is in the other.
+// overlaps reports whether two paths with wildcards can lead to the same field, or to one within the other.
 func overlaps(pattern string, path fieldpath.Segments) bool {
 	segments, err := parsePath(pattern)
 	if err != nil {
@@ -120,7 +120,7 @@ func overlaps(pattern string, path fieldpath.Segments) bool {
 	return true
 }
 
-// covers is whether a path with wildcards names a field, or one that it is in.
+// covers reports whether a path with wildcards names a field, or one that contains it.
 func covers(pattern string, target fieldpath.Segments) bool {
 	segments, err := parsePath(pattern)
 	if err != nil || len(segments) > len(target) || len(segments) < 2 {

@@ -10,21 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A Source is an object that is referenced.
+// A Source is a referenced object.
 type Source struct {
 	schema.GroupVersionKind
 	types.NamespacedName
 
-	// Resource is what the API calls the kind.
+	// Resource is the API's name of the kind.
 	Resource string
 }
 
-// GroupResource is the resource without a version: an object is the same in each.
+// GroupResource returns the resource without a version: an object is the same in each.
 func (s Source) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: s.Group, Resource: s.Resource}
 }
 
-// String describes a source for people.
+// String describes a source for users.
 func (s Source) String() string {
 	return describe(s.GroupResource(), s.NamespacedName)
 }

@@ -19,7 +19,7 @@ import (
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
-// source is the object that a reference means, and which the object may reference.
+// source returns the object that a reference names and that the object may reference.
 func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (Source, *Error) {
 	gvr := schema.GroupVersionResource{Group: ptr.Deref(ref.Group, ""), Version: ptr.Deref(ref.Version, ""), Resource: ref.Resource}
 	name := types.NamespacedName{Namespace: ptr.Deref(ref.Namespace, ""), Name: ref.Name}
@@ -51,7 +51,7 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	return source, nil
 }
 
-// mapping is what the cluster calls a resource. It is asked for once in a pass.
+// mapping returns the cluster's mapping of a resource. It is requested once per pass.
 func (p *pass) mapping(ctx context.Context, gvr schema.GroupVersionResource) (*meta.RESTMapping, error) {
 	if mapping, ok := p.mappings[gvr]; ok {
 		return mapping, nil
@@ -91,7 +91,7 @@ func (p *pass) permit(ctx context.Context, from schema.GroupKind, own string, so
 	return nil
 }
 
-// validNames sees that what stands in the path of a request is one element of it.
+// validNames ensures that each name is one element of a request's path.
 func validNames(gvr schema.GroupVersionResource, name types.NamespacedName) error {
 	bad := func(field, value string) error { return fmt.Errorf("%s %q is not valid", field, clean(value)) }
 	switch {
@@ -135,8 +135,8 @@ func (p *pass) read(ctx context.Context, source Source) (map[string]any, *Error)
 	return out.object, out.err
 }
 
-// validIn says what is wrong about the name of an object. Names of some kinds have more characters than DNS allows,
-// such as "system:node", but none has one that would make it more than one element of a path.
+// validIn returns what is wrong with the name of an object. Names of some kinds have more characters than DNS allows,
+// such as "system:node", but none that would make it more than one element of a path.
 func validIn(name string) []string {
 	if name == "" || name == "." || name == ".." || len(name) > 253 || strings.ContainsAny(name, "/%\\") ||
 		strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {

@@ -16,19 +16,18 @@ import (
 // Tenancy says what an object may reference. The zero value is the strictest: a namespaced object references its own
 // namespace, a cluster-scoped one any namespace, but no Secrets.
 type Tenancy struct {
-	// ClusterScoped are the cluster-scoped resources that namespaced objects may reference. A group or resource of "*" is
-	// any.
+	// ClusterScoped are the cluster-scoped resources that namespaced objects may reference. A group or resource of "*"
+	// matches any.
 	ClusterScoped []schema.GroupResource
 
-	// Secrets are those that cluster-scoped objects may reference. A namespace or name of "*" is any. With the name "*",
-	// they may also reference the fields of other objects there that are marked for what Secrets hold.
+	// Secrets are those that cluster-scoped objects may reference. A namespace or name of "*" matches any. With the name
+	// "*", they may also reference fields of other objects there that are marked for values from Secrets.
 	Secrets []types.NamespacedName
 
-	// SecretFields are fields into which what a Secret holds may be put although the author of their kind has not marked
-	// them.
+	// SecretFields are fields that may be filled from Secrets although the author of their kind has not marked them.
 	SecretFields []SecretField
 
-	// Grants finds out whether the owner of another namespace permits a reference; nil if nobody can.
+	// Grants determines whether the owner of another namespace permits a reference; nil if none can.
 	Grants Grants
 }
 
@@ -36,13 +35,13 @@ type Tenancy struct {
 type SecretField struct {
 	schema.GroupKind
 
-	// FieldPath of the field. With it, all that is below it is meant.
+	// FieldPath of the field. It includes everything below.
 	FieldPath string
 }
 
-// Grants says whether the owner of a namespace permits that objects of other namespaces reference his.
+// Grants determines whether a namespace's owner permits objects of other namespaces to reference objects there.
 type Grants interface {
-	// Permits is whether an object of the kind and namespace from may reference what is asked for.
+	// Permits reports whether an object of the kind and namespace from may reference the target.
 	Permits(ctx context.Context, from schema.GroupKind, fromNamespace string, to Source) (bool, error)
 }
 
@@ -55,10 +54,10 @@ type refused struct{ message string }
 // Error implements error.
 func (r refused) Error() string { return r.message }
 
-// Is has errors.Is find a refusal.
+// Is lets errors.Is find a refusal.
 func (r refused) Is(target error) bool { return target == errNotPermitted }
 
-// permits is nil if an object may reference a source.
+// permits returns nil if an object may reference a source.
 func (t *Tenancy) permits(ctx context.Context, from schema.GroupKind, fromNamespace string, to Source) error {
 	switch {
 	case fromNamespace == "":
@@ -90,8 +89,8 @@ func (t *Tenancy) permitsClusterScoped(to Source) error {
 	return t.allowsSecrets(func(s types.NamespacedName) bool { return either(s.Namespace, to.Namespace) && either(s.Name, to.Name) })
 }
 
-// permitsMarked is nil if an object may reference a field that is marked for what Secrets hold. It may have come from
-// any Secret of its namespace.
+// permitsMarked returns nil if an object may reference a field that is marked for values from Secrets. Its value may be
+// from any Secret of its namespace.
 func (t *Tenancy) permitsMarked(fromNamespace string, to Source) error {
 	if fromNamespace != "" || to.Namespace == "" {
 		return nil
@@ -106,7 +105,7 @@ func (t *Tenancy) allowsSecrets(which func(types.NamespacedName) bool) error {
 	return nil
 }
 
-// matches is whether a pattern names a resource, by whichever of its names.
+// matches reports whether a pattern names a resource, by any of its names.
 func matches(pattern, gr schema.GroupResource) bool {
 	return slices.ContainsFunc(sameResources(gr), func(same schema.GroupResource) bool {
 		return either(pattern.Group, same.Group) && either(pattern.Resource, same.Resource)

@@ -18,18 +18,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Bounds of one value, and of all values that are put into one object.
+// Bounds of one value, and of all values filled into one object.
 const (
 	maxValueBytes = 64 << 10
 	maxTotalBytes = 256 << 10
 	maxValueNodes = 4096
 	maxValueDepth = 32
 
-	// maxExpressionInput is how many bytes all variables of an expression can have together, each counted as often as the
-	// expression uses variables: it is about the most that one function is called with.
+	// maxExpressionInput is the maximum size in bytes of all variables of an expression together, each counted as often as
+	// the expression uses variables: about the largest input of one function.
 	maxExpressionInput = 32 << 10
 
-	// maxReadBytes is about how many bytes all objects can have that are kept while the references of one object are
+	// maxReadBytes is the approximate maximum size in bytes of all objects kept while the references of one object are
 	// resolved.
 	maxReadBytes = 16 << 20
 )
@@ -40,7 +40,7 @@ var errNotText = errors.New("it is not text in UTF-8") //nolint:gochecknoglobals
 // binary stands for data that is not text.
 type binary struct{}
 
-// size measures a JSON value, and refuses what is too large or is no JSON. It returns about how many bytes it has.
+// size measures a JSON value in bytes, approximately, and refuses values that are too large or not JSON.
 func size(value any) (int, error) {
 	m := measure{}
 	if err := m.add(value, 0); err != nil {
@@ -49,8 +49,8 @@ func size(value any) (int, error) {
 	return m.bytes, nil
 }
 
-// inputSize is about how much of an expression's time and memory a value takes: fields and elements count also when
-// they are empty.
+// inputSize is the approximate time and memory that a value costs in an expression: empty fields and elements count,
+// too.
 func inputSize(value any) (int, error) {
 	m := measure{}
 	if err := m.add(value, 0); err != nil {
@@ -59,7 +59,7 @@ func inputSize(value any) (int, error) {
 	return m.bytes + 8*m.nodes, nil
 }
 
-// kept is about how many bytes an object takes in memory, or more than most if it has more than that.
+// kept returns the approximate size in bytes of an object in memory, or more than most if it exceeds that.
 func kept(value any, most int) int {
 	const overhead = 64 // Of a field or an element: an interface, a header and a place in a map.
 	n := overhead
@@ -121,7 +121,7 @@ func (m *measure) add(value any, depth int) error {
 	return nil
 }
 
-// taken is a copy of a value within its bounds.
+// taken returns a copy of a value within its bounds.
 func taken(value any) (any, error) {
 	if _, err := size(value); err != nil {
 		return nil, err
@@ -129,11 +129,11 @@ func taken(value any) (any, error) {
 	return runtime.DeepCopyJSONValue(value), nil
 }
 
-// isSecret is whether a resource is that of Secrets.
+// isSecret reports whether a resource is that of Secrets.
 func isSecret(gr schema.GroupResource) bool { return gr == schema.GroupResource{Resource: "secrets"} }
 
-// decoded is an object as paths see it: what the data of a Secret and the binaryData of a ConfigMap hold is text, and
-// not its encoding. The object itself is not changed.
+// decoded returns an object as paths see it: the data of a Secret and the binaryData of a ConfigMap are decoded to
+// text. The object itself is not changed.
 func decoded(object map[string]any, gr schema.GroupResource) map[string]any {
 	var field string
 	switch gr {
@@ -169,7 +169,7 @@ func text(value any) any {
 	return string(raw)
 }
 
-// asJSON is the value of an expression as JSON has it.
+// asJSON returns the value of an expression as JSON.
 func asJSON(value ref.Val) (any, error) {
 	c := conversion{}
 	return c.convert(value, 0)

@@ -26,8 +26,8 @@ const (
 	ObservedImageTypeAnnotation = "fleet.masthead.dev/observed-image-type"
 )
 
-// builder builds one reflected object. Every value goes through the schema of the installed kind: what does not fit is
-// left out and reported, with the default that then stands there.
+// builder builds one reflected object. Every value is checked against the schema of the installed kind: what does not
+// fit is left out and reported, with the default that applies instead.
 type builder struct {
 	object *unstructured.Unstructured
 	schema *apiextensionsv1.JSONSchemaProps
@@ -52,20 +52,20 @@ func (b *builder) set(path string, value any) {
 	_ = unstructured.SetNestedField(b.object.Object, plain, fields...)
 }
 
-// unfit says what the spec still needs. Empty means nothing.
+// unfit returns what the spec still needs. Empty means nothing.
 func (b *builder) unfit() string {
 	spec, _ := b.object.Object["spec"].(map[string]any)
 	return misfitRequired(at(b.schema, []string{"spec"}), spec)
 }
 
-// lossy reports what was observed and is not in the field.
+// lossy reports an observation that is missing from the field.
 func (b *builder) lossy(path, observed, reason string) {
 	b.notes.add(Lossy{
 		Object: b.label(), Field: path, Observed: clean(observed), Default: clean(defaultOf(at(b.schema, strings.Split(path, ".")))), Reason: reason,
 	})
 }
 
-// knows tells whether the installed kind takes the value.
+// knows reports whether the installed kind accepts the value.
 func (b *builder) knows(path, value string) bool {
 	return misfit(at(b.schema, strings.Split(path, ".")), value) == ""
 }
@@ -127,7 +127,7 @@ func (b *builder) annotate(key, value string) {
 	b.object.SetAnnotations(labels.Merge(b.object.GetAnnotations(), map[string]string{key: value}))
 }
 
-// plainValue is the value as unstructured objects hold it, or nil where nothing is to be set.
+// plainValue converts a value to the form of unstructured objects, or nil if nothing is to be set.
 func plainValue(value any) any {
 	switch v := value.(type) {
 	case *bool:

@@ -3,7 +3,7 @@
 
 package reflection
 
-// cloud is all that differs from one cloud to another.
+// cloud holds the differences between clouds.
 type cloud struct {
 	grammar
 	// kinds of managed resources, the cluster first.
@@ -12,10 +12,10 @@ type cloud struct {
 	reflected reflectedKinds
 	// want adds the managed resources that are wanted.
 	want func(*wanter, Observed)
-	// read reads the facts out of what was observed of the cluster.
+	// read reads the facts from what was observed of the cluster.
 	read func(*reader, block) error
-	// identity makes the identity that the provider must refuse. Nil: the provider refers to a Secret, which needs not be
-	// made.
+	// identity makes the identity that the provider must refuse. Nil: the provider refers to a Secret, which need not
+	// exist.
 	identity func(*reflector) error
 	// infraCluster, controlPlane and infraPool fill in what other clouds do not have. Nil: nothing.
 	infraCluster, controlPlane func(r *reflector, b, status *builder)

@@ -11,8 +11,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// cloudOf is the table of clouds. Only what is called from outside looks something up in it; what a cloud needs for its
-// part is handed to it. So the clouds do not lead back to the table.
+// cloudOf is the table of clouds. Only entry points look something up in it; a cloud's functions receive what they
+// need. So the clouds do not depend on the table.
 func cloudOf(name Cloud) (cloud, bool) {
 	switch name {
 	case EKS:
@@ -40,8 +40,8 @@ func Kinds(name Cloud) []Kind {
 	return c.kinds
 }
 
-// Makes says whether the import makes objects of this kind, namespace and name. A copy of what it made, in another
-// namespace or under another name, bears the same labels, and is not of the import.
+// Makes reports whether the import creates objects of this kind, namespace and name. A copy, in another namespace or
+// under another name, has the same labels, but is not the import's.
 func (i Import) Makes(o *unstructured.Unstructured) bool {
 	if o.GetNamespace() != "" && o.GetNamespace() != i.Namespace {
 		return false

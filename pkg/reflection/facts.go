@@ -3,8 +3,8 @@
 
 package reflection
 
-// Facts are what is known of an imported cluster. All of it comes from the owner of the cluster: strings are short and
-// printable, lists are bounded, names and identifiers follow the cloud's grammar.
+// Facts are what is known about an imported cluster. All of it comes from the owner of the cluster: strings are short
+// and printable, lists are bounded, names and identifiers follow the cloud's grammar.
 type Facts struct {
 	Cloud Cloud
 	// ID is the cloud's identifier: the ARN, the ID of Azure's Resource Manager, or projects/P/locations/L/clusters/C.
@@ -32,7 +32,7 @@ type Facts struct {
 
 	// NodePools sorted by name.
 	NodePools []NodePool
-	// PendingNodePools are known by name and not observed: not yet, or their provider found that they do not exist (Gone).
+	// PendingNodePools are known by name and not observed yet; of GoneNodePools the provider found that they do not exist.
 	PendingNodePools, GoneNodePools []string
 	// NodePoolsComplete says that every pool that can be known is among NodePools. NodePoolsReason says why not.
 	NodePoolsComplete bool
@@ -40,7 +40,7 @@ type Facts struct {
 	// Capacity that belongs to no node pool.
 	Capacity []Capacity
 
-	// ManagedElsewhere are the marks of others who manage this cluster, e.g. another Cluster API.
+	// ManagedElsewhere are the marks of other managers of this cluster, e.g. another Cluster API.
 	ManagedElsewhere []string
 	// Lossy is what was observed and could not be read.
 	Lossy []Lossy

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Lossy is something observed that the reflection does not say, or says otherwise.
+// Lossy is an observation that the reflection omits or changes.
 type Lossy struct {
 	// Object is the kind and name of the reflection, e.g. "AWSManagedMachinePool/prod-blue-0123456789ab". Empty when it is
 	// about what is read.

@@ -40,9 +40,9 @@ var (
 	securityGroupID = regexp.MustCompile(`^sg-[0-9a-f]{8,32}$`)
 )
 
-// grammar is how a cloud spells its names. A name becomes a part of the identifier by which a provider looks a resource
-// up (".../agentPools/<name>"), so one with other characters could make it look up something else. Node labels, which
-// the owner of the imported cluster writes, are held against it as well.
+// grammar is a cloud's syntax of names. A name becomes a part of the identifier by which a provider looks a resource up
+// (".../agentPools/<name>"), so one with other characters could make it look up something else. Node labels, which the
+// owner of the imported cluster writes, are checked against it as well.
 type grammar struct {
 	cluster, pool, place *regexp.Regexp
 	placeName            string
@@ -62,9 +62,9 @@ func hashOf(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:hashLength]
 }
 
-// ManagedName is the name of the managed resource that observes the external resource. Cluster-scoped names bear the
-// namespace, so that a reader finds the import; the hash holds all that makes it unique, the ClusterImport's UID
-// included.
+// ManagedName is the name of the managed resource that observes the external resource. Cluster-scoped names include the
+// namespace, so that a reader finds the import; the hash covers all that makes it unique, including the ClusterImport's
+// UID.
 func ManagedName(imp Import, kind Kind, namespaced bool, id string) string {
 	prefix := "imp-" + imp.Namespace + "-" + imp.Name
 	if namespaced {
@@ -107,7 +107,7 @@ func dnsLabel(name string) string {
 	return name
 }
 
-// deniedName is the name of the identity, or of the Secret, that is not to be had.
+// deniedName is the name of the identity, or of the Secret, that must be unusable or missing.
 func (i Import) deniedName() string {
 	return withHash(dnsLabel("imp-"+i.Namespace+"-"+i.Name), hashOf(i.Namespace, i.Name, string(i.UID), DeniedName))
 }

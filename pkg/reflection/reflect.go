@@ -13,12 +13,12 @@ import (
 type Reflection struct {
 	// Objects in the order of their creation.
 	Objects []Object
-	// Lossy is what was observed and is not in the objects as it was observed.
+	// Lossy is what the objects do not represent as it was observed.
 	Lossy []Lossy
 }
 
-// Reflect makes the Cluster API objects of a cluster out of its facts. Schemas are those of the installed kinds
-// (ReflectedKinds); without one of them it returns a NotServedError. Objects of the same facts are the same, byte for
+// Reflect creates the Cluster API objects of a cluster from its facts. Schemas are those of the installed kinds
+// (ReflectedKinds); without one of them it returns a NotServedError. The same facts give the same objects, byte for
 // byte.
 func Reflect(imp Import, facts Facts, schemas Schemas) (Reflection, error) {
 	if err := imp.Validate(); err != nil {
@@ -36,8 +36,8 @@ func Reflect(imp Import, facts Facts, schemas Schemas) (Reflection, error) {
 	return Reflection{Objects: r.objects, Lossy: r.notes.list()}, nil
 }
 
-// provider makes the objects of the cloud's provider. What every provider's have is set here: the endpoint of the
-// cluster, and the status that the contracts of Cluster API ask for.
+// provider makes the objects of the cloud's provider. It sets what all providers have: the endpoint of the cluster, and
+// the status that the contracts of Cluster API require.
 func (r *reflector) provider(c cloud) error {
 	if c.identity != nil {
 		if err := c.identity(r); err != nil {

@@ -17,8 +17,8 @@ import (
 // Role is the part that an object plays in a reflection.
 type Role string
 
-// The roles, in the order in which objects are to be created: the Cluster after everything that it refers to is there
-// with its annotations and its identity, so that no controller ever sees one without them.
+// The roles, in order of creation: the Cluster comes after everything that it refers to exists with its annotations and
+// its identity, so that no controller ever sees one without them.
 const (
 	RoleIdentity     Role = "Identity"
 	RoleInfraCluster Role = "InfraCluster"
@@ -35,8 +35,8 @@ type Object struct {
 	Pool string
 	// Object without its status.
 	Object *unstructured.Unstructured
-	// Status is the object with nothing but its status, for the status subresource. Nil means that none is to be written:
-	// it is another controller's.
+	// Status is the object with only its status, for the status subresource. Nil means that none is to be written: another
+	// controller owns it.
 	Status *unstructured.Unstructured
 }
 
@@ -58,7 +58,7 @@ type reflector struct {
 	refused map[string]bool
 }
 
-// part makes one object of the provider, which is ready from its first moment.
+// part makes one object of the provider, which is ready from its creation.
 func (r *reflector) part(role Role, pool string, gvk schema.GroupVersionKind, name string, fill func(b, status *builder)) error {
 	b, err := r.reflected(gvk, name)
 	if err != nil {
@@ -71,8 +71,7 @@ func (r *reflector) part(role Role, pool string, gvk schema.GroupVersionKind, na
 	return nil
 }
 
-// reflected starts an object that a controller of Cluster API would reconcile: with both annotations from its first
-// moment.
+// reflected starts an object that a controller of Cluster API would reconcile: with both annotations from its creation.
 func (r *reflector) reflected(gvk schema.GroupVersionKind, name string) (*builder, error) {
 	b, err := r.newObject(gvk, r.imp.Namespace, name)
 	if err != nil {

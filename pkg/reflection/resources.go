@@ -38,8 +38,8 @@ func (o Observed) resources(imp Import, kind Kind) resources {
 	return found
 }
 
-// IsGone tells whether the provider found that the external resource does not exist. Its last observation stays in the
-// status of the managed resource, so that has to be asked first.
+// IsGone reports whether the provider found that the external resource does not exist. Its last observation stays in
+// the status of the managed resource, so check this first.
 func IsGone(mr *unstructured.Unstructured) bool {
 	conditions, _, _ := unstructured.NestedSlice(mr.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -53,9 +53,9 @@ func IsGone(mr *unstructured.Unstructured) bool {
 	return false
 }
 
-// poolNames is the union of what the user lists, what is observed already and what Node labels show: sorted, each held
-// against the cloud's grammar. A pool that is observed stays until its provider says that it is gone: one that is
-// scaled to zero has no Nodes.
+// poolNames is the union of what the user lists, what is already observed and what Node labels show: sorted, each
+// checked against the cloud's grammar. An observed pool stays until its provider reports it as gone: one that is scaled
+// to zero has no Nodes.
 func (i Import) poolNames(g grammar, observed Observed, kind Kind, n *notes) []string {
 	names := slices.Clone(i.NodePools)
 	if i.DiscoverNodePools {

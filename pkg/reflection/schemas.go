@@ -34,7 +34,7 @@ func SchemasOf(crds ...*apiextensionsv1.CustomResourceDefinition) Schemas {
 	return out
 }
 
-// NotServedError says that the hub does not serve a kind that is reflected.
+// NotServedError means that the hub does not serve a kind that is reflected.
 type NotServedError struct {
 	Kind schema.GroupVersionKind
 }
@@ -67,8 +67,8 @@ func items(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaProps 
 	return s.Items.Schema
 }
 
-// misfit says why a value would be refused or dropped by an API server with this schema. Empty means that it fits.
-// Rules in CEL are not evaluated: the controller's write still may be refused, and then says so.
+// misfit returns why an API server with this schema would refuse or drop a value. Empty means that it fits. CEL rules
+// are not evaluated: the controller's write still may be refused, and then reports that.
 func misfit(s *apiextensionsv1.JSONSchemaProps, value any) string {
 	if s == nil {
 		return "The installed version of the kind has no such field"

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Validate tells whether the import can be carried out at all. Its errors are the user's to mend.
+// Validate reports whether the import can be carried out at all. Its errors are for the user to fix.
 func (i Import) Validate() error {
 	switch {
 	case i.UID == "" || i.Name == "" || i.Namespace == "":

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Want is what an import wants to be there.
+// Want is the desired set of an import's managed resources.
 type Want struct {
 	// Resources are complete managed resources, sorted by kind and name: the cluster first.
 	Resources []*unstructured.Unstructured
@@ -32,7 +32,7 @@ type wanter struct {
 	seen   map[string]bool
 }
 
-// add wants the managed resource for one external resource. identifiers become forProvider.
+// add adds the managed resource for one external resource. identifiers become forProvider.
 func (w *wanter) add(kind Kind, id, externalName string, identifiers map[string]any) *unstructured.Unstructured {
 	gvk, namespaced, found := w.served.Managed(kind)
 	if !found {
@@ -77,7 +77,7 @@ func (w *wanter) managed(gvk schema.GroupVersionKind, namespaced bool, name stri
 	return mr
 }
 
-// connect has the managed resource write its connection details.
+// connect makes the managed resource write its connection details.
 func (w *wanter) connect(mr *unstructured.Unstructured) {
 	if mr == nil || w.imp.ConnectionSecretName == "" {
 		return

@@ -16,7 +16,7 @@ func (m Map[K, V]) Insert(k K, v V) {
 	m[k].Insert(v)
 }
 
-// Delete takes a value away from under a key, if it is there.
+// Delete removes a value from a key, if present.
 func (m Map[K, V]) Delete(k K, v V) {
 	m[k].Delete(v)
 	if m[k].Len() == 0 {

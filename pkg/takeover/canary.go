@@ -10,7 +10,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// canaryName is the name of every object that is sent to be refused. It is never created.
+// canaryName is the name of every object that is sent in order to be refused. It is never created.
 const canaryName = "masthead-canary"
 
 // canary is an object that its CRD accepts and the policy of its family refuses.
@@ -18,11 +18,11 @@ type canary struct {
 	kind   schema.GroupKind
 	spec   map[string]any
 	mutate func(*unstructured.Unstructured)
-	// message is part of what the policy says about it.
+	// message is part of the policy's message about it.
 	message string
 }
 
-// object is the canary in the version of its kind that the hub serves.
+// object returns the canary in the version of its kind that the hub serves.
 func (c canary) object(version, namespace string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": c.spec}}
 	object.SetGroupVersionKind(c.kind.WithVersion(version))
@@ -35,8 +35,8 @@ func (c canary) object(version, namespace string) *unstructured.Unstructured {
 	return object
 }
 
-// managedResourceCanaries would, besides observing, let their provider complete their spec. No provider would write to
-// the cloud for them.
+// managedResourceCanaries would, besides observing, let their provider late-initialize their spec. No provider would
+// write to the cloud for them.
 func managedResourceCanaries() []canary {
 	var canaries []canary
 	for _, resource := range []struct{ group, kind, identifier string }{
@@ -59,7 +59,7 @@ func managedResourceCanaries() []canary {
 	return canaries
 }
 
-// reflectionCanaries bear a finalizer: what a provider does before its first call to the cloud.
+// reflectionCanaries have a finalizer, which a provider adds before its first call to the cloud.
 func reflectionCanaries() []canary {
 	bearFinalizer := func(object *unstructured.Unstructured) {
 		object.SetAnnotations(map[string]string{"cluster.x-k8s.io/managed-by": "crossplane", "cluster.x-k8s.io/paused": "true"})
@@ -75,7 +75,7 @@ func reflectionCanaries() []canary {
 	}
 }
 
-// clusterAPICanaries are a MachinePool that core would reconcile.
+// clusterAPICanaries contains a MachinePool that core would reconcile.
 func clusterAPICanaries() []canary {
 	return []canary{{
 		kind: schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "MachinePool"},

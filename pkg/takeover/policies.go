@@ -13,9 +13,9 @@ import (
 	"github.com/masthead-dev/masthead/config/policies"
 )
 
-// AllowUnimportAnnotation lets a reflection, a MachinePool or a Cluster of an import be deleted. Its value is the UID
-// of the import: the value of the object's own label fleet.masthead.dev/import-uid. The importer sets it before it
-// deletes; a person sets it to delete what the importer cannot.
+// AllowUnimportAnnotation allows the deletion of a reflection, a MachinePool or a Cluster of an import. Its value is
+// the UID of the import: the value of the object's own label fleet.masthead.dev/import-uid. The importer sets it before
+// it deletes; a person sets it to delete what the importer cannot.
 const AllowUnimportAnnotation = "fleet.masthead.dev/allow-unimport"
 
 // Policy is an admission policy of the importer and the binding that puts it into force. Both have the same name.
@@ -24,7 +24,7 @@ type Policy struct {
 	Binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding
 }
 
-// family is what one policy is about.
+// family is the group of objects that one policy covers.
 type family struct {
 	file     string
 	canaries func() []canary
@@ -36,13 +36,13 @@ func families() []family {
 		{file: "reflections.yaml", canaries: reflectionCanaries},
 		{file: "cluster-api.yaml", canaries: clusterAPICanaries},
 		{file: "identities.yaml", canaries: identityCanaries},
-		// These refuse nothing where no cluster is imported, so nothing shows that they are enforced.
+		// These refuse nothing where no cluster is imported, so no canary can test them.
 		{file: "members.yaml", canaries: func() []canary { return nil }},
 		{file: "managers.yaml", canaries: func() []canary { return nil }},
 	}
 }
 
-// Policies are the policies of the importer with their bindings, as config/policies has them.
+// Policies returns the importer's policies with their bindings, from config/policies.
 func Policies() ([]Policy, error) {
 	var all []Policy
 	for _, family := range families() {

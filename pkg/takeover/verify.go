@@ -19,22 +19,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrNotEnforced is wrapped by the error of Verify when the hub lets pass what the policies forbid, or has other
-// policies than this program needs. Any other error means that the hub could not be asked.
+// ErrNotEnforced is wrapped by the error of Verify when the hub allows what the policies forbid, or has other policies
+// than this program needs. Any other error means that the hub could not be asked.
 var ErrNotEnforced = errors.New("the admission policies of the importer are not enforced")
 
-// Hub is what Verify needs of a client for the hub. It must not read from a cache: a policy that was deleted a moment
-// ago is gone. It needs the rights to get ValidatingAdmissionPolicies and their bindings, and to create the kinds that
-// an import creates.
+// Hub is the hub client that Verify needs. It must not read from a cache, which could still have a policy that was just
+// deleted. It needs the rights to get ValidatingAdmissionPolicies and their bindings, and to create the kinds that an
+// import creates.
 type Hub interface {
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
 	Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error
 	RESTMapper() meta.RESTMapper
 }
 
-// Verify returns nil if the hub enforces the policies of the importer at this moment, see the guarantees of the
-// package. The objects that the hub has to refuse are sent as dry runs for the namespace. A family of which the hub
-// serves no kind needs no policy in force: its objects cannot exist.
+// Verify returns nil if the hub currently enforces the importer's policies, see the guarantees of the package. The
+// objects that the hub has to refuse are sent as dry runs for the namespace. A family of which the hub serves no kind
+// needs no enforced policy: its objects cannot exist.
 func Verify(ctx context.Context, hub Hub, namespace string) error {
 	for _, family := range families() {
 		want, err := load(family.file)
@@ -51,9 +51,9 @@ func Verify(ctx context.Context, hub Hub, namespace string) error {
 	return nil
 }
 
-// checkInstalled compares a policy and its binding with those in the hub. A policy must be the same in every field:
-// what somebody adds, such as a match condition, a rule that excludes resources or a term of a selector, takes away
-// from what is enforced. Ours leave no field to the API server's defaults.
+// checkInstalled compares a policy and its binding with those in the hub. A policy must be equal in every field:
+// additions such as a match condition, a rule that excludes resources or a selector term weaken the enforcement. Ours
+// leave no field to the API server's defaults.
 func checkInstalled(ctx context.Context, hub Hub, want Policy) error {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{}
 	if err := get(ctx, hub, "ValidatingAdmissionPolicy", want.Policy.Name, policy); err != nil {
@@ -66,7 +66,7 @@ func checkInstalled(ctx context.Context, hub Hub, want Policy) error {
 	if err := get(ctx, hub, "ValidatingAdmissionPolicyBinding", want.Binding.Name, binding); err != nil {
 		return err
 	}
-	// What a binding adds, such as a selector of namespaces, takes away from what is enforced. Further actions do not.
+	// Additions to a binding, such as a namespace selector, weaken the enforcement. Further actions do not.
 	if binding.Spec.PolicyName != want.Binding.Spec.PolicyName || binding.Spec.MatchResources != nil || !equality.Semantic.DeepEqual(binding.Spec.ParamRef, want.Binding.Spec.ParamRef) ||
 		!slices.Contains(binding.Spec.ValidationActions, admissionregistrationv1.Deny) {
 		return fmt.Errorf("%w: the ValidatingAdmissionPolicyBinding %q is not the one of this version", ErrNotEnforced, want.Binding.Name)
@@ -117,11 +117,11 @@ func checkRefused(ctx context.Context, hub Hub, policy string, canaries []canary
 	return unasked
 }
 
-// judge tells from the hub's answer whether it was the policy that refused the canary.
+// judge determines from the hub's answer whether the policy refused the canary.
 func judge(policy string, canary canary, answer error) error {
 	switch {
 	case answer == nil, apierrors.IsAlreadyExists(answer):
-		// An object of this name can exist only if somebody made it; a create that reaches it has passed admission.
+		// An object of this name exists only if somebody created it; a create that reaches it has passed admission.
 		return fmt.Errorf("%w: the hub accepts an object of kind %s that the ValidatingAdmissionPolicy %q forbids", ErrNotEnforced, canary.kind, policy)
 	case apierrors.IsForbidden(answer) && strings.Contains(answer.Error(), policyRefusal(policy)) && strings.Contains(answer.Error(), canary.message):
 		return nil
@@ -132,7 +132,7 @@ func judge(policy string, canary canary, answer error) error {
 	}
 }
 
-// policyRefusal is how an API server begins to say that a policy refused a request.
+// policyRefusal is the beginning of an API server's message that a policy refused a request.
 func policyRefusal(policy string) string {
 	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request", policy, policy)
 }

@@ -3,9 +3,9 @@
 
 package usermeta
 
-// Row is a set of labels and annotations that never travel between a workload cluster and the hub.
+// Row is a set of labels and annotations that are never propagated between a workload cluster and the hub.
 type Row struct {
-	// Owner is whose they are.
+	// Owner is the tool that owns them.
 	Owner string
 
 	// Keys are the patterns that cover them; see Owned.
@@ -18,12 +18,12 @@ type Row struct {
 	Why string
 }
 
-// Reserved returns what never travels. It is the only list of this kind; docs/requirements.md shows it row by row.
+// Reserved returns metadata that is never propagated. It is the only such list; docs/requirements.md shows it row by
+// row.
 //
-// A tool belongs here if it decides by a label or an annotation which objects are its own, when it prunes, deletes or
-// overwrites, or if such a key makes a controller act on the object that bears it. Tools that only keep notes belong
-// here too if their notes are about the one object that they are on. Tools that keep their state elsewhere, as
-// Terraform does, need no row.
+// A tool belongs here if it identifies its objects by a label or an annotation when it prunes, deletes or overwrites,
+// or if such a key makes a controller act on the object. Tools that only keep notes belong here too if their notes are
+// about that one object. Tools that keep their state elsewhere, as Terraform does, need no row.
 func Reserved() []Row { return rows }
 
 var rows = []Row{ //nolint:gochecknoglobals // A constant.

@@ -1,14 +1,14 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usermeta tells the labels and annotations that users write from those of the tools around them.
+// Package usermeta separates users' labels and annotations from those of the tools around them.
 //
 // It guarantees that what Owned returns holds no key that a row of Reserved, or of the caller's own list, covers.
 // Labels and annotations are treated alike.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is what
-// keeps labels and annotations that steer Crossplane, Kubernetes, Masthead or a deployment tool from travelling, in
-// either direction.
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it prevents
+// the propagation, in either direction, of labels and annotations that control Crossplane, Kubernetes, Masthead or a
+// deployment tool.
 package usermeta
 
 import (
@@ -16,9 +16,9 @@ import (
 	"strings"
 )
 
-// Owned returns the labels or annotations that are the user's: those that neither Reserved nor one of the patterns in
-// also covers. A pattern is a key, or a domain followed by "/*", which covers every key whose prefix is that domain or
-// a subdomain of it. The result is never nil and shares nothing with what it was given.
+// Owned returns the users' labels or annotations: those that neither Reserved nor one of the patterns in also covers. A
+// pattern is a key, or a domain followed by "/*", which covers every key whose prefix is that domain or a subdomain of
+// it. The result is never nil and shares nothing with the input.
 func Owned(in map[string]string, also ...string) map[string]string {
 	out := make(map[string]string, len(in))
 	for k, v := range in {
@@ -29,7 +29,7 @@ func Owned(in map[string]string, also ...string) map[string]string {
 	return out
 }
 
-// reserved is whether a row of Reserved covers a key.
+// reserved reports whether a row of Reserved covers a key.
 func reserved(key string) bool {
 	prefix, _, _ := strings.Cut(key, "/")
 	return slices.ContainsFunc(Reserved(), func(r Row) bool {
@@ -37,7 +37,7 @@ func reserved(key string) bool {
 	})
 }
 
-// covers is whether a pattern covers a key.
+// covers reports whether a pattern covers a key.
 func covers(pattern, key string) bool {
 	parent, isDomain := strings.CutSuffix(pattern, "/*")
 	if !isDomain {
@@ -47,7 +47,7 @@ func covers(pattern, key string) bool {
 	return prefixed && within(domain, parent)
 }
 
-// within is whether a domain is another one or a part of it.
+// within reports whether a domain equals another or is a subdomain of it.
 func within(domain, parent string) bool {
 	rest, ok := strings.CutSuffix(domain, parent)
 	return ok && (rest == "" || strings.HasSuffix(rest, "."))

@@ -3,29 +3,29 @@
 
 package v1alpha1
 
-// MaxDiscovered is how many objects an Application discovers at most.
+// MaxDiscovered is the maximum number of objects that an Application discovers.
 const MaxDiscovered = 512
 
-// Discovery says which objects belong to an Application although it does not name them and they do not name it. What is discovered counts
-// in the health of the Application. It is not owned by it, unless that is asked for.
+// Discovery selects objects of an Application that are neither named by it nor annotated with its name. They count in
+// the health of the Application. They are not owned by it, unless ownership says so.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.kinds) || self.sources.all(s, has(s.object) || has(s.fluxKustomization) || has(s.fluxHelmRelease))",message="kinds are required: only object, fluxKustomization and fluxHelmRelease tell of which kinds the objects are"
 type Discovery struct {
-	// sources say by what the objects are found. One that several find is counted once.
+	// sources are the ways to find objects. An object found by several is counted once.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +required
 	Sources []DiscoverySource `json:"sources"`
 
-	// kinds are those of which objects are looked for. An inventory of Flux brings its own.
+	// kinds are the kinds of objects to look for. An inventory of Flux brings its own.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	Kinds []DiscoveredKind `json:"kinds,omitempty"`
 
-	// namespaces in which objects are looked for, beside that of the Application: for their health alone, and only in those that the
+	// namespaces to search, besides that of the Application: for their health alone, and only those that the
 	// EnrollmentClass of the cluster lets Applications of this namespace see.
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MinLength=1
@@ -35,23 +35,24 @@ type Discovery struct {
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// ownership is None (what is discovered is looked at and not changed) or Owned (it gets an owner reference and is deleted with the
-	// Application, if it is in the Application's namespace). Owned needs the consent of the EnrollmentClass of the cluster.
+	// ownership is None (discovered objects are observed and not changed) or Owned (they get an owner reference and are
+	// deleted with the Application, if they are in its namespace). Owned must be allowed by the EnrollmentClass of the
+	// cluster.
 	// +kubebuilder:default=None
 	// +optional
 	Ownership DiscoveryOwnership `json:"ownership,omitempty"`
 }
 
-// DiscoveryOwnership is whether an Application owns what it discovers.
+// DiscoveryOwnership says whether an Application owns what it discovers.
 //
 // +kubebuilder:validation:Enum=None;Owned
 type DiscoveryOwnership string
 
 const (
-	// DiscoveryOwnershipNone looks at objects and does not change them.
+	// DiscoveryOwnershipNone observes objects and does not change them.
 	DiscoveryOwnershipNone DiscoveryOwnership = "None"
 
-	// DiscoveryOwnershipOwned has the Application own the objects of its namespace, which are deleted with it.
+	// DiscoveryOwnershipOwned makes the Application own objects of its namespace, which are deleted with it.
 	DiscoveryOwnershipOwned DiscoveryOwnership = "Owned"
 )
 
@@ -66,29 +67,29 @@ type DiscoverySource struct {
 	// +optional
 	PartOf string `json:"partOf,omitempty"`
 
-	// instance is the value of the label app.kubernetes.io/instance. Argo CD tracks by it, too, if it is told to track by label.
+	// instance is the value of the label app.kubernetes.io/instance. Argo CD uses it, too, if it is set to track by label.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="it must be a valid value of a label"
 	// +optional
 	Instance string `json:"instance,omitempty"`
 
-	// helmRelease is a release of Helm, which annotates what it installs with meta.helm.sh/release-name and release-namespace.
+	// helmRelease is a Helm release. Helm annotates what it installs with meta.helm.sh/release-name and release-namespace.
 	// +optional
 	HelmRelease *DiscoveredRelease `json:"helmRelease,omitempty"`
 
-	// fluxKustomization is a Kustomization of Flux. Its inventory is followed if it is in the cluster and may be seen, and otherwise the
-	// labels kustomize.toolkit.fluxcd.io/name and namespace.
+	// fluxKustomization is a Kustomization of Flux. Its inventory is used if it is in the cluster and may be seen;
+	// otherwise the labels kustomize.toolkit.fluxcd.io/name and namespace are.
 	// +optional
 	FluxKustomization *DiscoveredRelease `json:"fluxKustomization,omitempty"`
 
-	// fluxHelmRelease is a HelmRelease of Flux. Its inventory is followed if it has one, is in the cluster and may be seen, and
-	// otherwise the labels helm.toolkit.fluxcd.io/name and namespace.
+	// fluxHelmRelease is a HelmRelease of Flux. Its inventory is used if it has one, is in the cluster and may be seen;
+	// otherwise the labels helm.toolkit.fluxcd.io/name and namespace are.
 	// +optional
 	FluxHelmRelease *DiscoveredRelease `json:"fluxHelmRelease,omitempty"`
 
-	// argoApplication is an Application of Argo CD, wherever it is. What it applies has the annotation argocd.argoproj.io/tracking-id or,
-	// if Argo CD tracks by that label, argocd.argoproj.io/instance.
+	// argoApplication is an Application of Argo CD, wherever it is. Objects that it applies have the annotation
+	// argocd.argoproj.io/tracking-id or, if Argo CD tracks by that label, argocd.argoproj.io/instance.
 	// +optional
 	ArgoApplication *ArgoApplication `json:"argoApplication,omitempty"`
 
@@ -97,7 +98,7 @@ type DiscoverySource struct {
 	Object *DiscoveredObject `json:"object,omitempty"`
 }
 
-// DiscoveredRelease names what applied the objects.
+// DiscoveredRelease names the release that applied the objects.
 type DiscoveredRelease struct {
 	// name of the release, the Kustomization or the HelmRelease.
 	// +kubebuilder:validation:MinLength=1
@@ -106,7 +107,7 @@ type DiscoveredRelease struct {
 	// +required
 	Name string `json:"name"`
 
-	// namespace of it. Absent means that of the Application.
+	// namespace of the release. Absent means that of the Application.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a namespace is a DNS label: lower case letters, digits and \"-\", beginning and ending with a letter or digit"
@@ -123,7 +124,7 @@ type ArgoApplication struct {
 	// +required
 	Name string `json:"name"`
 
-	// namespace of it, if it is another one than that in which Argo CD runs.
+	// namespace of the Application, if it differs from that in which Argo CD runs.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a namespace is a DNS label: lower case letters, digits and \"-\", beginning and ending with a letter or digit"
@@ -133,7 +134,7 @@ type ArgoApplication struct {
 
 // DiscoveredObject names an object.
 type DiscoveredObject struct {
-	// group of the kind. Absent or empty means the core group, of Services and Pods.
+	// group of the kind. Absent or empty means the core group, which has Services and Pods.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="an API group is a DNS subdomain, for example apps or batch, and is empty for the core group"
 	// +optional
@@ -153,7 +154,7 @@ type DiscoveredObject struct {
 	// +required
 	Kind string `json:"kind"`
 
-	// namespace of the object. Absent means that of the Application, for a kind that has namespaces.
+	// namespace of the object. Absent means that of the Application, for a namespaced kind.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a namespace is a DNS label: lower case letters, digits and \"-\", beginning and ending with a letter or digit"
@@ -168,9 +169,9 @@ type DiscoveredObject struct {
 	Name string `json:"name"`
 }
 
-// DiscoveredKind is a kind of which objects are looked for.
+// DiscoveredKind is a kind of objects to discover.
 type DiscoveredKind struct {
-	// group of the kind. Absent or empty means the core group, of Services and Pods.
+	// group of the kind. Absent or empty means the core group, which has Services and Pods.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="an API group is a DNS subdomain, for example apps or batch, and is empty for the core group"
 	// +optional

@@ -8,112 +8,112 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Health is how an object, or all of an Application, fares.
+// Health is the health of an object or an Application.
 //
 // +kubebuilder:validation:Enum=Healthy;Suspended;Progressing;Unknown;Missing;Degraded
 type Health string
 
-// The values of Health, from best to worst: an Application is as healthy as the worst of its components.
+// The values of Health, from best to worst: the health of an Application is that of its worst component.
 const (
-	// HealthHealthy: it is as its owner wants it, and works as far as its status tells.
+	// HealthHealthy: it matches its spec, and works as far as its status says.
 	HealthHealthy Health = "Healthy"
 
 	// HealthSuspended: its owner has paused it.
 	HealthSuspended Health = "Suspended"
 
-	// HealthProgressing: it is on its way to what its owner wants, or to its end.
+	// HealthProgressing: it is progressing towards its spec or its completion.
 	HealthProgressing Health = "Progressing"
 
-	// HealthUnknown: it could not be looked at, or says nothing about itself that can be understood.
+	// HealthUnknown: it could not be observed, or its status is not understood.
 	HealthUnknown Health = "Unknown"
 
-	// HealthMissing: it is not there.
+	// HealthMissing: it does not exist.
 	HealthMissing Health = "Missing"
 
-	// HealthDegraded: it has failed, and does not mend by itself.
+	// HealthDegraded: it has failed, and does not recover by itself.
 	HealthDegraded Health = "Degraded"
 )
 
-// MaxOwnedKinds is how many kinds a status lists at most as owned.
+// MaxOwnedKinds is the maximum number of owned kinds in a status.
 const MaxOwnedKinds = 512
 
-// MaxStatusEntries is how many components, and how many dependencies, a status lists at most.
+// MaxStatusEntries is the maximum number of components, and of dependencies, in a status.
 const MaxStatusEntries = 64
 
-// ApplicationStatus is what of an Application is there, and how it fares.
+// ApplicationStatus is the observed state of an Application.
 type ApplicationStatus struct {
 	// observedGeneration is the generation of the Application that this status was computed for; -1 before there is one.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// installed are the names of the components and the dependencies that are installed, in alphabetical order. A name that
-	// both a component and a dependency have is there when both are installed.
+	// installed are the names of the installed components and dependencies, in alphabetical order. A name shared by a
+	// component and a dependency is listed when both are installed.
 	// +kubebuilder:validation:MaxItems=320
 	// +listType=atomic
 	// +optional
 	Installed []string `json:"installed,omitempty"`
 
-	// ready is the status of the condition Ready of the health check's Pod: True, False or Unknown. Without a health check it is
-	// always Unknown, as the KEP wants it; the condition Ready of the Application sums everything up.
+	// ready is the status of the condition Ready of the health check's Pod: True, False or Unknown. Without a health check
+	// it is always Unknown, as the KEP specifies; the condition Ready of the Application sums everything up.
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	// +optional
 	Ready corev1.ConditionStatus `json:"ready,omitempty"`
 
-	// componentsInstalled is how many of the components are installed, in the form "4/5". This field and all that follow are
+	// componentsInstalled is the number of installed components, in the form "4/5". This field and all that follow are
 	// Masthead's, not the KEP's.
 	// +optional
 	ComponentsInstalled string `json:"componentsInstalled,omitempty"`
 
-	// health is that of the worst component: Healthy, Suspended, Progressing, Unknown, Missing or Degraded. It is Unknown for
-	// an Application without components.
+	// health is that of the worst component: Healthy, Suspended, Progressing, Unknown, Missing or Degraded. It is Unknown
+	// for an Application without components.
 	// +optional
 	Health Health `json:"health,omitempty"`
 
-	// message is about what is worst, for people. It is empty if all is well.
+	// message describes the worst problem. It is empty if there is none.
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// conditions of the Application: Ready (it is installed and healthy, and passes its health check, if it has one), Installed (every
-	// component and dependency is), Healthy (what the components say of themselves), HealthCheckPassed (what the health check says),
-	// ComponentsWatched (Masthead can see the components) and, only while somebody has to do something, Stalled.
+	// conditions of the Application: Ready (it is installed and healthy, and passes its health check, if it has one),
+	// Installed (every component and dependency is), Healthy (the health of the components), HealthCheckPassed (the result
+	// of the health check), ComponentsWatched (Masthead can see the components) and, only while a user must act, Stalled.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// counts are the numbers of components in each state.
+	// counts are the numbers of components by state.
 	// +optional
 	Counts *ComponentCounts `json:"counts,omitempty"`
 
-	// components are the components, those that are not well first, and no more than 64.
+	// components are the components, unhealthy ones first, at most 64.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Components []ComponentStatus `json:"components,omitempty"`
 
-	// discovered are the objects that were found by spec.discover, those that are not well first, and no more than 64. Where a kind or a
-	// namespace cannot be seen, an entry says so.
+	// discovered are the objects found by spec.discover, unhealthy ones first, at most 64. If a kind or a namespace cannot
+	// be seen, an entry says so.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	Discovered []DiscoveredStatus `json:"discovered,omitempty"`
 
-	// history are the last changes of health, the latest first.
+	// history are the latest changes of health, the newest first.
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	History []HealthChange `json:"history,omitempty"`
 
-	// dependencies are the Applications that this one depends on, those that are not installed first, and no more than 64.
+	// dependencies are the Applications that this one depends on, those that are not installed first, at most 64.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Dependencies []DependencyStatus `json:"dependencies,omitempty"`
 
-	// truncated says that there are more components, or discovered objects, than are listed. The counts are of all.
+	// truncated says that not all components or discovered objects are listed. The counts include all.
 	// +optional
 	Truncated bool `json:"truncated,omitempty"`
 
@@ -121,9 +121,9 @@ type ApplicationStatus struct {
 	// +optional
 	HealthCheckPod string `json:"healthCheckPod,omitempty"`
 
-	// ownedKinds are the kinds of which the Application owns objects. A kind is listed before the first owner reference is
-	// written. One that the spec does not name any more stays until the references to the Application are removed from all
-	// of its objects.
+	// ownedKinds are the kinds of the objects that the Application owns. A kind is listed before the first owner reference
+	// is written. One that the spec no longer names stays until the references to the Application are removed from all of
+	// its objects.
 	// +kubebuilder:validation:MaxItems=512
 	// +listType=atomic
 	// +optional
@@ -132,43 +132,43 @@ type ApplicationStatus struct {
 
 // ComponentCounts are numbers of components.
 type ComponentCounts struct {
-	// total is how many components the Application names, and how many it discovered.
+	// total is the number of components that the Application names or discovers.
 	Total int32 `json:"total"`
 
-	// installed is how many of them are installed.
+	// installed is the number of installed components.
 	Installed int32 `json:"installed"`
 
-	// selected is how many objects belong to the Application, also those that it does not name.
+	// selected is the number of objects that belong to the Application, including those that it does not name.
 	Selected int32 `json:"selected"`
 
-	// healthy is how many components are Healthy.
+	// healthy is the number of Healthy components.
 	Healthy int32 `json:"healthy"`
 
-	// suspended is how many components are Suspended.
+	// suspended is the number of Suspended components.
 	Suspended int32 `json:"suspended"`
 
-	// progressing is how many components are Progressing.
+	// progressing is the number of Progressing components.
 	Progressing int32 `json:"progressing"`
 
-	// unknown is how many components are Unknown.
+	// unknown is the number of Unknown components.
 	Unknown int32 `json:"unknown"`
 
-	// missing is how many components are Missing.
+	// missing is the number of Missing components.
 	Missing int32 `json:"missing"`
 
-	// degraded is how many components are Degraded.
+	// degraded is the number of Degraded components.
 	Degraded int32 `json:"degraded"`
 
-	// ignored is how many components are left out of the health of the Application by their annotation. They are counted in
-	// the state that they are in, too.
+	// ignored is the number of components whose annotation excludes them from the health of the Application. They are also
+	// counted by their state.
 	Ignored int32 `json:"ignored"`
 
-	// discovered is how many of the components were discovered.
+	// discovered is the number of discovered components.
 	// +optional
 	Discovered int32 `json:"discovered,omitempty"`
 }
 
-// ComponentStatus is how a component fares.
+// ComponentStatus is the status of a component.
 type ComponentStatus struct {
 	// name of the component.
 	// +required
@@ -186,7 +186,7 @@ type ComponentStatus struct {
 	// +optional
 	Kind string `json:"kind,omitempty"`
 
-	// installed is True, False, or Unknown if Masthead cannot look.
+	// installed is True, False, or Unknown if Masthead cannot see it.
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	// +required
 	Installed corev1.ConditionStatus `json:"installed"`
@@ -204,7 +204,7 @@ type ComponentStatus struct {
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// message says more, for people.
+	// message gives details, for users.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -214,7 +214,7 @@ type ComponentStatus struct {
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
-// DiscoveredStatus is how a discovered object fares, or why objects cannot be seen.
+// DiscoveredStatus is the status of a discovered object, or why objects cannot be seen.
 type DiscoveredStatus struct {
 	// group of its kind; empty for the core group.
 	// +optional
@@ -236,8 +236,8 @@ type DiscoveredStatus struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// installed is True, False for an object that an inventory or the spec names and that is not there, or Unknown if Masthead cannot
-	// look.
+	// installed is True, False for a missing object that an inventory or the spec names, or Unknown if Masthead cannot see
+	// it.
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	// +required
 	Installed corev1.ConditionStatus `json:"installed"`
@@ -255,7 +255,7 @@ type DiscoveredStatus struct {
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// message says more, for people.
+	// message gives details, for users.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -265,7 +265,7 @@ type DiscoveredStatus struct {
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
-// MaxHistory is how many changes of health a status lists at most.
+// MaxHistory is the maximum number of health changes in a status.
 const MaxHistory = 10
 
 // HealthChange is a change of the health of an Application.
@@ -274,7 +274,7 @@ type HealthChange struct {
 	// +required
 	Time metav1.Time `json:"time"`
 
-	// health from then on.
+	// health after the change.
 	// +required
 	Health Health `json:"health"`
 
@@ -284,23 +284,24 @@ type HealthChange struct {
 	Message string `json:"message,omitempty"`
 }
 
-// DependencyStatus is whether a dependency is there.
+// DependencyStatus is the status of a dependency.
 type DependencyStatus struct {
 	// name of the Application.
 	// +required
 	Name string `json:"name"`
 
-	// installed is True if there is an Application of that name in the namespace, False if not, Unknown if Masthead cannot look.
+	// installed is True if an Application of that name exists in the namespace, False if not, Unknown if Masthead cannot
+	// see it.
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	// +required
 	Installed corev1.ConditionStatus `json:"installed"`
 
-	// ready is what that Application says of itself.
+	// ready is the readiness that the Application reports.
 	// +kubebuilder:validation:Enum=True;False;Unknown
 	// +optional
 	Ready corev1.ConditionStatus `json:"ready,omitempty"`
 
-	// health is what that Application says of itself.
+	// health is the health that the Application reports.
 	// +optional
 	Health Health `json:"health,omitempty"`
 

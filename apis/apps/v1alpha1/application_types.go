@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An Application says which objects of its namespace belong together, and shows whether they are installed and healthy. The
-// objects that it selects are owned by it: they are deleted with it.
+// An Application groups objects of its namespace, and reports whether they are installed and healthy. It owns the
+// objects that it selects: they are deleted with it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -28,18 +28,18 @@ type Application struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the Application consists of.
+	// spec is the desired composition of the Application.
 	// +required
 	Spec ApplicationSpec `json:"spec"`
 
-	// status is what of it is there, and how it fares.
+	// status is the observed state of the Application, with its health.
 	// +default={"observedGeneration": -1}
 	// +optional
 	Status ApplicationStatus `json:"status,omitempty"`
 }
 
-// ApplicationSpec is what an Application consists of. All objects that it speaks of are in its own namespace, but for those that discover
-// finds elsewhere.
+// ApplicationSpec defines an Application. All objects that it refers to are in its own namespace, except those that
+// discover finds elsewhere.
 //
 // +kubebuilder:validation:XValidation:rule="self.selector == oldSelf.selector",message="the selector cannot be changed: what it selected would be orphaned"
 type ApplicationSpec struct {
@@ -48,16 +48,16 @@ type ApplicationSpec struct {
 	// +optional
 	Type string `json:"type,omitempty"`
 
-	// components are the parts of the application: the name of an object, and the kind that it is of. A component is installed
-	// when an object of that kind and name is in the namespace, has labels that the selector matches, and has the
-	// annotation kubernetes.io/application with the name of this Application.
+	// components are the parts of the application: the name and kind of an object. A component is installed when an object
+	// of that kind and name exists in the namespace, has labels that the selector matches, and has the annotation
+	// kubernetes.io/application with the name of this Application.
 	// +kubebuilder:validation:MaxProperties=256
 	// +kubebuilder:validation:XValidation:rule="self.all(name, size(name) <= 253 && name.matches('^[a-z0-9]([-a-z0-9:]*[a-z0-9])?([.][a-z0-9]([-a-z0-9:]*[a-z0-9])?)*$'))",message="the name of a component is that of an object: lower case letters, digits, \"-\" and \".\", at most 253 characters"
 	// +optional
 	Components map[string]ComponentKind `json:"components,omitempty"`
 
-	// dependencies are the names of other Applications in the namespace that this one needs. They are shown in the status and
-	// neither owned nor deleted.
+	// dependencies are the names of other Applications in the namespace that this one needs. They are shown in the status
+	// and neither owned nor deleted.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -66,17 +66,17 @@ type ApplicationSpec struct {
 	// +optional
 	Dependencies []string `json:"dependencies,omitempty"`
 
-	// selector matches the labels of the application's objects. Of the kinds that the components name, every object that
-	// it matches and that has the annotation belongs to the application. It cannot be changed.
+	// selector matches the labels of the application's objects. Every object of the components' kinds that it matches and
+	// that has the annotation belongs to the application. It is immutable.
 	// +required
 	Selector LabelSelector `json:"selector"`
 
-	// discover has objects counted among the components that neither are named here nor have the annotation: by the marks that Helm,
-	// Flux and Argo CD leave on what they apply, by well-known labels, or by name. This field is Masthead's, not the KEP's.
+	// discover adds components that are neither named here nor annotated: by the marks that Helm, Flux and Argo CD leave
+	// on what they apply, by well-known labels, or by name. This field is Masthead's, not the KEP's.
 	// +optional
 	Discover *Discovery `json:"discover,omitempty"`
 
-	// healthCheck is an optional Pod whose readiness is that of the application.
+	// healthCheck is an optional Pod whose readiness represents the application's.
 	// +optional
 	HealthCheck *ApplicationHealthCheck `json:"healthCheck,omitempty"`
 
@@ -85,7 +85,7 @@ type ApplicationSpec struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// url leads to more about the application.
+	// url points to more information about the application.
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	AboutURL string `json:"url,omitempty"`
@@ -109,12 +109,12 @@ type ApplicationSpec struct {
 	// +optional
 	Keywords []string `json:"keywords,omitempty"`
 
-	// license is a URL that leads to the licence of the application.
+	// license is the URL of the application's licence.
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	LicenseURL string `json:"license,omitempty"`
 
-	// dashboard is a URL that leads to the application's dashboard.
+	// dashboard is the URL of the application's dashboard.
 	// +kubebuilder:validation:MaxLength=2048
 	// +optional
 	DashboardURL string `json:"dashboard,omitempty"`
@@ -122,7 +122,7 @@ type ApplicationSpec struct {
 
 // ComponentKind is the kind of a component.
 type ComponentKind struct {
-	// group of the kind. Absent or empty means the core group, of Services and Pods.
+	// group of the kind. Absent or empty means the core group, which has Services and Pods.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="an API group is a DNS subdomain, for example apps or batch, and is empty for the core group"
 	// +optional
@@ -142,8 +142,8 @@ type ComponentKind struct {
 	// +required
 	Kind string `json:"kind"`
 
-	// name of the object, if it is another one than that of the component: two objects of different kinds can have the same
-	// name, two components cannot. This field is Masthead's, not the KEP's.
+	// name of the object, if it differs from that of the component: two objects of different kinds can share a name, two
+	// components cannot. This field is Masthead's, not the KEP's.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9:]*[a-z0-9])?([.][a-z0-9]([-a-z0-9:]*[a-z0-9])?)*$')",message="the name of an object consists of lower case letters, digits, \"-\" and \".\""
@@ -151,8 +151,8 @@ type ComponentKind struct {
 	Name string `json:"name,omitempty"`
 }
 
-// LabelSelector is a label selector as everywhere in Kubernetes, with limits, so that it can be validated when it is
-// written. One without matchLabels and matchExpressions matches everything.
+// LabelSelector is a standard Kubernetes label selector with limits, so that it can be validated on write. Without
+// matchLabels and matchExpressions it matches everything.
 type LabelSelector struct {
 	// matchLabels are labels that an object must have.
 	// +kubebuilder:validation:MaxProperties=32
@@ -160,7 +160,7 @@ type LabelSelector struct {
 	// +optional
 	MatchLabels map[string]LabelValue `json:"matchLabels,omitempty"`
 
-	// matchExpressions are requirements that the labels of an object must meet, all of them.
+	// matchExpressions are requirements that the labels of an object must meet. All must be met.
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
@@ -173,7 +173,7 @@ type LabelSelector struct {
 // +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$')",message="it must be a valid value of a label"
 type LabelValue string
 
-// LabelSelectorRequirement is a requirement that labels can meet.
+// LabelSelectorRequirement is a requirement for labels.
 //
 // +kubebuilder:validation:XValidation:rule="(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",message="the operators In and NotIn need values, Exists and DoesNotExist can have none"
 type LabelSelectorRequirement struct {
@@ -198,8 +198,8 @@ type LabelSelectorRequirement struct {
 
 // ApplicationHealthCheck is a Pod that checks an application.
 type ApplicationHealthCheck struct {
-	// template of the Pod. Its readiness probe says whether the application is ready; when the template is changed, the Pod is
-	// replaced. The fields are those of every Pod template: `kubectl explain pod`.
+	// template of the Pod. Its readiness probe determines whether the application is ready. The Pod is replaced when the
+	// template changes. The fields are those of every Pod template: `kubectl explain pod`.
 	// +kubebuilder:validation:XValidation:rule="has(self.spec) && self.spec.containers.exists(c, has(c.readinessProbe))",message="a container of the health check must have a readinessProbe"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || self.spec.containers.all(c, !has(c.readinessProbe) || [has(c.readinessProbe.exec), has(c.readinessProbe.httpGet), has(c.readinessProbe.tcpSocket), has(c.readinessProbe.grpc)].exists_one(is, is))",message="a readinessProbe says what is checked: one of exec, httpGet, tcpSocket and grpc"
 	// +kubebuilder:validation:XValidation:rule="!has(self.spec) || self.spec.containers.all(c, has(c.image) && c.image != '')",message="a container of the health check must have an image"

@@ -8,15 +8,15 @@ const (
 	// ConditionInstalled says whether every component and every dependency is installed.
 	ConditionInstalled = "Installed"
 
-	// ConditionReady says whether the Application is installed and healthy and, if it has a health check, passes it. Its reason
-	// and its message are those of the first of the other conditions that is not so.
+	// ConditionReady says whether the Application is installed and healthy and, if it has a health check, passes it. Its
+	// reason and message are those of the first other condition that is not met.
 	ConditionReady = "Ready"
 
-	// ConditionStalled is True while somebody has to do something before the Application can become ready, and absent otherwise.
+	// ConditionStalled is True while a user must act before the Application can become ready, and absent otherwise.
 	ConditionStalled = "Stalled"
 
-	// ConditionHealthCheckPassed says what the health check's Pod says. It is Unknown without a health check, which is no
-	// reason not to be ready.
+	// ConditionHealthCheckPassed is the result of the health check's Pod. Without a health check it is Unknown, which does
+	// not prevent readiness.
 	ConditionHealthCheckPassed = "HealthCheckPassed"
 
 	// ConditionHealthy says whether every component is healthy.
@@ -40,12 +40,12 @@ const (
 	// ReasonDependenciesMissing: a dependency is not installed.
 	ReasonDependenciesMissing = "DependenciesMissing"
 
-	// ReasonComponentsNotWatched: it is not known whether a component is installed. Used by Healthy, too.
+	// ReasonComponentsNotWatched: whether a component is installed cannot be determined. Used by Healthy, too.
 	ReasonComponentsNotWatched = "ComponentsNotWatched"
 )
 
-// ReasonReady of the condition Ready: everything is installed and healthy, and the health check, if there is one, passes. Its other
-// reasons are those of the conditions Installed, Healthy, HealthCheckPassed and ComponentsWatched.
+// ReasonReady of the condition Ready: everything is installed and healthy, and the health check, if any, passes. The
+// other reasons are those of the conditions Installed, Healthy, HealthCheckPassed and ComponentsWatched.
 const ReasonReady = "Ready"
 
 // Reasons of the condition HealthCheckPassed.
@@ -59,16 +59,16 @@ const (
 	// ReasonHealthCheckNotReady: the health check's Pod is not ready.
 	ReasonHealthCheckNotReady = "HealthCheckNotReady"
 
-	// ReasonHealthCheckStarting: the health check's Pod is being made, or has no condition Ready yet.
+	// ReasonHealthCheckStarting: the health check's Pod is being created, or has no condition Ready yet.
 	ReasonHealthCheckStarting = "HealthCheckStarting"
 
-	// ReasonHealthCheckRefused: the API server refuses the health check's Pod.
+	// ReasonHealthCheckRefused: the API server rejects the health check's Pod.
 	ReasonHealthCheckRefused = "HealthCheckRefused"
 
-	// ReasonObserveOnly: the EnrollmentClass of the cluster has Masthead observe only, so that health checks are not run.
+	// ReasonObserveOnly: the EnrollmentClass of the cluster allows observation only, so health checks are not run.
 	ReasonObserveOnly = "ObserveOnly"
 
-	// ReasonHealthCheckForbidden: Masthead lacks the right to make, to delete or to watch the health check's Pod.
+	// ReasonHealthCheckForbidden: Masthead lacks the right to create, delete or watch the health check's Pod.
 	ReasonHealthCheckForbidden = "HealthCheckForbidden"
 )
 
@@ -77,8 +77,8 @@ const (
 	// ReasonHealthy: every component is healthy.
 	ReasonHealthy = "Healthy"
 
-	// ReasonComponentsSuspended, ReasonComponentsProgressing, ReasonComponentsUnknown and ReasonComponentsDegraded: that is the
-	// worst state that a component is in. ReasonComponentsMissing is used here, too.
+	// ReasonComponentsSuspended, ReasonComponentsProgressing, ReasonComponentsUnknown and ReasonComponentsDegraded: the
+	// worst state of a component. ReasonComponentsMissing is used here, too.
 	ReasonComponentsSuspended   = "ComponentsSuspended"
 	ReasonComponentsProgressing = "ComponentsProgressing"
 	ReasonComponentsUnknown     = "ComponentsUnknown"
@@ -87,7 +87,7 @@ const (
 
 // Reasons of the condition ComponentsWatched, and of components that Masthead cannot see.
 const (
-	// ReasonWatched: the objects of every kind are seen.
+	// ReasonWatched: the objects of every kind are watched.
 	ReasonWatched = "Watched"
 
 	// ReasonSyncing: the objects of a kind have not been read yet.
@@ -99,41 +99,43 @@ const (
 	// ReasonKindForbidden: Masthead lacks the right to list and watch a kind.
 	ReasonKindForbidden = "KindForbidden"
 
-	// ReasonKindStale: for some minutes the cluster has answered no request for the objects of a kind, so that nobody knows how they
-	// fare now.
+	// ReasonKindStale: for some minutes the cluster has answered no request for objects of a kind, so their health is not
+	// known.
 	ReasonKindStale = "KindStale"
 
-	// ReasonKindTooLarge: the cluster has more objects of a kind than Masthead keeps.
+	// ReasonKindTooLarge: the cluster has more objects of a kind than Masthead caches.
 	ReasonKindTooLarge = "KindTooLarge"
 
-	// ReasonClusterScoped: a kind has no namespace, so its objects cannot belong to an Application.
+	// ReasonClusterScoped: a kind is cluster-scoped, so its objects cannot belong to an Application.
 	ReasonClusterScoped = "ClusterScoped"
 
-	// ReasonOwnershipForbidden: Masthead lacks the right to patch a kind, so its objects are not deleted with the Application.
+	// ReasonOwnershipForbidden: Masthead lacks the right to patch a kind, so its objects are not deleted with the
+	// Application.
 	ReasonOwnershipForbidden = "OwnershipForbidden"
 
-	// ReasonNotAllowed: the EnrollmentClass of the cluster does not let Applications of this namespace see, or own, what is asked for.
+	// ReasonNotAllowed: the EnrollmentClass of the cluster does not let Applications of this namespace see, or own, the
+	// objects.
 	ReasonNotAllowed = "NotAllowed"
 
-	// ReasonTooManyDiscovered: more objects are discovered than an Application can have, or an inventory names more than is read.
+	// ReasonTooManyDiscovered: more objects are discovered, or named by an inventory, than the limit.
 	ReasonTooManyDiscovered = "TooManyDiscovered"
 
-	// ReasonNoInventory: what applied the objects has no inventory, and spec.discover names no kinds.
+	// ReasonNoInventory: the tool that applied the objects has no inventory, and spec.discover names no kinds.
 	ReasonNoInventory = "NoInventory"
 
-	// ReasonInventoryNotUnderstood: an inventory has entries of which nobody knows what they name.
+	// ReasonInventoryNotUnderstood: an inventory has entries that cannot be parsed.
 	ReasonInventoryNotUnderstood = "InventoryNotUnderstood"
 
-	// ReasonNotEnrolled: the cluster was un-enrolled, and nobody looks any more.
+	// ReasonNotEnrolled: the cluster was un-enrolled, and is no longer observed.
 	ReasonNotEnrolled = "NotEnrolled"
 )
 
-// Reasons of components, beside those that their health has.
+// Reasons of components, besides those of their health.
 const (
-	// ReasonNotFound: there is no object of the kind and name.
+	// ReasonNotFound: no object of the kind and name exists.
 	ReasonNotFound = "NotFound"
 
-	// ReasonLabelsDoNotMatch: there is such an object with the annotation, and the selector does not match its labels.
+	// ReasonLabelsDoNotMatch: an object with the annotation exists, but the selector does not match its labels.
 	ReasonLabelsDoNotMatch = "LabelsDoNotMatch"
 
 	// ReasonTerminating: the object is being deleted.

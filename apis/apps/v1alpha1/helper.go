@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// AsSelector returns what labels are matched with. Whatever the schema accepts can be converted; an error is for what was not
-// validated by an API server.
+// AsSelector returns the label selector. Every value that the schema accepts can be converted; an error means that no
+// API server validated it.
 func (s *LabelSelector) AsSelector() (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(s.asMeta())
 }
 
-// asMeta is the selector as the rest of Kubernetes knows it, whose code decides what it means.
+// asMeta converts the selector to Kubernetes' own type, whose code evaluates it.
 func (s *LabelSelector) asMeta() *metav1.LabelSelector {
 	out := &metav1.LabelSelector{}
 	if len(s.MatchLabels) > 0 {

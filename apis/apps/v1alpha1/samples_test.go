@@ -23,8 +23,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// TestSamplesAreValid creates everything that is in the samples, strictly, and holds that every component is there as the KEP
-// selects it, and nothing else.
+// TestSamplesAreValid creates everything that is in the samples, strictly, and holds that every component is there as
+// the KEP selects it, and nothing else.
 func TestSamplesAreValid(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(testenv.Root(), "config", "samples", "application", "*.yaml"))
 	if err != nil || len(files) == 0 {
@@ -77,7 +77,7 @@ func TestSamplesAreValid(t *testing.T) {
 	}
 }
 
-// isDiscovered is whether an Application finds an object by its release of Helm.
+// isDiscovered reports whether an Application finds an object by its Helm release.
 func isDiscovered(app *appsv1alpha1.Application, u *unstructured.Unstructured) bool {
 	if app.Spec.Discover == nil {
 		return false

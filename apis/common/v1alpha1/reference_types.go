@@ -3,25 +3,25 @@
 
 package v1alpha1
 
-// References is embedded inline in the spec of a kind whose objects can reference values of others.
+// References is embedded inline in the spec of a kind whose objects can reference values of other objects.
 type References struct {
-	// references fill fields of this object with values of other objects. They are resolved in the order of the list; the first one that
-	// fails ends it.
+	// references fill fields of this object with values of other objects. They are resolved in the order of the list, up
+	// to the first failure.
 	// +kubebuilder:validation:MaxItems=128
 	// +listType=atomic
 	// +optional
 	References []GenericReference `json:"references,omitempty"`
 }
 
-// A GenericReference takes a value from a field of another object and puts it into a field of the object that has the reference. The value
-// is that of one field (resource, name and fromFieldPath), or is computed from several (variables and expression).
+// A GenericReference copies a value from a field of another object into a field of this object. The value is that of
+// one field (resource, name and fromFieldPath), or is computed from several (variables and expression).
 //
 // +kubebuilder:validation:XValidation:rule="has(self.variables) == has(self.expression)",message="variables and expression are used together"
 // +kubebuilder:validation:XValidation:rule="has(self.variables) != has(self.resource)",message="exactly one of resource and variables is required"
 // +kubebuilder:validation:XValidation:rule="has(self.resource) == has(self.name) && has(self.resource) == has(self.fromFieldPath)",message="resource, name and fromFieldPath are used together"
 // +kubebuilder:validation:XValidation:rule="has(self.resource) || !(has(self.group) || has(self.version) || has(self.namespace))",message="group, version and namespace are for resource: with variables, each fromRef has its own"
 type GenericReference struct {
-	// resource is what the API calls the kind of the referenced object: its plural in lower case, for example configmaps.
+	// resource of the referenced object: its plural in lower case, for example configmaps.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
@@ -33,16 +33,16 @@ type GenericReference struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// fromFieldPath is the field of the referenced object whose value is taken, for example data.region, status.endpoints[0].host or
-	// metadata.annotations[crossplane.io/external-name]. With a wildcard, spec.subnets[*].id, it is the list of all values. What is
-	// in the data of a Secret and in the binaryData of a ConfigMap is decoded; it must be text.
+	// fromFieldPath is the field of the referenced object that the value is taken from, for example data.region,
+	// status.endpoints[0].host or metadata.annotations[crossplane.io/external-name]. With a wildcard, spec.subnets[*].id,
+	// it is the list of all values. The data of a Secret and the binaryData of a ConfigMap are decoded; they must be text.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	FromFieldPath string `json:"fromFieldPath,omitempty"`
 
-	// toFieldPath is the field of this object that is filled. It is in spec, and not in spec.references. With a wildcard,
-	// spec.nodePools[*].region, the field is filled in each element that is there.
+	// toFieldPath is the field of this object to fill. It must be in spec, and not in spec.references. With a wildcard,
+	// spec.nodePools[*].region, the field is filled in each existing element.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^spec[.[]') && !self.matches('^spec[.[]references([].[]|$)')",message="toFieldPath is a field in spec, and not in spec.references"
@@ -54,8 +54,8 @@ type GenericReference struct {
 	// +optional
 	Group *string `json:"group,omitempty"`
 
-	// version of the API group in which the referenced object is read. Absent means the version that the API server prefers, which can
-	// change when it is upgraded.
+	// version of the API group in which the referenced object is read. Absent means the API server's preferred version,
+	// which can change when it is upgraded.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Version *string `json:"version,omitempty"`
@@ -65,7 +65,7 @@ type GenericReference struct {
 	// +optional
 	Namespace *string `json:"namespace,omitempty"`
 
-	// variables are the values from which expression computes one.
+	// variables are the inputs of expression.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -73,35 +73,36 @@ type GenericReference struct {
 	// +optional
 	Variables []ReferenceVariable `json:"variables,omitempty"`
 
-	// expression computes the value from the variables, in CEL: "arn:aws:s3:::" + variables.bucket. It has no loops, and only
-	// functions whose result is about as large as what they are called with. Its value is text, a number, a boolean, a list or an object.
+	// expression computes the value from the variables, in CEL: "arn:aws:s3:::" + variables.bucket. It has no loops, and
+	// only functions whose result is about as large as their arguments. Its value is text, a number, a boolean, a list or
+	// an object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional
 	Expression string `json:"expression,omitempty"`
 
-	// policy says when the value is taken, and what happens if it is not there.
+	// policy says when the value is taken, and what happens if it is missing.
 	// +optional
 	Policy *ReferencePolicy `json:"policy,omitempty"`
 }
 
 // A ReferenceVariable is a value that an expression uses.
 type ReferenceVariable struct {
-	// name by which the expression calls the value: variables.<name>.
+	// name of the variable in the expression: variables.<name>.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z_][a-zA-Z0-9_]*$`
 	// +required
 	Name string `json:"name"`
 
-	// fromRef is where the value is taken from.
+	// fromRef is the source of the value.
 	// +required
 	FromRef ReferenceSource `json:"fromRef"`
 }
 
 // A ReferenceSource is a field of another object.
 type ReferenceSource struct {
-	// resource is what the API calls the kind of the referenced object: its plural in lower case, for example configmaps.
+	// resource of the referenced object: its plural in lower case, for example configmaps.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
@@ -113,7 +114,7 @@ type ReferenceSource struct {
 	// +required
 	Name string `json:"name"`
 
-	// fieldPath is the field of the referenced object whose value is taken, with the same syntax as fromFieldPath.
+	// fieldPath is the field of the referenced object that the value is taken from, with the same syntax as fromFieldPath.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +required
@@ -124,7 +125,7 @@ type ReferenceSource struct {
 	// +optional
 	Group *string `json:"group,omitempty"`
 
-	// version of the API group in which the referenced object is read. Absent means the version that the API server prefers.
+	// version of the API group in which the referenced object is read. Absent means the API server's preferred version.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Version *string `json:"version,omitempty"`
@@ -137,20 +138,20 @@ type ReferenceSource struct {
 
 // ReferencePolicy says how a reference is resolved.
 type ReferencePolicy struct {
-	// resolve is Once (the field is filled if it has no value; to have it filled again, delete the value) or Always (the field follows
-	// the referenced value, whatever it had before).
+	// resolve is Once (the field is filled if it has no value; to have it filled again, delete the value) or Always (the
+	// field follows the referenced value, and existing values are overwritten).
 	// +kubebuilder:default=Once
 	// +optional
 	Resolve ResolvePolicy `json:"resolve,omitempty"`
 
-	// resolution is Required (a reference whose object or field is missing fails, and so do those that come after it) or Optional
-	// (such a reference is left out until its field is there). Other failures fail an optional reference, too.
+	// resolution is Required (if the object or field is missing, this reference and all later ones fail) or Optional (the
+	// reference is skipped until its field exists). Other failures fail an optional reference, too.
 	// +kubebuilder:default=Required
 	// +optional
 	Resolution ResolutionPolicy `json:"resolution,omitempty"`
 }
 
-// ResolvePolicy is when a value is taken.
+// ResolvePolicy says when a value is taken.
 //
 // +kubebuilder:validation:Enum=Once;Always
 type ResolvePolicy string
@@ -159,11 +160,11 @@ const (
 	// ResolveOnce fills a field that has no value.
 	ResolveOnce ResolvePolicy = "Once"
 
-	// ResolveAlways has a field follow the referenced value.
+	// ResolveAlways makes a field follow the referenced value.
 	ResolveAlways ResolvePolicy = "Always"
 )
 
-// ResolutionPolicy is what happens if what is referenced is missing.
+// ResolutionPolicy says what happens if a source is missing.
 //
 // +kubebuilder:validation:Enum=Required;Optional
 type ResolutionPolicy string
@@ -176,17 +177,17 @@ const (
 	ResolutionOptional ResolutionPolicy = "Optional"
 )
 
-// FollowsSource is whether the field follows the referenced value.
+// FollowsSource reports whether the field follows the referenced value.
 func (r *GenericReference) FollowsSource() bool {
 	return r.Policy != nil && r.Policy.Resolve == ResolveAlways
 }
 
-// IsOptional is whether the reference may stay unresolved.
+// IsOptional reports whether the reference may stay unresolved.
 func (r *GenericReference) IsOptional() bool {
 	return r.Policy != nil && r.Policy.Resolution == ResolutionOptional
 }
 
-// Source is the one field from which the value is taken, of a reference without variables.
+// Source returns the one source field of a reference without variables.
 func (r *GenericReference) Source() ReferenceSource {
 	return ReferenceSource{
 		Resource: r.Resource, Name: r.Name, FieldPath: r.FromFieldPath,
@@ -194,6 +195,6 @@ func (r *GenericReference) Source() ReferenceSource {
 	}
 }
 
-// ConditionReferencesResolved is the condition of an object whose references are looked after: True when each is resolved, or optional and
-// its source is missing.
+// ConditionReferencesResolved is the condition for an object's references: True when each is resolved, or optional with
+// a missing source.
 const ConditionReferencesResolved = "ReferencesResolved"

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An ApplicationReport sums up the Applications of one enrolled cluster. Masthead writes it, beside the enrolled object and under the
-// name of the cluster's ClusterProfile; there is nothing in it for people to write.
+// An ApplicationReport sums up the Applications of one enrolled cluster. Masthead writes it, in the namespace of the
+// enrolled object and with the name of the cluster's ClusterProfile; users have nothing to write in it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -29,18 +29,18 @@ type ApplicationReport struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// status is what is known of the cluster's Applications.
+	// status is the observed state of the cluster's Applications.
 	// +optional
 	Status ApplicationReportStatus `json:"status,omitempty"`
 }
 
-// MaxWorstApplications is how many Applications a report names at most.
+// MaxWorstApplications is the maximum number of Applications named in a report.
 const MaxWorstApplications = 10
 
-// ApplicationReportStatus is what is known of a cluster's Applications.
+// ApplicationReportStatus is the observed state of a cluster's Applications.
 type ApplicationReportStatus struct {
-	// applications are numbers of Applications. While the report is not current, all that are known of are counted as unknown and
-	// none as healthy; lastKnown says what they were.
+	// applications are numbers of Applications. While the report is not current, all known ones are counted as unknown and
+	// none as healthy; lastKnown has the previous numbers.
 	// +optional
 	Applications ApplicationCounts `json:"applications"`
 
@@ -48,32 +48,32 @@ type ApplicationReportStatus struct {
 	// +optional
 	Components ComponentTotals `json:"components"`
 
-	// message names the worst Application and says what is wrong with it or, while the report is not current, why it is not. It is
-	// empty if all is well.
+	// message names the worst Application and its problem or, while the report is not current, why it is not. It is empty
+	// if there is no problem.
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// worst are the Applications that are not healthy or not ready, the worst first and then by namespace and name, no more than 10.
-	// It is empty while the report is not current.
+	// worst are the Applications that are not healthy or not ready, the worst first and then by namespace and name, at
+	// most 10. It is empty while the report is not current.
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	Worst []WorstApplication `json:"worst,omitempty"`
 
-	// truncated says that there are more Applications that are not well than are named. The counts are of all.
+	// truncated says that not all such Applications are listed. The counts include all.
 	// +optional
 	Truncated bool `json:"truncated,omitempty"`
 
-	// lastKnown is what was true when the report was current. It is there while the report is not.
+	// lastKnown is the last current state. It is set while the report is not current.
 	// +optional
 	LastKnown *LastKnownApplications `json:"lastKnown,omitempty"`
 
-	// lastSeen is when the cluster was last known to be reachable. It is there while the cluster is not.
+	// lastSeen is when the cluster was last known to be reachable. It is set while the cluster is not.
 	// +optional
 	LastSeen *metav1.Time `json:"lastSeen,omitempty"`
 
-	// conditions of the report. The type Current says whether it shows the cluster as it is now.
+	// conditions of the report. The type Current says whether it shows the cluster's current state.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -82,59 +82,59 @@ type ApplicationReportStatus struct {
 
 // ApplicationCounts are numbers of Applications.
 type ApplicationCounts struct {
-	// total is how many Applications there are.
+	// total is the number of Applications.
 	// +optional
 	Total int32 `json:"total"`
 
-	// healthy is how many are Healthy.
+	// healthy is the number of Healthy ones.
 	// +optional
 	Healthy int32 `json:"healthy"`
 
-	// suspended is how many are Suspended.
+	// suspended is the number of Suspended ones.
 	// +optional
 	Suspended int32 `json:"suspended"`
 
-	// progressing is how many are Progressing.
+	// progressing is the number of Progressing ones.
 	// +optional
 	Progressing int32 `json:"progressing"`
 
-	// unknown is how many are Unknown.
+	// unknown is the number of Unknown ones.
 	// +optional
 	Unknown int32 `json:"unknown"`
 
-	// missing is how many are Missing: a component of theirs is not there.
+	// missing is the number of Missing ones: a component does not exist.
 	// +optional
 	Missing int32 `json:"missing"`
 
-	// degraded is how many are Degraded.
+	// degraded is the number of Degraded ones.
 	// +optional
 	Degraded int32 `json:"degraded"`
 
-	// ready is how many health checks say that their Application is ready.
+	// ready is the number of Applications whose health check passes.
 	// +optional
 	Ready int32 `json:"ready"`
 
-	// notReady is how many health checks say that their Application is not ready. Those without a health check are neither.
+	// notReady is the number of Applications whose health check fails. Those without a health check are neither.
 	// +optional
 	NotReady int32 `json:"notReady"`
 
-	// installed is how many have all of their components installed, and at least one.
+	// installed is the number of Applications with at least one component and all components installed.
 	// +optional
 	Installed int32 `json:"installed"`
 }
 
 // ComponentTotals are numbers of components.
 type ComponentTotals struct {
-	// wanted is how many components the Applications name.
+	// wanted is the number of components that the Applications name.
 	// +optional
 	Wanted int32 `json:"wanted"`
 
-	// installed is how many of them are installed.
+	// installed is the number of installed ones.
 	// +optional
 	Installed int32 `json:"installed"`
 }
 
-// WorstApplication is an Application that is not well.
+// WorstApplication is an unhealthy Application.
 type WorstApplication struct {
 	// namespace of the Application in its cluster.
 	// +required
@@ -144,12 +144,12 @@ type WorstApplication struct {
 	// +required
 	Name string `json:"name"`
 
-	// type of the Application, as its author says.
+	// type of the Application, as set by its author.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Type string `json:"type,omitempty"`
 
-	// version of the Application, as its author says.
+	// version of the Application, as set by its author.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Version string `json:"version,omitempty"`
@@ -158,21 +158,21 @@ type WorstApplication struct {
 	// +required
 	Health string `json:"health"`
 
-	// ready is what its health check says: True, False or Unknown.
+	// ready is the result of its health check: True, False or Unknown.
 	// +optional
 	Ready metav1.ConditionStatus `json:"ready,omitempty"`
 
-	// installed is how many of its components are installed, in the form "4/5".
+	// installed is the number of installed components, in the form "4/5".
 	// +optional
 	Installed string `json:"installed,omitempty"`
 
-	// message is about what is worst in it.
+	// message describes its worst problem.
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// LastKnownApplications is what was true of a cluster's Applications.
+// LastKnownApplications is the last known state of a cluster's Applications.
 type LastKnownApplications struct {
 	// applications are numbers of Applications.
 	// +optional
@@ -183,7 +183,7 @@ type LastKnownApplications struct {
 	Components ComponentTotals `json:"components"`
 }
 
-// ConditionCurrent of an ApplicationReport says whether it shows the cluster as it is now.
+// ConditionCurrent of an ApplicationReport says whether it shows the cluster's current state.
 const ConditionCurrent = "Current"
 
 // Reasons of the condition Current of an ApplicationReport.
@@ -200,7 +200,7 @@ const (
 	// ReasonNotServed: the cluster does not serve Masthead's kind Application, or does not let Masthead read it.
 	ReasonNotServed = "NotServed"
 
-	// ReasonDisabled: the EnrollmentClass of the cluster does not want its Applications looked at.
+	// ReasonDisabled: the EnrollmentClass of the cluster disables Applications.
 	ReasonDisabled = "Disabled"
 )
 

@@ -6,54 +6,54 @@ package v1alpha1
 import "cmp"
 
 const (
-	// ImportGoogleSTSEndpoint is where Google exchanges the token of a ServiceAccount for one of its own.
+	// ImportGoogleSTSEndpoint is where Google exchanges a ServiceAccount's token for one of its own.
 	ImportGoogleSTSEndpoint = "https://sts.googleapis.com/v1/token"
 
-	// ImportGoogleCredentialsEndpoint is where Google gives out tokens of its service accounts.
+	// ImportGoogleCredentialsEndpoint is where Google issues tokens of its service accounts.
 	ImportGoogleCredentialsEndpoint = "https://iamcredentials.googleapis.com" //nolint:gosec // An address.
 
-	// ImportGoogleAudiencePrefix is how the audience of a token begins that is exchanged at Google. No API server has such
-	// an audience.
+	// ImportGoogleAudiencePrefix is the prefix of the audience of a token that is exchanged at Google. No API server has
+	// such an audience.
 	ImportGoogleAudiencePrefix = "//iam.googleapis.com/"
 
 	// ImportAzureAudience is the audience of a token that is exchanged at Entra ID, the same in every tenant.
 	ImportAzureAudience = "api://AzureADTokenExchange"
 )
 
-// HTTPSURL is the URL of what is asked over TLS alone.
+// HTTPSURL is a URL that is requested over TLS only.
 //
 // +kubebuilder:validation:MaxLength=253
 // +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https'",message="it begins with https://"
 type HTTPSURL string
 
-// HubServiceAccountName names a ServiceAccount of the hub. It has no namespace: it is in that of the ClusterImport.
+// HubServiceAccountName names a ServiceAccount of the hub, in the namespace of the ClusterImport.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253
 // +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 type HubServiceAccountName string
 
-// GoogleWorkloadIdentity is the identity that a ServiceAccount of the hub has in Google Cloud by workload identity
-// federation. Masthead asks the hub for a short-lived token of the ServiceAccount, for Google alone, and Google for one
-// of its own in exchange.
+// GoogleWorkloadIdentity is the identity of a ServiceAccount of the hub in Google Cloud by workload identity
+// federation. Masthead requests a short-lived token of the ServiceAccount from the hub, for Google alone, and exchanges
+// it at Google for one of Google's.
 type GoogleWorkloadIdentity struct {
-	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. It must bear the label
-	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for every one of the namespace,
-	// and somebody must have granted Masthead to get it and to create serviceaccounts/token for it, by a Role with
+	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. It must have the label
+	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for all in the namespace, and
+	// Masthead must be granted the rights to get it and to create serviceaccounts/token for it, by a Role with
 	// resourceNames.
 	// +required
 	ServiceAccountName HubServiceAccountName `json:"serviceAccountName"`
 
 	// audience is the provider, of a workload identity pool, that trusts the hub: projects/NUMBER/locations/global/,
-	// workloadIdentityPools/POOL/ and providers/PROVIDER after //iam.googleapis.com/. The token of the ServiceAccount
-	// is for this audience and no other one, so the hub accepts it nowhere.
+	// workloadIdentityPools/POOL/ and providers/PROVIDER after //iam.googleapis.com/. The token of the ServiceAccount is
+	// for this audience only, so the hub does not accept it.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^//iam\.googleapis\.com/projects/\d+/locations/[-\w]+/workloadIdentityPools/[-\w]+/providers/[-\w]+$`
 	// +required
 	Audience string `json:"audience"`
 
-	// serviceAccountEmail is a Google service account that the federated identity may impersonate. Absent means that
-	// the cluster knows the federated identity itself.
+	// serviceAccountEmail is a Google service account that the federated identity may impersonate. Absent means that the
+	// federated identity is used in the cluster itself.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9][-a-z0-9]*@[a-z0-9][-.a-z0-9]*\.gserviceaccount\.com$`
 	// +optional
@@ -70,31 +70,30 @@ type GoogleWorkloadIdentity struct {
 	CredentialsEndpoint HTTPSURL `json:"credentialsEndpoint,omitempty"`
 }
 
-// AzureWorkloadIdentity is the identity that a ServiceAccount of the hub has in Entra ID by a federated credential.
-// Masthead asks the hub for a short-lived token of the ServiceAccount, for Entra ID alone, and Entra ID for one of its
-// own in exchange.
+// AzureWorkloadIdentity is the identity of a ServiceAccount of the hub in Entra ID by a federated credential. Masthead
+// requests a short-lived token of the ServiceAccount from the hub, for Entra ID alone, and exchanges it at Entra ID for
+// one of Entra ID's.
 type AzureWorkloadIdentity struct {
-	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. It must bear the label
-	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for every one of the namespace,
-	// and somebody must have granted Masthead to get it and to create serviceaccounts/token for it, by a Role with
-	// resourceNames. Its token has the audience api://AzureADTokenExchange and no other one, so the hub accepts it
-	// nowhere.
+	// serviceAccountName is a ServiceAccount in the namespace of the ClusterImport. It must have the label
+	// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for all in the namespace, and
+	// Masthead must be granted the rights to get it and to create serviceaccounts/token for it, by a Role with
+	// resourceNames. Its token has the audience api://AzureADTokenExchange only, so the hub does not accept it.
 	// +required
 	ServiceAccountName HubServiceAccountName `json:"serviceAccountName"`
 }
 
-// STS is where the token of the ServiceAccount is exchanged, with the default.
+// STS returns where the token of the ServiceAccount is exchanged, or the default.
 func (g *GoogleWorkloadIdentity) STS() string {
 	return cmp.Or(string(g.STSEndpoint), ImportGoogleSTSEndpoint)
 }
 
-// Credentials is where a Google service account is impersonated, with the default.
+// Credentials returns where a Google service account is impersonated, or the default.
 func (g *GoogleWorkloadIdentity) Credentials() string {
 	return cmp.Or(string(g.CredentialsEndpoint), ImportGoogleCredentialsEndpoint)
 }
 
-// HubServiceAccount is the ServiceAccount of the hub, in the namespace of the ClusterImport, with whose tokens the
-// kubeconfig is made. Empty: none.
+// HubServiceAccount returns the ServiceAccount of the hub, in the namespace of the ClusterImport, whose tokens are used
+// for the kubeconfig; empty for none.
 func (s *ClusterImportSpec) HubServiceAccount() string {
 	k := s.Kubeconfig
 	switch source := s.KubeconfigSource(); {

@@ -15,7 +15,7 @@ import (
 // poolProvider is a provider of a workload identity pool of Google's.
 const poolProvider = "//iam.googleapis.com/projects/123456789/locations/global/workloadIdentityPools/hubs/providers/europe"
 
-// TestWorkloadIdentityOfClusterImports: whoever writes a ClusterImport chooses the ServiceAccount, in their own
+// TestWorkloadIdentityOfClusterImports: the author of a ClusterImport chooses the ServiceAccount, in their own
 // namespace, and never an audience that the hub's API server could have.
 func TestWorkloadIdentityOfClusterImports(t *testing.T) {
 	const (

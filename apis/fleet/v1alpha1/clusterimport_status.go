@@ -7,41 +7,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterImportStatus is what was found and made.
+// ClusterImportStatus is the observed state of a ClusterImport.
 type ClusterImportStatus struct {
-	// observedGeneration is the generation of the spec that the status is about. It is -1 until somebody looked.
+	// observedGeneration is the generation of the spec that the status is about. It is -1 before the first reconcile.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions say how far the import is. Ready sums them up.
+	// conditions report the progress of the import. Ready sums them up.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observed is what the cloud says about the cluster.
+	// observed is the cluster's state in the cloud.
 	// +optional
 	Observed *ObservedCluster `json:"observed,omitempty"`
 
-	// lossy lists what Cluster API's objects cannot say of what was observed, field by field. Such a field is left out, or has the value
-	// that the entry names, and never silently a default.
+	// lossy lists, field by field, what was observed but Cluster API's objects cannot express. Such a field is omitted, or
+	// has the value that the entry names, and never silently a default.
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=atomic
 	// +optional
 	Lossy []LossyField `json:"lossy,omitempty"`
 
-	// references names everything that the import made.
+	// references names everything that the import created.
 	// +kubebuilder:validation:MaxItems=512
 	// +listType=atomic
 	// +optional
 	References []ImportReference `json:"references,omitempty"`
 
-	// kubeconfig is about the Secret with the kubeconfig.
+	// kubeconfig is the state of the Secret with the kubeconfig.
 	// +optional
 	Kubeconfig *ImportKubeconfigStatus `json:"kubeconfig,omitempty"`
 }
 
-// ObservedCluster is what the cloud says about a cluster.
+// ObservedCluster is the state of a cluster in the cloud.
 type ObservedCluster struct {
 	// cloud is EKS, AKS or GKE.
 	// +optional
@@ -62,12 +62,12 @@ type ObservedCluster struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// endpoint is host and port of the API server.
+	// endpoint is the host and port of the API server.
 	// +kubebuilder:validation:MaxLength=300
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// nodePools is how many pools are shown of how many are known, for example 3/3.
+	// nodePools is the number of pools shown and the number known, for example 3/3.
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
 	NodePools string `json:"nodePools,omitempty"`
@@ -79,7 +79,7 @@ type ObservedCluster struct {
 	OtherCapacity []string `json:"otherCapacity,omitempty"`
 }
 
-// LossyField is a field of a cloud's object that Cluster API's object cannot say.
+// LossyField is a field of a cloud's object that Cluster API's object cannot express.
 type LossyField struct {
 	// kind of Cluster API's object.
 	// +kubebuilder:validation:MaxLength=63
@@ -96,12 +96,12 @@ type LossyField struct {
 	// +required
 	Field string `json:"field"`
 
-	// observed is the value that the cloud says.
+	// observed is the value in the cloud.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Observed string `json:"observed,omitempty"`
 
-	// reflected is the value that Cluster API's object has instead. Absent means that the field was left out.
+	// reflected is the value in Cluster API's object. Absent means that the field was omitted.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Reflected string `json:"reflected,omitempty"`
@@ -112,7 +112,7 @@ type LossyField struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ImportReference names an object that an import made.
+// ImportReference names an object that an import created.
 type ImportReference struct {
 	// apiVersion of the object.
 	// +kubebuilder:validation:MaxLength=253
@@ -124,7 +124,7 @@ type ImportReference struct {
 	// +required
 	Kind string `json:"kind"`
 
-	// namespace of the object. Absent for objects without one.
+	// namespace of the object. Absent for cluster-scoped objects.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
@@ -135,14 +135,14 @@ type ImportReference struct {
 	Name string `json:"name"`
 }
 
-// ImportKubeconfigStatus is about the Secret with the kubeconfig of an imported cluster.
+// ImportKubeconfigStatus is the state of the Secret with the kubeconfig of an imported cluster.
 type ImportKubeconfigStatus struct {
 	// secretName is the name of the Secret, in the namespace of the ClusterImport.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	SecretName string `json:"secretName,omitempty"`
 
-	// expirationTime is when the token expires, if it is known.
+	// expirationTime is when the token expires, if known.
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
 }

@@ -7,8 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A ClusterImport reflects a cluster that exists in EKS, AKS or GKE as objects of Cluster API, by observing it through Crossplane, and
-// never changes anything of it. The Cluster and what belongs to it have the name and the namespace of the ClusterImport.
+// A ClusterImport reflects an existing cluster in EKS, AKS or GKE as objects of Cluster API, by observing it through
+// Crossplane, and never changes it. The Cluster and its related objects have the name and the namespace of the
+// ClusterImport.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -32,13 +33,13 @@ type ClusterImport struct {
 	// +required
 	Spec ClusterImportSpec `json:"spec"`
 
-	// status is what was found and made.
+	// status is the observed state of the import.
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status ClusterImportStatus `json:"status,omitempty"`
 }
 
-// ClusterImportSpec is a cluster, and how it is reflected. Exactly one of eks, aks and gke is given.
+// ClusterImportSpec is a cluster, and how it is reflected. Exactly one of eks, aks and gke is set.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.eks), has(self.aks), has(self.gke)].filter(given, given).size() == 1",message="exactly one of eks, aks and gke is required"
 // +kubebuilder:validation:XValidation:rule="has(self.eks) == has(oldSelf.eks) && has(self.aks) == has(oldSelf.aks) && has(self.gke) == has(oldSelf.gke)",message="another cloud would be another cluster: delete this ClusterImport and create another one"
@@ -61,34 +62,36 @@ type ClusterImportSpec struct {
 	// +optional
 	GKE *GKEImport `json:"gke,omitempty"`
 
-	// providerConfigRef is the configuration of the Crossplane provider with whose credentials the cluster is observed. They need to
-	// read only; docs/importer.md has the policies.
+	// providerConfigRef is the configuration of the Crossplane provider with whose credentials the cluster is observed.
+	// Read access suffices; docs/importer.md has the policies.
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="another provider configuration can mean another account, and so another cluster: delete this ClusterImport and create another one"
 	// +required
 	ProviderConfigRef ProviderConfigReference `json:"providerConfigRef"`
 
-	// kubeconfig is where the credentials for the cluster's API server come from. Absent means those that the provider publishes.
+	// kubeconfig is the source of the credentials for the cluster's API server. Absent means those that the provider
+	// publishes.
 	// +optional
 	Kubeconfig *ImportKubeconfig `json:"kubeconfig,omitempty"`
 
-	// subnets says about subnets what cannot be observed. It is for EKS.
+	// subnets has information about subnets that cannot be observed. It is for EKS.
 	// +optional
 	Subnets *SubnetHints `json:"subnets,omitempty"`
 
-	// nodePools is which pools of nodes are reflected.
+	// nodePools says which node pools are reflected.
 	// +kubebuilder:default={mode: Discover}
 	// +optional
 	NodePools ImportNodePools `json:"nodePools,omitempty"`
 
-	// enroll is the value of the label masthead.dev/enroll on the reflected Cluster: "true", or the name of an EnrollmentClass. Absent
-	// means that the import leaves that label alone.
+	// enroll is the value of the label masthead.dev/enroll on the reflected Cluster: "true", or the name of an
+	// EnrollmentClass. Absent means that the import leaves that label alone.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="enroll is \"true\" or the name of an EnrollmentClass"
 	// +optional
 	Enroll string `json:"enroll,omitempty"`
 
-	// pause is how much of the reflection is paused. Objects, the default: every object of a provider and every MachinePool, each on its
-	// own. Strict: the Cluster too, so that Cluster API sets nothing on any of them. The cluster can be enrolled either way.
+	// pause says how much of the reflection is paused. Objects, the default: every object of a provider and every
+	// MachinePool, individually. Strict: the Cluster too, so that Cluster API sets nothing on any of them. The cluster can
+	// be enrolled either way.
 	// +kubebuilder:default=Objects
 	// +optional
 	Pause ImportPause `json:"pause,omitempty"`
@@ -110,8 +113,8 @@ type EKSImport struct {
 	// +required
 	ClusterName string `json:"clusterName"`
 
-	// nodeGroupNames names node groups, beside those that are discovered. EKS has no object that lists them: those that are scaled to zero
-	// are found only if they are named here.
+	// nodeGroupNames names node groups, besides those that are discovered. EKS has no object that lists them: groups
+	// scaled to zero are found only if named here.
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
@@ -157,9 +160,10 @@ type GKEImport struct {
 
 // ProviderConfigReference names the configuration of a Crossplane provider.
 type ProviderConfigReference struct {
-	// kind is ProviderConfig or ClusterProviderConfig. In hubs whose managed resources are namespaced, ProviderConfig is the one in the
-	// namespace of the ClusterImport; in hubs whose managed resources are cluster-scoped, there is only ProviderConfig, which is
-	// cluster-scoped. A cluster-scoped one must allow the namespace by the annotation fleet.masthead.dev/allowed-import-namespaces.
+	// kind is ProviderConfig or ClusterProviderConfig. In hubs whose managed resources are namespaced, ProviderConfig is
+	// the one in the namespace of the ClusterImport; in hubs whose managed resources are cluster-scoped, there is only
+	// ProviderConfig, which is cluster-scoped. A cluster-scoped one must allow the namespace by the annotation
+	// fleet.masthead.dev/allowed-import-namespaces.
 	// +kubebuilder:validation:Enum=ProviderConfig;ClusterProviderConfig
 	// +kubebuilder:default=ProviderConfig
 	// +optional
@@ -172,61 +176,62 @@ type ProviderConfigReference struct {
 	Name string `json:"name"`
 }
 
-// KubeconfigSource is where the credentials for an imported cluster come from.
+// KubeconfigSource is the source of the credentials for an imported cluster.
 //
 // +kubebuilder:validation:Enum=Provider;GoogleServiceAccount;AzureServicePrincipal;Token;None
 type KubeconfigSource string
 
 const (
-	// KubeconfigSourceProvider takes what the Crossplane provider publishes: a token for EKS, and the user's kubeconfig for AKS.
+	// KubeconfigSourceProvider uses what the Crossplane provider publishes: a token for EKS, and the user's kubeconfig for
+	// AKS.
 	KubeconfigSourceProvider KubeconfigSource = "Provider"
 
-	// KubeconfigSourceGoogleServiceAccount makes tokens of Google's: with the key of a service account, or without any key
-	// by workload identity federation.
+	// KubeconfigSourceGoogleServiceAccount creates Google tokens: with the key of a service account, or without any key by
+	// workload identity federation.
 	KubeconfigSourceGoogleServiceAccount KubeconfigSource = "GoogleServiceAccount"
 
-	// KubeconfigSourceAzureServicePrincipal makes tokens of a service principal, for AKS clusters with Entra ID: with its
-	// secret, or without any secret by workload identity federation.
+	// KubeconfigSourceAzureServicePrincipal creates tokens of a service principal, for AKS clusters with Entra ID: with
+	// its secret, or without any secret by workload identity federation.
 	KubeconfigSourceAzureServicePrincipal KubeconfigSource = "AzureServicePrincipal"
 
-	// KubeconfigSourceToken takes a token out of a Secret.
+	// KubeconfigSourceToken uses a token from a Secret.
 	KubeconfigSourceToken KubeconfigSource = "Token"
 
-	// KubeconfigSourceNone writes no kubeconfig. The cluster is reflected, and cannot be connected to.
+	// KubeconfigSourceNone writes no kubeconfig. The cluster is reflected, but cannot be connected.
 	KubeconfigSourceNone KubeconfigSource = "None"
 )
 
-// KubeconfigUser is whose credentials are taken, where a provider publishes several.
+// KubeconfigUser says whose credentials are used, where a provider publishes several.
 //
 // +kubebuilder:validation:Enum=User;Admin
 type KubeconfigUser string
 
 const (
-	// KubeconfigUserUser takes the user's credentials.
+	// KubeconfigUserUser uses the user's credentials.
 	KubeconfigUserUser KubeconfigUser = "User"
 
-	// KubeconfigUserAdmin takes the cluster administrator's.
+	// KubeconfigUserAdmin uses the cluster administrator's.
 	KubeconfigUserAdmin KubeconfigUser = "Admin"
 )
 
-// ImportKubeconfig is where the credentials for an imported cluster come from. Secrets are read, and tokens of
-// ServiceAccounts are asked for, in the namespace of the ClusterImport alone.
+// ImportKubeconfig is the source of the credentials for an imported cluster. Secrets are read, and tokens of
+// ServiceAccounts are requested, in the namespace of the ClusterImport alone.
 //
 // +kubebuilder:validation:XValidation:rule="(self.source == 'GoogleServiceAccount') == has(self.google)",message="google is required with the source GoogleServiceAccount, and only then"
 // +kubebuilder:validation:XValidation:rule="(self.source == 'AzureServicePrincipal') == has(self.azure)",message="azure is required with the source AzureServicePrincipal, and only then"
 // +kubebuilder:validation:XValidation:rule="(self.source == 'Token') == has(self.tokenSecretRef)",message="tokenSecretRef is required with the source Token, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountRef) || self.source != 'None'",message="no serviceAccountRef with None"
 type ImportKubeconfig struct {
-	// source is Provider (what the Crossplane provider publishes; not for GKE, where it publishes none), GoogleServiceAccount (tokens made
-	// with a service account's key, or by workload identity federation; for GKE), AzureServicePrincipal (tokens made with
-	// a service principal's secret, or by workload identity federation; for AKS with Entra ID), Token (a token that
-	// somebody keeps in a Secret) or None (no kubeconfig).
+	// source is Provider (what the Crossplane provider publishes; not for GKE, where it publishes none),
+	// GoogleServiceAccount (tokens made with a service account's key, or by workload identity federation; for GKE),
+	// AzureServicePrincipal (tokens made with a service principal's secret, or by workload identity federation; for AKS
+	// with Entra ID), Token (a token in a user's Secret) or None (no kubeconfig).
 	// +kubebuilder:default=Provider
 	// +optional
 	Source KubeconfigSource `json:"source,omitempty"`
 
-	// user is User or Admin, where the provider publishes both. Admin is for AKS and gives whoever can read the Secret every right in
-	// the cluster.
+	// user is User or Admin, where the provider publishes both. Admin is for AKS and gives all readers of the Secret every
+	// right in the cluster.
 	// +kubebuilder:default=User
 	// +optional
 	User KubeconfigUser `json:"user,omitempty"`
@@ -239,19 +244,19 @@ type ImportKubeconfig struct {
 	// +optional
 	Azure *AzureServicePrincipal `json:"azure,omitempty"`
 
-	// tokenSecretRef is a Secret with a token. When its content changes, the kubeconfig follows.
+	// tokenSecretRef is a Secret with a token. When its content changes, the kubeconfig is updated.
 	// +optional
 	TokenSecretRef *SecretKeyReference `json:"tokenSecretRef,omitempty"`
 
-	// serviceAccountRef is a ServiceAccount of the imported cluster that is there. With it the credentials of the source are used for
-	// nothing but to ask the cluster's API server for tokens of it, which expire after an hour, and the kubeconfig holds such a token in
-	// place of them. Absent means that the kubeconfig holds the credentials of the source.
+	// serviceAccountRef is an existing ServiceAccount of the imported cluster. With it the credentials of the source are
+	// used only to request its tokens, which expire after an hour, from the cluster's API server, and the kubeconfig holds
+	// such a token instead of them. Absent means that the kubeconfig holds the credentials of the source.
 	// +optional
 	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
 }
 
-// SecretKeyReference names a key of a Secret in the same namespace, which bears the label
-// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for every one of the namespace.
+// SecretKeyReference names a key of a Secret in the same namespace, which must have the label
+// fleet.masthead.dev/import-credentials with the UID of the ClusterImport, or "true" for all in the namespace.
 type SecretKeyReference struct {
 	// name of the Secret.
 	// +kubebuilder:validation:MinLength=1
@@ -270,12 +275,12 @@ type SecretKeyReference struct {
 //
 // +kubebuilder:validation:ExactlyOneOf=keySecretRef;workloadIdentity
 type GoogleServiceAccount struct {
-	// keySecretRef is a Secret with the service account's key file, whose type is service_account. Its token_uri must be one that the
-	// operator of Masthead allows.
+	// keySecretRef is a Secret with the service account's key file, whose type is service_account. Its token_uri must be
+	// one that the operator of Masthead allows.
 	// +optional
 	KeySecretRef SecretKeyReference `json:"keySecretRef,omitzero"`
 
-	// workloadIdentity takes the identity that a ServiceAccount of the hub has in Google Cloud, instead of a key.
+	// workloadIdentity uses the identity of a ServiceAccount of the hub in Google Cloud, instead of a key.
 	// +optional
 	WorkloadIdentity *GoogleWorkloadIdentity `json:"workloadIdentity,omitempty"`
 }
@@ -300,12 +305,12 @@ type AzureServicePrincipal struct {
 	// +optional
 	ClientSecretRef SecretKeyReference `json:"clientSecretRef,omitzero"`
 
-	// workloadIdentity shows Entra ID the token of a ServiceAccount of the hub, instead of a secret. The service principal,
-	// or the managed identity, has a federated credential for it.
+	// workloadIdentity presents the token of a ServiceAccount of the hub to Entra ID, instead of a secret. The service
+	// principal, or the managed identity, needs a federated credential for it.
 	// +optional
 	WorkloadIdentity *AzureWorkloadIdentity `json:"workloadIdentity,omitempty"`
 
-	// authorityHost is the address of Entra ID, which must be one that the operator of Masthead allows.
+	// authorityHost is the address of Entra ID. The operator of Masthead must allow it.
 	// +kubebuilder:default="https://login.microsoftonline.com"
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() == 'https'",message="authorityHost is a URL that begins with https://"
@@ -313,7 +318,7 @@ type AzureServicePrincipal struct {
 	AuthorityHost string `json:"authorityHost,omitempty"`
 }
 
-// SubnetType is whether a subnet has a route from the Internet.
+// SubnetType says whether a subnet has a route from the Internet.
 //
 // +kubebuilder:validation:Enum=Public;Private
 type SubnetType string
@@ -326,9 +331,9 @@ const (
 	SubnetTypePrivate SubnetType = "Private"
 )
 
-// SubnetHints says about subnets what cannot be observed.
+// SubnetHints has information about subnets that cannot be observed.
 type SubnetHints struct {
-	// overrides says of a subnet whether it is public or private. It wins over everything that is observed.
+	// overrides says whether a subnet is public or private. It overrides everything that is observed.
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=map
 	// +listMapKey=id
@@ -341,7 +346,7 @@ type SubnetHints struct {
 	PublicTag string `json:"publicTag,omitempty"`
 }
 
-// SubnetOverride says about a subnet what cannot be observed.
+// SubnetOverride has information about a subnet that cannot be observed.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.type) || has(self.routeTableID)",message="at least one of type and routeTableID is required"
 type SubnetOverride struct {
@@ -355,32 +360,33 @@ type SubnetOverride struct {
 	// +optional
 	Type SubnetType `json:"type,omitempty"`
 
-	// routeTableID is the route table of the subnet, for example rtb-0a1b2c3d, out of which the type is read.
+	// routeTableID is the route table of the subnet, for example rtb-0a1b2c3d, which determines the type.
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:Pattern=`^rtb-[0-9a-f]+$`
 	// +optional
 	RouteTableID string `json:"routeTableID,omitempty"`
 }
 
-// NodePoolsMode is which pools of nodes are reflected.
+// NodePoolsMode says which node pools are reflected.
 //
 // +kubebuilder:validation:Enum=Discover;List
 type NodePoolsMode string
 
 const (
-	// NodePoolsModeDiscover reflects what the cloud lists, what the spec names and what the labels of the cluster's Nodes show.
+	// NodePoolsModeDiscover reflects pools listed by the cloud, named by the spec or shown by the labels of the cluster's
+	// Nodes.
 	NodePoolsModeDiscover NodePoolsMode = "Discover"
 
-	// NodePoolsModeList reflects what the spec names, and nothing else.
+	// NodePoolsModeList reflects only the pools that the spec names.
 	NodePoolsModeList NodePoolsMode = "List"
 )
 
-// ImportNodePools is which pools of nodes are reflected.
+// ImportNodePools says which node pools are reflected.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.mode) || self.mode != 'List' || has(self.names)",message="names is required with the mode List"
 type ImportNodePools struct {
-	// mode is Discover (what the cloud lists, the pools in the field names, and what the labels of the cluster's Nodes show) or List
-	// (the pools in the field names alone).
+	// mode is Discover (pools listed by the cloud, in the field names, or shown by the labels of the cluster's Nodes) or
+	// List (only the pools in the field names).
 	// +kubebuilder:default=Discover
 	// +optional
 	Mode NodePoolsMode `json:"mode,omitempty"`
@@ -395,13 +401,13 @@ type ImportNodePools struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// ImportPause is how much of a reflection is paused.
+// ImportPause says how much of a reflection is paused.
 //
 // +kubebuilder:validation:Enum=Objects;Strict
 type ImportPause string
 
 const (
-	// ImportPauseObjects pauses every object of a provider and every MachinePool, each on its own.
+	// ImportPauseObjects pauses every object of a provider and every MachinePool, individually.
 	ImportPauseObjects ImportPause = "Objects"
 
 	// ImportPauseStrict pauses the Cluster too.
@@ -429,7 +435,7 @@ type ClusterImportList struct {
 	Items           []ClusterImport `json:"items"`
 }
 
-// Cloud is the cloud of the cluster.
+// Cloud returns the cloud of the cluster.
 func (s *ClusterImportSpec) Cloud() ImportCloud {
 	switch {
 	case s.EKS != nil:
@@ -441,7 +447,7 @@ func (s *ClusterImportSpec) Cloud() ImportCloud {
 	}
 }
 
-// KubeconfigSource is where the kubeconfig comes from, with the default.
+// KubeconfigSource returns the source of the kubeconfig, or the default.
 func (s *ClusterImportSpec) KubeconfigSource() KubeconfigSource {
 	if s.Kubeconfig == nil || s.Kubeconfig.Source == "" {
 		return KubeconfigSourceProvider

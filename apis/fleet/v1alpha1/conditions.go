@@ -5,13 +5,13 @@ package v1alpha1
 
 // Types of the conditions of EnrollmentClasses and HealthRules.
 const (
-	// ConditionReady says whether Masthead uses the object as it is written: whether clusters can be enrolled with an
-	// EnrollmentClass, and whether a HealthRule is followed. It says nothing about the clusters of a class, so that a
-	// roll-out in the hub never waits for a workload cluster.
+	// ConditionReady says whether Masthead uses the object as written: whether clusters can be enrolled with an
+	// EnrollmentClass, and whether a HealthRule is applied. It says nothing about the clusters of a class, so a roll-out
+	// in the hub never waits for a workload cluster.
 	ConditionReady = "Ready"
 
-	// ConditionStalled is True while somebody has to correct the object, and absent otherwise. Its reason and its message are
-	// those of Ready. It is the condition by which kstatus tells what has failed from what is not there yet.
+	// ConditionStalled is True while a user must correct the object, and absent otherwise. Its reason and message are
+	// those of Ready. By it, kstatus distinguishes failed from pending.
 	ConditionStalled = "Stalled"
 
 	// ConditionClustersConnected of an EnrollmentClass says whether Masthead is connected to every cluster that names the
@@ -24,8 +24,8 @@ const (
 	// ReasonAccepted: clusters can be enrolled with the class.
 	ReasonAccepted = "Accepted"
 
-	// ReasonInvalidSelector: a label selector of the class cannot be read, so that it selects nothing. The message says which
-	// and why.
+	// ReasonInvalidSelector: a label selector of the class is invalid, so it selects nothing. The message says which and
+	// why.
 	ReasonInvalidSelector = "InvalidSelector"
 )
 
@@ -44,12 +44,12 @@ const (
 
 // Reasons of the condition Ready of a HealthRule.
 const (
-	// ReasonCompiled: Masthead follows the rule.
+	// ReasonCompiled: Masthead applies the rule.
 	ReasonCompiled = "Compiled"
 
 	// ReasonCannotCompile: an expression is not valid; the message says which and why. Objects of the kind are Unknown.
 	ReasonCannotCompile = "CannotCompile"
 
-	// ReasonShadowed: there is an older rule for the same kind, which is followed instead.
+	// ReasonShadowed: an older rule for the same kind is applied instead.
 	ReasonShadowed = "Shadowed"
 )

@@ -1,18 +1,18 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 holds the kinds of the group fleet.masthead.dev, which live in the hub and say how Masthead treats
-// the clusters of its fleet, and the labels, annotations and finalizers that Masthead puts on, or reads from, objects
-// of other kinds.
+// Package v1alpha1 holds the kinds of the group fleet.masthead.dev, which live in the hub and configure how Masthead
+// manages the clusters of its fleet, and the labels, annotations and finalizers that Masthead sets on, or reads from,
+// objects of other kinds.
 //
-// It guarantees that a value which the schema accepts has an effect: a behaviour that is not built is not in the
-// schema. It holds types and constants only and imports nothing of Masthead, so that other programs can import it
-// without importing a controller.
+// It guarantees that every value which the schema accepts has an effect: unimplemented behaviour is not in the schema.
+// It holds types and constants only and imports nothing of Masthead, so that other programs can import it without
+// importing a controller.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the owner of a workload
-// cluster has no rights in the hub, and no object of a workload cluster is ever decoded into one of these types. What an
-// ApplicationReport repeats of a cluster (names, types, messages) is bounded, and in the namespace of the object that enrols
-// the cluster.
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the owner of
+// a workload cluster has no rights in the hub, and no object of a workload cluster is ever decoded into one of these
+// types. What an ApplicationReport copies from a cluster (names, types, messages) is bounded, and stays in the
+// namespace of the enrolled object.
 //
 // +kubebuilder:object:generate=true
 // +groupName=fleet.masthead.dev

@@ -3,62 +3,65 @@
 
 package v1alpha1
 
-// ApplicationsMode is whether Applications are looked after.
+// ApplicationsMode says whether Applications are managed.
 //
 // +kubebuilder:validation:Enum=Enabled;ObserveOnly;Disabled
 type ApplicationsMode string
 
 const (
-	// ApplicationsModeEnabled puts the definition of Applications into the cluster, and looks after the Applications there.
+	// ApplicationsModeEnabled installs the definition of Applications in the cluster, and reconciles Applications there.
 	ApplicationsModeEnabled ApplicationsMode = "Enabled"
 
-	// ApplicationsModeObserveOnly does the same but writes nothing to components, and makes no Pods: no right to that is needed.
+	// ApplicationsModeObserveOnly does the same but does not write to components or create Pods, and needs no rights for
+	// that.
 	ApplicationsModeObserveOnly ApplicationsMode = "ObserveOnly"
 
-	// ApplicationsModeDisabled looks at nothing. What is there stays as it is: the definition, Applications and the owner
+	// ApplicationsModeDisabled reconciles nothing. What exists is unchanged: the definition, Applications and the owner
 	// references of their components.
 	ApplicationsModeDisabled ApplicationsMode = "Disabled"
 )
 
-// ApplicationsSpec is what is done about Applications in the clusters of a class.
+// ApplicationsSpec configures Applications in the clusters of a class.
 type ApplicationsSpec struct {
-	// mode is Enabled (the kind Application is put into the cluster, and Applications own their components, report what is
-	// installed and how it fares, and are summed up in the hub), ObserveOnly (the same, but that nothing is written to components, and
-	// no Pods of health checks are made) or Disabled (nothing is done; the kind stays where it was, and Applications say that nobody
-	// looks any more).
+	// mode is Enabled (the kind Application is installed in the cluster, and Applications own their components, report
+	// what is installed and its health, and are summed up in the hub), ObserveOnly (the same, but components are not
+	// written to, and no health check Pods are created) or Disabled (nothing is done; an installed kind stays, and
+	// Applications report that they are no longer observed).
 	// +kubebuilder:default=Enabled
 	// +optional
 	Mode ApplicationsMode `json:"mode,omitempty"`
 
-	// visibility is what Applications see beyond their own namespace, for its health alone. Absent means nothing. Whoever can write an
-	// Application in one of the namespaces can then read names, kinds and health of what is listed for it.
+	// visibility is what Applications see beyond their own namespace, for its health alone. Absent means nothing. Users
+	// who can write an Application in one of the namespaces can then read names, kinds and health of what is listed for
+	// it.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	Visibility []ApplicationVisibility `json:"visibility,omitempty"`
 
 	// discoveredOwnership is Forbidden (Applications own nothing that does not name them) or Allowed (an Application with
-	// spec.discover.ownership: Owned owns what it discovers in its namespace). Whoever can write Applications can then have any object
-	// of their namespace deleted that bears a label or an annotation by which it is discovered, or that an Application names.
+	// spec.discover.ownership: Owned owns what it discovers in its namespace). Users who can write Applications can then
+	// have any object of their namespace deleted that has a label or an annotation by which it is discovered, or that an
+	// Application names.
 	// +kubebuilder:default=Forbidden
 	// +optional
 	DiscoveredOwnership DiscoveredOwnership `json:"discoveredOwnership,omitempty"`
 }
 
-// DiscoveredOwnership is whether Applications may own what they discover.
+// DiscoveredOwnership says whether Applications may own what they discover.
 //
 // +kubebuilder:validation:Enum=Forbidden;Allowed
 type DiscoveredOwnership string
 
 const (
-	// DiscoveredOwnershipForbidden has Applications own nothing that does not name them.
+	// DiscoveredOwnershipForbidden lets Applications own nothing that does not name them.
 	DiscoveredOwnershipForbidden DiscoveredOwnership = "Forbidden"
 
 	// DiscoveredOwnershipAllowed lets Applications own what they discover.
 	DiscoveredOwnershipAllowed DiscoveredOwnership = "Allowed"
 )
 
-// ApplicationVisibility lets Applications of some namespaces of a workload cluster see objects elsewhere in that cluster.
+// ApplicationVisibility lets Applications of some namespaces of a workload cluster see objects elsewhere in it.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.namespaces) || has(self.clusterScoped)",message="namespaces or clusterScoped is required"
 type ApplicationVisibility struct {
@@ -72,7 +75,7 @@ type ApplicationVisibility struct {
 	// +required
 	From []string `json:"from"`
 
-	// namespaces are those that they see.
+	// namespaces are the namespaces that they see.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An EnrollmentClass says what Masthead does in the workload clusters that are enrolled with it. A cluster names its
-// class in the value of the label masthead.dev/enroll; the value "true" names the class "default".
+// An EnrollmentClass configures what Masthead does in the workload clusters enrolled with it. A cluster names its class
+// in the value of the label masthead.dev/enroll; the value "true" names the class "default".
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -29,51 +29,50 @@ type EnrollmentClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what Masthead does in the clusters of this class.
+	// spec is the desired behaviour in the clusters of this class.
 	// +required
 	Spec EnrollmentClassSpec `json:"spec"`
 
-	// status is what Masthead found about the class and its clusters.
+	// status is the observed state of the class and its clusters.
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +optional
 	Status EnrollmentClassStatus `json:"status,omitempty"`
 }
 
-// EnrollmentClassSpec is what Masthead does in the clusters of a class, one field for each job.
+// EnrollmentClassSpec configures what Masthead does in the clusters of a class, one field for each function.
 type EnrollmentClassSpec struct {
-	// allowedNamespaces are the namespaces of the hub whose Clusters and Secrets may be enrolled with this class. Whoever
-	// can write a Cluster or a Secret there can then have claims in the namespaces that the class leads to. Absent
-	// means that no namespace is allowed, so that a class cannot be used before somebody has said by whom; an empty
-	// object, allowedNamespaces: {}, means every namespace. When a namespace is no longer allowed, its clusters are
-	// disconnected.
+	// allowedNamespaces are the namespaces of the hub whose Clusters and Secrets may be enrolled with this class. Users
+	// who can write a Cluster or a Secret there can then create claims in the namespaces that the class leads to. Absent
+	// means that no namespace is allowed, so a class is unusable until its users are set; an empty object,
+	// allowedNamespaces: {}, means every namespace. When a namespace is no longer allowed, its clusters are disconnected.
 	// +optional
 	AllowedNamespaces *AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 
-	// maxClusters is how many clusters the class holds at most; absent means any number. Every enrolled object whose namespace the
-	// class allows counts, connected or not. Who comes when the class is full is not connected, with the reason ClassFull, until there
-	// is a place; nobody loses one to another. When the limit is lowered, the clusters with the youngest enrolled objects are
-	// disconnected after the grace period.
+	// maxClusters is the maximum number of clusters of the class; absent means no limit. Every enrolled object whose
+	// namespace the class allows counts, connected or not. When the class is full, new clusters are not connected, with
+	// the reason ClassFull, until a place is free; no cluster is displaced by another. When the limit is lowered, the
+	// clusters with the youngest enrolled objects are disconnected after the grace period.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxClusters *int32 `json:"maxClusters,omitempty"`
 
-	// agent is how claims travel between a cluster of this class and the hub.
+	// agent configures how claims are synchronised between a cluster of this class and the hub.
 	// +required
 	Agent AgentSpec `json:"agent"`
 
-	// applications is what is done about Applications in a cluster of this class.
+	// applications configures Applications in a cluster of this class.
 	// +kubebuilder:default={}
 	// +optional
 	Applications ApplicationsSpec `json:"applications,omitempty"`
 
-	// references is what is done about generic references (spec.references) in a cluster of this class.
+	// references configures generic references (spec.references) in a cluster of this class.
 	// +kubebuilder:default={}
 	// +optional
 	References ReferencesSpec `json:"references,omitempty"`
 }
 
-// AllowedNamespaces selects namespaces of the hub: those of a list, and those with certain labels. The shape and the
-// meaning are those that the identities of Cluster API's providers have. With neither, it is every namespace.
+// AllowedNamespaces selects namespaces of the hub, by name or by label. The fields and their meaning are those of the
+// identities of Cluster API's providers. With neither field, it selects every namespace.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.selector) || (has(self.selector.matchLabels) && size(self.selector.matchLabels) > 0) || (has(self.selector.matchExpressions) && size(self.selector.matchExpressions) > 0)",message="a selector must select something: use {} for every namespace"
 type AllowedNamespaces struct {
@@ -87,28 +86,28 @@ type AllowedNamespaces struct {
 	// +optional
 	List []string `json:"list,omitempty"`
 
-	// selector selects namespaces by their labels. Whoever can label a namespace can then have it allowed. A namespace is
-	// allowed if the list names it or the selector selects it.
+	// selector selects namespaces by their labels. Users who can label a namespace can then have it allowed. A namespace
+	// is allowed if the list names it or the selector selects it.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// AgentMode is how much the agent does.
+// AgentMode says what the agent does.
 //
 // +kubebuilder:validation:Enum=ReadWrite;Disabled
 type AgentMode string
 
 const (
-	// AgentModeReadWrite pulls the published claim kinds into the cluster, and carries its claims to the hub and their
+	// AgentModeReadWrite installs the published claim kinds in the cluster, and synchronises claims to the hub and their
 	// status and connection Secrets back.
 	AgentModeReadWrite AgentMode = "ReadWrite"
 
-	// AgentModeDisabled does nothing in the cluster, but to remove Masthead's finalizer from its claims. What is already in the
-	// hub stays as it is.
+	// AgentModeDisabled does nothing in the cluster, except to remove Masthead's finalizer from its claims. Existing
+	// objects in the hub are unchanged.
 	AgentModeDisabled AgentMode = "Disabled"
 )
 
-// DiscoveryMode is what the users of a workload cluster see of what the hub offers.
+// DiscoveryMode says what users of a workload cluster see of the hub's APIs.
 //
 // +kubebuilder:validation:Enum=Full;DefinitionsOnly;None
 type DiscoveryMode string
@@ -117,14 +116,14 @@ const (
 	// DiscoveryModeFull shows definitions and Compositions.
 	DiscoveryModeFull DiscoveryMode = "Full"
 
-	// DiscoveryModeDefinitionsOnly shows definitions, and no Compositions, which tell how infrastructure is made.
+	// DiscoveryModeDefinitionsOnly shows definitions, but no Compositions, which reveal how infrastructure is built.
 	DiscoveryModeDefinitionsOnly DiscoveryMode = "DefinitionsOnly"
 
-	// DiscoveryModeNone shows nothing but the claim kinds themselves.
+	// DiscoveryModeNone shows only the claim kinds themselves.
 	DiscoveryModeNone DiscoveryMode = "None"
 )
 
-// ReferencesMode is whether generic references are resolved.
+// ReferencesMode says whether generic references are resolved.
 //
 // +kubebuilder:validation:Enum=Enabled;Disabled
 type ReferencesMode string
@@ -133,41 +132,41 @@ const (
 	// ReferencesModeEnabled resolves the references of every object whose kind declares spec.references.
 	ReferencesModeEnabled ReferencesMode = "Enabled"
 
-	// ReferencesModeDisabled resolves none. What was filled in stays.
+	// ReferencesModeDisabled resolves none. Filled fields stay.
 	ReferencesModeDisabled ReferencesMode = "Disabled"
 )
 
-// ReferencesSpec is what is done about generic references in the clusters of a class, and what may be referenced there.
+// ReferencesSpec configures generic references in the clusters of a class, and what may be referenced there.
 type ReferencesSpec struct {
-	// mode is Enabled (the references of every object are resolved whose kind declares spec.references) or Disabled (none are; what
-	// was filled in stays). Claims whose required references are not resolved are not carried to the hub in either mode.
+	// mode is Enabled (the references of every object whose kind declares spec.references are resolved) or Disabled (none
+	// are; filled fields stay). Claims whose required references are unresolved are not pushed to the hub in either mode.
 	// +kubebuilder:default=Disabled
 	// +optional
 	Mode ReferencesMode `json:"mode,omitempty"`
 
-	// clusterScoped are the cluster-scoped resources that objects in namespaces may reference. Whoever can create such an object can then
-	// read any object of these resources. Absent means none.
+	// clusterScoped are the cluster-scoped resources that namespaced objects may reference. Users who can create such an
+	// object can then read any object of these resources. Absent means none.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	ClusterScoped []ReferencedResource `json:"clusterScoped,omitempty"`
 
-	// secrets are those that cluster-scoped objects may reference. Absent means none. Objects in namespaces may reference the Secrets of
-	// their namespace.
+	// secrets are those that cluster-scoped objects may reference. Absent means none. Namespaced objects may reference the
+	// Secrets of their namespace.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	Secrets []ReferencedSecret `json:"secrets,omitempty"`
 
-	// secretFields are fields into which what a Secret holds may be put, beside those that the author of their kind has marked with
-	// format: password. Whoever can read the objects can then read it.
+	// secretFields are fields that may be filled from Secrets, besides those that the author of their kind has marked with
+	// format: password. Users who can read the objects can then read the values.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional
 	SecretFields []SecretField `json:"secretFields,omitempty"`
 }
 
-// ReferencedResource is a resource of the API.
+// ReferencedResource is an API resource.
 type ReferencedResource struct {
 	// group is the API group of the resource; absent for the core group.
 	// +kubebuilder:validation:MaxLength=253
@@ -216,7 +215,7 @@ type SecretField struct {
 	FieldPath string `json:"fieldPath"`
 }
 
-// DeletionPolicy is what happens to a claim's object in the hub when the claim is deleted.
+// DeletionPolicy says what happens to a claim's object in the hub when the claim is deleted.
 //
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
@@ -225,37 +224,37 @@ const (
 	// DeletionPolicyDelete deletes the hub's object, and with it what Crossplane provisioned.
 	DeletionPolicyDelete DeletionPolicy = "Delete"
 
-	// DeletionPolicyOrphan keeps the hub's object and what Crossplane provisioned. The object names no source any more, but
-	// the one that it had.
+	// DeletionPolicyOrphan keeps the hub's object and what Crossplane provisioned. The object no longer names a source,
+	// except as its former one.
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
-// RecreatePolicy is what happens when somebody else than Masthead deletes a claim's object in the hub.
+// RecreatePolicy says what happens when a claim's object in the hub is deleted by anyone but Masthead.
 //
 // +kubebuilder:validation:Enum=Never;Always
 type RecreatePolicy string
 
 const (
-	// RecreatePolicyNever creates no other object by itself. The claim says that its object was deleted, and its owner decides.
+	// RecreatePolicyNever does not recreate the object. The claim reports the deletion, and its owner decides.
 	RecreatePolicyNever RecreatePolicy = "Never"
 
 	// RecreatePolicyAlways creates another object at once, for which Crossplane provisions new infrastructure.
 	RecreatePolicyAlways RecreatePolicy = "Always"
 )
 
-// AgentSpec is how claims travel between the clusters of a class and the hub.
+// AgentSpec configures how claims are synchronised between the clusters of a class and the hub.
 //
 // +kubebuilder:validation:XValidation:rule="self.mode != 'ReadWrite' || has(self.defaultTargetNamespace) != (has(self.matchNamespaces) && self.matchNamespaces)",message="exactly one of defaultTargetNamespace and matchNamespaces: true is required when mode is ReadWrite"
 type AgentSpec struct {
-	// mode is ReadWrite (the published claim kinds are pulled into the cluster, claims are carried to the hub, and
-	// their status and connection Secrets are carried back) or Disabled (nothing is done in the cluster, but that
-	// Masthead's finalizer is removed from its claims; what is already in the hub stays as it is).
+	// mode is ReadWrite (the published claim kinds are installed in the cluster, claims are pushed to the hub, and their
+	// status and connection Secrets are copied back) or Disabled (nothing is done in the cluster, except that Masthead's
+	// finalizer is removed from its claims; existing objects in the hub are unchanged).
 	// +kubebuilder:default=ReadWrite
 	// +optional
 	Mode AgentMode `json:"mode,omitempty"`
 
-	// apiGroups are the API groups whose claim kinds are offered to the cluster. Empty means every claim kind that the
-	// hub publishes.
+	// apiGroups are the API groups whose claim kinds are offered to the cluster. Empty means every claim kind that the hub
+	// publishes.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
@@ -264,14 +263,14 @@ type AgentSpec struct {
 	// +optional
 	APIGroups []string `json:"apiGroups,omitempty"`
 
-	// discovery is what the cluster's users see of what the hub offers, in read-only copies: Full (the
-	// CompositeResourceDefinitions and Compositions of the API groups that are offered), DefinitionsOnly (no Compositions,
-	// which tell how infrastructure is made and may contain anything that their authors wrote into them) or None.
+	// discovery says what the cluster's users see of the hub's APIs, in read-only copies: Full (the
+	// CompositeResourceDefinitions and Compositions of the offered API groups), DefinitionsOnly (no Compositions, which
+	// reveal how infrastructure is built and may contain anything their authors wrote into them) or None.
 	// +kubebuilder:default=Full
 	// +optional
 	Discovery DiscoveryMode `json:"discovery,omitempty"`
 
-	// defaultTargetNamespace is the namespace in the hub to which the claims of a cluster go, unless the annotation
+	// defaultTargetNamespace is the target namespace in the hub for the claims of a cluster, unless the annotation
 	// agent.crossplane.io/target-namespace on their own namespace names another one. It must exist. Use it or
 	// matchNamespaces.
 	// +kubebuilder:validation:MinLength=1
@@ -280,42 +279,43 @@ type AgentSpec struct {
 	// +optional
 	DefaultTargetNamespace string `json:"defaultTargetNamespace,omitempty"`
 
-	// matchNamespaces sends each claim to the namespace in the hub that has the name of the claim's own namespace, unless
-	// the annotation agent.crossplane.io/target-namespace on that namespace names another one. It must exist. Whoever can create a namespace in a cluster of this class can then create claims in the hub's namespace
-	// of the same name: use it for clusters whose namespaces the platform team gives out. Use it or
-	// defaultTargetNamespace.
+	// matchNamespaces maps each claim to the namespace in the hub with the name of the claim's own namespace, unless the
+	// annotation agent.crossplane.io/target-namespace on that namespace names another one. It must exist. Users who can
+	// create a namespace in a cluster of this class can then create claims in the hub's namespace of the same name: use it
+	// for clusters whose namespaces the platform team assigns. Use it or defaultTargetNamespace.
 	// +kubebuilder:default=false
 	// +optional
 	MatchNamespaces bool `json:"matchNamespaces,omitempty"`
 
-	// allowedTargetNamespaces are the namespaces of the hub that may be chosen in a cluster of this class: by the annotation
-	// agent.crossplane.io/target-namespace, or, with matchNamespaces, by the name of a namespace. What the class itself
-	// names in defaultTargetNamespace is always allowed, and the namespaces of the hub's control plane never are. Absent
-	// means that claims which are carried with the manager's own rights go where defaultTargetNamespace or matchNamespaces
-	// says and nowhere else, and that those which are carried with the rights of another identity go wherever that
-	// identity may write. An empty object, allowedTargetNamespaces: {}, means every namespace.
+	// allowedTargetNamespaces are the namespaces of the hub that may be chosen in a cluster of this class: by the
+	// annotation agent.crossplane.io/target-namespace, or, with matchNamespaces, by the name of a namespace. The class's
+	// own defaultTargetNamespace is always allowed, and the namespaces of the hub's control plane never are. Absent means
+	// that claims pushed with the manager's own rights go only where defaultTargetNamespace or matchNamespaces says, and
+	// that claims pushed with the rights of another identity go wherever that identity may write. An empty object,
+	// allowedTargetNamespaces: {}, means every namespace.
 	// +optional
 	AllowedTargetNamespaces *AllowedNamespaces `json:"allowedTargetNamespaces,omitempty"`
 
-	// deletionPolicy is what happens to a claim's object in the hub when the claim is deleted: Delete, or Orphan, which
+	// deletionPolicy says what happens to a claim's object in the hub when the claim is deleted: Delete, or Orphan, which
 	// keeps it and what Crossplane provisioned. With Delete, a claim that has the annotation
-	// agent.masthead.dev/deletion-policy: Orphan is orphaned all the same; with Orphan, no claim can ask for the deletion.
+	// agent.masthead.dev/deletion-policy: Orphan is still orphaned; with Orphan, no claim can request deletion.
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// recreatePolicy is what happens when somebody else than Masthead deletes a claim's object in the hub while the claim is
-	// there. With Never, nothing is created: the claim says HubObjectDeleted until the object is restored, the claim is deleted,
-	// or its owner asks for another one with the annotation agent.masthead.dev/recreate. With Always, another one is created
-	// at once. Never is the default because a new object is a new database: it is empty, and every condition is True.
+	// recreatePolicy says what happens when anyone but Masthead deletes a claim's object in the hub while the claim
+	// exists. With Never, nothing is created: the claim reports HubObjectDeleted until the object is restored, the claim
+	// is deleted, or its owner requests another one with the annotation agent.masthead.dev/recreate. With Always, another
+	// one is created at once. Never is the default because a new object is a new database: it is empty, and every
+	// condition is True.
 	// +kubebuilder:default=Never
 	// +optional
 	RecreatePolicy RecreatePolicy `json:"recreatePolicy,omitempty"`
 
-	// excludedMetadata are labels and annotations that do not travel between the clusters of this class and the hub, in
-	// addition to those that never do (see docs/requirements.md, "Metadata that stays where it is"). Each entry is a key, or a
-	// domain followed by /*, which means every key whose prefix is that domain or a subdomain of it. Use it for the marks of
-	// tools by which they delete or overwrite what they find. What has travelled before is removed again.
+	// excludedMetadata are labels and annotations that are not propagated between the clusters of this class and the hub,
+	// in addition to those that never are (see docs/requirements.md, "Metadata that stays where it is"). Each entry is a
+	// key, or a domain followed by /*, which means every key whose prefix is that domain or a subdomain of it. Use it for
+	// marks by which tools delete or overwrite objects. Metadata propagated earlier is removed again.
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=317
@@ -324,25 +324,26 @@ type AgentSpec struct {
 	// +optional
 	ExcludedMetadata []string `json:"excludedMetadata,omitempty"`
 
-	// identity is whose rights in the hub are used for the claims of a cluster. Absent means the manager's own. The
-	// annotation agent.crossplane.io/credentials-secret-name on a namespace of the cluster overrides it for the claims of
-	// that namespace.
+	// identity is the hub identity used for the claims of a cluster. Absent means the manager's own. The annotation
+	// agent.crossplane.io/credentials-secret-name on a namespace of the cluster overrides it for the claims of that
+	// namespace.
 	// +optional
 	Identity *HubIdentity `json:"identity,omitempty"`
 }
 
-// HubIdentity is somebody whose rights in the hub are used for claims: to create, change and delete their objects there, and
-// to read these and their connection Secrets.
+// HubIdentity is an identity whose rights in the hub are used for claims: to create, change and delete their objects
+// there, and to read these and their connection Secrets.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.serviceAccountRef) != has(self.credentialsSecretName)",message="exactly one of serviceAccountRef and credentialsSecretName is required"
 type HubIdentity struct {
-	// serviceAccountRef names a ServiceAccount of the hub, as which Masthead acts. Masthead needs the right to impersonate
-	// it. Whoever writes EnrollmentClasses thereby decides which clusters have the rights of which ServiceAccount.
+	// serviceAccountRef names a ServiceAccount of the hub that Masthead impersonates. Masthead needs the right to do so.
+	// Authors of EnrollmentClasses thereby decide which clusters have the rights of which ServiceAccount.
 	// +optional
 	ServiceAccountRef *ServiceAccountReference `json:"serviceAccountRef,omitempty"`
 
 	// credentialsSecretName names a Secret in the namespace masthead-system of the workload cluster, whose key kubeconfig
-	// holds the credentials. Only the token or the client certificate of its current context is used, and only with the hub.
+	// holds the credentials. Only the token or the client certificate of its current context is used, and only with the
+	// hub.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="the name of a Secret is a DNS subdomain: lower case letters, digits, \"-\" and \".\""
@@ -367,23 +368,23 @@ type ServiceAccountReference struct {
 	Name string `json:"name"`
 }
 
-// EnrollmentClassStatus is what Masthead found about a class and its clusters.
+// EnrollmentClassStatus is the observed state of a class and its clusters.
 type EnrollmentClassStatus struct {
 	// observedGeneration is the generation of the class that this status was computed for; -1 before there is one.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// enrolledClusters is how many clusters in the inventory, which has a ClusterProfile for each enrolled cluster, name
-	// this class.
+	// enrolledClusters is the number of clusters in the inventory, which has a ClusterProfile for each enrolled cluster,
+	// that name this class.
 	// +optional
 	EnrolledClusters int32 `json:"enrolledClusters"`
 
-	// connectedClusters is how many of them Masthead is connected to, as their ClusterProfiles say.
+	// connectedClusters is the number of connected ones, as their ClusterProfiles say.
 	// +optional
 	ConnectedClusters int32 `json:"connectedClusters"`
 
-	// conditions of the class: Ready (clusters can be enrolled with it), ClustersConnected (Masthead is connected to every cluster
-	// that names it) and, only while somebody has to correct the class, Stalled.
+	// conditions of the class: Ready (clusters can be enrolled with it), ClustersConnected (Masthead is connected to every
+	// cluster that names it) and, only while a user must correct the class, Stalled.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -1,12 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connect says what has to be in a workload cluster, and in the hub, for Masthead to reach a cluster that
-// Cluster API does not know. There is no I/O in it.
+// Package connect computes the objects in a workload cluster, and in the hub, that Masthead needs to connect to a
+// cluster unknown to Cluster API. It does no I/O.
 //
-// It guarantees that the rights are those of config/workload, without those for what the EnrollmentClass has Disabled,
-// and for claims those on the kinds that the hub offers and nothing else; and that a kubeconfig which it makes is one
-// that the manager accepts.
+// It guarantees that the rights are those of config/workload, without those for functions that the EnrollmentClass has
+// Disabled, and for claims only those on the kinds that the hub offers; and that the manager accepts the kubeconfigs
+// that it makes.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the
 // kubeconfig leads to their own cluster.

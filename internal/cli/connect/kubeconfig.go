@@ -23,8 +23,8 @@ type Target struct {
 	ProxyURL      string
 }
 
-// Kubeconfig makes the kubeconfig with which the manager reaches a cluster, and sees that the manager would accept it.
-// allow are the manager's own flags.
+// Kubeconfig returns the kubeconfig with which the manager connects to a cluster, and checks that the manager would
+// accept it. allow are the manager's own flags.
 func Kubeconfig(t Target, token string, allow credentials.Options) ([]byte, error) {
 	const name = "masthead"
 	cluster := clientcmdapi.NewCluster()

@@ -23,25 +23,25 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// The ServiceAccount of a workload cluster as which Masthead works there.
+// The ServiceAccount of Masthead in a workload cluster.
 const (
 	AccountNamespace = fleetv1alpha1.AgentNamespace
 	AccountName      = "masthead"
 )
 
-// ClusterRoles of config/workload that only some classes need. The second one is also the start of the names of those
-// that are added up to it.
+// ClusterRoles of config/workload that only some classes need. The second one is also the name prefix of those
+// aggregated to it.
 const (
 	roleRequirements = "masthead-workload-requirements"
 	roleApplications = "masthead-workload-applications"
 	roleComponents   = "masthead-workload-components"
 )
 
-// aggregateLabel adds a ClusterRole to roleRequirements.
+// aggregateLabel aggregates a ClusterRole to roleRequirements.
 const aggregateLabel = "rbac.masthead.dev/aggregate-to-workload-requirements"
 
-// Rights are the objects that a workload cluster of a class needs, in the order in which they are applied: what
-// config/workload has, and the rights on the claim kinds that the hub offers to the class.
+// Rights returns the objects that a workload cluster of a class needs, in the order in which they are applied: those of
+// config/workload, and the rights on the claim kinds that the hub offers to the class.
 func Rights(class *fleetv1alpha1.EnrollmentClass, kinds []crossplane.Publication) ([]*unstructured.Unstructured, error) {
 	all, err := shipped(workload.Files)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// An Answer is what a manager costs, and for whom.
+// An Answer is the cost of a manager, and of each cluster.
 type Answer struct {
 	Manager     Manager      `json:"manager"`
 	Clusters    []Cluster    `json:"clusters"`
@@ -23,7 +23,7 @@ type Answer struct {
 type Manager struct {
 	Version string `json:"version"`
 
-	// Over is the time over which rates were taken, in seconds. Without it there are no rates.
+	// Over is the period of the rates, in seconds. Without it there are no rates.
 	Over float64 `json:"overSeconds,omitempty"`
 
 	ResidentBytes   float64 `json:"residentBytes"`
@@ -33,11 +33,11 @@ type Manager struct {
 	CPU             float64 `json:"cpu,omitempty"`
 }
 
-// A Cluster is what one cluster costs.
+// A Cluster is the cost of one cluster.
 type Cluster struct {
 	Name string `json:"name"`
 
-	// Bytes are those of the memory budget that are in use on behalf of the cluster, estimated.
+	// Bytes is the part of the memory budget used for the cluster, estimated.
 	Bytes float64 `json:"bytes"`
 
 	// Objects is the sum of the four that follow.
@@ -47,22 +47,22 @@ type Cluster struct {
 	Applications float64 `json:"applications"`
 	Components   float64 `json:"components"`
 
-	// Requests are those to the API server of the cluster since the manager began, by their verb; PerSecond is the rate.
+	// Requests are those to the API server of the cluster since the manager started, by verb; PerSecond is the rate.
 	Requests  map[string]float64 `json:"requests,omitempty"`
 	PerSecond map[string]float64 `json:"requestsPerSecond,omitempty"`
 
-	// Throttled is how many seconds requests waited for --cluster-qps since the manager began.
+	// Throttled is how many seconds requests waited for --cluster-qps since the manager started.
 	Throttled float64 `json:"throttledSeconds"`
 
-	// Queued are the items that wait for a worker, Hanging the controllers whose items take long.
+	// Queued are the items that wait for a worker, Hanging the controllers with long-running items.
 	Queued  float64 `json:"queued"`
 	Hanging float64 `json:"hanging"`
 }
 
-// Rate is how many requests there are per second.
+// Rate returns the number of requests per second.
 func (c *Cluster) Rate() float64 { return total(c.PerSecond) }
 
-// Total is how many requests there were.
+// Total returns the number of requests.
 func (c *Cluster) Total() float64 { return total(c.Requests) }
 
 func total(byVerb map[string]float64) float64 {
@@ -73,7 +73,7 @@ func total(byVerb map[string]float64) float64 {
 	return sum
 }
 
-// A Controller is what one controller has to do.
+// A Controller is the load of one controller.
 type Controller struct {
 	Name string `json:"name"`
 
@@ -81,7 +81,8 @@ type Controller struct {
 	Errors     float64 `json:"errors"`
 	PerSecond  float64 `json:"reconcilesPerSecond,omitempty"`
 
-	// Mean is how long one reconciliation takes, in seconds: over the time of the rates, or since the manager began.
+	// Mean is the mean duration of a reconciliation, in seconds: over the period of the rates, or since the manager
+	// started.
 	Mean float64 `json:"meanSeconds"`
 
 	Queued  float64 `json:"queued"`
@@ -89,8 +90,8 @@ type Controller struct {
 	Workers float64 `json:"workers"`
 }
 
-// Of says what a manager costs by one sample: rates are those since the manager began. Without the time of the sample
-// there are none.
+// Of computes the cost from one sample: rates are those since the manager started. Without the time of the sample there
+// are none.
 func Of(s Sample, at time.Time) Answer {
 	over := 0.0
 	if began := s.one("process_start_time_seconds"); began > 0 && !at.IsZero() {
@@ -99,7 +100,7 @@ func Of(s Sample, at time.Time) Answer {
 	return between(Sample{}, s, over)
 }
 
-// Between says what a manager costs by two samples.
+// Between computes the cost from two samples.
 func Between(before, after Sample, over time.Duration) Answer {
 	return between(before, after, over.Seconds())
 }
@@ -122,7 +123,7 @@ func between(before, after Sample, over float64) Answer {
 	return answer
 }
 
-// grown is by how much a counter grew. One that is smaller than before began anew.
+// grown returns the growth of a counter. A smaller value than before means a reset.
 func grown(was, is float64) float64 {
 	if is < was {
 		return is
@@ -185,7 +186,7 @@ func clusters(before, after Sample, rates bool, perSecond rate) []Cluster {
 	return out
 }
 
-// requests are those to each cluster by their verb.
+// requests returns those to each cluster by verb.
 func requests(s Sample) map[string]map[string]float64 {
 	out := map[string]map[string]float64{}
 	s.each("masthead_cluster_requests_total", func(labels map[string]string, m *dto.Metric) {
@@ -218,7 +219,7 @@ func controllers(before, after Sample, perSecond rate) []Controller {
 	return out
 }
 
-// times are how long one reconciliation of each controller took on average.
+// times returns the mean duration of a reconciliation of each controller.
 func times(before, after Sample) map[string]float64 {
 	const metric = "controller_runtime_reconcile_time_seconds"
 	type sums struct{ seconds, count float64 }

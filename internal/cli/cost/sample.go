@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// maxText is how much is read of an answer.
+// maxText is the maximum size that is read of an answer.
 const maxText = 256 << 20
 
-// A Sample is what a manager published at one moment.
+// A Sample holds a manager's metrics at one moment.
 type Sample struct {
 	families map[string]*dto.MetricFamily
 }
@@ -35,7 +35,7 @@ func Parse(r io.Reader) (Sample, error) {
 	return Sample{families: families}, nil
 }
 
-// each goes through the series of a metric.
+// each visits the series of a metric.
 func (s Sample) each(name string, use func(labels map[string]string, m *dto.Metric)) {
 	for _, m := range s.families[name].GetMetric() {
 		labels := map[string]string{}
@@ -46,14 +46,14 @@ func (s Sample) each(name string, use func(labels map[string]string, m *dto.Metr
 	}
 }
 
-// sum adds up the series of a metric by a key that is made of their labels.
+// sum adds up the series of a metric by a key made of their labels.
 func (s Sample) sum(name string, key func(labels map[string]string) string) map[string]float64 {
 	out := map[string]float64{}
 	s.each(name, func(labels map[string]string, m *dto.Metric) { out[key(labels)] += value(m) })
 	return out
 }
 
-// one is the only series of a metric; zero if there is none.
+// one returns the only series of a metric; zero if there is none.
 func (s Sample) one(name string) float64 {
 	return s.sum(name, func(map[string]string) string { return "" })[""]
 }
@@ -69,7 +69,7 @@ func value(m *dto.Metric) float64 {
 	}
 }
 
-// clusterOf is the name of the cluster that a series is about.
+// clusterOf returns the name of the cluster that a series is about.
 func clusterOf(labels map[string]string) string {
 	if labels["source"] == "" || labels["cluster_namespace"] == "" {
 		return labels["cluster_name"]

@@ -17,10 +17,10 @@ const (
 	ByName     = "name"
 )
 
-// Orders are all of them.
+// Orders lists all of them.
 func Orders() []string { return []string{ByMemory, ByRequests, ByObjects, ByQueue, ByName} }
 
-// Sort sorts clusters. What is equal is sorted by name.
+// Sort sorts clusters. Ties are sorted by name.
 func Sort(clusters []Cluster, by string) {
 	figure := func(c *Cluster) []float64 {
 		switch by {

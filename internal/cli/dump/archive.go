@@ -17,10 +17,10 @@ import (
 
 // An Archive takes the files of a dump.
 type Archive interface {
-	// Add adds a file. The name is a path with slashes, which leads nowhere else.
+	// Add adds a file. The name is a path with slashes, confined to the archive.
 	Add(name string, content []byte) error
 
-	// Close ends the archive.
+	// Close finishes the archive.
 	Close() error
 }
 
@@ -54,7 +54,7 @@ func (a *tarArchive) Add(name string, content []byte) error {
 // Close implements Archive.
 func (a *tarArchive) Close() error { return errors.Join(a.tar.Close(), a.compressed.Close()) }
 
-// NewFolder returns an archive that is a folder, which is made.
+// NewFolder returns an archive that is a folder, which it creates.
 func NewFolder(name string) (Archive, error) {
 	if err := os.MkdirAll(name, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make the folder %q: %w", name, err)
@@ -82,7 +82,7 @@ func (a *folderArchive) Add(name string, content []byte) error {
 // Close implements Archive.
 func (a *folderArchive) Close() error { return a.root.Close() }
 
-// fileName makes a part of a path of a name that an API server answered.
+// fileName turns a name from an API server into a path element.
 func fileName(name string) string {
 	clean := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-._", c) {

@@ -27,10 +27,10 @@ import (
 )
 
 const (
-	// maxLog is how much is read of one container's log.
+	// maxLog is the maximum size that is read of one container's log.
 	maxLog = 16 << 20
 
-	// maxMetrics is how much is read of the manager's metrics.
+	// maxMetrics is the maximum size that is read of the manager's metrics.
 	maxMetrics = 256 << 20
 )
 
@@ -39,7 +39,7 @@ const (
 //go:embed README.txt
 var readme []byte //nolint:gochecknoglobals // Embedding needs a variable. Nobody writes it.
 
-// Source is the hub, as a dump looks at it. Of Secrets it gives metadata.
+// Source is a dump's view of the hub. Of Secrets it returns metadata.
 type Source interface {
 	Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error)
 	Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error)
@@ -47,19 +47,19 @@ type Source interface {
 	Log(ctx context.Context, pod client.ObjectKey, o corev1.PodLogOptions) (io.ReadCloser, error)
 }
 
-// Options are what a dump is to have.
+// Options configure a dump.
 type Options struct {
-	// Tail is how many lines of each log are read, counted from its end. Zero leaves logs out.
+	// Tail is the number of lines read from the end of each log. Zero leaves logs out.
 	Tail int64
 
-	// Metrics opens what the manager publishes of itself.
+	// Metrics opens the manager's metrics.
 	Metrics func(context.Context) (io.ReadCloser, error)
 
 	// Head goes into the index: versions, the fleet as the hub says, and the time.
 	Head Head
 }
 
-// Head is what is known before anything is collected.
+// Head is known before anything is collected.
 type Head struct {
 	Time          time.Time       `json:"time"`
 	PluginVersion string          `json:"pluginVersion"`
@@ -67,24 +67,24 @@ type Head struct {
 	Clusters      []fleet.Cluster `json:"clusters"`
 }
 
-// Index says what is in a dump, and what is not.
+// Index lists what is in a dump, and what is missing.
 type Index struct {
 	Head `json:",inline"`
 
-	// Objects are how many there are of each kind.
+	// Objects are the numbers of objects of each kind.
 	Objects map[string]int `json:"objects"`
 
 	// NotLookedAt says what is missing, and why.
 	NotLookedAt []Missing `json:"notLookedAt"`
 }
 
-// Missing is something that could not be looked at.
+// Missing is something that could not be read.
 type Missing struct {
 	What    string `json:"what"`
 	Message string `json:"message"`
 }
 
-// Collect writes a dump. An error means that the archive is not complete; what could not be looked at is none.
+// Collect writes a dump. An error means that the archive is incomplete; unreadable objects are no error.
 func Collect(ctx context.Context, from Source, to Archive, o Options) (Index, error) {
 	c := &collector{from: from, to: to, index: Index{Head: o.Head, Objects: map[string]int{}, NotLookedAt: []Missing{}}}
 	if err := to.Add("README.txt", readme); err != nil {
@@ -111,7 +111,7 @@ func Collect(ctx context.Context, from Source, to Archive, o Options) (Index, er
 	return c.index, c.write("index.yaml", c.index)
 }
 
-// collector is a dump that is being made.
+// collector is a dump in progress.
 type collector struct {
 	from  Source
 	to    Archive
@@ -132,7 +132,7 @@ func (c *collector) miss(what string, err error) {
 	c.index.NotLookedAt = append(c.index.NotLookedAt, Missing{What: what, Message: fleet.Explain(err)})
 }
 
-// kinds collects the objects of all kinds that are known beforehand.
+// kinds collects the objects of all predefined kinds.
 func (c *collector) kinds(ctx context.Context) error {
 	for _, w := range collected() {
 		list, err := c.objects(ctx, "objects", w)
@@ -149,7 +149,7 @@ func (c *collector) kinds(ctx context.Context) error {
 	return nil
 }
 
-// objects writes the objects of one kind, and returns them as they are.
+// objects writes the objects of one kind, and returns them unmodified.
 func (c *collector) objects(ctx context.Context, folder string, w what) ([]*unstructured.Unstructured, error) {
 	mapping, err := c.from.Mapping(w.kind.WithVersion(""))
 	if err != nil {
@@ -227,7 +227,7 @@ func (c *collector) claims(ctx context.Context) error {
 	return nil
 }
 
-// reporters are the names by which Masthead's controllers report events.
+// reporters are the reporting controllers in Masthead's events.
 func reporters() []string {
 	return []string{"masthead", "agent", "agent-definitions", "discovery", "application", "references", "clusterimport"}
 }
@@ -250,7 +250,7 @@ func (c *collector) events(ctx context.Context) error {
 	return err
 }
 
-// logs collects the logs of the manager's Pods, also of a container before its last restart.
+// logs collects the logs of the manager's Pods, including those of a container before its last restart.
 func (c *collector) logs(ctx context.Context, tail int64) error {
 	if tail <= 0 {
 		return nil
@@ -277,7 +277,7 @@ func (c *collector) logs(ctx context.Context, tail int64) error {
 	return nil
 }
 
-// statuses are those of the containers of a Pod. A container without one has no log.
+// statuses returns those of the containers of a Pod. A container without one has no log.
 func statuses(p *unstructured.Unstructured) []map[string]any {
 	var out []map[string]any
 	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
@@ -316,7 +316,7 @@ func readLog(ctx context.Context, from Source, pod client.ObjectKey, o corev1.Po
 	return []byte(strings.Join(lines, "\n")), nil
 }
 
-// metrics collects what the manager publishes of itself.
+// metrics collects the manager's metrics.
 func (c *collector) metrics(ctx context.Context, open func(context.Context) (io.ReadCloser, error)) error {
 	data, err := readAll(func() (io.ReadCloser, error) { return open(ctx) }, maxMetrics)
 	if err != nil {

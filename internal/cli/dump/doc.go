@@ -1,20 +1,20 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dump collects what somebody needs who looks at a broken fleet from afar: Masthead's kinds, what it works on
-// in the hub, its events, its Pods and their logs. It looks at the hub alone, because a workload cluster is reached
-// with a kubeconfig, and no kubeconfig is read.
+// Package dump collects what is needed to debug a broken fleet remotely: Masthead's kinds, the objects it works on in
+// the hub, its events, its Pods and their logs. It reads the hub alone, because a workload cluster is reached with a
+// kubeconfig, and no kubeconfig is read.
 //
 // It guarantees:
 //
-//   - Of Secrets nothing is read but metadata. Values of environment variables, arguments that are no flags of the
-//     manager, probes, the parameters of claims, the resources of Compositions, variables of Clusters and defaults in
-//     schemas are left out, whatever they hold: what is kept is listed, not what is cut.
-//   - Annotations keep their values if they are Masthead's, Crossplane's or Cluster API's.
-//   - Every text that is kept, also in logs, goes through Redact, which takes out what looks like credentials.
-//   - What could not be looked at is in the dump, with the reason.
-//   - No name that an API server answers leads out of the folder or the archive.
+//   - Of Secrets only metadata is read. Values of environment variables, arguments that are no flags of the manager,
+//     probes, the parameters of claims, the resources of Compositions, variables of Clusters and defaults in schemas
+//     are left out, whatever they hold: the dump uses an allow list.
+//   - Only annotations of Masthead, Crossplane or Cluster API keep their values.
+//   - Every text in the dump, including logs, passes through Redact, which removes what looks like credentials.
+//   - What could not be read is in the dump, with the reason.
+//   - No name from an API server leads out of the folder or the archive.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the dump is
-// given to whoever runs the command. What the owner wrote is in it as text, cleaned for terminals.
+// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the dump goes
+// to the user of the command. The owner's text is in it, cleaned for terminals.
 package dump

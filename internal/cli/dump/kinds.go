@@ -13,7 +13,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 )
 
-// what is a set of objects that is collected.
+// what is a set of objects to collect.
 type what struct {
 	kind    schema.GroupKind
 	options []client.ListOption
@@ -24,7 +24,7 @@ type what struct {
 	optional bool
 }
 
-// collected is what there is of a hub beside claims, events and logs.
+// collected lists the objects of a hub besides claims, events and logs.
 func collected() []what {
 	kind := func(group, name string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: name} }
 	rights := keeping("rules", "aggregationRule", "roleRef", "subjects")
@@ -40,7 +40,7 @@ func collected() []what {
 		{kind: kind("cluster.x-k8s.io", "Cluster"), optional: true, keep: keeping(
 			"spec.paused", "spec.controlPlaneEndpoint", "spec.controlPlaneRef", "spec.infrastructureRef", "spec.topology.class",
 			"spec.topology.classRef", "spec.topology.version", "status")},
-		// Their metadata is all that is read: see fleet.Side.
+		// Only their metadata is read: see fleet.Side.
 		{kind: kind("", "Secret"), options: []client.ListOption{client.HasLabels{fleetv1alpha1.EnrollLabel}}, keep: keeping()},
 		{kind: kind("apiextensions.crossplane.io", "CompositeResourceDefinition"), optional: true, keep: definition},
 		{kind: kind("apiextensions.crossplane.io", "Composition"), optional: true, keep: keeping("spec.compositeTypeRef", "spec.mode")},
@@ -64,19 +64,19 @@ func collected() []what {
 	}
 }
 
-// claim keeps of a claim, or of its object in the hub, what explains where it is, without what it asks for.
+// claim keeps what explains the state of a claim, or of its object in the hub, without its parameters.
 func claim() shape {
 	return keeping("spec.resourceRef", "spec.compositionRef", "spec.compositionRevisionRef", "spec.compositeDeletePolicy",
 		"spec.compositionUpdatePolicy", "spec.writeConnectionSecretToRef.name", "spec.crossplane", "status.conditions")
 }
 
-// carried is whether an object of the hub came from a workload cluster.
+// carried reports whether an object of the hub came from a workload cluster.
 func carried(u *unstructured.Unstructured) bool {
 	_, named := ownership.SourceOf(u)
 	return named
 }
 
-// definitions are the CustomResourceDefinitions without which the manager does not work, or works less.
+// definitions are the CustomResourceDefinitions that the manager, or some of its functions, need.
 func definitions() []string {
 	out := []string{"clusterprofiles.multicluster.x-k8s.io", "clusters.cluster.x-k8s.io", "compositeresourcedefinitions.apiextensions.crossplane.io"}
 	for _, plural := range []string{"applicationreports", "clusterimports", "enrollmentclasses", "healthrules"} {

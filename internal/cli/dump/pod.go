@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// pod keeps of a Pod where it is, how its containers are started and how they fare.
+// pod keeps where a Pod is, how its containers are started and their state.
 func pod(u *unstructured.Unstructured) map[string]any {
 	out := pick(u.Object, "spec.nodeName", "spec.serviceAccountName", "status")
 	containersOf(u.Object, out, "spec")
 	return out
 }
 
-// deployment keeps of a Deployment how many of which Pods it wants, and has.
+// deployment keeps a Deployment's desired and observed Pods.
 func deployment(u *unstructured.Unstructured) map[string]any {
 	out := pick(u.Object, "spec.replicas", "spec.strategy", "spec.template.metadata.labels", "spec.template.spec.serviceAccountName", "status")
 	containersOf(u.Object, out, "spec", "template", "spec")
@@ -47,7 +47,7 @@ func each(from map[string]any, keep func(map[string]any) map[string]any, path ..
 	return out
 }
 
-// container keeps of a container what is no value that somebody gave it.
+// container keeps a container without user-provided values.
 func container(c map[string]any) map[string]any {
 	out := map[string]any{}
 	for _, field := range []string{"name", "image", "imagePullPolicy", "resources", "ports", "securityContext", "terminationMessagePolicy"} {
@@ -72,7 +72,7 @@ func container(c map[string]any) map[string]any {
 	return out
 }
 
-// variable keeps of an environment variable its name, and where it comes from.
+// variable keeps the name and the source of an environment variable.
 func variable(v map[string]any) map[string]any {
 	out := map[string]any{"name": v["name"]}
 	if from, ok := v["valueFrom"]; ok {
@@ -83,7 +83,7 @@ func variable(v map[string]any) map[string]any {
 	return out
 }
 
-// volume keeps of a volume its name and kind, and which object it shows.
+// volume keeps the name and kind of a volume, and the object it mounts.
 func volume(v map[string]any) map[string]any {
 	out := map[string]any{"name": v["name"]}
 	for kind, source := range v {
@@ -103,8 +103,7 @@ func volume(v map[string]any) map[string]any {
 	return out
 }
 
-// arguments keeps the flags of the manager with the values that are written behind "=", and of all else that it is
-// there.
+// arguments keeps the manager's flags with values after "=", and only the presence of all other arguments.
 func arguments(list []any) []any {
 	out := make([]any, len(list))
 	for i, item := range list {

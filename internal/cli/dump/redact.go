@@ -5,7 +5,7 @@ package dump
 
 import "regexp"
 
-// removed stands where something was taken out.
+// removed replaces redacted text.
 const removed = "<removed>"
 
 // credentialPatterns are what credentials look like, wherever they stand. What a pattern keeps is its groups.
@@ -27,7 +27,7 @@ var credentialPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`()\b(?:A[KS]IA[0-9A-Z]{16}|gh[pousr]_\w{20,}|github_pat_\w{20,})\b`),
 }
 
-// Redact takes out of a text what looks like credentials.
+// Redact removes what looks like credentials from a text.
 func Redact(text string) string {
 	for _, p := range credentialPatterns {
 		text = p.ReplaceAllString(text, "${1}"+removed+"${2}")

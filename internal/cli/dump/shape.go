@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A shape makes of an object what is kept of it.
+// A shape selects what is kept of an object.
 type shape func(*unstructured.Unstructured) map[string]any
 
 // keeping returns the shape that keeps metadata and the fields of some paths.
@@ -21,7 +21,7 @@ func keeping(paths ...string) shape {
 // whole keeps the kinds that hold no credentials by their design.
 func whole(u *unstructured.Unstructured) map[string]any { return u.DeepCopy().Object }
 
-// pick copies fields, and says what and whose they are.
+// pick copies fields, with the object's type and identity.
 func pick(from map[string]any, paths ...string) map[string]any {
 	out := map[string]any{}
 	for _, path := range append([]string{"apiVersion", "kind", "metadata"}, paths...) {
@@ -33,7 +33,7 @@ func pick(from map[string]any, paths ...string) map[string]any {
 	return out
 }
 
-// finish takes out of what a shape kept what no object is to keep.
+// finish removes what must not be kept of any object.
 func finish(object map[string]any) map[string]any {
 	u := &unstructured.Unstructured{Object: object}
 	u.SetManagedFields(nil)
@@ -48,7 +48,7 @@ func finish(object map[string]any) map[string]any {
 	return object
 }
 
-// ours is whether an annotation is one that explains what Masthead, Crossplane and Cluster API do with an object.
+// ours reports whether an annotation explains what Masthead, Crossplane or Cluster API do with an object.
 func ours(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return slices.ContainsFunc([]string{"masthead.dev", "crossplane.io", "cluster.x-k8s.io"}, func(d string) bool {
@@ -56,7 +56,7 @@ func ours(key string) bool {
 	})
 }
 
-// definition keeps a CompositeResourceDefinition with its schemas, without what could be a value.
+// definition keeps a CompositeResourceDefinition with its schemas, without possible values.
 func definition(u *unstructured.Unstructured) map[string]any {
 	out := pick(u.Object, "spec", "status")
 	versions, _, _ := unstructured.NestedSlice(out, "spec", "versions")
@@ -75,7 +75,7 @@ func definition(u *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// withoutValues takes defaults, examples and descriptions out of a schema, not properties that are called so.
+// withoutValues removes defaults, examples and descriptions from a schema, but not properties of these names.
 func withoutValues(schema map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range schema {

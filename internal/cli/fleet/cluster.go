@@ -22,27 +22,27 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 )
 
-// State is how a cluster fares, in one word.
+// State is the state of a cluster, in one word.
 type State string
 
 const (
-	// StateConnected means that Masthead works in the cluster.
+	// StateConnected means that Masthead is connected to the cluster.
 	StateConnected State = "Connected"
 
-	// StateDegraded means that probes fail, and that it is not decided yet whether the cluster is lost.
+	// StateDegraded means that probes fail, but the cluster does not count as lost yet.
 	StateDegraded State = "Degraded"
 
 	// StateNotConnected means that there is no working connection.
 	StateNotConnected State = "NotConnected"
 
-	// StateUnknown means that no Masthead has published anything of the cluster.
+	// StateUnknown means that no Masthead has published the cluster.
 	StateUnknown State = "Unknown"
 )
 
-// ReasonNotPublished is why a state is Unknown: there is no ClusterProfile of the enrolled object.
+// ReasonNotPublished is the reason for Unknown: the enrolled object has no ClusterProfile.
 const ReasonNotPublished = "NotPublished"
 
-// A Cluster is what the hub says of an enrolled cluster.
+// A Cluster is an enrolled cluster, as the hub describes it.
 type Cluster struct {
 	// Name is <source>/<namespace>/<name>.
 	Name string `json:"name"`
@@ -58,14 +58,14 @@ type Cluster struct {
 	// Class is the EnrollmentClass that the cluster names.
 	Class string `json:"class,omitempty"`
 
-	// Version is that of Kubernetes, as it was last seen.
+	// Version is the last known Kubernetes version.
 	Version string `json:"version,omitempty"`
 
-	// Identifier is what the claims of the cluster bear in the hub.
+	// Identifier is the cluster's identifier on its claims in the hub.
 	Identifier string `json:"identifier,omitempty"`
 
-	// LastSeen is when the cluster was last known to be reachable. It is absent for one that is connected, and where
-	// nobody recorded it.
+	// LastSeen is when the cluster was last known to be reachable. It is absent for a connected cluster, and where it was
+	// not recorded.
 	LastSeen *time.Time `json:"lastSeen,omitempty"`
 
 	// Profile names the ClusterProfile.
@@ -77,14 +77,14 @@ type Cluster struct {
 // Key names the enrolled object.
 func (c *Cluster) Key() connection.Key { return c.key }
 
-// EnrolledObject is the metadata of a Cluster or a Secret that bears the label of an enrolment.
+// EnrolledObject is the metadata of a Cluster or a Secret that has the enrolment label.
 type EnrolledObject struct {
 	Source string
 	Object metav1.Object
 }
 
-// Clusters brings together what the hub has of its clusters: the enrolled objects, the ClusterProfiles, and the
-// ApplicationReports, which know when a cluster was last seen.
+// Clusters joins what the hub has about its clusters: the enrolled objects, the ClusterProfiles, and the
+// ApplicationReports, which record when a cluster was last seen.
 func Clusters(
 	enrolled []EnrolledObject, profiles []inventoryv1alpha1.ClusterProfile, reports []fleetv1alpha1.ApplicationReport,
 ) []Cluster {
@@ -120,8 +120,8 @@ func Clusters(
 	return out
 }
 
-// clusterOf reads a ClusterProfile of Masthead's. One that stands elsewhere than that of the cluster which it names was
-// copied, and says nothing.
+// clusterOf reads a ClusterProfile of Masthead's. One that is elsewhere than the cluster it names is a copy, and is
+// ignored.
 func clusterOf(p *inventoryv1alpha1.ClusterProfile) (*Cluster, bool) {
 	if p.Spec.ClusterManager.Name != fleetv1alpha1.FieldManager {
 		return nil, false
@@ -175,9 +175,8 @@ func keyOf(name string) (connection.Key, bool) {
 	return connection.Key{Source: parts[0], Namespace: parts[1], Name: parts[2]}, true
 }
 
-// Find returns the cluster that somebody means: by its name (capi/default/w1), by the name of its ClusterProfile
-// (capi-w1), by namespace and name (default/w1), or by the name of the enrolled object alone, if there is one such
-// cluster.
+// Find returns the cluster that the user means: by its name (capi/default/w1), by the name of its ClusterProfile
+// (capi-w1), by namespace and name (default/w1), or by the name of the enrolled object alone, if it is unique.
 func Find(clusters []Cluster, word string) (*Cluster, error) {
 	var found []*Cluster
 	for i := range clusters {
@@ -209,7 +208,7 @@ func Find(clusters []Cluster, word string) (*Cluster, error) {
 	}
 }
 
-// ByIdentifier returns the cluster whose claims bear an identifier in the hub, or nil.
+// ByIdentifier returns the cluster with the given identifier on its claims in the hub, or nil.
 func ByIdentifier(clusters []Cluster, identifier string) *Cluster {
 	for i := range clusters {
 		if identifier != "" && clusters[i].Identifier == identifier {

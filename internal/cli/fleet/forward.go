@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// portForwardProtocol is what API servers call the protocol of kubectl port-forward.
+// portForwardProtocol is the API servers' name of the protocol of kubectl port-forward.
 const portForwardProtocol = "portforward.k8s.io"
 
 // DialPod connects to a port of a Pod of the hub through its API server, as kubectl port-forward does.
@@ -52,7 +52,7 @@ func (h *Hub) DialPod(ctx context.Context, pod client.ObjectKey, port int32) (ne
 	return c, nil
 }
 
-// forwarded is a stream to a port of a Pod, which has a connection of its own.
+// forwarded is a stream to a port of a Pod, with its own connection.
 type forwarded struct {
 	httpstream.Stream
 
@@ -68,7 +68,7 @@ func (f *forwarded) LocalAddr() net.Addr { return &net.UnixAddr{Net: "portforwar
 // RemoteAddr implements net.Conn.
 func (f *forwarded) RemoteAddr() net.Addr { return &net.UnixAddr{Net: "portforward"} }
 
-// SetDeadline implements net.Conn. The context of DialPod is what ends it.
+// SetDeadline implements net.Conn. The context of DialPod ends it instead.
 func (f *forwarded) SetDeadline(time.Time) error { return nil }
 
 // SetReadDeadline implements net.Conn.

@@ -24,7 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
 )
 
-// A Hub is the management cluster, and the way to its workload clusters.
+// A Hub is the management cluster, with access to its workload clusters.
 type Hub struct {
 	*Side
 
@@ -36,14 +36,14 @@ type Hub struct {
 	workloads map[string]*reached
 }
 
-// reached is what came of the way to a workload cluster.
+// reached is the result of connecting to a workload cluster.
 type reached struct {
 	once sync.Once
 	side *Side
 	err  error
 }
 
-// NewHub returns the hub that a configuration leads to. allow is what the kubeconfigs of workload clusters may hold.
+// NewHub returns the hub of a configuration. allow is what the kubeconfigs of workload clusters may hold.
 func NewHub(cfg *rest.Config, allow credentials.Options) (*Hub, error) {
 	side, err := NewSide(HubName, cfg)
 	if err != nil {
@@ -61,8 +61,7 @@ func (h *Hub) Log(ctx context.Context, pod client.ObjectKey, o corev1.PodLogOpti
 	return h.core.Pods(pod.Namespace).GetLogs(pod.Name, &o).Stream(ctx)
 }
 
-// Clusters lists the fleet. The enrolled objects that the user may not list are left out: their ClusterProfiles say
-// more.
+// Clusters lists the fleet. Enrolled objects that the user may not list are left out: their ClusterProfiles say more.
 func (h *Hub) Clusters(ctx context.Context) ([]Cluster, error) {
 	profiles := &inventoryv1alpha1.ClusterProfileList{}
 	err := h.client.List(ctx, profiles, client.MatchingLabels{inventoryv1alpha1.LabelClusterManagerKey: fleetv1alpha1.FieldManager})

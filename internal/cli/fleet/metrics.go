@@ -27,10 +27,10 @@ import (
 const LeaseName = "masthead-leader"
 
 const (
-	// metricsReader is the ClusterRole of who may read the manager's metrics.
+	// metricsReader is the ClusterRole for reading the manager's metrics.
 	metricsReader = "masthead-metrics-reader"
 
-	// metricsPort is the name of the port, and defaultMetricsPort the one that a manager has if no port is called so.
+	// metricsPort is the name of the port, and defaultMetricsPort the number if no port has that name.
 	metricsPort        = "metrics"
 	defaultMetricsPort = 8443
 
@@ -38,7 +38,7 @@ const (
 	scrapeDeadline = 30 * time.Second
 )
 
-// ManagerLabels are on everything that is installed with the manager, and on its Pods.
+// ManagerLabels are the labels of everything installed with the manager, including its Pods.
 func ManagerLabels() client.MatchingLabels {
 	return client.MatchingLabels{"app.kubernetes.io/name": "masthead"}
 }
@@ -67,8 +67,8 @@ func (h *Hub) MetricsReader(ctx context.Context) (client.ObjectKey, error) {
 	return found[0], nil
 }
 
-// ManagerPod finds the Pod of the manager that works: the one that holds the lease or, if that cannot be seen, one that
-// runs.
+// ManagerPod finds the Pod of the active manager: the one that holds the lease or, if that cannot be seen, a running
+// one.
 func (h *Hub) ManagerPod(ctx context.Context) (*corev1.Pod, error) {
 	pods := &corev1.PodList{}
 	if err := h.client.List(ctx, pods, ManagerLabels()); err != nil {
@@ -96,7 +96,7 @@ func (h *Hub) ManagerPod(ctx context.Context) (*corev1.Pod, error) {
 	return running[0], nil
 }
 
-// Metrics opens what a Pod of the manager publishes, with a token of a ServiceAccount.
+// Metrics opens the metrics of a manager Pod, with a token of a ServiceAccount.
 func (h *Hub) Metrics(ctx context.Context, pod *corev1.Pod, token string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeDeadline)
 	port := portOf(pod)
@@ -104,8 +104,8 @@ func (h *Hub) Metrics(ctx context.Context, pod *corev1.Pod, token string) (io.Re
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return h.DialPod(ctx, client.ObjectKeyFromObject(pod), port)
 		},
-		// The certificate is one that nobody signed unless the operator gave another. The API server, which is verified,
-		// says which Pod answers.
+		// The certificate is self-signed unless the operator provided one. The API server, which is verified, says which Pod
+		// answers.
 		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // See above.
 		DisableKeepAlives: true,
 	}
@@ -117,7 +117,7 @@ func (h *Hub) Metrics(ctx context.Context, pod *corev1.Pod, token string) (io.Re
 	return &cancelling{ReadCloser: body, cancel: cancel}, nil
 }
 
-// portOf is the port of a Pod that is called as the one with the metrics.
+// portOf returns the metrics port of a Pod, by name.
 func portOf(pod *corev1.Pod) int32 {
 	for _, c := range pod.Spec.Containers {
 		for _, p := range c.Ports {
@@ -159,7 +159,7 @@ func getMetrics(ctx context.Context, c *http.Client, url, token string) (io.Read
 	return resp.Body, nil
 }
 
-// cancelling ends what an answer needed when it was read.
+// cancelling cancels the context of an answer after it was read.
 type cancelling struct {
 	io.ReadCloser
 

@@ -30,7 +30,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// HubName is what the hub is called where clusters are named.
+// HubName is the hub's name among those of clusters.
 const HubName = "hub"
 
 // A Side is the hub, or a workload cluster.
@@ -43,7 +43,7 @@ type Side struct {
 	discovery discovery.ServerVersionInterface
 }
 
-// Scheme has the types that the command line knows.
+// Scheme has the command line's types.
 func Scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -55,7 +55,7 @@ func Scheme() *runtime.Scheme {
 	return s
 }
 
-// NewSide returns the side that a configuration leads to. It asks nothing yet.
+// NewSide returns the side of a configuration. It sends no requests yet.
 func NewSide(name string, cfg *rest.Config) (*Side, error) {
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -78,7 +78,7 @@ func NewSide(name string, cfg *rest.Config) (*Side, error) {
 // Client writes, for the commands that do.
 func (s *Side) Client() client.Client { return s.client }
 
-// Version is that of the API server.
+// Version returns that of the API server.
 func (s *Side) Version() (string, error) {
 	v, err := s.discovery.ServerVersion()
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Side) Version() (string, error) {
 // ErrNoSuchKind is returned for a kind that a side does not serve.
 var ErrNoSuchKind = errors.New("the kind is not served")
 
-// KindOf finds the kind that somebody calls by its name, as kubectl does: Deployment, deployments, deploy, or
+// KindOf finds a kind by the name that the user gives, as kubectl does: Deployment, deployments, deploy, or
 // deployments.apps.
 func (s *Side) KindOf(word string) (schema.GroupVersionKind, error) {
 	full, resource := schema.ParseResourceArg(strings.ToLower(word))
@@ -109,7 +109,7 @@ func (s *Side) KindOf(word string) (schema.GroupVersionKind, error) {
 	return kind, nil
 }
 
-// KindOfResource finds the kind of a resource. Without a version, it is the one that the side prefers.
+// KindOfResource finds the kind of a resource. Without a version, it is the side's preferred one.
 func (s *Side) KindOfResource(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	kind, err := s.mapper.KindFor(resource)
 	if meta.IsNoMatchError(err) {
@@ -118,7 +118,7 @@ func (s *Side) KindOfResource(resource schema.GroupVersionResource) (schema.Grou
 	return kind, err
 }
 
-// Mapping finds how a kind is served. Without a version, it is the one that the side prefers.
+// Mapping finds how a kind is served. Without a version, it is the side's preferred one.
 func (s *Side) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	versions := []string{}
 	if kind.Version != "" {
@@ -131,7 +131,7 @@ func (s *Side) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) 
 	return m, err
 }
 
-// IsNamespaced is whether the objects of a kind are in namespaces.
+// IsNamespaced reports whether a kind is namespaced.
 func (s *Side) IsNamespaced(kind schema.GroupVersionKind) (bool, error) {
 	m, err := s.Mapping(kind)
 	if err != nil {
@@ -140,7 +140,7 @@ func (s *Side) IsNamespaced(kind schema.GroupVersionKind) (bool, error) {
 	return m.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// bare is whether only the metadata of a kind is read.
+// bare reports whether only the metadata of a kind is read.
 func bare(kind schema.GroupVersionKind) bool {
 	return kind.GroupKind() == corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()
 }
@@ -202,8 +202,8 @@ func unstructuredOf(m *metav1.PartialObjectMetadata) (*unstructured.Unstructured
 	return withoutNoise(&unstructured.Unstructured{Object: object}), nil
 }
 
-// withoutNoise leaves out what nobody reads, and the annotation in which kubectl keeps the whole object: that of a
-// Secret holds its data.
+// withoutNoise removes irrelevant fields, and the annotation in which kubectl keeps the whole object: that of a Secret
+// holds its data.
 func withoutNoise(u *unstructured.Unstructured) *unstructured.Unstructured {
 	u.SetManagedFields(nil)
 	annotations := u.GetAnnotations()

@@ -15,16 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// tokenLifetime is the shortest that API servers give.
+// tokenLifetime is the shortest that API servers accept.
 const tokenLifetime = 10 * time.Minute
 
-// Token asks for a token of a ServiceAccount of the hub, which lives for a few minutes.
+// Token requests a token of a ServiceAccount of the hub, valid for a few minutes.
 func (h *Hub) Token(ctx context.Context, account client.ObjectKey) (string, error) {
 	token, _, err := tokenOf(ctx, h.core, account, tokenLifetime)
 	return token, err
 }
 
-// TokenOf asks for a token of a ServiceAccount of the cluster that a configuration leads to, and returns when it ends.
+// TokenOf requests a token of a ServiceAccount of the cluster of a configuration, and returns its expiry.
 func TokenOf(ctx context.Context, cfg *rest.Config, account client.ObjectKey, lifetime time.Duration) (_ string, ends time.Time, _ error) {
 	core, err := corev1client.NewForConfig(cfg)
 	if err != nil {

@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	// answerDeadline is how long a workload cluster may take for one answer.
+	// answerDeadline is the timeout for one answer of a workload cluster.
 	answerDeadline = 10 * time.Second
 
-	// maxAnswer is how large one answer may be.
+	// maxAnswer is the maximum size of one answer.
 	maxAnswer = 32 << 20
 )
 
-// Workload returns the way to a cluster. It makes it once, and does not connect yet.
+// Workload returns the side of a cluster. It creates it once, and does not connect yet.
 func (h *Hub) Workload(ctx context.Context, c *Cluster) (*Side, error) {
 	h.mu.Lock()
 	r := h.workloads[c.Name]
@@ -69,7 +69,7 @@ func (h *Hub) workload(ctx context.Context, c *Cluster) (*Side, error) {
 	return NewSide(c.Name, cfg)
 }
 
-// configOf makes a configuration of a kubeconfig that somebody else wrote.
+// configOf makes a configuration from an untrusted kubeconfig.
 func configOf(kubeconfig []byte, allow credentials.Options) (*rest.Config, error) {
 	creds, err := credentials.Parse(kubeconfig, allow)
 	if err != nil {
@@ -103,7 +103,7 @@ func configOf(kubeconfig []byte, allow credentials.Options) (*rest.Config, error
 	return cfg, nil
 }
 
-// guarded lets nothing through to another host, and bounds what comes back before it is decoded.
+// guarded blocks requests to other hosts, and bounds answers before they are decoded.
 type guarded struct {
 	base   http.RoundTripper
 	server *url.URL
@@ -126,10 +126,10 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// WrappedRoundTripper lets client-go cancel requests, of which it warns on the standard error where it cannot.
+// WrappedRoundTripper lets client-go cancel requests; otherwise it warns on standard error.
 func (g *guarded) WrappedRoundTripper() http.RoundTripper { return g.base }
 
-// maxText is how much is read of an answer that is not JSON.
+// maxText is the maximum size that is read of an answer that is not JSON.
 const maxText = 64 << 10
 
 // refuseRedirects is for http.Client: an API server has no reason to redirect.
@@ -137,8 +137,8 @@ func refuseRedirects(*http.Request, []*http.Request) error {
 	return errors.New("a redirect was refused")
 }
 
-// Explain says in words why a side could not be asked. Errors of the transport repeat addresses, which belong to
-// whoever asks, and nothing of the credentials.
+// Explain describes why a side could not be reached. Errors of the transport repeat addresses, which the user may see,
+// and nothing of the credentials.
 func Explain(err error) string {
 	var status apierrors.APIStatus
 	switch {

@@ -18,7 +18,7 @@ import (
 
 func podKind() schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: "Pod"} }
 
-// application follows an Application to those of its components that are not well.
+// application follows an Application to its unhealthy components.
 func (l *Looker) application(ctx context.Context, c *fleet.Cluster, side *fleet.Side, t *why.Thing) *why.Thing {
 	leave, ok := l.enter(t.Ref)
 	if !ok {
@@ -69,7 +69,7 @@ func ApplicationKind() schema.GroupVersionKind {
 	return appsv1alpha1.GroupVersion.WithKind("Application")
 }
 
-// component looks at a component of an Application: a claim goes on into the hub, a workload to its Pods.
+// component reads a component of an Application: a claim is followed into the hub, a workload to its Pods.
 func (l *Looker) component(
 	ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, namespace, name string, told why.Finding,
 ) *why.Thing {
@@ -85,7 +85,7 @@ func (l *Looker) component(
 	return l.owned(ctx, side, t)
 }
 
-// owned adds what the workload kinds of Kubernetes own: ReplicaSets that are wanted, and Pods.
+// owned adds what Kubernetes' workload kinds own: active ReplicaSets, and Pods.
 func (l *Looker) owned(ctx context.Context, side *fleet.Side, t *why.Thing) *why.Thing {
 	needs, err := OwnedBy(ctx, side, t.Object)
 	if err != nil {
@@ -99,7 +99,7 @@ func (l *Looker) owned(ctx context.Context, side *fleet.Side, t *why.Thing) *why
 	return t
 }
 
-// OwnedBy lists what a workload of Kubernetes owns.
+// OwnedBy lists the objects that a Kubernetes workload owns.
 func OwnedBy(ctx context.Context, side *fleet.Side, obj *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, kind := range ownedKinds(obj.GroupVersionKind().GroupKind()) {
@@ -121,7 +121,7 @@ func OwnedBy(ctx context.Context, side *fleet.Side, obj *unstructured.Unstructur
 	return out, nil
 }
 
-// ownedKinds are the kinds of what a workload of Kubernetes owns, down to Pods.
+// ownedKinds returns the kinds that a Kubernetes workload owns, down to Pods.
 func ownedKinds(owner schema.GroupKind) []schema.GroupVersionKind {
 	switch owner {
 	case schema.GroupKind{Group: "apps", Kind: "Deployment"}:

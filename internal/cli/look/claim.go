@@ -33,7 +33,7 @@ func (l *Looker) claim(ctx context.Context, c *fleet.Cluster, side *fleet.Side, 
 	return l.counterpart(ctx, c, side, kind, t)
 }
 
-// counterpart adds what the hub has under the claim's name, where the claim is or would go.
+// counterpart adds the hub's object of the claim's name, in its current or target namespace.
 func (l *Looker) counterpart(ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
 	namespace := l.targetOf(ctx, c, side, t)
 	if namespace == "" {
@@ -59,7 +59,7 @@ func (l *Looker) counterpart(ctx context.Context, c *fleet.Cluster, side *fleet.
 	return t
 }
 
-// Holder says whose an object of the hub is.
+// Holder returns the owner of an object in the hub.
 func (l *Looker) Holder(obj *unstructured.Unstructured) string {
 	source, named := ownership.SourceOf(obj)
 	if !named {
@@ -71,7 +71,7 @@ func (l *Looker) Holder(obj *unstructured.Unstructured) string {
 	return ownership.HolderOf(obj)
 }
 
-// targetOf is the namespace of the hub in which a claim is or, as far as can be seen, would go.
+// targetOf returns the namespace of the hub in which a claim is or, as far as can be seen, would go.
 func (l *Looker) targetOf(ctx context.Context, c *fleet.Cluster, side *fleet.Side, t *why.Thing) string {
 	if t.Object != nil {
 		if record, ok := ownership.RecordOf(t.Object); ok {
@@ -115,7 +115,7 @@ func (l *Looker) publisherOf(ctx context.Context, kind schema.GroupKind) (_ *why
 	return nil, ""
 }
 
-// publisher looks at a CompositeResourceDefinition, and at the clusters that refuse its definition.
+// publisher reads a CompositeResourceDefinition, and the clusters that refuse its definition.
 func (l *Looker) publisher(ctx context.Context, t *why.Thing) *why.Thing {
 	if t.Object == nil {
 		return t

@@ -33,8 +33,8 @@ func secretKind() schema.GroupVersionKind { return corev1.SchemeGroupVersion.Wit
 
 func clusterKind() schema.GroupVersionKind { return clusterv1.GroupVersion.WithKind("Cluster") }
 
-// cluster is what an enrolled cluster needs: its class, the object that stands for it, and the kubeconfig. What is
-// asked about because of something in a cluster to which there is a connection needs the class alone.
+// cluster returns what an enrolled cluster needs: its class, its enrolled object, and the kubeconfig. A question about
+// something in a connected cluster needs the class alone.
 func (l *Looker) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.Thing {
 	key := c.Key()
 	at := key.Published()
@@ -64,8 +64,7 @@ func (l *Looker) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.
 	return t
 }
 
-// Cluster looks at a cluster by a name that somebody gives it: an enrolled one, or a Cluster of Cluster API that is
-// not.
+// Cluster reads a cluster by a name that the user gives: an enrolled one, or a Cluster of Cluster API that is not.
 func (l *Looker) Cluster(ctx context.Context, word, namespace string) (*why.Thing, error) {
 	c, err := fleet.Find(l.clusters, word)
 	if err == nil {
@@ -78,7 +77,7 @@ func (l *Looker) Cluster(ctx context.Context, word, namespace string) (*why.Thin
 	return t, nil
 }
 
-// class looks at an EnrollmentClass, and at those of its clusters that are not connected.
+// class reads an EnrollmentClass, and those of its clusters that are not connected.
 func (l *Looker) class(ctx context.Context, t *why.Thing) *why.Thing {
 	for i := range l.clusters {
 		if c := &l.clusters[i]; c.Class == t.Ref.Name && c.State != fleet.StateConnected {

@@ -12,10 +12,10 @@ import (
 	"github.com/masthead-dev/masthead/internal/cli/why"
 )
 
-// maxComposed is how many resources of one composite are looked at.
+// maxComposed is the maximum number of resources read of one composite.
 const maxComposed = 100
 
-// composed follows an object of Crossplane's to what it is made of.
+// composed follows an object of Crossplane's to its composed resources.
 func (l *Looker) composed(ctx context.Context, t *why.Thing) *why.Thing {
 	leave, ok := l.enter(t.Ref)
 	if !ok || t.Object == nil {
@@ -35,7 +35,7 @@ func (l *Looker) composed(ctx context.Context, t *why.Thing) *why.Thing {
 	return t
 }
 
-// roleInHub tells what Crossplane looks after from what is merely composed, as a Deployment is.
+// roleInHub distinguishes Crossplane's own objects from merely composed ones, such as a Deployment.
 func roleInHub(obj *unstructured.Unstructured) why.Role {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -56,7 +56,8 @@ type resourceRef struct {
 	namespace, name string
 }
 
-// resourceRefs are what a claim or a composite names. A reference without a namespace is into the object's own.
+// resourceRefs returns the references of a claim or a composite. A reference without a namespace is to the object's
+// own.
 func resourceRefs(obj *unstructured.Unstructured) []resourceRef {
 	var refs []any
 	if one, ok, _ := unstructured.NestedMap(obj.Object, "spec", "resourceRef"); ok {

@@ -1,13 +1,13 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package look fetches what has to do with a question, from the hub and from a workload cluster, for package why to
+// Package look fetches the objects related to a question, from the hub and from a workload cluster, for package why to
 // read.
 //
-// It guarantees that what cannot be fetched is a Thing that says so, and that a walk ends: so many objects are looked
-// at, and each once on the way to another.
+// It guarantees that an object which cannot be fetched becomes a Thing that says so, and that a walk terminates: the
+// number of objects is bounded, and each is visited once per path.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? They can name objects
-// in what they write (a reference, a component), which are then looked for in their own cluster. What is looked for in
-// the hub is named by the hub's own objects, and by the claim's kind and name.
+// in what they write (a reference, a component), which are then looked up in their own cluster. Lookups in the hub use
+// names from the hub's own objects, and the claim's kind and name.
 package look

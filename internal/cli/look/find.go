@@ -22,16 +22,16 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// A Question is what somebody asks about.
+// A Question is the object that the user asks about.
 type Question struct {
-	// Kind is a word for the kind, as kubectl takes it.
+	// Kind is the kind as typed for kubectl.
 	Kind, Namespace, Name string
 
-	// Cluster is a name of the workload cluster that has the object. Without one it is looked for.
+	// Cluster is the name of the workload cluster that has the object. Without one it is searched for.
 	Cluster string
 }
 
-// Find looks for what is asked about, and at everything that has to do with it.
+// Find finds the object of a question, and everything related to it.
 func (l *Looker) Find(ctx context.Context, q Question) (*why.Thing, error) {
 	switch strings.ToLower(q.Kind) {
 	case "cluster", "clusters", "clusters.cluster.x-k8s.io", "clusterprofile", "clusterprofiles":
@@ -53,7 +53,7 @@ func (l *Looker) Find(ctx context.Context, q Question) (*why.Thing, error) {
 	return l.anywhere(ctx, q)
 }
 
-// inCluster looks at an object of a workload cluster. If the cluster cannot be asked, the hub still knows of claims.
+// inCluster reads an object of a workload cluster. If the cluster cannot be reached, the hub still knows of claims.
 func (l *Looker) inCluster(ctx context.Context, c *fleet.Cluster, q Question) (*why.Thing, error) {
 	side, err := l.hub.Workload(ctx, c)
 	if err != nil {
@@ -73,7 +73,7 @@ func (l *Looker) inCluster(ctx context.Context, c *fleet.Cluster, q Question) (*
 	return l.walk(ctx, c, side, kind, t), nil
 }
 
-// walk goes from an object of a workload cluster to what it needs.
+// walk follows an object of a workload cluster to its dependencies.
 func (l *Looker) walk(ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
 	if kind.GroupKind() == ApplicationKind().GroupKind() {
 		return l.application(ctx, c, side, t)
@@ -90,7 +90,7 @@ func (l *Looker) walk(ctx context.Context, c *fleet.Cluster, side *fleet.Side, k
 	return l.owned(ctx, side, t)
 }
 
-// useOf is what the class has to allow for an object that is neither a claim nor an Application.
+// useOf returns what the class must allow for an object that is neither a claim nor an Application.
 func (l *Looker) useOf(t *why.Thing) why.Use {
 	if t.Object != nil {
 		if spec, ok := t.Object.Object["spec"].(map[string]any); ok && spec["references"] != nil {
@@ -100,7 +100,7 @@ func (l *Looker) useOf(t *why.Thing) why.Use {
 	return ""
 }
 
-// unreachable is about an object of a cluster that cannot be asked.
+// unreachable handles an object of a cluster that cannot be reached.
 func (l *Looker) unreachable(ctx context.Context, c *fleet.Cluster, q Question, message string) *why.Thing {
 	t := absent(&why.Thing{
 		Ref: why.Ref{Where: c.Name, Kind: q.Kind, Namespace: q.Namespace, Name: q.Name}, Role: why.RoleObject,
@@ -122,7 +122,7 @@ func useOfKind(kind string) why.Use {
 	return ""
 }
 
-// unserved is about an object of a kind that its cluster does not serve: a claim kind that is not there, or a mistake.
+// unserved handles an object of a kind that its cluster does not serve: a missing claim kind, or a mistake.
 func (l *Looker) unserved(ctx context.Context, c *fleet.Cluster, q Question) (*why.Thing, error) {
 	t := absent(&why.Thing{
 		Ref: why.Ref{Where: c.Name, Kind: q.Kind, Namespace: q.Namespace, Name: q.Name}, Role: why.RoleObject,
@@ -141,7 +141,7 @@ func (l *Looker) unserved(ctx context.Context, c *fleet.Cluster, q Question) (*w
 	return nil, fmt.Errorf("the cluster %s serves no kind %q, and the hub publishes none of that name", c.Name, q.Kind)
 }
 
-// anywhere looks for an object in the hub, and then in every cluster that is connected.
+// anywhere searches for an object in the hub, and then in every connected cluster.
 func (l *Looker) anywhere(ctx context.Context, q Question) (*why.Thing, error) {
 	kind, err := l.hub.KindOf(q.Kind)
 	if err == nil {
@@ -155,7 +155,7 @@ func (l *Looker) anywhere(ctx context.Context, q Question) (*why.Thing, error) {
 	return l.everywhere(ctx, q)
 }
 
-// inHub walks from an object of the hub. One that a claim has is looked at from the claim.
+// inHub walks from an object of the hub. The object of a claim is reached from the claim.
 func (l *Looker) inHub(ctx context.Context, kind schema.GroupVersionKind, t *why.Thing) (*why.Thing, error) {
 	if t.Absent == why.NotFound {
 		return nil, fmt.Errorf("there is no %s in the hub", t.Ref)
@@ -185,7 +185,7 @@ func (l *Looker) inHub(ctx context.Context, kind schema.GroupVersionKind, t *why
 	return l.owned(ctx, l.hub.Side, l.composed(ctx, t)), nil
 }
 
-// everywhere looks for an object in all clusters. It must be in one, or somebody has to say which is meant.
+// everywhere searches for an object in all clusters. It must be in one, or the user must name the cluster.
 func (l *Looker) everywhere(ctx context.Context, q Question) (*why.Thing, error) {
 	var found []*fleet.Cluster
 	var unasked []string
@@ -221,7 +221,7 @@ func (l *Looker) everywhere(ctx context.Context, q Question) (*why.Thing, error)
 	}
 }
 
-// has is whether a cluster has an object. That it does not serve the kind is an answer.
+// has reports whether a cluster has an object. If the kind is not served, it has not.
 func (l *Looker) has(ctx context.Context, c *fleet.Cluster, q Question) (bool, error) {
 	side, err := l.hub.Workload(ctx, c)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 func inNamespace(namespace string) client.ListOption { return client.InNamespace(namespace) }
 
-// imported follows a ClusterImport to the managed resources by which it observes.
+// imported follows a ClusterImport to its managed resources.
 func (l *Looker) imported(ctx context.Context, t *why.Thing) *why.Thing {
 	t.Role = why.RoleImport
 	if t.Object == nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/masthead-dev/masthead/internal/cli/why"
 )
 
-// maxThings is how many objects one walk looks at.
+// maxThings is the maximum number of objects in one walk.
 const maxThings = 500
 
-// A Looker looks for one question. It is used by one goroutine.
+// A Looker answers one question. It is not safe for concurrent use.
 type Looker struct {
 	hub      *fleet.Hub
 	clusters []fleet.Cluster
@@ -38,7 +38,7 @@ func refOf(side *fleet.Side, kind, namespace, name string) why.Ref {
 	return why.Ref{Where: side.Name, Kind: kind, Namespace: namespace, Name: name}
 }
 
-// thing fetches an object. A namespace is left out for a kind that has none.
+// thing fetches an object. The namespace is ignored for a cluster-scoped kind.
 func (l *Looker) thing(ctx context.Context, side *fleet.Side, role why.Role, kind schema.GroupVersionKind, namespace, name string) *why.Thing {
 	if kind.Version == "" {
 		if m, err := side.Mapping(kind); err == nil {
@@ -75,7 +75,7 @@ func absent(t *why.Thing, why why.Absence, message string) *why.Thing {
 	return t
 }
 
-// enter notes that an object is on the way, and is false if it is already: what needs itself is not followed.
+// enter records that an object is on the path, and returns false if it already is: cycles are not followed.
 func (l *Looker) enter(ref why.Ref) (leave func(), ok bool) {
 	if l.onWay[ref] {
 		return nil, false

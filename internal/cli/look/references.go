@@ -18,7 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// sources are what the required references of an object take their values from, if they are not resolved.
+// sources returns the sources of an object's required references, if they are unresolved.
 func (l *Looker) sources(ctx context.Context, side *fleet.Side, obj *unstructured.Unstructured) []*why.Thing {
 	spec, _, _ := unstructured.NestedMap(obj.Object, "spec")
 	var refs commonv1alpha1.References

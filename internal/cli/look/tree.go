@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/health"
 )
 
-// A Tree is an Application, a component, or something that a component owns, and how it fares.
+// A Tree is an Application, a component, or an object that a component owns, and its health.
 type Tree struct {
 	why.Ref
 
@@ -29,8 +29,8 @@ type Tree struct {
 	Parts   []Tree `json:"parts,omitempty"`
 }
 
-// ApplicationTree reads an Application with its components and what these own; nil if there is none. How a component
-// fares is what Masthead says; how what it owns fares is judged here, by the rules that are shipped.
+// ApplicationTree reads an Application with its components and the objects they own; nil if there is none. The health
+// of a component is Masthead's; that of owned objects is computed here, by the shipped rules.
 func ApplicationTree(ctx context.Context, side *fleet.Side, namespace, name string) (*Tree, error) {
 	obj, err := side.Get(ctx, ApplicationKind(), types.NamespacedName{Namespace: namespace, Name: name})
 	switch {
@@ -76,14 +76,14 @@ func ApplicationTree(ctx context.Context, side *fleet.Side, namespace, name stri
 	return root, nil
 }
 
-// grow adds to a component what it owns, if it can be read.
+// grow adds the owned objects to a component, if they can be read.
 func grow(ctx context.Context, side *fleet.Side, judge health.Assessor, part Tree, kind schema.GroupVersionKind) Tree {
 	if ownedKinds(kind.GroupKind()) == nil {
 		return part
 	}
 	obj, err := side.Get(ctx, kind, types.NamespacedName{Namespace: part.Namespace, Name: part.Name})
 	if err != nil {
-		return part // How it fares is said already.
+		return part // Its health is reported already.
 	}
 	part.Parts = branch(ctx, side, judge, obj).Parts
 	return part

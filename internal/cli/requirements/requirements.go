@@ -1,14 +1,13 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package requirements brings together the claims of workload clusters and their objects in the hub. There is no I/O in
-// it.
+// Package requirements joins the claims of workload clusters with their objects in the hub. It does no I/O.
 //
-// It guarantees that every claim and every object that names a source is in one row, and that what a row says of the
-// hub's object is said of the object that names the claim as its source.
+// It guarantees that every claim and every object that names a source is in one row, and that a row describes the hub's
+// object that names the claim as its source.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is a
-// function of objects that whoever asks may read.
+// function of objects that its user may read.
 package requirements
 
 import (
@@ -24,18 +23,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// States that are this package's own; all others are reasons of the condition AgentSynced.
+// States of this package; all others are reasons of the condition AgentSynced.
 const (
 	// StateNotLookedAt: the claim has no condition AgentSynced.
 	StateNotLookedAt = "NotLookedAt"
 
-	// StateNotAsked: the cluster could not be asked, so that only the hub's object is known.
+	// StateNotAsked: the cluster could not be reached, so only the hub's object is known.
 	StateNotAsked = "NotAsked"
 
-	// StateNoClaim: the hub has the object, and its cluster has no such claim.
+	// StateNoClaim: the hub has the object, but its cluster has no such claim.
 	StateNoClaim = "NoClaim"
 
-	// StateNoCluster: the hub has the object, and no enrolled cluster has the identifier that it names.
+	// StateNoCluster: the hub has the object, but no enrolled cluster has its identifier.
 	StateNoCluster = "NoCluster"
 )
 
@@ -51,7 +50,7 @@ type Facts struct {
 	Asked map[string]bool
 }
 
-// A Claim is one in a workload cluster.
+// A Claim is a claim in a workload cluster.
 type Claim struct {
 	Cluster string
 	Object  *unstructured.Unstructured
@@ -74,14 +73,14 @@ type Row struct {
 	// Ready is the status of the condition Ready: the claim's, or that of the hub's object if there is no claim.
 	Ready string `json:"ready,omitempty"`
 
-	// Holder says who has the name, of a claim that cannot have it.
+	// Holder is the holder of the name, for a claim that cannot have it.
 	Holder string `json:"holder,omitempty"`
 }
 
-// source is what an object of the hub says of where it comes from.
+// source is the origin that an object of the hub names.
 type source struct{ cluster, namespace, kind, name string }
 
-// Rows brings everything together, by cluster, namespace, kind and name.
+// Rows joins everything, by cluster, namespace, kind and name.
 func Rows(f Facts) []Row {
 	bySource := map[source][]*unstructured.Unstructured{}
 	for _, obj := range f.Hub {
@@ -107,7 +106,7 @@ func Rows(f Facts) []Row {
 	return rows
 }
 
-// sourceOf names the claim of an object; false if it names none. An identifier that no cluster has stands for itself.
+// sourceOf names the claim of an object; false if it names none. An identifier without a cluster stands for itself.
 func sourceOf(clusters []fleet.Cluster, obj *unstructured.Unstructured) (source, bool) {
 	s, named := ownership.SourceOf(obj)
 	if !named {
@@ -128,7 +127,7 @@ func claimRow(f Facts, key source, claim *unstructured.Unstructured, counterpart
 	row.Ready = statusOf(claim, "Ready")
 	record, recorded := ownership.RecordOf(claim)
 	for _, obj := range counterparts {
-		// A claim can have left objects in several namespaces; the one that it records is its own.
+		// A claim can have left objects in several namespaces; its own is the recorded one.
 		if row.Hub == "" || recorded && obj.GetNamespace() == record.Namespace {
 			row.Hub = obj.GetNamespace() + "/" + obj.GetName()
 		}
@@ -139,7 +138,7 @@ func claimRow(f Facts, key source, claim *unstructured.Unstructured, counterpart
 	return row
 }
 
-// holder says who has the name of a claim, by the name of the cluster if it can be seen.
+// holder returns the holder of a claim's name, by the name of the cluster if it can be seen.
 func holder(f Facts, claim *unstructured.Unstructured) string {
 	said := claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation]
 	for _, obj := range f.Hub {

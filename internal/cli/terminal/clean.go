@@ -18,8 +18,8 @@ var sequences = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]" +
 	"|(?:\x1b[\\]PX^_]|[\u009d\u0090\u009f\u009e\u0098])[^\x07\x1b\u009c]*(?:\x07|\x1b\\\\|\u009c)?" +
 	"|\x1b[ -/]*[0-~]")
 
-// Clean makes a text fit for one line of a terminal. Escape sequences go; white space of any kind becomes one space;
-// whatever else cannot be seen, or changes the order in which text is shown, goes; and what is no UTF-8 becomes "?".
+// Clean makes a text safe for one line of a terminal. Escape sequences are removed; white space of any kind becomes one
+// space; other invisible or text-reordering characters are removed; and invalid UTF-8 becomes "?".
 func Clean(text string) string {
 	if plain(text) {
 		return text
@@ -42,7 +42,7 @@ func Clean(text string) string {
 	return b.String()
 }
 
-// plain is whether a text is as Clean would leave it, as nearly all are.
+// plain reports whether Clean would not change a text, as is the case for nearly all.
 func plain(text string) bool {
 	before := ' '
 	for _, c := range text {

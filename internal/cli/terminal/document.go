@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// WriteJSON writes a value as JSON. What a terminal could obey is escaped, so that the text means the same and does
-// nothing.
+// WriteJSON writes a value as JSON. Terminal control characters are escaped, so the text keeps its meaning without
+// effect.
 func WriteJSON(w io.Writer, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -28,8 +28,8 @@ func WriteJSON(w io.Writer, value any) error {
 	return nil
 }
 
-// escaped writes what cannot be seen in JSON's own escapes. In a valid document, such characters are in strings only,
-// but for line breaks.
+// escaped writes invisible characters as JSON escapes. In a valid document, such characters occur only in strings,
+// except for line breaks.
 func escaped(document string) string {
 	if !strings.ContainsFunc(document, obeyed) {
 		return document
@@ -49,7 +49,7 @@ func escaped(document string) string {
 
 func obeyed(c rune) bool { return c != '\n' && !unicode.IsPrint(c) }
 
-// WriteYAML writes a value as YAML. YAML has no escapes outside of quotes, so that each line of each string is cleaned.
+// WriteYAML writes a value as YAML. YAML has no escapes outside of quotes, so each line of each string is cleaned.
 func WriteYAML(w io.Writer, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {

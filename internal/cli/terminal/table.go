@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// A Table has a heading for each column. Empty cells are shown as kubectl shows them.
+// A Table has a heading for each column. Empty cells are shown as in kubectl.
 type Table struct {
 	Columns []string
 	Rows    [][]string

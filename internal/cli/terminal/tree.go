@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// A Branch is a line of a tree, and the lines below it. The line is what is written: it must be clean.
+// A Branch is a line of a tree, and the lines below it. The line is written as is: it must be clean.
 type Branch struct {
 	Line     string
 	Branches []Branch

@@ -11,8 +11,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// advice is what to do about a reason, in one sentence; docs has more. It is empty where the message says it, and for
-// reasons of others.
+// advice returns what to do about a reason, in one sentence; docs has more. It is empty where the message says it, and
+// for foreign reasons.
 //
 //nolint:gocyclo // A table.
 func advice(why string) string {

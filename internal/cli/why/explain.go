@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// A Cause is what somebody has to look at.
+// A Cause is something that a user must check.
 type Cause struct {
 	Ref
 
-	// State is Failed, or Waiting for what may pass by itself.
+	// State is Failed, or Waiting if it may resolve by itself.
 	State   string `json:"state"`
 	Reason  string `json:"reason"`
 	Message string `json:"message,omitempty"`
@@ -24,7 +24,7 @@ type Cause struct {
 	depth    int
 }
 
-// A Node is a thing as it is shown, with what it needs.
+// A Node is a displayed thing, with its dependencies.
 type Node struct {
 	Ref
 
@@ -33,23 +33,23 @@ type Node struct {
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 
-	// Note says what it has to do with the question.
+	// Note says how it relates to the question.
 	Note  string `json:"note,omitempty"`
 	Needs []Node `json:"needs,omitempty"`
 }
 
-// An Answer says why something does not work.
+// An Answer explains why something does not work.
 type Answer struct {
 	// OK means that nothing was found.
 	OK bool `json:"ok"`
 
-	// Causes are what was found, what most likely explains all else first.
+	// Causes are the findings, the most likely explanation first.
 	Causes []Cause `json:"causes,omitempty"`
 
-	// NotLookedAt is what could not be looked at, so that there may be more.
+	// NotLookedAt is what could not be read, so there may be more.
 	NotLookedAt []Cause `json:"notLookedAt,omitempty"`
 
-	// Walk is everything that was looked at, from the object that was asked about.
+	// Walk is everything that was read, from the object in question.
 	Walk Node `json:"walk"`
 }
 
@@ -65,7 +65,7 @@ func Explain(root *Thing) Answer {
 
 type explainer struct{ causes, unseen []Cause }
 
-// walk returns a thing as it is shown, and whether something in or below it explains why what needs it is not well.
+// walk returns a thing for display, and whether something in or below it explains why its dependents are not healthy.
 func (e *explainer) walk(t *Thing, depth int) (_ Node, explains bool) {
 	node := Node{Ref: t.Ref, State: Fine.String(), Note: t.Note}
 	below := false
@@ -96,7 +96,7 @@ func (e *explainer) walk(t *Thing, depth int) (_ Node, explains bool) {
 	return node, explains || below
 }
 
-// unique leaves out what is said twice about the same object.
+// unique removes duplicates about the same object.
 func unique(causes []Cause) []Cause {
 	type key struct {
 		ref    Ref

@@ -15,7 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// Reasons that are this package's own; all others are those of the objects.
+// Reasons of this package; all others are those of the objects.
 const (
 	// ReasonNotFound: the object does not exist.
 	ReasonNotFound = "NotFound"
@@ -23,16 +23,16 @@ const (
 	// ReasonKindNotServed: its kind is not served.
 	ReasonKindNotServed = "KindNotServed"
 
-	// ReasonNotLookedAt: it could not be looked at.
+	// ReasonNotLookedAt: it could not be read.
 	ReasonNotLookedAt = "NotLookedAt"
 
-	// ReasonNobodyLooked: what should report on the object has not done so.
+	// ReasonNobodyLooked: no controller has reported on the object.
 	ReasonNobodyLooked = "NobodyLooked"
 
 	// ReasonDeletionWaits: the object is being deleted and waits for finalizers.
 	ReasonDeletionWaits = "DeletionWaits"
 
-	// ReasonSwitchedOff: the EnrollmentClass has what is needed switched off.
+	// ReasonSwitchedOff: the EnrollmentClass disables a required function.
 	ReasonSwitchedOff = "SwitchedOff"
 
 	// ReasonNotEnrolled: the object is not enrolled.
@@ -72,12 +72,12 @@ func findings(t *Thing) []Finding {
 	case RoleObject:
 		out = append(out, object(t.Object)...)
 	case RoleHolder, RoleKubeconfig, RoleSource:
-		// That they are there is what counts.
+		// Their existence is enough.
 	}
 	return append(out, unresolved(t.Object)...)
 }
 
-// absent reads what is not there.
+// absent reads a missing thing.
 func absent(t *Thing) []Finding {
 	message := func(ours string) string {
 		if t.Message != "" {
@@ -96,7 +96,7 @@ func absent(t *Thing) []Finding {
 	case t.Role == RoleKubeconfig, t.Role == RoleClass, t.Role == RoleEnrolled:
 		return []Finding{{Severity: Blocked, Reason: ReasonNotFound, Message: message("It does not exist.")}}
 	case t.Role == RoleHub, t.Role == RoleObject && len(t.Told) > 0:
-		// Whatever needs it says why it is not there.
+		// Its dependents say why it is missing.
 		return []Finding{{Severity: Waiting, Derived: true, Reason: ReasonNotFound, Message: message("It does not exist.")}}
 	default:
 		return []Finding{{Severity: Failed, Reason: ReasonNotFound, Message: message("It does not exist.")}}
@@ -129,7 +129,7 @@ func conditionOf(obj *unstructured.Unstructured, conditionType string) (conditio
 	return condition{Type: conditionType}, false
 }
 
-// finding is what a condition that is not True says.
+// finding returns the finding for a condition that is not True.
 func (c condition) finding(severity Severity, derived bool) Finding {
 	reason := c.Reason
 	if reason == "" {
@@ -138,9 +138,8 @@ func (c condition) finding(severity Severity, derived bool) Finding {
 	return Finding{Severity: severity, Derived: derived, Reason: reason, Message: c.Message}
 }
 
-// crossplaned reads what Crossplane and its providers look after. Synced is about the object's own reconciliation.
-// Ready of a composite says that something below is not, and Ready of a managed resource follows from what the provider
-// said.
+// crossplaned reads objects of Crossplane and its providers. Synced is about the object's own reconciliation. Ready of
+// a composite reports a problem below, and Ready of a managed resource follows from the provider's error.
 func crossplaned(obj *unstructured.Unstructured) []Finding {
 	var out []Finding
 	for _, conditionType := range []string{"Synced", "LastAsyncOperation", "Responsive"} {
@@ -165,7 +164,7 @@ func crossplaned(obj *unstructured.Unstructured) []Finding {
 	return append(out, deleting(obj)...)
 }
 
-// deleting tells what a deletion waits for.
+// deleting reports what a deletion waits for.
 func deleting(obj *unstructured.Unstructured) []Finding {
 	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) == 0 {
 		return nil
@@ -176,7 +175,7 @@ func deleting(obj *unstructured.Unstructured) []Finding {
 	}}
 }
 
-// object reads what nothing else is known about, as Applications judge their components.
+// object reads an object of any other kind, as Applications judge their components.
 func object(obj *unstructured.Unstructured) []Finding {
 	if _, ok := conditionOf(obj, "Synced"); ok {
 		return crossplaned(obj)
@@ -198,7 +197,7 @@ func object(obj *unstructured.Unstructured) []Finding {
 	return []Finding{f}
 }
 
-// unresolved tells of references. What a reference takes its value from is below.
+// unresolved reports unresolved references. Their sources are below.
 func unresolved(obj *unstructured.Unstructured) []Finding {
 	c, ok := conditionOf(obj, commonv1alpha1.ConditionReferencesResolved)
 	if !ok || c.Status == "True" {

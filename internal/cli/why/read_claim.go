@@ -9,8 +9,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// claim reads a claim in a workload cluster. AgentSynced is Masthead's own word about it; the other conditions come
-// from the hub's object, which is below.
+// claim reads a claim in a workload cluster. AgentSynced is set by Masthead; the other conditions come from the hub's
+// object, which is below.
 func claim(obj *unstructured.Unstructured) []Finding {
 	c, ok := conditionOf(obj, reason.ConditionAgentSynced)
 	if !ok {
@@ -37,7 +37,7 @@ func claim(obj *unstructured.Unstructured) []Finding {
 	return []Finding{c.finding(severity, derived)}
 }
 
-// crossplanedFromHub reads what the hub says of a claim, all of which is derived here.
+// crossplanedFromHub reads the claim's conditions from the hub, all of which are derived here.
 func crossplanedFromHub(obj *unstructured.Unstructured) []Finding {
 	var out []Finding
 	for _, f := range crossplaned(obj) {

@@ -15,8 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// cluster reads a ClusterProfile. Without a connection nothing works behind it. Of the definitions that a cluster
-// refuses, and of the kinds that are not known, only those count that have to do with the question.
+// cluster reads a ClusterProfile. Without a connection nothing works behind it. Refused definitions and unknown kinds
+// count only if they concern the question.
 func cluster(t *Thing) []Finding {
 	c, ok := conditionOf(t.Object, inventory.ConditionConnected)
 	switch {
@@ -49,7 +49,7 @@ func cluster(t *Thing) []Finding {
 	return out
 }
 
-// explainedBelow is whether the enrolled object, the class or the Secret says more than the reason.
+// explainedBelow reports whether the enrolled object, the class or the Secret says more than the reason.
 func explainedBelow(reason string) bool {
 	switch reason {
 	case connection.ReasonNoCredentials, connection.ReasonNotReady, connection.ReasonPaused, connection.ReasonClassNotFound:
@@ -58,7 +58,7 @@ func explainedBelow(reason string) bool {
 	return false
 }
 
-// concerns is whether a condition has to do with what was asked about.
+// concerns reports whether a condition is related to the question.
 func concerns(c condition, f For) bool {
 	switch {
 	case f == For{}:

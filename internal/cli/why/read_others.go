@@ -34,7 +34,7 @@ func application(obj *unstructured.Unstructured) []Finding {
 	return []Finding{c.finding(severity, derived)}
 }
 
-// ComponentFinding is what an Application says of a component. That an object is degraded is said better by the object.
+// ComponentFinding returns an Application's finding about a component. A degraded object explains itself better.
 func ComponentFinding(health appsv1alpha1.Health, reason, message string) Finding {
 	f := Finding{Reason: reason, Message: message}
 	switch health {
@@ -61,7 +61,7 @@ func ComponentFinding(health appsv1alpha1.Health, reason, message string) Findin
 	return f
 }
 
-// imported reads a ClusterImport. What it waits for in the hub are managed resources, which are below.
+// imported reads a ClusterImport. The managed resources that it waits for are below.
 func imported(obj *unstructured.Unstructured) []Finding {
 	if managed, ok := conditionOf(obj, fleetv1alpha1.ConditionAlreadyManaged); ok && managed.Status == "True" {
 		return []Finding{managed.finding(Blocked, false)}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A Role is what a thing is for the question, and so how it is read.
+// A Role is the role of a thing in the question, which determines how it is read.
 type Role string
 
 // Roles.
@@ -15,16 +15,16 @@ const (
 	// RoleClaim is a claim, or a namespaced composite, in a workload cluster.
 	RoleClaim Role = "Claim"
 
-	// RoleHub is what Crossplane looks after in the hub: the object of a claim, composites and managed resources.
+	// RoleHub is an object of Crossplane's in the hub: the object of a claim, composites and managed resources.
 	RoleHub Role = "Hub"
 
-	// RoleHolder is the object in the hub that has the name which a claim asks for.
+	// RoleHolder is the object in the hub that has the name which a claim requests.
 	RoleHolder Role = "Holder"
 
 	// RoleCluster is the ClusterProfile of a workload cluster.
 	RoleCluster Role = "Cluster"
 
-	// RoleEnrolled is the object that stands for a workload cluster in the hub: a Cluster or a Secret.
+	// RoleEnrolled is the object that represents a workload cluster in the hub: a Cluster or a Secret.
 	RoleEnrolled Role = "Enrolled"
 
 	// RoleKubeconfig is the Secret with the kubeconfig of a Cluster.
@@ -45,7 +45,7 @@ const (
 	// RoleImport is a ClusterImport.
 	RoleImport Role = "Import"
 
-	// RoleSource is what a reference takes a value from.
+	// RoleSource is the source of a reference.
 	RoleSource Role = "Source"
 
 	// RoleObject is any other object.
@@ -62,7 +62,7 @@ type Ref struct {
 	Name      string `json:"name"`
 }
 
-// String is how people call the object.
+// String returns the object's common name.
 func (r Ref) String() string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -71,37 +71,37 @@ func (r Ref) String() string {
 	return r.Kind + " " + name
 }
 
-// Absence is why there is no object.
+// Absence says why there is no object.
 type Absence string
 
 // Absences.
 const (
-	// Present means that there is an object.
+	// Present means that the object exists.
 	Present Absence = ""
 
-	// NotFound means that there is none.
+	// NotFound means that the object does not exist.
 	NotFound Absence = "NotFound"
 
-	// NotServed means that its kind is not there.
+	// NotServed means that its kind is not served.
 	NotServed Absence = "NotServed"
 
-	// NotLooked means that it could not be looked at.
+	// NotLooked means that it could not be read.
 	NotLooked Absence = "NotLooked"
 )
 
-// A Thing is an object that has to do with the question.
+// A Thing is an object related to the question.
 type Thing struct {
 	Ref  Ref
 	Role Role
 
-	// Object is nil if it is absent.
+	// Object is nil if absent.
 	Object *unstructured.Unstructured
 
-	// Absent says why there is none, and Message more about it.
+	// Absent says why there is no object, and Message gives details.
 	Absent  Absence
 	Message string
 
-	// Told are findings about it that stand elsewhere, for example a component's entry in its Application.
+	// Told are findings about it from elsewhere, for example a component's entry in its Application.
 	Told []Finding
 
 	// Note is shown beside it, whatever its state.
@@ -110,13 +110,13 @@ type Thing struct {
 	// For narrows what counts: of a ClusterProfile or an EnrollmentClass asked about because of something in the cluster.
 	For For
 
-	// Needs are what it depends on, in the order in which people would look.
+	// Needs are its dependencies, in the order in which a user would check them.
 	Needs []*Thing
 }
 
-// For is because of what a cluster or its class is looked at. The zero value means for its own sake.
+// For is the reason to examine a cluster or its class. The zero value means for its own sake.
 type For struct {
-	// Use is what the class has to allow.
+	// Use is the part that the class must allow.
 	Use Use
 
 	// Definition is the name of the CustomResourceDefinition of the object's kind.
@@ -138,34 +138,34 @@ type Severity int
 
 // Severities, from good to bad.
 const (
-	// Fine means that there is nothing to say.
+	// Fine means that there is no problem.
 	Fine Severity = iota
 
-	// Unseen means that nobody could look.
+	// Unseen means that it could not be read.
 	Unseen
 
-	// Waiting means that it passes by itself, as far as anybody knows.
+	// Waiting means that it probably resolves by itself.
 	Waiting
 
-	// Failed means that somebody has to do something.
+	// Failed means that a user must act.
 	Failed
 
 	// Blocked means that nothing behind it can work.
 	Blocked
 )
 
-// String is the severity for people.
+// String returns the severity for users.
 func (s Severity) String() string {
 	return [...]string{"OK", "NotLookedAt", "Waiting", "Failed", "Failed"}[s]
 }
 
-// A Finding is one thing that is not as it should be.
+// A Finding is one problem.
 type Finding struct {
 	Severity Severity
 
 	// Reason is one word, Message a sentence.
 	Reason, Message string
 
-	// Derived means that it only says that something below is not well.
+	// Derived means that it only reports a problem below.
 	Derived bool
 }

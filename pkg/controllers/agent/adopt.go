@@ -20,8 +20,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// adopt makes an object of the hub the claim's if it is not. It is written on condition that it is as it was looked at,
-// so that a consent that was withdrawn meanwhile does not count. What the claim says is applied afterwards.
+// adopt makes an object of the hub the claim's if it is not. The write requires the object to be unchanged, so that a
+// consent withdrawn meanwhile does not count. The claim's content is applied afterwards.
 func (r *requirementReconciler) adopt(
 	ctx context.Context, s *scope.Scope, key ownership.Place, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *scope.Outcome, error) {

@@ -84,7 +84,7 @@ func TestReleasedObjectIsTakenBackOnRequest(t *testing.T) {
 	if err != nil || hub.GetUID() != before.GetUID() || ownership.Of(true, hub, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}) != ownership.Ours {
 		t.Fatalf("want the very object to be ours again, got %v (%v)", hub.Object, err)
 	}
-	// Had our manager of before kept its fields, they could not be removed any more.
+	// If our former manager had kept its fields, they could no longer be removed.
 	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "tags") })
 	f.Within("a removed field goes", func() error {
 		hub, err := f.get(f.hub, f.target, "db")
@@ -97,7 +97,7 @@ func TestReleasedObjectIsTakenBackOnRequest(t *testing.T) {
 
 func TestConflictIsAnnotatedOnce(t *testing.T) {
 	t.Parallel()
-	// The record of the object, which comes when no late fields are expected any more, is not counted.
+	// The record of the object, written when no late-initialized fields are expected any more, is not counted.
 	f := prepareFixture(t)
 	f.options = patient
 	f.start()
@@ -106,7 +106,7 @@ func TestConflictIsAnnotatedOnce(t *testing.T) {
 	f.Create(f.hub, holder)
 	f.served()
 	f.inHub(holder)
-	// A definition that drops conditions which it does not know is the reason for the annotation.
+	// The annotation exists because a definition may drop conditions that it does not know.
 	f.claim("db")
 	claim := f.synced("db", reason.ReasonConflict)
 	want := `the namespace "theirs" of the cluster with the identifier "another"`
@@ -118,7 +118,7 @@ func TestConflictIsAnnotatedOnce(t *testing.T) {
 		t.Errorf("want one write of the annotation, got:\n%s", strings.Join(got, "\n"))
 	}
 
-	// The holder goes, and the annotation goes with the write of the finalizer.
+	// The holder is deleted, and the write of the finalizer removes the annotation.
 	if err := f.hub.Delete(f.Ctx, holder); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// apply carries out the steps of a plan, until one does not come through.
+// apply executes the steps of a plan until one of them stops it.
 func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p plan.Plan) (scope.Outcome, error) {
 	if p.WaitAt != nil {
 		r.hub.Wait(*p.WaitAt, s.Request)
@@ -29,7 +29,7 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p pla
 		o.RetryAfter = condition.SlowRetry()
 	}
 	if p.Silent && p.Down.Object != nil && len(p.Steps) == 0 {
-		// What there is to know about the claim will come as an event. The hub's status is known.
+		// Further changes of the claim arrive as events. The hub's status is known.
 		o.Silent, o.AsShown = false, true
 	}
 	var adopted *unstructured.Unstructured
@@ -40,7 +40,7 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p pla
 		object, stopped, err := r.do(ctx, s, st)
 		switch {
 		case err != nil:
-			// Whether the problem may be told was for the steps to find out.
+			// The steps had to determine whether the problem may be disclosed.
 			o.Problem, o.Holder = nil, ""
 			return o, err
 		case stopped != nil:
@@ -54,8 +54,7 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p pla
 	return o, nil
 }
 
-// stoppedBy is the outcome of a plan of which a step says why it does not go on. What is known of the claim's object
-// flows down nevertheless.
+// stoppedBy returns the outcome of a plan that a step stopped. The claim's known object still flows down.
 func stoppedBy(o scope.Outcome, st plan.Step, why scope.Outcome) scope.Outcome {
 	why.All = o.All
 	if why.Hub == nil {
@@ -67,8 +66,8 @@ func stoppedBy(o scope.Outcome, st plan.Step, why scope.Outcome) scope.Outcome {
 	return why
 }
 
-// do carries out one step. It returns the object of the hub that it wrote or found right, if it is about one, or why
-// the plan does not go on.
+// do executes one step. It returns the hub object that it wrote or found correct, if the step is about one, or why the
+// plan stops.
 func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.Step) (object *unstructured.Unstructured, stopped *scope.Outcome, err error) {
 	switch st.Do {
 	case plan.Protect:
@@ -99,9 +98,9 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.
 	return object, stopped, err
 }
 
-// bringDown brings what the hub has made of a claim to the workload cluster: late fields and Secrets. Neither waits for
-// the other, nor for what goes up: a password that was rotated in the hub is needed whatever became of an edit that the
-// hub rejects. But a cluster that does not answer is not asked again.
+// bringDown propagates late-initialized fields and Secrets to the workload cluster. They wait neither for each other
+// nor for the push: a password rotated in the hub is needed even if the hub rejects an edit. If the cluster does not
+// respond, no further requests are made.
 func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o *scope.Outcome) error {
 	if !flowsDown(*o) {
 		return nil
@@ -120,13 +119,13 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o
 	return errors.Join(lateErr, secretsErr)
 }
 
-// flowsDown is whether what the hub has made of a claim is brought to its workload cluster.
+// flowsDown reports whether the hub's state of a claim is propagated to its workload cluster.
 func flowsDown(o scope.Outcome) bool {
 	return !o.Silent && o.All && o.Hub != nil && o.Hub.GetDeletionTimestamp() == nil
 }
 
-// record has the claim record its object in the hub, if that could wait for the status, or says why the workload
-// cluster refuses it.
+// record records the hub object in the claim, if that could wait for the status, or returns why the workload cluster
+// refuses it.
 func (r *requirementReconciler) record(ctx context.Context, s *scope.Scope, o scope.Outcome) (*condition.Problem, time.Duration, error) {
 	if !flowsDown(o) {
 		return nil, 0, nil

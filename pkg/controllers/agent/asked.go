@@ -16,29 +16,28 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// A claim that cannot be carried is tried again with a back-off that grows, or after a minute if nothing would tell
-// that something has changed. Its owner can know earlier that the cause is mended, and asks by a new value of the
-// annotation ReconcileRequestedAtAnnotation: the claim is looked at now, its back-off begins anew, and what was tried
-// in vain is tried once more.
+// A claim that cannot be synchronised is retried with a growing back-off, or after a minute if no event would signal a
+// change. If its owner knows earlier that the cause is fixed, they request a reconcile with a new value of the
+// annotation ReconcileRequestedAtAnnotation: the claim is reconciled now, its back-off is reset, and failed attempts
+// are repeated.
 //
-// Every change of a claim has it looked at, without delay, and its cluster pays with a turn of its own in the queue. A
-// request is worth more, since the back-off spares the hub. So each claim is answered once in askedInterval. Who asks
-// more often is answered when that is over, once for all his requests, and a back-off begins anew no more often than
-// that.
+// Every change of a claim requeues it without delay, at the cost of one of its cluster's turns in the queue. A request
+// does more, since the back-off protects the hub. So each claim is answered once per askedInterval. More frequent
+// requests are answered together when the interval is over, and a back-off is reset no more often than that.
 
-// asks is whether a claim was changed so that it asks to be looked at. One that comes with the annotation is looked at
+// asks reports whether a change of a claim requests a reconcile. A claim created with the annotation is reconciled
 // because it is new.
 func asks(e kindwatch.Event) bool {
 	value := e.Object.GetAnnotations()[fleetv1alpha1.ReconcileRequestedAtAnnotation]
 	return e.Old != nil && value != "" && value != e.Old.GetAnnotations()[fleetv1alpha1.ReconcileRequestedAtAnnotation]
 }
 
-// asksOnly is whether that is all that has changed.
+// asksOnly reports whether that is the only change.
 func asksOnly(e kindwatch.Event) bool {
 	return asks(e) && equality.Semantic.DeepEqual(withoutRequest(e.Old), withoutRequest(e.Object))
 }
 
-// withoutRequest is what a claim says beside asking to be looked at. What it is made of is shared.
+// withoutRequest returns a claim's content without the request. It shares data with the claim.
 func withoutRequest(claim *unstructured.Unstructured) map[string]any {
 	out := maps.Clone(claim.Object)
 	metadata, _ := out["metadata"].(map[string]any)
@@ -52,7 +51,7 @@ func withoutRequest(claim *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// ask notes that the owner of a claim asks for it to be looked at, and says how long that has to wait.
+// ask notes that a claim's owner requests a reconcile, and returns how long it must wait.
 func (r *requirementReconciler) ask(req request.Request) time.Duration {
 	var left time.Duration
 	r.ledger.Edit(req, func(e *ledger.Entry) {
@@ -62,14 +61,14 @@ func (r *requirementReconciler) ask(req request.Request) time.Duration {
 	return left
 }
 
-// answer is called when a claim is looked at, and has it begin anew if that was asked for.
+// answer is called when a claim is reconciled, and resets its back-off if that was requested.
 func (r *requirementReconciler) answer(req request.Request) {
 	now, a := r.clock.Now(), r.ledger.Of(req).Asked
 	switch {
 	case !a.Pending:
 		return
 	case a.Left(now) > 0:
-		// Something else has it looked at.
+		// Another event caused this reconcile.
 		r.hub.Requirements.AddAfter(a.Left(now), req)
 		return
 	}

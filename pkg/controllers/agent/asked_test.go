@@ -71,7 +71,7 @@ func TestAsks(t *testing.T) {
 func TestRequestHasTheBackOffBeginAnewOnceInAWhile(t *testing.T) {
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	r := newRequirementReconciler(requirementOptions{hub: idleHub(), clock: now})
-	// No failure is tried again while the test lasts.
+	// No failure is retried during the test.
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[request.Request](time.Hour, time.Hour)
 	q := workqueue.NewTypedRateLimitingQueue(limiter)
 	t.Cleanup(q.ShutDown)
@@ -151,7 +151,7 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 		t.Errorf("want %d requests to be worth %d attempts at most, got %d", requests, most, n)
 	}
 
-	// Nothing tells the agent that the hub is of another opinion now, and by itself it would look in a minute or more.
+	// No event signals that the hub would accept it now, and a retry would take a minute or more.
 	for _, obj := range []client.Object{&admissionv1.ValidatingAdmissionPolicyBinding{}, &admissionv1.ValidatingAdmissionPolicy{}} {
 		obj.SetName(f.class)
 		if err := f.hub.Delete(f.Ctx, obj); err != nil {

@@ -14,20 +14,20 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// authenticate decides whose rights in the hub are used for a claim. What it returns is for every read and write there;
-// if nobody's can be used, the facts say why.
+// authenticate decides which identity is used in the hub for a claim. The returned context is for every read and write
+// there. If no identity is usable, the facts say why.
 //
-// What was created with credentials of the claim's namespace is deleted with these, whatever the namespace says by now:
-// their Role in the hub is the limit, and who owns the namespace could lift it by removing the annotation. With a
-// namespace that is deleted, its Secrets go before its claims. Then, and only then, what was read from them last is
-// followed by the class's identity: a namespace is deleted by whoever gives it out, and it would never end.
+// An object created with credentials of the claim's namespace is deleted with these, whatever the namespace says now:
+// their Role in the hub is the limit, and the namespace's owner could lift it by removing the annotation. A deleted
+// namespace loses its Secrets before its claims. Only then are the last-read credentials used, then the class's
+// identity: namespaces are deleted by those who assign them, and would otherwise never terminate.
 func (r *requirementReconciler) authenticate(ctx context.Context, s *scope.Scope) (context.Context, error) {
 	switch {
 	case s.IsPaused():
 		return ctx, nil // Nothing is done in the hub.
 	case s.Class == nil:
-		// Nobody says whose rights to use. Nothing is pushed or deleted then: all that can happen is that an object is given
-		// up, which can be undone (deletionPolicy).
+		// No class says which identity to use. Nothing is pushed or deleted then: at most an object is released, which can be
+		// undone (deletionPolicy).
 		return r.identities.Manager.In(ctx), nil
 	case s.IsDisabled(), !s.IsGoing() && s.Pairing == nil, s.IsGoing() && !s.Protected:
 		return ctx, nil // Nothing is done in the hub.
@@ -43,7 +43,7 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope.Scope
 	return access.In(ctx), nil
 }
 
-// identityOf returns the hub with the rights that are used for a claim.
+// identityOf returns access to the hub with the identity used for a claim.
 func (r *requirementReconciler) identityOf(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Problem, error) {
 	going := s.IsGoing()
 	if by, ok := creator(&s.Facts); going && ok {
@@ -68,7 +68,7 @@ func (r *requirementReconciler) identityOf(ctx context.Context, s *scope.Scope) 
 	return r.classAccess(ctx, s)
 }
 
-// creator is the identity of the claim's namespace that created the claim's object, if one did and the watch shows it.
+// creator returns the identity of the claim's namespace that created the claim's object, if any, as the watch shows it.
 func creator(f *plan.Facts) (hubaccess.Key, bool) {
 	objects := append(f.RecordedPlaces(), plan.NamedObject{Object: f.Hub.Target})
 	for _, n := range objects {
@@ -79,7 +79,7 @@ func creator(f *plan.Facts) (hubaccess.Key, bool) {
 	return hubaccess.Key{}, false
 }
 
-// classAccess is the hub with the rights of the class's identity.
+// classAccess returns access to the hub with the class's identity.
 func (r *requirementReconciler) classAccess(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Problem, error) {
 	key, p := hubaccess.ClassIdentity(s.Class.Spec.Agent, s.ClusterName)
 	if p != nil {
@@ -88,7 +88,7 @@ func (r *requirementReconciler) classAccess(ctx context.Context, s *scope.Scope)
 	return r.identities.Use(ctx, s.Workload.Reader, key)
 }
 
-// creatorAccess is the hub with the rights of the identity that created the claim's object.
+// creatorAccess returns access to the hub with the identity that created the claim's object.
 func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope.Scope, creator hubaccess.Key) (*hubaccess.Access, *condition.Problem, error) {
 	access, p, err := r.identities.Use(ctx, s.Workload.Reader, creator)
 	if access != nil || err != nil {

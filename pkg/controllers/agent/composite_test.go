@@ -27,7 +27,7 @@ func (f *fixture) cacheGVK() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: f.group, Version: "v1alpha1", Kind: "Cache"}
 }
 
-// compositeCRD is a CRD as Crossplane makes it of an XRD v2.
+// compositeCRD is a CRD as Crossplane derives it from an XRD v2.
 func (f *fixture) compositeCRD(kind, plural string, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
 	crd := f.crd()
 	crd.Name = plural + "." + f.group
@@ -53,7 +53,7 @@ func (f *fixture) compositeCRD(kind, plural string, scope apiextensionsv1.Resour
 	return crd
 }
 
-// publishXRD makes an XRD v2 of a CRD, as Crossplane shows it when it is established.
+// publishXRD derives an XRD v2 from a CRD, as Crossplane shows it when it is established.
 func (f *fixture) publishXRD(crd *apiextensionsv1.CustomResourceDefinition) *unstructured.Unstructured {
 	f.T.Helper()
 	f.Create(f.hub, crd)
@@ -74,7 +74,7 @@ func (f *fixture) publishXRD(crd *apiextensionsv1.CustomResourceDefinition) *uns
 	return xrd
 }
 
-// newCompositeFixture is a fixture whose hub publishes a namespaced composite as well.
+// newCompositeFixture returns a fixture whose hub publishes a namespaced composite as well.
 func newCompositeFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := prepareFixture(t)
@@ -174,9 +174,9 @@ func TestSynchronizationPullPublishesNamespacedComposites(t *testing.T) {
 	}
 }
 
-// What Crossplane does with what resourceRefs names: ExistingComposedResourceObserver reads each object and its
-// connection details, and DeletingComposedResourceGarbageCollector deletes what no function wants and nobody else
-// controls (both in internal/controller/apiextensions/composite/composition_functions.go of Crossplane 2.3).
+// What Crossplane does with resourceRefs: ExistingComposedResourceObserver reads each object and its connection
+// details, and DeletingComposedResourceGarbageCollector deletes what no function wants and nothing else controls (both
+// in internal/controller/apiextensions/composite/composition_functions.go of Crossplane 2.3).
 func TestForgedResourceRefsNeverReachTheHub(t *testing.T) {
 	t.Parallel()
 	f := newCompositeFixture(t)

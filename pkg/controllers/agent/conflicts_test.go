@@ -27,10 +27,10 @@ import (
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
-// The tests in this file are the set-ups of the chapter "Conflicts" of the Crossplane agent's design, with up to three
-// workload clusters, each an API server of its own.
+// The tests in this file cover the chapter "Conflicts" of the Crossplane agent's design, with up to three workload
+// clusters, each with its own API server.
 
-// moreWorkloads is the API servers of two more workload clusters, for one test at a time.
+// moreWorkloads provides the API servers of two more workload clusters, for one test at a time.
 var moreWorkloads = controllertest.NewLanes(1, func() ([]*rest.Config, error) { //nolint:gochecknoglobals // Started once.
 	var configs []*rest.Config
 	for range 2 {
@@ -43,13 +43,13 @@ var moreWorkloads = controllertest.NewLanes(1, func() ([]*rest.Config, error) { 
 	return configs, nil
 })
 
-// join enrols another workload cluster with the same class, and returns a fixture that is its user. Number 0 and 1 are
+// join enrols another workload cluster with the same class, and returns a fixture for its user. Numbers 0 and 1 are
 // different clusters.
 func (f *fixture) join(number int, identifier string) *fixture {
 	f.T.Helper()
 	if f.others == nil {
 		f.others = moreWorkloads.Take(f.T)
-		// Before the next test has them.
+		// Before the next test gets them.
 		f.T.Cleanup(f.stopAgent)
 	}
 	m := *f
@@ -62,7 +62,7 @@ func (f *fixture) join(number int, identifier string) *fixture {
 	return &m
 }
 
-// enrol makes the cluster of a fixture known to the fleet.
+// enrol enrols the cluster of a fixture in the fleet.
 func (f *fixture) enrol() {
 	f.fleet.Set(connection.Cluster{
 		Name: f.cluster, State: connection.StateConnected, UID: f.kubeSystemUID(),
@@ -73,7 +73,7 @@ func (f *fixture) enrol() {
 	})
 }
 
-// in returns a fixture that is the user of another namespace of the same workload cluster. It creates the namespace.
+// in returns a fixture for the user of another namespace of the same workload cluster. It creates the namespace.
 func (f *fixture) in(namespace string) *fixture {
 	f.T.Helper()
 	m := *f
@@ -100,8 +100,8 @@ func (f *fixture) heldBy(namespace string, s ownership.Source) *unstructured.Uns
 	return u
 }
 
-// conflictsWith waits until the claim of a fixture is refused because of another, and says so in the condition and in
-// the annotation.
+// conflictsWith waits until the claim of a fixture is refused because of another, as shown by the condition and the
+// annotation.
 func (f *fixture) conflictsWith(s ownership.Source) {
 	f.T.Helper()
 	f.Within("db in "+f.namespace+" of "+f.identifier+" conflicts with "+s.String(), func() error {
@@ -119,8 +119,8 @@ func (f *fixture) conflictsWith(s ownership.Source) {
 	})
 }
 
-// onlyOneHolds creates the same claim by each user, the first one first, and shows that it is the first one's; and that
-// when that one deletes it, one of the others gets it, and so on until none is left.
+// onlyOneHolds creates the same claim as each user, and shows that the first one holds the name; and that when its
+// holder deletes it, one of the others gets it, until none is left.
 func onlyOneHolds(t *testing.T, target string, users ...*fixture) {
 	t.Helper()
 	for _, u := range users {
@@ -171,7 +171,7 @@ func onlyOneHolds(t *testing.T, target string, users ...*fixture) {
 	}
 }
 
-// noneConflict creates the same claim by each user and shows that each has its own.
+// noneConflict creates the same claim as each user and shows that each has its own.
 func noneConflict(targets map[string]*fixture) {
 	for _, u := range targets {
 		u.claim("db")
@@ -257,7 +257,7 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 	f.synced("db", reason.ReasonSynced)
 	f.settled()
 
-	// The cluster is lost: it is un-enrolled, and nobody could offboard it.
+	// The cluster is lost: it is un-enrolled, and cannot be offboarded.
 	f.disengageCluster()
 	f.fleet.Forget(f.cluster)
 	now := f.heldBy(f.target, f.source())

@@ -19,11 +19,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// Reconcile brings one claim and its object in the hub together. Facts are gathered, a plan is made of them, its steps
-// are applied, and what the hub has flows down whatever became of the steps.
+// Reconcile synchronises one claim with its object in the hub. It gathers facts, makes a plan, applies its steps, and
+// propagates the hub's state down whether or not the steps succeeded.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Request) (reconcile.Result, error) {
 	r.answer(req)
-	defer r.forgetGone(req) // After goOn, which may note what a cluster had that has gone.
+	defer r.forgetGone(req) // After goOn, which may note state of a cluster that is gone.
 	var wrote []ledger.Version
 	r.reported.Begin(req)
 	defer func() { r.goOn(req, wrote) }()
@@ -48,8 +48,8 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	return result, multicluster.AsForeign(err)
 }
 
-// show brings down what the hub has made of a claim, tells the user what came of the reconcile, and has the claim
-// record its object. Each is done whatever became of the others, unless there is nobody to answer.
+// show propagates the hub's state down, reports the result to the user, and records the object in the claim. Each is
+// done regardless of the others' results, unless the server does not respond.
 func (r *requirementReconciler) show(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
 	if mayGoOn(err) {
 		err = errors.Join(err, r.bringDown(ctx, s, &o))
@@ -70,18 +70,18 @@ func (r *requirementReconciler) show(ctx context.Context, s *scope.Scope, o scop
 	return r.tell(ctx, s, o, nil)
 }
 
-// mayGoOn is whether what else there is to do for a claim may be done after an error.
+// mayGoOn reports whether the rest of a reconcile may continue after an error.
 func mayGoOn(err error) bool {
 	return !answer.IsUnauthorized(err) && !answer.IsConflict(err) && !answer.IsUnanswered(err)
 }
 
-// tell tells the user what came of a reconcile, and says when it is tried again. An error of the reconcile is told if
-// it lasts. While it may pass, the status of the hub is shown beside the condition that is there; but a cluster that
-// has just not answered is not asked again.
+// tell reports the result of a reconcile to the user, and returns when to retry. A lasting error is reported. While an
+// error may be transient, the hub's status is shown beside the current condition. A cluster that did not respond
+// receives no further requests.
 func (r *requirementReconciler) tell(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
 	switch {
 	case answer.IsUnauthorized(err):
-		// The credentials can have been replaced since they were read.
+		// The credentials may have been replaced since they were read.
 		r.identities.Reject(ctx)
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case err != nil:
@@ -94,7 +94,7 @@ func (r *requirementReconciler) tell(ctx context.Context, s *scope.Scope, o scop
 		return reconcile.Result{}, errors.Join(err, reportErr)
 	}
 	r.reports.Succeeded(s.Request)
-	o.Silent = o.Silent || s.Vanished // There is nobody to tell.
+	o.Silent = o.Silent || s.Vanished // There is no claim to report to.
 	result, err := r.reports.Report(ctx, s, o)
 	if err == nil && o.Err != nil {
 		return reconcile.Result{}, o.Err

@@ -28,7 +28,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// told waits for an event with a reason on the enrolled object, and returns its text.
+// told waits for an event with a reason on the enrolled object, and returns its message.
 func (f *fixture) prunedStatus(reason string) string {
 	f.T.Helper()
 	note := ""
@@ -48,7 +48,7 @@ func (f *fixture) prunedStatus(reason string) string {
 	return note
 }
 
-// versions are the versions of the definition in the workload cluster, with what they are for.
+// versions returns the versions of the definition in the workload cluster, and their roles.
 func (f *fixture) versions() map[string]string {
 	f.T.Helper()
 	crd := f.crd()
@@ -72,7 +72,7 @@ func (f *fixture) eventuallyVersions(want map[string]string) {
 	})
 }
 
-// editHub changes the hub's definition, and what the XRD says of its versions.
+// editHub changes the hub's definition, and the versions in the XRD accordingly.
 func (f *fixture) editHub(referenceable string, change func(*apiextensionsv1.CustomResourceDefinition)) {
 	f.T.Helper()
 	f.refer(f.editHubCRD(change), referenceable)
@@ -86,7 +86,7 @@ func (f *fixture) editHubCRD(change func(*apiextensionsv1.CustomResourceDefiniti
 	return crd
 }
 
-// refer makes the XRD say which versions the hub's definition has.
+// refer makes the XRD name the versions of the hub's definition.
 func (f *fixture) refer(crd *apiextensionsv1.CustomResourceDefinition, referenceable string) {
 	f.T.Helper()
 	xrd := &unstructured.Unstructured{}
@@ -127,7 +127,7 @@ func conversionWebhook(t *testing.T) *httptest.Server {
 	return s
 }
 
-// addVersion adds a version to a definition, which is stored from then on.
+// addVersion adds a version to a definition, and makes it the storage version.
 func addVersion(name string, webhook *httptest.Server) func(*apiextensionsv1.CustomResourceDefinition) {
 	return func(crd *apiextensionsv1.CustomResourceDefinition) {
 		v := crd.Spec.Versions[0].DeepCopy()
@@ -162,7 +162,7 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 	})
 	f.synced("db", reason.ReasonSynced)
 
-	// The hub's administrator has converted what is stored in the hub, and removes the old version.
+	// The hub's administrator has migrated the hub's stored objects, and removes the old version.
 	crd := f.crd()
 	f.Within("the hub has converted its objects", func() error {
 		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {

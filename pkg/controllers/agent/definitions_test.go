@@ -115,7 +115,7 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestDefinitionWhoseNamesAreTakenIsTold is about an API server that takes a definition and never serves its kind.
+// TestDefinitionWhoseNamesAreTakenIsTold: an API server accepts a definition and never serves its kind.
 func TestDefinitionWhoseNamesAreTakenIsTold(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -129,7 +129,7 @@ func TestDefinitionWhoseNamesAreTakenIsTold(t *testing.T) {
 	if err := f.workload.Delete(f.Ctx, taken); err != nil {
 		t.Fatal(err)
 	}
-	// What a client takes the kind for depends on how fast discovery forgets the other definition. The watch does not ask.
+	// Which kind a client resolves depends on when discovery drops the other definition. The watch does not use discovery.
 	f.Within("the kind is synchronised when the names are free", func() error {
 		w, ok := f.agent.workloads.Get(f.cluster)
 		if !ok {
@@ -157,7 +157,7 @@ func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.synced("db", reason.ReasonKindNotOffered)
-	// Even an agent that never knew the kind to be published.
+	// Even an agent that never saw the kind published.
 	f.restart()
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
 	f.gone(f.workload, f.namespace, "db")
 	f.gone(f.hub, f.target, "db")
 	f.definitionGone()
-	// What comes back is offered as if nothing had been.
+	// A kind that is published again is offered as before.
 	f.offer()
 	f.claim("again")
 	f.pushed("again")
@@ -277,7 +277,7 @@ func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
 		rbacv1.PolicyRule{APIGroups: []string{f.group}, Resources: []string{"mysqlinstances"}, Verbs: []string{"get", "list", "watch", "patch"}},
 		rbacv1.PolicyRule{APIGroups: []string{f.group}, Resources: []string{"mysqlinstances/status"}, Verbs: []string{"patch"}},
 	)
-	// These rights are all that it takes.
+	// These rights suffice.
 	claim := f.claim("db", withSecret("db-conn"))
 	hub := f.pushed("db")
 	f.connectionSecret("db-conn", hub, "one")
@@ -322,7 +322,7 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 			if state, _ := w.Watcher.State(kind); !ok || state != kindwatch.StateSynced {
 				return fmt.Errorf("state is %s", state)
 			}
-			// Also those of which other tests have left claims.
+			// Including those with claims left by other tests.
 			if n := len(w.ClaimKinds()); n < kinds {
 				return fmt.Errorf("%d kinds of %d are followed", n, kinds)
 			}
@@ -337,7 +337,7 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 	}
 	f.settled()
 	f.Within("the goroutines are gone", func() error {
-		// Less than one for each round: what idle connections hold comes and goes.
+		// Less than one per round: idle connections vary.
 		if after := runtime.NumGoroutine(); after > before+15 {
 			return fmt.Errorf("there were %d, there are %d", before, after)
 		}

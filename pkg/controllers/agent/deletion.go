@@ -25,8 +25,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// removeNamed deletes or releases whatever the hub has of the claim's name that names the claim as its source. What is
-// looked for is that, and nothing else of what is found is told.
+// removeNamed deletes or releases all hub objects with the claim's name that name the claim as their source. Nothing
+// else that the list returns is disclosed.
 func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope.Scope, policy fleetv1alpha1.DeletionPolicy) (*scope.Outcome, error) {
 	live := &metav1.PartialObjectMetadataList{}
 	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
@@ -48,12 +48,12 @@ func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope.Scope,
 	return nil, nil //nolint:nilnil // Nothing is left.
 }
 
-// deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
+// deleteAt deletes the claim's object at a place of the hub. It returns nothing if there is none.
 func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
 	if err == nil && s.Owns(known) && known.GetDeletionTimestamp() != nil {
-		// Its going is an event.
+		// Its deletion is an event.
 		return &scope.Outcome{Hub: known, Problem: waiting}, nil
 	}
 	live, err := r.getOwn(ctx, s, place)
@@ -91,9 +91,9 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 	return &scope.Outcome{Hub: live, Problem: waiting}, nil
 }
 
-// getOwn reads what the claim has at a place of the hub. An identity that may not look there can hardly have put
-// something there, and a claim that says so for ever could never be deleted; so the manager looks whether there is
-// something.
+// getOwn reads the claim's object at a place of the hub. An identity that may not read there is unlikely to have
+// created something there, and a permanent error would make the claim undeletable. So the manager checks whether there
+// is something.
 func (r *requirementReconciler) getOwn(ctx context.Context, s *scope.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	live, err := r.getHub(ctx, place)
 	if !apierrors.IsForbidden(err) || hubaccess.AsManager(ctx) {
@@ -106,7 +106,7 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope.Scope, plac
 	return nil, err
 }
 
-// release lets the claim go. It returns why it cannot.
+// release removes the claim's finalizer. It returns why it cannot.
 func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*scope.Outcome, error) {
 	claim := s.Workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
@@ -121,8 +121,8 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*s
 	return nil, nil //nolint:nilnil // The comment says so.
 }
 
-// awaitsCreation is how long the deletion of a claim has to wait because an object could still be created for it. It
-// need not if the claim says that its object was there and is being deleted: then none is being created.
+// awaitsCreation returns how long a claim's deletion must wait because an object could still be created for it. It is
+// zero if the claim says that its object is being deleted: then none is being created.
 func (r *requirementReconciler) awaitsCreation(s *scope.Scope) time.Duration {
 	if shown := propagation.AgentSynced(s.Claim); shown != nil && shown["reason"] == reason.ReasonDeleting {
 		return 0
@@ -130,8 +130,8 @@ func (r *requirementReconciler) awaitsCreation(s *scope.Scope) time.Duration {
 	return r.inFlight.Wait(s.Request)
 }
 
-// releaseAt gives up the claim's object at a place of the hub. It returns nothing if the claim has none there any more.
-// It reads live, because the watch does not keep managedFields, and writes on condition that nothing has changed since.
+// releaseAt releases the claim's object at a place of the hub. It returns nothing if the claim has none there. It reads
+// live, because the watch drops managedFields, and writes only if nothing has changed since.
 func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	resource := s.Kind.GroupResource().String()
 	live, err := r.getOwn(ctx, s, place)
@@ -161,8 +161,8 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, p
 	return nil, nil //nolint:nilnil // As above.
 }
 
-// removeAt deletes or releases the claim's object at a place of the hub, as the policy says. It returns nothing if none
-// is left there.
+// removeAt deletes or releases the claim's object at a place of the hub, as the policy says. It returns nothing if
+// there is none.
 func (r *requirementReconciler) removeAt(
 	ctx context.Context, s *scope.Scope, place ownership.Place, policy fleetv1alpha1.DeletionPolicy,
 ) (*scope.Outcome, error) {
@@ -172,19 +172,19 @@ func (r *requirementReconciler) removeAt(
 	return r.deleteAt(ctx, s, place)
 }
 
-// Crossplane loses the composite resource of a claim that is deleted while it is being created: it looks for the
-// composite in its cache, which does not show it yet, takes it for never created, and lets the claim go (the reconciler
-// of claims in Crossplane v2, internal/controller/apiextensions/claim: meta.WasCreated). What was provisioned then runs
-// on for nobody.
+// Crossplane loses the composite resource of a claim that is deleted during its creation: it looks for the composite in
+// its cache, which does not have it yet, takes it for never created, and releases the claim (the claim reconciler in
+// Crossplane v2, internal/controller/apiextensions/claim: meta.WasCreated). The provisioned resources are then
+// orphaned.
 //
-// So a claim that Crossplane is just working on for the first time is not deleted in the hub before Crossplane has said
-// something about it. That is a matter of a moment; a claim of which nobody says anything is not kept for long.
+// So a claim that Crossplane is reconciling for the first time is not deleted in the hub before it has a status. That
+// takes a moment; a claim that gets no status is not kept for long.
 
-// unboundPatience is how old an object of the hub is at most when Crossplane is taken to work on it for the first time.
+// unboundPatience is the maximum age of a hub object that Crossplane is assumed to reconcile for the first time.
 const unboundPatience = 10 * time.Second
 
-// awaitsBinding is how long the deletion of an object of the hub has to wait, so that Crossplane knows the composite
-// resource that it has named in the object.
+// awaitsBinding returns how long the deletion of a hub object must wait until Crossplane knows the composite resource
+// that it named in the object.
 func awaitsBinding(hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
 	named, _, _ := unstructured.NestedString(hub.Object, "spec", "resourceRef", "name")
 	conditions, _, _ := unstructured.NestedSlice(hub.Object, "status", "conditions")

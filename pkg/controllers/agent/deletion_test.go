@@ -20,7 +20,7 @@ import (
 )
 
 func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
-	// The watch of the hub has not begun. There are no clients: whoever asked or wrote anything would panic.
+	// The watch of the hub has not begun. There are no clients: any request would panic.
 	h := idleHub()
 	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
 	kind := ownershiptest.InBar("").Kind

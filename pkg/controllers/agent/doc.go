@@ -1,43 +1,43 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agent carries claims from workload clusters to the hub, where Crossplane provisions what they ask for, and
-// brings their status and their connection Secrets back.
+// Package agent pushes claims from workload clusters to the hub, where Crossplane provisions them, and copies their
+// status and connection Secrets back.
 //
-// Two controllers do it. "agent-definitions" keeps the CustomResourceDefinitions of the claim kinds that the hub
-// publishes in each workload cluster, and thereby decides which kinds are synchronised where. "agent" works on one
-// claim at a time, whatever its kind:
+// It has two controllers. "agent-definitions" keeps the CustomResourceDefinitions of the published claim kinds in each
+// workload cluster, and thereby decides which kinds are synchronised where. "agent" reconciles one claim at a time,
+// whatever its kind:
 //
-//   - look (facts.go) gathers what watches and caches know of the claim. No API server is asked.
+//   - look (facts.go) gathers what watches and caches have on the claim. It does not call an API server.
 //   - plan.Decide is a pure function from these facts to a plan. Its test has the table of every situation.
-//   - apply (apply.go) carries out the steps of the plan, each on condition that what it writes is as the plan saw it.
-//   - show brings down and reports what the hub has made of the claim, whatever became of the steps.
+//   - apply (apply.go) executes the plan's steps. Each write is conditional on the state that the plan saw.
+//   - show copies down and reports what the hub made of the claim, whether or not the steps succeeded.
 //
-// What it guarantees, and what was decided and why, is in docs/design/agent.md.
+// Guarantees and design decisions are in docs/design/agent.md.
 //
 // # Where to change what
 //
-//   - what is known of the hub and the clusters, and which event concerns whom: package view, routes.go;
-//   - whose an object of the hub is: package ownership;
-//   - what travels, and what a claim shows: package propagation; which fields are Crossplane's: package crossplane;
-//   - with whose rights the hub is used: package hubaccess, authenticate.go;
+//   - the view of the hub and the clusters, and the mapping of events to requests: package view, routes.go;
+//   - who owns an object of the hub: package ownership;
+//   - what is synchronised, and what a claim shows: package propagation; Crossplane's fields: package crossplane;
+//   - which identity is used in the hub: package hubaccess, authenticate.go;
 //   - what is decided about a claim, and where it goes: package plan;
-//   - what a definition is in a workload cluster, and when it comes and goes: package definition;
-//   - late fields and connection Secrets: package down; status, conditions and events: package report;
-//   - what is kept between two reconciles: package ledger; what the steps of one share: package scope;
-//   - what an error of an API server says: package answer; metrics: package metrics;
-//   - what pauses a claim: package plan; claims whose owners ask for them: asked.go;
-//   - deletions: deletion.go, ledger/inflight.go, vanished.go; clusters that leave: offboard.go;
-//   - reasons that users read: package reason.
+//   - what a definition is in a workload cluster, and when it is added and removed: package definition;
+//   - late-initialized fields and connection Secrets: package down; status, conditions and events: package report;
+//   - state kept between reconciles: package ledger; state shared by the steps of one: package scope;
+//   - how API server errors are classified: package answer; metrics: package metrics;
+//   - pausing a claim: package plan; reconciles that claim owners request: asked.go;
+//   - deletions: deletion.go, ledger/inflight.go, vanished.go; offboarding clusters: offboard.go;
+//   - user-visible reasons: package reason.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
 // The ability to have claims in the namespaces that the class pairs with the cluster, with the content of the cluster's
-// own claims, and to read the status and the connection Secrets of these. Not more; docs/design/agent.md says why,
-// attack by attack. An object of the hub that names his claim's source, wherever somebody made it, neither stops the
-// claim nor goes with it, as long as the claim's own object is where the claim records it or where it belongs.
+// own claims, and to read their status and connection Secrets. Nothing more; docs/design/agent.md says why, attack by
+// attack. An object of the hub that names the claim's source, wherever it was created, neither blocks the claim nor is
+// deleted with it, as long as the claim's own object is where the claim records it or where it belongs.
 //
-// By pausing a claim he has less done for it, and nothing that he could not have by leaving the claim alone: the object
-// in the hub is not paused, and a paused claim does not keep his cluster from leaving. By asking for a claim to be
-// looked at he has the hub asked once in ten seconds for it (asked.go), on turns that his cluster has anyway.
+// Pausing a claim gains nothing over leaving it alone: the object in the hub is not paused, and a paused claim does not
+// keep its cluster from leaving. Requesting a reconcile queries the hub for that claim once in ten seconds at most
+// (asked.go), on turns that the cluster has anyway.
 package agent

@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// refuseFinalizers has the workload cluster refuse every change that adds a finalizer to a claim.
+// refuseFinalizers makes the workload cluster reject every change that adds a finalizer to a claim.
 func (f *fixture) refuseFinalizers(claim *unstructured.Unstructured) {
 	f.T.Helper()
 	f.Create(f.workload, &admissionv1.ValidatingAdmissionPolicy{
@@ -50,7 +50,7 @@ func (f *fixture) refuseFinalizers(claim *unstructured.Unstructured) {
 	})
 }
 
-// What flows down, a status and a Secret, does not wait for what flows up.
+// A status and a Secret flow down without waiting for the push.
 func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 	t.Parallel()
 	for name, block := range map[string]func(f *fixture, claim *unstructured.Unstructured) string{
@@ -115,8 +115,8 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 	}
 }
 
-// TestNoPasswordFlowsFromAWithdrawnNamespace takes the namespace away in which a claim's object is, while the claim is
-// meant to go to another one that it may choose.
+// TestNoPasswordFlowsFromAWithdrawnNamespace disallows the namespace of a claim's object, while the claim is to move to
+// another namespace that it may choose.
 func TestNoPasswordFlowsFromAWithdrawnNamespace(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)

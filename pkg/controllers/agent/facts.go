@@ -25,7 +25,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// unknown is why the claims of a kind in the hub are not known, or nil if they will be in a moment.
+// unknown returns why the hub's claims of a kind are not known, or nil if they soon will be.
 func (r *requirementReconciler) unknown(kind kindwatch.Kind) *condition.Problem {
 	switch state, _ := r.hub.Watcher.State(kind); state {
 	case kindwatch.StateNotServed:
@@ -46,14 +46,14 @@ func (r *requirementReconciler) unknown(kind kindwatch.Kind) *condition.Problem 
 	return nil
 }
 
-// goneForGood is whether the hub has no definition of a kind any more. Then it has no objects of it: an API server
-// deletes them before it lets the definition go. That a kind is merely not served says nothing about its objects.
+// goneForGood reports whether the hub no longer has a definition of a kind. Then it has no objects of it: an API server
+// deletes them before the definition. A kind that is merely not served says nothing about its objects.
 func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
 	_, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
 	return apierrors.IsNotFound(err)
 }
 
-// look finds out what is known of what a request is about. It returns nil if there is nothing to do.
+// look gathers the facts about a request. It returns nil if there is nothing to do.
 func (r *requirementReconciler) look(ctx context.Context, req request.Request) (*scope.Scope, error) {
 	w, ok := r.workloads.Get(req.ClusterName)
 	if !ok {
@@ -101,8 +101,8 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 	return s, nil
 }
 
-// claimOf returns the claim that a request is about, and whether it is the last state of one that vanished; nil if
-// there is nothing to do.
+// claimOf returns the claim of a request, and whether it is the last state of a vanished one; nil if there is nothing
+// to do.
 func (r *requirementReconciler) claimOf(
 	ctx context.Context, w *view.Cluster, req request.Request,
 ) (claim *unstructured.Unstructured, vanished bool, err error) {
@@ -115,7 +115,7 @@ func (r *requirementReconciler) claimOf(
 	last := r.vanishedClaim(req, claim != nil)
 	switch {
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
-		return nil, false, nil // Its coming makes a new request.
+		return nil, false, nil // Its creation makes a new request.
 	case client.IgnoreNotFound(err) != nil:
 		return nil, false, err
 	case err != nil && last == nil && !f.DeletionsOnly:
@@ -127,21 +127,21 @@ func (r *requirementReconciler) claimOf(
 	case err != nil && last != nil:
 		return last, true, nil
 	case err != nil, f.DeletionsOnly && (claim.GetDeletionTimestamp() == nil || !w.BearsFinalizer(claim)):
-		// It is gone, or not ours to touch.
+		// It is gone, or not managed by Masthead.
 		r.forgetAllButVanished(req)
 		return nil, false, nil //nolint:nilerr // Not to be there is no error.
 	}
 	return claim, false, nil
 }
 
-// seeHub finds out what the watch of the hub knows of the claim's object. Waiting for a change at the target begins
-// before looking, so that nothing happens between the two unseen. Whoever turns out to have no reason to wait stops.
+// seeHub looks up the claim's object in the hub's watch. It starts waiting for changes at the target before the lookup,
+// so that none is missed in between. A claim without a reason to wait stops waiting later.
 func (r *requirementReconciler) seeHub(s *scope.Scope) {
 	if s.Target != nil && !s.IsGoing() {
 		r.hub.Wait(*s.Target, s.Request)
 	}
-	// The state says that the index of origins is complete, too: the objects of a list are known to the watcher before it
-	// has reported them.
+	// The state implies that the index of origins is complete, too: the watcher has the objects of a list before it has
+	// reported them.
 	state, _ := r.hub.Watcher.State(s.Kind)
 	s.Hub.Known = state == kindwatch.StateSynced
 	get := func(place ownership.Place) *unstructured.Unstructured {
@@ -160,7 +160,7 @@ func (r *requirementReconciler) seeHub(s *scope.Scope) {
 		s.Hub.Recorded = get(recorded)
 	}
 	isRecorded := s.Hub.Recorded != nil && s.Owns(s.Hub.Recorded)
-	// What else names the source makes no difference to a claim whose object is where it should be.
+	// Other objects that name the source do not matter to a claim whose object is where it should be.
 	if isThere := s.Hub.Target != nil && s.Owns(s.Hub.Target); !isRecorded && (s.IsGoing() || !isThere) {
 		for _, place := range r.hub.PlacesOf(ownership.Origin{Source: s.Us, Kind: s.Kind, Name: s.Name}) {
 			s.Hub.Named = append(s.Hub.Named, plan.NamedObject{Place: place, Object: get(place)})

@@ -24,7 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
-// aheadClock is the real clock, some time ahead.
+// aheadClock is the real clock, moved ahead.
 type aheadClock struct {
 	clock.RealClock
 
@@ -35,7 +35,7 @@ func (c *aheadClock) Now() time.Time { return c.RealClock.Now().Add(time.Duratio
 
 func (c *aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// deadWrites lets no write of the fixture's kind through to the hub while it is dead: no API server answers it.
+// deadWrites blocks writes of the fixture's kind to the hub while it is dead: no API server answers them.
 type deadWrites struct {
 	group string
 	dead  atomic.Bool
@@ -52,8 +52,8 @@ func (d *deadWrites) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// TestClaimSaysThatItsSynchronisationFails has the hub give no answer to writes. What it answers when a webhook is down
-// is told by HubUnavailable.
+// TestClaimSaysThatItsSynchronisationFails has a hub that does not answer writes. HubUnavailable covers the answers
+// when a webhook is down.
 func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -92,7 +92,7 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 			t.Errorf("%s: want InProgress, got %+v, %v", name, got, err)
 		}
 	}
-	// What the hub says of the object that it has comes all the same.
+	// The hub's status of the existing object is still propagated.
 	f.ready("old", "after")
 	f.Within("the status of the hub is shown while nothing can be pushed", func() error {
 		if address, _, _ := unstructured.NestedString(f.mustGet("old").Object, "status", "address"); address != "after" {
@@ -103,7 +103,7 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 
 	writes.dead.Store(false)
 	for _, name := range []string{"db", "old"} {
-		f.poke(name) // By themselves they are tried again with back-off, which may have grown long.
+		f.poke(name) // Otherwise they are retried with back-off, which may be long by now.
 		f.synced(name, reason.ReasonSynced)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// forget drops what is kept about a claim that is gone or left alone.
+// forget drops the state of a claim that is gone or no longer handled.
 func (r *requirementReconciler) forget(req request.Request) {
 	r.forgetAllButVanished(req)
 	r.ledger.Edit(req, func(e *ledger.Entry) { e.Vanished = nil })
 }
 
-// forgetAllButVanished is forget for a claim that turns out not to be there. Its last state can have been remembered
-// since that was looked up, and is looked at next.
+// forgetAllButVanished is forget for a claim that does not exist. Its last state may have been stored since the lookup,
+// and is reconciled next.
 func (r *requirementReconciler) forgetAllButVanished(req request.Request) {
 	r.hub.StopWaiting(req)
 	if w, ok := r.workloads.Get(req.ClusterName); ok {
@@ -28,11 +28,10 @@ func (r *requirementReconciler) forgetAllButVanished(req request.Request) {
 	r.ledger.Edit(req, func(e *ledger.Entry) { *e = ledger.Entry{Vanished: e.Vanished} })
 }
 
-// What is kept about a claim goes when the claim goes. It also goes when the claim's kind is not followed any more, or
-// in another version, and when its cluster is disengaged; and a reconcile that was under way meanwhile must not bring
-// it back.
+// A claim's state is dropped when the claim is deleted, when its kind is no longer followed or followed in another
+// version, and when its cluster is disengaged. A reconcile that was running meanwhile must not recreate it.
 
-// forgetKind drops what is kept about the claims of a kind that is not followed any more in a cluster.
+// forgetKind drops the state of the claims of a kind that is no longer followed in a cluster.
 func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.Kind) {
 	gone := func(req request.Request) bool { return req.Kind == kind }
 	if w, ok := r.workloads.Get(name); ok {
@@ -43,7 +42,7 @@ func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.
 	r.ledger.Forget(name, gone)
 }
 
-// forgetCluster drops what is kept about the claims of a cluster that is gone.
+// forgetCluster drops the state of the claims of a cluster that is gone.
 func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	gone := func(request.Request) bool { return true }
 	r.hub.ForgetRequests(name, gone)
@@ -53,15 +52,15 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	r.metrics.ForgetCluster(name)
 }
 
-// forgetGone undoes what a reconcile has left if its cluster or kind went while it was under way. Whoever goes later
-// forgets it.
+// forgetGone drops what a reconcile stored if its cluster or kind went away meanwhile. If it goes later, that removal
+// drops it.
 func (r *requirementReconciler) forgetGone(req request.Request) {
 	if r.workloads.IfGone(req.ClusterName, func() { r.forgetCluster(req.ClusterName) }) {
 		return
 	}
 	w, ok := r.workloads.Get(req.ClusterName)
 	if !ok {
-		return // It has just gone, and with it what this reconcile left.
+		return // It has just gone, and its state was dropped with it.
 	}
 	if kind, ok := w.KindOf(req.Kind.GroupResource().String()); !ok || kind != req.Kind {
 		r.forget(req)

@@ -88,7 +88,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			if name != "Disengaged" && left() != 0 {
 				t.Errorf("%s want nothing to be left, got %d", tc.reason, left())
 			}
-			// A reconcile that was under way ends afterwards.
+			// A reconcile that was running ends afterwards.
 			work()
 			r.forgetGone(req)
 			if left() != 0 {

@@ -41,7 +41,7 @@ func idleHub() *view.Hub {
 		&request.Queue[request.Request]{}, &request.Queue[mcreconcile.Request]{})
 }
 
-// fakeHub is a hub whose API server is a fake that holds the objects.
+// fakeHub is a hub with a fake API server that holds the objects.
 func fakeHub(t *testing.T, handle func(*view.Hub, kindwatch.Event), objs ...runtime.Object) *view.Hub {
 	t.Helper()
 	h := idleHub()
@@ -115,7 +115,7 @@ func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) 
 		t.Fatal("the cluster is not engaged")
 	}
 	kind, _ := w.KindOf(f.crd().Name)
-	// The watch has lost sight of it, or does not know it yet.
+	// The watch no longer has it, or does not have it yet.
 	f.agent.hub.Handle(kindwatch.Event{Type: kindwatch.Deleted, Kind: kind, Object: f.pushed("db")})
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
@@ -137,8 +137,8 @@ func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) 
 	}
 }
 
-// offeredClaim are the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is known
-// yet.
+// offeredClaim returns the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is
+// known yet.
 func offeredClaim(claim *unstructured.Unstructured) plan.Facts {
 	at := ownershiptest.InBar("db")
 	return plan.Facts{

@@ -51,7 +51,7 @@ func (f *fixture) tokenOf(sa *corev1.ServiceAccount) string {
 	return request.Status.Token
 }
 
-// credentialsSecret puts a kubeconfig into a Secret of the workload cluster.
+// credentialsSecret stores a kubeconfig in a Secret of the workload cluster.
 func (f *fixture) credentialsSecret(namespace, name string, kubeconfig []byte) {
 	f.T.Helper()
 	if err := f.workload.Create(f.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -77,7 +77,7 @@ func (f *fixture) requirementRights() []rbacv1.PolicyRule {
 	}
 }
 
-// grant gives rights in a namespace of the hub, and waits until the hub's API server knows.
+// grant grants rights in a namespace of the hub, and waits until they take effect.
 func (f *fixture) grant(namespace, name string, subject rbacv1.Subject, rules ...rbacv1.PolicyRule) {
 	f.T.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
@@ -113,7 +113,7 @@ func subjectOf(sa *corev1.ServiceAccount) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: sa.Namespace, Name: sa.Name}
 }
 
-// says waits until the condition of a claim has a reason and a message with all of parts.
+// says waits until a claim's condition has a reason, and a message that contains all parts.
 func (f *fixture) says(name, reason string, parts ...string) {
 	f.T.Helper()
 	f.Within(fmt.Sprintf("claim %s says %s about %q", name, reason, parts), func() error {
@@ -131,7 +131,7 @@ func (f *fixture) says(name, reason string, parts ...string) {
 	})
 }
 
-// impatient makes the agent look at credentials again soon.
+// impatient makes the agent reread credentials soon.
 func impatient(o *Options) {
 	o.CredentialsPoll, o.CredentialsRetry = 100*time.Millisecond, 100*time.Millisecond
 }
@@ -144,7 +144,7 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 	f.options = impatient
 	name := f.class + "-agent1-creds"
 	agent1, agent2 := f.serviceAccount("agent1"), f.serviceAccount("agent2")
-	// Whoever follows the kubeconfig's server gives the token away.
+	// Following the kubeconfig's server would leak the token.
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a request was sent to the kubeconfig's server: %s", r.URL)
 	}))
@@ -174,7 +174,7 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 		return f.workload.Get(f.Ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
 	})
 
-	// What is rotated is used from then on.
+	// Rotated credentials are used from then on.
 	use(agenttest.AsToken(f.tokenOf(agent2)))
 	f.Within("the new user is used", func() error {
 		f.poke("db")
@@ -192,7 +192,7 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 	f.gone(f.hub, f.target, "db")
 }
 
-// poke changes a claim, so that it is looked at.
+// poke changes a claim, so that it is requeued.
 func (f *fixture) poke(name string) {
 	f.T.Helper()
 	u := f.object(f.namespace, name)
@@ -223,11 +223,11 @@ func TestAuthenticatingToTheCentralClusterNamespaceCredentials(t *testing.T) {
 		fleetv1alpha1.TargetNamespaceAnnotation: bar, fleetv1alpha1.CredentialsSecretNameAnnotation: "my-other-sa-creds",
 	})
 	f.start()
-	// The class allows no target to be chosen. With credentials of his own, the owner reaches what these reach.
+	// The class allows no target to be chosen. With their own credentials, owners reach what these permit.
 	f.claim("db")
 	f.pushedTo(bar, "db")
 
-	// Not more: the class's own target is not for them.
+	// Nothing more: the class's own target is not allowed for them.
 	f.targetAnnotation(f.target)
 	f.claim("other")
 	f.says("other", reason.ReasonForbidden, ":agent1", fmt.Sprintf("namespace %q", f.target))
@@ -247,7 +247,7 @@ func TestAuthenticatingToTheCentralClusterNamespaceCredentials(t *testing.T) {
 
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "../x"})
 	f.synced("other", reason.ReasonCredentialsInvalid)
-	// Without credentials of his own, he has the manager's, which lead only where the class says.
+	// Without their own credentials, they use the manager's, which only reach what the class allows.
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: ""})
 	f.synced("other", reason.ReasonTargetNamespaceNotAllowed)
 }
@@ -272,7 +272,7 @@ func TestAuthenticatingToTheCentralClusterClientCertificate(t *testing.T) {
 	f.says("db", reason.ReasonForbidden, fmt.Sprintf("user %q", f.class), "get secrets")
 }
 
-// managerUser makes the manager a ServiceAccount of the hub that may do what it always may, and no more.
+// managerUser makes the manager a ServiceAccount of the hub with exactly its usual rights.
 func (f *fixture) managerUser() rbacv1.Subject {
 	f.T.Helper()
 	sa := f.serviceAccount("manager")
@@ -306,7 +306,7 @@ func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
 	f.claim("db")
 	f.says("db", reason.ReasonImpersonationForbidden, `"agent1"`, fmt.Sprintf("namespace %q", f.target))
 
-	// The right to impersonate this one ServiceAccount, and no group, is all that it takes.
+	// The right to impersonate this one ServiceAccount, and no group, suffices.
 	f.grant(f.target, "impersonate", manager, rbacv1.PolicyRule{
 		APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, ResourceNames: []string{"agent1"}, Verbs: []string{"impersonate"},
 	})
@@ -361,8 +361,8 @@ func TestTenancyTakenNamesAreNotDisclosedToAnIdentityThatMayNotRead(t *testing.T
 	f.says("taken", reason.ReasonConflict, "somebody-else")
 }
 
-// TestTenancyTakenNamesCannotBeEnumerated compares what an identity without rights is told about a name that is taken
-// and one that is free, and what its claims look like.
+// TestTenancyTakenNamesCannotBeEnumerated compares the reports for a taken and a free name to an identity without
+// rights, and what its claims look like.
 func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -398,7 +398,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 		t.Errorf("want claims of a taken name to look like one of a free name, got %v", looks)
 	}
 
-	// Nor by a record that says that an object was there.
+	// Nor by a record of a former object.
 	for name := range looks {
 		claim := f.mustGet(name)
 		f.Edit(f.workload, claim, func() { ownership.SetRecord(claim, secret+"/lost/"+string(claim.GetUID())) })
@@ -412,8 +412,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	}
 }
 
-// What was created with the credentials of a namespace is deleted with these, although the namespace does not name them
-// any more.
+// An object created with a namespace's credentials is deleted with these, although the namespace no longer names them.
 func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -453,7 +452,7 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	f.says("db", reason.ReasonForbidden, ":agent1", "delete")
 	f.pushed("db")
 
-	// Nor do the class's rights take the place of credentials that are gone while the namespace is there.
+	// Nor are missing credentials replaced by the class's rights while the namespace exists.
 	if err := f.workload.Delete(f.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -465,7 +464,7 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	f.says("other", reason.ReasonCredentialsMissing, "was created by", "creds")
 	f.pushed("other")
 
-	// Whoever grants the right, or brings the credentials back, has it deleted.
+	// Granting the right, or restoring the credentials, has it deleted.
 	rule.Verbs = []string{"delete"}
 	f.grant(f.target, "agent-delete", subjectOf(agent1), rule)
 	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
@@ -488,7 +487,7 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
 			f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
 			if !restarted {
-				// The class's identity may nothing, so that it is shown who deletes.
+				// The class's identity has no rights, which shows who deletes.
 				f.credentialsSecret(fleetv1alpha1.AgentNamespace, f.class, agenttest.AsToken(f.tokenOf(agent2)))
 				f.editClass(func(a *fleetv1alpha1.AgentSpec) {
 					a.Identity = &fleetv1alpha1.HubIdentity{CredentialsSecretName: f.class}
@@ -499,7 +498,7 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			f.pushed("db")
 			f.synced("db", reason.ReasonSynced)
 
-			// A namespace that is deleted loses its Secrets before its claims, which wait for us.
+			// A deleted namespace loses its Secrets before its claims, which wait for us.
 			if err := f.workload.Delete(f.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
 				t.Fatal(err)
 			}
@@ -512,7 +511,7 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			})
 			if restarted {
 				f.restart()
-				// Without the credentials, only the end of the namespace lets the class's identity delete for it.
+				// Without the credentials, only the deletion of the namespace lets the class's identity delete for it.
 				ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 				if err := f.workload.Delete(f.Ctx, ns); err != nil {
 					t.Fatal(err)

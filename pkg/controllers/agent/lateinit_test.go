@@ -21,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// fill does what Crossplane does when it fills in fields of a claim in the hub.
+// fill initializes fields of a claim in the hub, as Crossplane does.
 func (f *fixture) fill(name string, values map[string]string) {
 	f.T.Helper()
 	hub := f.object(f.target, name)
@@ -32,7 +32,7 @@ func (f *fixture) fill(name string, values map[string]string) {
 	})
 }
 
-// specIs waits until a claim has certain names in fields of its spec, in the hub or in the workload cluster.
+// specIs waits until a claim's spec has certain names in fields, in the hub or in the workload cluster.
 func (f *fixture) specIs(c client.Client, namespace, name string, want map[string]string) {
 	f.T.Helper()
 	f.Within("the spec of "+name+" in "+namespace, func() error {
@@ -102,8 +102,8 @@ func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 		t.Error("want what Crossplane filled in never to be pushed as the user's")
 	}
 
-	// The user writes one of the fields: it is his, and travels; the hub's object follows, and later changes do not come
-	// back.
+	// The user sets one of the fields: it is theirs, and is pushed; the hub's object follows, and later changes do not
+	// come back.
 	f.Edit(f.workload, claim, func() {
 		_ = unstructured.SetNestedField(claim.Object, "mine", "spec", "compositionRef", "name")
 	})
@@ -113,12 +113,12 @@ func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 	f.specIs(f.workload, f.namespace, "db", map[string]string{"compositionRef": "mine", "resourceRef": "xdb-1"})
 	f.specIs(f.hub, f.target, "db", map[string]string{"compositionRef": "enforced"})
 
-	// He removes it: what the hub has is shown again.
+	// The user removes it: the hub's value is shown again.
 	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "compositionRef") })
 	f.fill("db", map[string]string{"compositionRef": "e"})
 	f.specIs(f.workload, f.namespace, "db", map[string]string{"compositionRef": "e"})
 
-	// A tool of his applies the same value. Nothing tells that from ours, until it would have to change.
+	// The user's tool applies the same value. It is indistinguishable from ours until it would have to change.
 	same := f.object(f.namespace, "db")
 	_ = unstructured.SetNestedField(same.Object, "e", "spec", "compositionRef", "name")
 	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
@@ -157,8 +157,8 @@ func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
 	}
 }
 
-// Who finds out that a field is the user's has to have it pushed: the watch does not have a claim looked at because of
-// what Masthead wrote itself, if its answer was here first.
+// Finding that a field is the user's must push it: the watch does not requeue a claim for Masthead's own write, if its
+// response was here first.
 func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -45,22 +45,22 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// lane is the API servers of a hub and of a workload cluster. A test has them to itself while it runs, and API groups
-// and namespaces of its own in them, since those of the tests before it stay.
+// lane is the API servers of a hub and of a workload cluster. A running test has them to itself, with its own API
+// groups and namespaces, since those of earlier tests remain.
 type lane struct {
 	hub      *envtest.Environment
 	workload *rest.Config
 }
 
-// besides is how many tests run beside one another.
+// besides is how many tests run in parallel.
 const besides = 3
 
-// The API servers are started by the first tests that need them, since fuzzing and the tests of pure functions do not.
+// The first tests that need the API servers start them, since fuzzing and tests of pure functions do not.
 var (
 	servers controllertest.Servers
 	lanes   = controllertest.NewLanes(besides, startLane)
 
-	// secondHubs is the API server of another hub, for one test at a time.
+	// secondHubs provides the API server of another hub, for one test at a time.
 	secondHubs = controllertest.NewLanes(1, startHub)
 )
 
@@ -85,8 +85,8 @@ func startHub() (*envtest.Environment, error) {
 	return env, installXRDs(env.Config)
 }
 
-// patience is how long a test waits: as long as can be on a busy machine, and shorter than SlowRetry, so that what
-// should be noticed is not found by looking again.
+// patience is how long a test waits: long enough for a busy machine, and shorter than SlowRetry, so that a retry does
+// not hide a missed event.
 const patience = condition.SlowInterval - 5*time.Second
 
 func TestMain(m *testing.M) {
@@ -94,7 +94,7 @@ func TestMain(m *testing.M) {
 	servers.Run(m)
 }
 
-// installXRDs makes the hub serve CompositeResourceDefinitions, in a shape that takes whatever a test writes.
+// installXRDs makes the hub serve CompositeResourceDefinitions, with a schema that accepts any content.
 func installXRDs(hub *rest.Config) error {
 	c, err := client.New(hub, client.Options{Scheme: agenttest.Scheme()})
 	if err != nil {
@@ -120,24 +120,24 @@ func installXRDs(hub *rest.Config) error {
 	return nil
 }
 
-// requests records what the agent asks of one API server about the objects of its fixture, and about what belongs to
-// none. What earlier tests have left in the servers of a lane is looked at by every agent.
+// requests records the agent's requests to one API server about the objects of its fixture, and about those of none.
+// Every agent reads what earlier tests left in a lane's servers.
 type requests struct {
 	fixture string
 
 	mu   sync.Mutex
 	seen []string
 
-	// unanswered are those that are no watches and have no answer yet.
+	// unanswered are the requests, except watches, without a response yet.
 	unanswered atomic.Int32
 }
 
-// ofFixture finds the number of the fixture that a request is about, as prepareFixture gives it.
+// ofFixture matches the number of a request's fixture, as prepareFixture sets it.
 var ofFixture = regexp.MustCompile(`\b(?:db|team-|target-)(\d+)\b`)
 
 func newRequests(fixture int32) *requests { return &requests{fixture: strconv.Itoa(int(fixture))} }
 
-// isOthers is whether a request is about another fixture's objects only.
+// isOthers reports whether a request is only about another fixture's objects.
 func (r *requests) isOthers(request string) bool {
 	found := ofFixture.FindAllStringSubmatch(request, -1)
 	return len(found) > 0 && !slices.ContainsFunc(found, func(match []string) bool { return match[1] == r.fixture })
@@ -159,8 +159,7 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// about returns the requests about objects, as opposed to watches, lists and discovery, whose path contains all of
-// parts.
+// about returns the requests about objects, not watches, lists and discovery, whose path contains all parts.
 func (r *requests) about(parts ...string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,8 +190,7 @@ func (r *requests) writes() []string {
 	return out
 }
 
-// fixture is a hub and a workload cluster with an agent between them, and the means to be their users and the hub's
-// Crossplane.
+// fixture is a hub and a workload cluster with an agent between them. It acts as their users and the hub's Crossplane.
 type fixture struct {
 	controllertest.Case
 
@@ -209,24 +207,24 @@ type fixture struct {
 	workloadUser, hubUser      string
 	grace                      time.Duration
 
-	// lane has the API servers, and others those of more workload clusters, once one has joined.
+	// lane has the API servers, and others those of further workload clusters that joined.
 	lane   *lane
 	others []*rest.Config
 
-	// workloadConfig leads to the workload cluster, and hubConfig is how the manager reaches the hub.
+	// workloadConfig is for the workload cluster, and hubConfig is the manager's for the hub.
 	workloadConfig, hubConfig *rest.Config
 
-	// options change the agent's; nil for what other tests have.
+	// options change the agent's; nil for the tests' defaults.
 	options func(*Options)
 
-	// owner is the hub as the owner of what is in the cluster.
+	// owner is the hub as the owner of objects in the cluster.
 	owner hubidentity.Owner
 
 	manager          *controllertest.Manager
 	disengageCluster context.CancelFunc
 }
 
-// toldClaims remembers which claims users were told of.
+// toldClaims records which claims users received reports about.
 type toldClaims struct {
 	report.Metrics
 
@@ -244,7 +242,7 @@ func (c *toldClaims) Requirement(req request.Request, reason string) {
 	c.Metrics.Requirement(req, reason)
 }
 
-// of is how many claims of a group these are.
+// of returns how many of these claims are in a group.
 func (c *toldClaims) of(group string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -361,7 +359,7 @@ func (f *fixture) engage() {
 	}
 }
 
-// kubeSystemUID tells the workload clusters of the tests apart, as the UID of their kube-system namespaces does.
+// kubeSystemUID distinguishes the tests' workload clusters, as the UIDs of their kube-system namespaces do.
 func (f *fixture) kubeSystemUID() string { return "kube-system of " + f.workloadConfig.Host }
 
 // restart stops the agent and starts another one.
@@ -372,7 +370,7 @@ func (f *fixture) restart() {
 	f.start()
 }
 
-// settled waits until the agent has nothing to do any more: nothing is queued, and nothing is being worked on.
+// settled waits until the agent is idle: nothing is queued or being reconciled.
 func (f *fixture) settled() {
 	f.T.Helper()
 	f.AtRest(25, func() (seen, unanswered int) {
@@ -383,7 +381,7 @@ func (f *fixture) settled() {
 
 func (f *fixture) isRunning() bool { return f.agent != nil && !f.manager.IsStopped() }
 
-// lookedAt waits until the agent, which may have been restarted, has looked at a number of claims of the fixture.
+// lookedAt waits until the agent, which may have been restarted, has reconciled a number of the fixture's claims.
 func (f *fixture) lookedAt(claims int) {
 	f.T.Helper()
 	f.Within("the claims are looked at", func() error {
@@ -477,7 +475,7 @@ func (f *fixture) publish() {
 	f.offer()
 }
 
-// offer makes the XRD that offers the claim kind.
+// offer creates the XRD that offers the claim kind.
 func (f *fixture) offer() {
 	f.T.Helper()
 	xrd := &unstructured.Unstructured{Object: map[string]any{
@@ -590,7 +588,7 @@ func (f *fixture) gone(c client.Client, namespace, name string) {
 	})
 }
 
-// ready does what Crossplane does when a claim's composite resource is ready.
+// ready acts as Crossplane when a claim's composite resource is ready.
 func (f *fixture) ready(name, address string) {
 	f.T.Helper()
 	f.Within("Crossplane sets the status of "+name, func() error {
@@ -608,7 +606,7 @@ func (f *fixture) ready(name, address string) {
 	})
 }
 
-// connectionSecret does what Crossplane does to publish connection details: a Secret that the owner controls.
+// connectionSecret publishes connection details as Crossplane does: in a Secret that the owner controls.
 func (f *fixture) connectionSecret(name string, owner *unstructured.Unstructured, password string) *corev1.Secret {
 	f.T.Helper()
 	s := &corev1.Secret{
@@ -625,7 +623,7 @@ func (f *fixture) connectionSecret(name string, owner *unstructured.Unstructured
 
 var _ view.Fleet = &connection.Provider{}
 
-// hasOurFinalizer is whether a claim bears the finalizer of the fixture's hub.
+// hasOurFinalizer reports whether a claim bears the finalizer of the fixture's hub.
 func hasOurFinalizer(claim *unstructured.Unstructured) bool {
 	return slices.Contains(claim.GetFinalizers(), agenttest.OurFinalizer)
 }

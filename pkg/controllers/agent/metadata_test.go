@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 )
 
-// hubMetadata waits until the labels and the annotations of an object of the hub, apart from Masthead's, are these.
+// hubMetadata waits until a hub object has these labels and annotations, apart from Masthead's.
 func (f *fixture) hubMetadata(name string, want map[string]string) {
 	f.T.Helper()
 	f.Within("the metadata of "+name+" in the hub is what may travel", func() error {
@@ -53,7 +53,7 @@ func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
 		u.SetAnnotations(everything)
 	}
 
-	// What a Masthead has applied that knew no tools, and what somebody in the hub has added.
+	// Applied by a Masthead version that knew no tools, and added by a user in the hub.
 	before := f.object(f.target, "old")
 	before.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
 	marked(before)
@@ -95,11 +95,11 @@ func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
 	})
 	f.hubMetadata("db", own)
 
-	// The class can exclude more, and what has travelled goes.
+	// The class can exclude more, and what was synchronised is removed.
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.ExcludedMetadata = []string{"acmeco.org/*"} })
 	f.hubMetadata("db", map[string]string{"team": "a", "app.kubernetes.io/name": "db"})
 
-	// Nothing of the metadata of the hub's Secret comes back.
+	// No metadata of the hub's Secret is copied back.
 	secret := f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.Edit(f.hub, secret, func() {
 		secret.Labels, secret.Annotations = maps.Clone(everything), maps.Clone(everything)

@@ -22,8 +22,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// hubNamespaceLabels returns the labels of a namespace of the hub if they decide whether it is allowed. One that does
-// not exist has none.
+// hubNamespaceLabels returns the labels of a hub namespace if they decide whether it is allowed. A missing namespace
+// has none.
 func (r *requirementReconciler) hubNamespaceLabels(
 	ctx context.Context, allowed *fleetv1alpha1.AllowedNamespaces, name string,
 ) (map[string]string, error) {
@@ -38,8 +38,8 @@ func (r *requirementReconciler) hubNamespaceLabels(
 	return namespace.Labels, nil
 }
 
-// namespacesUnknown is why the namespaces of a workload cluster are not known, or nil if they will be in a moment.
-// Nothing is pushed meanwhile: an annotation that was not seen would send a claim to the wrong place.
+// namespacesUnknown returns why a workload cluster's namespaces are not known, or nil if they soon will be. Nothing is
+// pushed meanwhile: an unseen annotation would send a claim to the wrong place.
 func namespacesUnknown(w *view.Cluster) *condition.Problem {
 	switch state, message := w.Watcher.State(view.NamespaceKind); state {
 	case kindwatch.StateForbidden:
@@ -51,8 +51,8 @@ func namespacesUnknown(w *view.Cluster) *condition.Problem {
 	return nil
 }
 
-// chosenNamespaces are the namespaces of the hub that a workload cluster has chosen, now or when the claim was pushed,
-// so that the class has to allow them.
+// chosenNamespaces returns the hub namespaces that a workload cluster has chosen, now or when the claim was pushed. The
+// class has to allow them.
 func chosenNamespaces(p *plan.Pairing, claim *unstructured.Unstructured) []string {
 	var names []string
 	if name, ok := p.Annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok {
@@ -66,8 +66,8 @@ func chosenNamespaces(p *plan.Pairing, claim *unstructured.Unstructured) []strin
 	return names
 }
 
-// pair finds out where the claim goes, or why that is not known. If it will be known in a moment, nothing is told: its
-// coming makes a new request.
+// pair determines where the claim goes, or why that is unknown. If it will be known soon, nothing is reported: the
+// event makes a new request.
 func (r *requirementReconciler) pair(ctx context.Context, s *scope.Scope) error {
 	if state, _ := s.Workload.Watcher.State(view.NamespaceKind); s.NamespaceObject == nil || state == kindwatch.StateStale {
 		s.Unpaired = namespacesUnknown(s.Workload)

@@ -26,7 +26,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// annotateNamespace does what the owner of a namespace of the workload cluster does to pair it.
+// annotateNamespace pairs a namespace of the workload cluster, as its owner does.
 func (f *fixture) annotateNamespace(annotations map[string]string) {
 	f.T.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
@@ -38,14 +38,14 @@ func (f *fixture) annotateNamespace(annotations map[string]string) {
 			}
 		}
 	})
-	// Where claims go is decided by what the agent has seen, which is told nothing by a claim that comes next.
+	// Targets follow what the agent has observed of the namespace, which a new claim does not refresh.
 	f.Within("the agent has seen the annotations", func() error {
 		if !f.isRunning() {
 			return nil
 		}
 		w, ok := f.agent.workloads.Get(f.cluster)
 		if !ok {
-			return nil // It looks after this.
+			return nil // The agent looks later.
 		}
 		if state, _ := w.Watcher.State(view.NamespaceKind); state == kindwatch.StateForbidden {
 			return nil
@@ -104,7 +104,7 @@ func (f *fixture) pushedTo(target, name string) {
 	})
 }
 
-// notIn is that the hub has no claim of that name in a namespace now.
+// notIn checks that the hub has no claim of that name in a namespace now.
 func (f *fixture) notIn(target, name string) {
 	f.T.Helper()
 	if _, err := f.get(f.hub, target, name); !apierrors.IsNotFound(err) {
@@ -134,7 +134,7 @@ func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T
 	}
 	f.notIn(f.target, "db")
 
-	// Its coming is noticed: looking again by the clock would take longer than this test waits.
+	// Its creation is noticed: a periodic retry would take longer than this test waits.
 	f.hubNamespace(bar)
 	f.synced("db", reason.ReasonSynced)
 	f.pushedTo(bar, "db")
@@ -190,7 +190,7 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	f.synced("path", reason.ReasonTargetNamespaceInvalid)
 	f.notIn(f.target, "path")
 
-	// A selector allows what bears its labels, from when it does.
+	// A selector allows namespaces once they have its labels.
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) {
 		a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"claims-of": f.class}},
@@ -206,7 +206,7 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	f.Edit(f.hub, ns, func() { delete(ns.Labels, "claims-of") })
 	f.synced("db", reason.ReasonTargetNamespaceNotAllowed)
 
-	// What is not allowed any more can still be deleted.
+	// A claim whose target is no longer allowed can still be deleted.
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
@@ -214,8 +214,8 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	f.notIn(treasury, "db")
 }
 
-// TestChangedAnnotationThatLeadsToATakenName says what keeps a claim from going there: first that nobody asked for a
-// move, which goes on when the name is free, then the name.
+// TestChangedAnnotationThatLeadsToATakenName reports why a claim does not go there: first that no move was requested,
+// which proceeds when the name is free, then the name.
 func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
@@ -288,7 +288,7 @@ func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
 	}
 	f.notIn(f.target, "db")
 
-	// A deletion does not need to know: whatever names the claim as its source goes.
+	// A deletion needs no target: every object that names the claim as its source is deleted.
 	left := f.object(f.target, "db")
 	left.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
 	f.Create(f.hub, left)
@@ -350,7 +350,7 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	theirs := f.object(bar, "taken")
 	f.Create(f.hub, theirs)
 
-	// What cannot be created at the new place stays at the old one.
+	// An object that cannot be created at the new place stays at the old one.
 	f.annotateNamespace(map[string]string{
 		fleetv1alpha1.OnTargetChangeAnnotation: "Recreate", fleetv1alpha1.TargetNamespaceAnnotation: f.class + "-missing",
 	})
@@ -359,7 +359,7 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 		t.Fatalf("want the object to stay, got %v", now.Object)
 	}
 
-	// Something holds the object at the old place: it is there once, never twice.
+	// A finalizer holds the object at the old place: it exists once, never twice.
 	f.Edit(f.hub, before, func() { before.SetFinalizers([]string{"example.org/hold"}) })
 	f.targetAnnotation(bar)
 	f.synced("db", reason.ReasonMoving)
@@ -371,7 +371,7 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	f.notIn(f.target, "db")
 	f.pushed("taken")
 
-	// Where the class keeps what its claims made, the old object is given up.
+	// Where the class retains its claims' objects, the old object is released.
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.DeletionPolicy = fleetv1alpha1.DeletionPolicyOrphan })
 	f.targetAnnotation("")
 	f.pushedTo(f.target, "db")

@@ -33,15 +33,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// A cluster that leaves keeps its claims, and the hub keeps their objects, with their source: whoever enrols the
-// cluster again finds everything as it was. What goes is our finalizer, because nobody would be there to remove it when
-// a claim is deleted, and the record of the claim's object: what happens in the hub while the cluster is away is not a
-// loss. It is offboarded while it is still connected and when no reconcile of it runs any more, so that no finalizer
-// comes back.
+// A cluster that leaves keeps its claims, and the hub keeps their objects with their source, so that re-enrolling the
+// cluster finds everything unchanged. Our finalizer is removed, because nothing would remove it when a claim is
+// deleted, and so is the record of the claim's object: changes in the hub while the cluster is away are not a loss.
+// Offboarding runs while the cluster is still connected and after its last reconcile, so that no finalizer is added
+// again.
 //
-// A cluster can leave before anybody has looked at it: the manager has just started, or the cluster was connected a
-// moment ago. What no watch knows by then is listed, in pages. Nothing is waited for that might come only after a
-// reconcile.
+// A cluster can leave before any reconcile: the manager or the connection has just started. What no watch knows by then
+// is listed, in pages. Offboarding does not wait for anything that depends on a reconcile.
 
 // Bounds of offboarding. The rate of requests is that of the cluster's connection.
 const (
@@ -49,14 +48,14 @@ const (
 	maxOffboardAttempts = 5
 )
 
-// offboardBackoff is how long a cluster is left alone that could not answer. How long that goes on is for whoever
-// called: the provider ends it after OffboardTimeout, or when the cluster is enrolled again.
+// offboardBackoff is the back-off for a cluster that could not answer. The caller limits the total time: the provider
+// stops after OffboardTimeout, or when the cluster is enrolled again.
 func offboardBackoff() wait.Backoff {
 	return wait.Backoff{Duration: time.Second, Factor: 2, Cap: 15 * time.Second, Steps: 10, Jitter: 0.1}
 }
 
-// offboard removes our finalizer from every claim of a cluster. It goes on as long as the cluster says that it cannot
-// answer now, and gives up as soon as the cluster does not answer.
+// offboard removes our finalizer from every claim of a cluster. It retries while the cluster answers with transient
+// errors, and gives up as soon as the cluster does not respond.
 func (a *agent) offboard(ctx context.Context, name mcr.ClusterName) error {
 	w, ok := a.workloads.Get(name)
 	if !ok {
@@ -73,7 +72,7 @@ func (a *agent) offboard(ctx context.Context, name mcr.ClusterName) error {
 	return multicluster.AsForeign(last)
 }
 
-// mayPass is whether one of the answers of a cluster says that another one may follow if the question is repeated.
+// mayPass reports whether one of a cluster's errors is transient.
 func mayPass(err error) bool {
 	return err != nil && slices.ContainsFunc(answer.Each(err), func(err error) bool {
 		return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) ||
@@ -90,8 +89,8 @@ type offboarding struct {
 	left  atomic.Int64
 
 	mu sync.Mutex
-	// refused is how many claims the cluster did not let us change, unknown how many kinds or definitions it did not tell
-	// us about. Of each, one answer is kept; of those that may pass, one goes before the others.
+	// refused counts the claims that the cluster did not let us change, unknown the kinds or definitions that it did not
+	// let us read. One error of each is kept, preferably a transient one.
 	refused, unknown       int
 	whyRefused, whyUnknown error
 }
@@ -112,7 +111,7 @@ func (r *requirementReconciler) offboard(
 		}
 		return o.note(err)
 	})
-	// If the cluster does not answer, the request that found out says why, and others only that they were given up.
+	// If the cluster does not respond, the first failed request says why; the others were only cancelled.
 	if first := group.Wait(); first != nil {
 		err = first
 	}
@@ -130,7 +129,7 @@ func (r *requirementReconciler) offboard(
 	return errors.Join(all...)
 }
 
-// note notes an answer by which something stays unknown, and returns an error that is none.
+// note records an API error that leaves something unknown, and returns any other error.
 func (o *offboarding) note(err error) error {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) && !errors.Is(err, bounded.ErrRefused) {
@@ -143,14 +142,14 @@ func (o *offboarding) note(err error) error {
 	return nil
 }
 
-// keep keeps one answer of several.
+// keep keeps one of several errors.
 func keep(kept *error, err error) {
 	if *kept == nil || !mayPass(*kept) {
 		*kept = err
 	}
 }
 
-// claims lets go of the claims of a kind.
+// claims releases the claims of a kind.
 func (o *offboarding) claims(ctx context.Context, kind kindwatch.Kind, known bool) error {
 	if !known {
 		return o.w.EachLive(ctx, kind, func(claim *unstructured.Unstructured) error {
@@ -165,7 +164,7 @@ func (o *offboarding) claims(ctx context.Context, kind kindwatch.Kind, known boo
 	return err
 }
 
-// claim lets go of a claim, if it has our finalizer.
+// claim releases a claim if it has our finalizer.
 func (o *offboarding) claim(ctx context.Context, kind kindwatch.Kind, claim *unstructured.Unstructured) {
 	if !o.w.BearsFinalizer(claim) {
 		return
@@ -188,7 +187,7 @@ func (o *offboarding) claim(ctx context.Context, kind kindwatch.Kind, claim *uns
 	})
 }
 
-// offboardClaim removes our finalizer from a claim, whoever else changes it meanwhile.
+// offboardClaim removes our finalizer from a claim, despite concurrent changes.
 func (r *requirementReconciler) offboardClaim(ctx context.Context, s *scope.Scope) error {
 	var err error
 	for range maxOffboardAttempts {

@@ -50,7 +50,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	f.synced("kept", reason.ReasonSynced)
 	f.settled()
 
-	// As the provider does it: no work runs any more, and the connection does.
+	// As the provider does: no worker runs any more, but the connection does.
 	fakefleet.Drain(t, f.manager.Gate, f.cluster)
 	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
 		t.Fatal(err)
@@ -109,7 +109,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 		t.Fatal("the cluster is not engaged")
 	}
 	dead := errors.New("no route to host")
-	var asked sync.Map // How often each claim was asked for, among them those that other tests have left.
+	var asked sync.Map // Requests per claim, including claims left by other tests.
 	var most atomic.Int32
 	base, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: agenttest.Scheme()})
 	if err != nil {
@@ -142,7 +142,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	}
 }
 
-// passing is a reader that is told a few times to come again before it gets a list.
+// passing is a reader that answers a few lists with a transient error.
 type passing struct {
 	client.Reader
 	answers atomic.Int32
@@ -155,8 +155,8 @@ func (p *passing) List(ctx context.Context, list client.ObjectList, opts ...clie
 	return p.Reader.List(ctx, list, opts...)
 }
 
-// TestLeavingBeforeAnybodyHasLooked is about a cluster that leaves right after the manager has started, or after it was
-// connected: no watch knows anything, and no reconcile will run any more.
+// TestLeavingBeforeAnybodyHasLooked: a cluster leaves right after the manager has started, or after it was connected:
+// no watch has synced, and no reconcile will run any more.
 //
 //nolint:tparallel // The cases share a fixture.
 func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {

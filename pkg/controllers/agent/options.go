@@ -32,51 +32,50 @@ type Options struct {
 	// Fleet says which clusters are enrolled, and how. Required.
 	Fleet view.Fleet
 
-	// Gate is the gate that the provider of clusters turns.
+	// Gate is the gate that the cluster provider controls.
 	Gate *multicluster.Gate
 
-	// Users are as whom the clusters know Masthead, which the policy in them lets through. Default: that is never in
-	// doubt.
+	// Users tracks our username in each cluster, which the policy there allows. Default: the username is never in doubt.
 	Users *readonlypolicy.Users
 
-	// Reporter is told about the definitions of claim kinds in the workload clusters.
+	// Reporter receives the state of the claim kinds' definitions in the workload clusters.
 	Reporter managed.Reporter
 
-	// ProtectedNamespaces of the hub are never the target of a claim, in addition to kube-*. They are those of the
-	// manager and of Crossplane.
+	// ProtectedNamespaces of the hub are never the target of a claim, in addition to kube-*: the namespaces of the manager
+	// and of Crossplane.
 	ProtectedNamespaces []string
 
-	// MaxConcurrentReconciles and MaxInFlightPerCluster bound how many claims are worked on at once.
+	// MaxConcurrentReconciles and MaxInFlightPerCluster limit concurrent reconciles.
 	MaxConcurrentReconciles int
 	MaxInFlightPerCluster   int
 
-	// ReconciliationTimeout ends a reconcile that hangs.
+	// ReconciliationTimeout is the timeout of a reconcile.
 	ReconciliationTimeout time.Duration
 
 	// FirstStatusPatience is how long the condition AgentSynced of a new claim waits for the hub's first status, so that
 	// both are one write.
 	FirstStatusPatience time.Duration
 
-	// InFlightGrace is how long a creation in the hub may still be carried out after its sender has been killed or has
-	// given it up. For as long after a start, a claim for which nothing is found in the hub is not let go.
+	// InFlightGrace is how long the hub may still execute a create after its sender was killed or gave up. For as long
+	// after a start, a claim without an object in the hub is not released.
 	InFlightGrace time.Duration
 
-	// WithdrawalGrace is how long a definition that is not offered any more, and has no objects, refuses new ones before
-	// it is removed from a workload cluster.
+	// WithdrawalGrace is how long a definition that is no longer offered, and has no objects, refuses new ones before it
+	// is removed from a workload cluster.
 	WithdrawalGrace time.Duration
 
-	// CredentialsPoll is how long credentials from a workload cluster are used before they are read again, and
-	// CredentialsRetry how long those are left alone that cannot be used.
+	// CredentialsPoll is how long credentials from a workload cluster are used before they are read again.
+	// CredentialsRetry is how long unusable ones are not retried.
 	CredentialsPoll, CredentialsRetry time.Duration
 
-	// Clock is the real one by default.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 
-	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queues.
+	// Registerer receives the metrics; nil publishes none. QueueMetrics are those of the queues.
 	Registerer   prometheus.Registerer
 	QueueMetrics *multicluster.Metrics
 
-	// SkipNameValidation allows two agents in one process, which only tests need.
+	// SkipNameValidation allows two agents in one process. Only tests need it.
 	SkipNameValidation *bool
 }
 

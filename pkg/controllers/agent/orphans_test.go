@@ -40,8 +40,8 @@ func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
 	f.counts("a claim that is there takes it over", 0)
 }
 
-// TestObjectsThatNameAClaimElsewhereAreCounted is about strays: they are not obeyed
-// (TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim), and somebody has to know of them.
+// TestObjectsThatNameAClaimElsewhereAreCounted: strays are not obeyed
+// (TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim), but a metric reports them.
 func TestObjectsThatNameAClaimElsewhereAreCounted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -60,7 +60,7 @@ func TestObjectsThatNameAClaimElsewhereAreCounted(t *testing.T) {
 	f.gauge("masthead_agent_strays", "it is gone", 0)
 }
 
-// counts waits until as many objects of the hub are published as being without a claim.
+// counts waits until the metric reports this many hub objects without a claim.
 func (f *fixture) counts(why string, want float64) {
 	f.T.Helper()
 	f.gauge("masthead_agent_orphans", why, want)

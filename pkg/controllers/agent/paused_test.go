@@ -18,14 +18,14 @@ import (
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
-// pause pauses a claim, and waits until it says so.
+// pause pauses a claim, and waits until its condition says so.
 func (f *fixture) pause(name string) {
 	f.T.Helper()
 	f.annotateClaim(name, fleetv1alpha1.PausedAnnotation, fleetv1alpha1.PausedAnnotationTrue)
 	f.says(name, reason.ReasonReconcilePaused, fleetv1alpha1.PausedAnnotation)
 }
 
-// unpause removes the pause of a claim.
+// unpause resumes a claim.
 func (f *fixture) unpause(name string) {
 	f.T.Helper()
 	u := f.object(f.namespace, name)
@@ -34,7 +34,7 @@ func (f *fixture) unpause(name string) {
 	})
 }
 
-// inHubAsIs sees that an object of the hub is there and is not being deleted, and returns it.
+// inHubAsIs checks that a hub object exists and is not being deleted, and returns it.
 func (f *fixture) inHubAsIs(name string) *unstructured.Unstructured {
 	f.T.Helper()
 	hub, err := f.get(f.hub, f.target, name)
@@ -121,7 +121,7 @@ func TestDeletionOfAPausedClaimWaits(t *testing.T) {
 	f.gone(f.workload, f.namespace, "db")
 	f.gone(f.hub, f.target, "db")
 
-	// One that was never carried has nothing to wait for.
+	// A claim that was never pushed has nothing to wait for.
 	f.claim("new", func(u *unstructured.Unstructured) {
 		u.SetAnnotations(map[string]string{fleetv1alpha1.PausedAnnotation: fleetv1alpha1.PausedAnnotationTrue})
 	})

@@ -25,8 +25,8 @@ const refusedByPolicy = `{"kind":"Status","apiVersion":"v1","status":"Failure","
 	`customresourcedefinitions.apiextensions.k8s.io \"x\" is forbidden: ValidatingAdmissionPolicy 'masthead-read-only' with binding ` +
 	`'masthead-read-only' denied request: Masthead keeps this"}`
 
-// TestRefusalByThePolicyIsNoProblemWhileTheUserChanges refuses definitions as a cluster does that knows Masthead as
-// another user by now than its policy lets through.
+// TestRefusalByThePolicyIsNoProblemWhileTheUserChanges: a cluster refuses definitions because our username there has
+// changed, and its policy does not allow the new one yet.
 func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -49,7 +49,7 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 		})
 	})
 	f.start()
-	// Looking again after a refusal that is a problem would take longer than this waits.
+	// The retry after a refusal that is a problem would take longer than this waits.
 	f.served()
 	if asked.Load() != 1 || refused.Load() < 3 {
 		t.Errorf("want the cluster to be asked once as whom it knows Masthead, got %d for %d attempts", asked.Load(), refused.Load())

@@ -20,7 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// serveLegacyAPI makes the hub serve the API of Crossplane 0.10 to 0.12, until the end of the test.
+// serveLegacyAPI makes the hub serve the API of Crossplane 0.10 to 0.12 for the duration of the test.
 func (f *fixture) serveLegacyAPI() {
 	f.T.Helper()
 	open := &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}}
@@ -113,7 +113,7 @@ func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *test
 		}
 		return nil
 	})
-	// The claims of XRDs are published beside it.
+	// The claims of XRDs are published alongside it.
 	f.claim("db")
 	f.pushed("db")
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
-// protect makes sure that the claim has the finalizer, or says why it cannot get it. The claim also announces the
-// namespace of the hub in which its object is about to be created.
+// protect ensures that the claim has the finalizer, or returns why it cannot. The claim also announces the hub
+// namespace in which its object is about to be created.
 func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope, at ownership.Place) (*scope.Outcome, error) {
 	err := r.addFinalizer(ctx, s, at)
 	if err == nil {
@@ -47,13 +47,12 @@ func (r *requirementReconciler) awaitNamespace(s *scope.Scope, target string, o 
 	}
 }
 
-// disclose says what may be told about what was seen at a place of the hub that belongs to somebody else; nothing if
-// that may be told. The watch that saw it is the manager's. So with another identity it is told only if that identity
-// may read there: which names are taken in a namespace, and by whom, is not for everybody who can name the namespace.
+// disclose returns what may be reported about another owner's object at a place of the hub; nothing if the object
+// itself may be disclosed. The manager's watch saw it, so another identity learns of it only if it may read there:
+// naming a namespace does not entitle a user to learn which names are taken in it, and by whom.
 //
-// Without that right, the claim is told what it would be told about a name that is free, in the same words and with
-// the same finalizer and announcement: the hub is asked whether it would accept it. Only who may create there learns
-// that it cannot.
+// Without that right, the claim is handled as for a free name, with the same words, finalizer and announcement: a dry
+// run asks the hub whether it would accept it. Only identities that may create there learn that they cannot.
 func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
 	if hubaccess.AsManager(ctx) {
 		return nil, nil //nolint:nilnil // The comment says so.
@@ -83,7 +82,7 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 	return refused, nil
 }
 
-// dryRunCreate asks the hub whether it would accept the claim at a place, and changes nothing.
+// dryRunCreate asks the hub whether it would accept the claim at a place, without changing anything.
 func (r *requirementReconciler) dryRunCreate(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
 	out := propagation.ForCreation(s.Intent(ctx, key, nil))
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(ownership.FieldManager(s.Us.Identifier)), client.DryRunAll)
@@ -93,21 +92,21 @@ func (r *requirementReconciler) dryRunCreate(ctx context.Context, s *scope.Scope
 	return r.explain(ctx, s, key, nil, "create", err)
 }
 
-// errWatchBehind is why a claim is looked at again after something turned out to be other than the watch had said.
+// errWatchBehind is why a claim is requeued after the watch turned out to be outdated.
 var errWatchBehind = errors.New("the watch of the hub has not caught up") //nolint:gochecknoglobals // A constant.
 
-// addFinalizer makes sure that the claim cannot go without us noticing, before anything is created for it. The
-// finalizer that a predecessor put there is replaced by ours in one write, in which the claim announces a namespace of
-// the hub as well. One that it announced before, and where nothing came of it, is corrected.
+// addFinalizer ensures that the claim cannot be deleted unnoticed, before anything is created for it. One write
+// replaces a predecessor's finalizer by ours and announces a hub namespace. An earlier announcement that led to nothing
+// is corrected.
 func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope, at ownership.Place) error {
 	owner, announcement := s.Workload.Owner(), ownership.Announcement(s.Claim, at.Namespace)
 	if announcement != "" && (s.Elsewhere() != nil || r.inFlight.WaitElsewhere(s.Request, at, s.Protected) > 0) {
-		announcement = "" // What is elsewhere, or may come there, would be taken for what was announced.
+		announcement = "" // An object that is or may appear elsewhere would be taken for the announced one.
 	}
 	if owner.HasFinalizer(s.Claim) && (announcement == "" || !ownership.Announces(s.Claim)) {
 		return nil
 	}
-	// A conflict that is over is one write with the finalizer.
+	// A resolved conflict is cleared in the same write as the finalizer.
 	claim := report.WithConflict(s.Claim, "")
 	if claim == nil {
 		claim = s.Claim.DeepCopy()
@@ -122,7 +121,7 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope
 	return nil
 }
 
-// push brings the hub's object to what the claim says. It returns the object, or why there is none that could be shown.
+// push applies the claim to the hub's object. It returns the object, or why there is none that could be shown.
 func (r *requirementReconciler) push(
 	ctx context.Context, s *scope.Scope, key ownership.Place, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *scope.Outcome, error) {
@@ -134,8 +133,8 @@ func (r *requirementReconciler) push(
 	options := []client.ApplyOption{client.FieldOwner(ownership.FieldManager(s.Us.Identifier))}
 	out, verb := propagation.ForCreation(intent), "create"
 	if hub != nil {
-		// The object is ours, so its fields are. Somebody in the hub who changed one of them is overruled: the claim in
-		// the workload cluster is where the decision is made.
+		// We own the object and its fields. Changes made in the hub are overwritten: the claim in the workload cluster is the
+		// source of truth.
 		out, verb = propagation.ForUpdate(intent, hub), "patch"
 		options = append(options, client.ForceOwnership)
 	}
@@ -167,15 +166,15 @@ func (r *requirementReconciler) push(
 	return out, nil, nil
 }
 
-// observe takes in what the hub answered to a conditional write of the claim's object, before the watch reports it.
+// observe stores the hub's response to a conditional write of the claim's object, before the watch reports it.
 func (r *requirementReconciler) observe(s *scope.Scope, key ownership.Place, obj *unstructured.Unstructured) {
 	s.Wrote = append(s.Wrote, ledger.VersionOf(obj))
 	r.hub.Observe(key, obj)
 }
 
-// explain finds out why the hub refused what was applied. If the reason is that another object is there, or none is,
-// than the one that was looked at before, the claim is looked at again with that knowledge. What the watch says by now
-// does not count: it may have caught up since.
+// explain finds out why the hub refused an apply. If the reason is that the object at that place is not the one seen
+// before, or is missing, the claim is requeued with that knowledge. The watch's current state does not count: it may
+// have caught up since.
 func (r *requirementReconciler) explain(
 	ctx context.Context, s *scope.Scope, key ownership.Place, looked *unstructured.Unstructured, verb string, cause error,
 ) (*scope.Outcome, error) {
@@ -191,7 +190,7 @@ func (r *requirementReconciler) explain(
 			if live != nil {
 				r.hub.Observe(key, live)
 			}
-			// Retried silently and with back-off: what was observed may not be shown before the watch has caught up.
+			// Retried silently and with back-off: the observed object may not be shown before the watch has caught up.
 			return nil, apierrors.NewConflict(s.Kind.GroupResource(), s.Name, errWatchBehind)
 		}
 	}
@@ -206,12 +205,12 @@ func (r *requirementReconciler) explain(
 	return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 }
 
-// isOutdated is whether an update was refused because the object has changed since it was looked at.
+// isOutdated reports whether an update was refused because the object has changed since it was read.
 func isOutdated(cause error, live, looked *unstructured.Unstructured) bool {
 	return apierrors.IsConflict(cause) && live != nil && looked != nil && live.GetResourceVersion() != looked.GetResourceVersion()
 }
 
-// sameObject is whether both are the same object, or both are none.
+// sameObject reports whether both are the same object, or both are nil.
 func sameObject(a, b *unstructured.Unstructured) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -233,8 +232,8 @@ func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place)
 	return obj, nil
 }
 
-// isNoOp is whether applying an intent has been tried on exactly this state of the hub's object, and has led to it.
-// Then the API server does something to the object that we cannot foresee, and applying it again would change nothing.
+// isNoOp reports whether applying an intent to exactly this state of the hub's object has already resulted in that
+// state. Then the API server mutates the object in a way we cannot foresee, and another apply would change nothing.
 func (r *requirementReconciler) isNoOp(req request.Request, intent, hub *unstructured.Unstructured) bool {
 	return r.ledger.Of(req).Pushed == pushOf(intent, hub)
 }

@@ -17,14 +17,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
-// requirementReconciler carries claims to the hub, and their status and connection Secrets back.
+// requirementReconciler pushes claims to the hub, and copies their status and connection Secrets back.
 type requirementReconciler struct {
 	hub       *view.Hub
 	workloads *view.Clusters
 	fleet     view.Fleet
 	classes   client.Reader
 
-	// hubClient and hubReader are the hub with the rights of the identity of the context; see package hubaccess.
+	// hubClient and hubReader use the identity of the context in the hub; see package hubaccess.
 	hubClient  client.Writer
 	hubReader  client.Reader
 	identities *hubaccess.Clients
@@ -33,25 +33,25 @@ type requirementReconciler struct {
 	protected []string
 	metrics   *metrics.Metrics
 
-	// bursts knows which clusters create many claims right now.
+	// bursts tracks which clusters currently create many claims.
 	bursts *ledger.Bursts
 
-	// inFlight knows which creations in the hub may be under way.
+	// inFlight tracks which creates in the hub may be in flight.
 	inFlight *ledger.InFlight
 
-	// ledger has what is kept about each claim.
+	// ledger holds the state kept about each claim.
 	ledger *ledger.Ledger
 
-	// reported has what watches report of claims that are being reconciled.
+	// reported holds watch events of claims that are being reconciled.
 	reported ledger.Reported
 
-	// What flows down: late fields, Secrets, and what users are told.
+	// What flows down: late-initialized fields, Secrets, and user-visible reports.
 	late    down.LateFields
 	secrets down.Secrets
 	reports report.Reporter
 }
 
-// requirementOptions are what the reconciler needs.
+// requirementOptions are the options of requirementReconciler.
 type requirementOptions struct {
 	hub        *view.Hub
 	workloads  *view.Clusters
@@ -64,8 +64,8 @@ type requirementOptions struct {
 	// protected are namespaces of the hub that are never a target.
 	protected []string
 
-	// patience is how long the first status of a claim waits for the hub's, and inFlightGrace how long a creation in the
-	// hub may be under way after its sender has given it up.
+	// patience is how long a claim's first status waits for the hub's, and inFlightGrace how long a create in the hub may
+	// be in flight after its sender gave up.
 	patience, inFlightGrace time.Duration
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
-// recorded waits until a claim records an object of the hub, by its UID or by its place.
+// recorded waits until a claim records a hub object, by UID or by place.
 func (f *fixture) recorded(name string, hub *unstructured.Unstructured) {
 	f.T.Helper()
 	f.Within("claim "+name+" records its object in the hub", func() error {
@@ -36,7 +36,7 @@ func (f *fixture) recorded(name string, hub *unstructured.Unstructured) {
 	})
 }
 
-// consent is what the owner of a claim has to say to have another object in place of the one that it records.
+// consent is the owner's consent to replace the object that the claim records.
 func (f *fixture) consent(name string) string {
 	f.T.Helper()
 	claim := f.mustGet(name)
@@ -58,7 +58,7 @@ func (f *fixture) settledClaim(name string) *unstructured.Unstructured {
 	return hub
 }
 
-// inHubAnew waits until the hub has another object of a claim.
+// inHubAnew waits until the hub has a new object of a claim.
 func (f *fixture) inHubAnew(name string, before types.UID) *unstructured.Unstructured {
 	f.T.Helper()
 	var now *unstructured.Unstructured
@@ -96,7 +96,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	f := newFixture(t)
 	hub := f.settledClaim("db")
 
-	// Something in the hub holds the object for a while, and it goes then.
+	// A finalizer in the hub holds the object for a while before it is deleted.
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/hold"}) })
 	f.deleteInHub(hub)
 	f.says("db", reason.ReasonHubObjectDeleted, f.consent("db"), fleetv1alpha1.RecreateAnnotation)
@@ -115,7 +115,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 		return errors.New("there is none")
 	})
 
-	// Neither a change of the claim nor a restart makes another one.
+	// Neither a change of the claim nor a restart creates another one.
 	f.poke("db")
 	f.settled()
 	f.restart()
@@ -124,7 +124,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	f.synced("db", reason.ReasonHubObjectDeleted)
 	f.notIn(f.target, "db")
 
-	// The owner asks for another one, and no more than one.
+	// The owner requests another one, and gets exactly one.
 	f.annotateClaim("db", fleetv1alpha1.RecreateAnnotation, f.consent("db"))
 	second := f.inHubAnew("db", hub.GetUID())
 	f.synced("db", reason.ReasonSynced)
@@ -135,7 +135,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	f.settled()
 	f.notIn(f.target, "db")
 
-	// An object that is restored is the claim's, though it is another one to the API server.
+	// A restored object is the claim's, though the API server considers it a different one.
 	restored := f.object(f.target, "db")
 	restored.SetAnnotations(f.source().Annotations())
 	restored.Object["spec"] = map[string]any{"version": "5.7"}
@@ -144,7 +144,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	f.ready("db", "b")
 	f.recorded("db", restored)
 
-	// Whoever deletes the claim has a new beginning.
+	// Deleting the claim starts afresh.
 	f.deleteInHub(restored)
 	f.synced("db", reason.ReasonHubObjectDeleted)
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
@@ -201,7 +201,7 @@ func TestClaimThatWasCopiedWithItsRecordGetsItsOwnObject(t *testing.T) {
 	f.synced("copy", reason.ReasonSynced)
 }
 
-// Whoever applies annotations without content owns that there are none, and no other apply may add one.
+// Applying empty annotations owns their emptiness, and no other apply may add one.
 func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -218,8 +218,8 @@ func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 	f.synced("db", reason.ReasonSynced)
 }
 
-// Any object of the hub can name any source. One that is not where the claim's object is, or belongs, neither stops the
-// claim nor goes with it.
+// Any hub object can name any source. One that is not where the claim's object is, or belongs, neither blocks the claim
+// nor is deleted with it.
 func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -260,8 +260,8 @@ func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
 	}
 }
 
-// TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject has a Crossplane that shows no conditions: what is
-// lost is told all the same, and nothing is created in its place.
+// TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject has a Crossplane that shows no conditions: a lost
+// object is still reported, and nothing is created in its place.
 func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -284,9 +284,8 @@ func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T
 	f.notIn(f.target, "db")
 }
 
-// TestConditionsOfBeforeAreNoLoss has a claim whose cluster left and came back: the conditions that it shows are
-// about an object of before, and say nothing of the one that is about to be created. That the hub refuses this one
-// for a while is no loss.
+// TestConditionsOfBeforeAreNoLoss: a claim's cluster left and came back. The claim's conditions are about a former
+// object, and say nothing about the one about to be created. That the hub refuses this one for a while is no loss.
 func TestConditionsOfBeforeAreNoLoss(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// withDeletionPolicy annotates a claim with a deletion policy.
+// withDeletionPolicy sets the deletion policy annotation of a claim.
 func withDeletionPolicy(policy string) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) {
 		u.SetAnnotations(map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: policy})
@@ -60,7 +60,7 @@ func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 			if diff := cmp.Diff(before.Object["spec"], hub.Object["spec"]); diff != "" {
 				t.Errorf("%s want its spec as it was (-want +got):\n%s", tc.reason, diff)
 			}
-			// Which namespace it was stays, so that another one of that name does not take it back.
+			// Its namespace stays recorded, so that another one of that name does not take it back.
 			want := ownership.ResidenceOf(before).Annotations()
 			want[fleetv1alpha1.ReleasedFromAnnotation] = ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.String()
 			if diff := cmp.Diff(want, hub.GetAnnotations()); diff != "" {
@@ -72,7 +72,7 @@ func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 				}
 			}
 
-			// Nobody's is not everybody's, not even for whoever had it.
+			// A released object is not free, not even for its former owner.
 			f.claim("db")
 			f.synced("db", reason.ReasonConflict)
 		})
@@ -98,8 +98,8 @@ func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
 	f.gone(f.hub, f.target, "db")
 }
 
-// TestClaimThatVanishesWhileItIsLookedForIsNotForgotten has a claim vanish in the instant in which a reconcile has
-// found that it is not there and that nothing is known of its end.
+// TestClaimThatVanishesWhileItIsLookedForIsNotForgotten: a claim vanishes just after a reconcile has found neither the
+// claim nor its last state.
 func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -114,7 +114,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	ghost := f.object(f.namespace, "ghost")
 	req := w.Request(kind, ghost)
 
-	f.looked.mu.Lock() // Whoever forgets a claim stops here.
+	f.looked.mu.Lock() // Forgetting a claim blocks here.
 	unlock := sync.OnceFunc(f.looked.mu.Unlock)
 	defer unlock()
 	looked := make(chan error)

@@ -10,8 +10,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// hubChanged is told that the object of a claim has changed in the hub. It returns whether the claim is to be queued: a
-// change that is reported while the claim is reconciled waits for the end of that.
+// hubChanged is called when a claim's object changes in the hub. It returns whether to queue the claim: a change
+// reported during a reconcile of the claim waits for its end.
 func (r *requirementReconciler) hubChanged(req request.Request, e kindwatch.Event) bool {
 	if _, engaged := r.workloads.Get(req.ClusterName); !engaged {
 		return true
@@ -24,8 +24,8 @@ func (r *requirementReconciler) hubChanged(req request.Request, e kindwatch.Even
 	return true
 }
 
-// claimChanged is told what the watch of a workload cluster reported of a claim. It returns whether that waits for the
-// end of a reconcile. What was there before, what was written, and what somebody asks for does not wait.
+// claimChanged is called when the watch of a workload cluster reports a claim. It returns whether the event waits for
+// the end of a reconcile. Initial events, our own writes and requested reconciles do not wait.
 func (r *requirementReconciler) claimChanged(req request.Request, e kindwatch.Event) (held bool) {
 	changed, now := metrics.ChangesClaim(e), r.clock.Now()
 	held = !e.SelfInduced && !e.Initial && !asks(e) && r.hold(req, e, ledger.Report{Changed: changed, At: now})
@@ -35,15 +35,14 @@ func (r *requirementReconciler) claimChanged(req request.Request, e kindwatch.Ev
 	return held
 }
 
-// hold keeps what a watch reported until the reconcile of the claim that is under way ends, if there is one. That an
-// object has gone is never what a reconcile wrote, even if it went in the state that was written.
+// hold keeps a watch event until the claim's running reconcile ends, if there is one. A deletion is never a reconcile's
+// own write, even if the object was deleted in the state that was written.
 func (r *requirementReconciler) hold(req request.Request, e kindwatch.Event, report ledger.Report) bool {
 	report.Version = ledger.VersionOf(e.Object)
 	return e.Type != kindwatch.Deleted && r.reported.Hold(req, report)
 }
 
-// goOn has a claim looked at again after a reconcile if a watch has reported meanwhile what the reconcile did not write
-// itself.
+// goOn requeues a claim after a reconcile if a watch has meanwhile reported a change that the reconcile did not make.
 func (r *requirementReconciler) goOn(req request.Request, wrote []ledger.Version) {
 	for _, report := range r.reported.End(req, wrote) {
 		switch {

@@ -28,8 +28,8 @@ import (
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
-// TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain reports changes of a claim and of its object while the claim is
-// reconciled, as watches do that are faster than the answers to writes.
+// TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain reports changes of a claim and of its object during a reconcile,
+// as when watches are faster than the responses to writes.
 func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 	kind := ownershiptest.InBar("").Kind
 	const (
@@ -79,7 +79,7 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 					t.Errorf("%s While the claim is reconciled, want a change to wait, and an end not to; queued: %d", tc.reason, q.Len())
 				}
 				noted := func() bool { return r.metrics.ChangesOf(req) != (metrics.Changes{}) }
-				// That an object of the hub has gone is timed from when it is reported.
+				// A hub object's deletion is timed from its report.
 				atOnce := tc.event == kindwatch.Deleted && side == "Hub"
 				if noted() != atOnce {
 					t.Error("want nothing to be timed before it is known whose it is")
@@ -91,7 +91,7 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 				if wantsTime := tc.again && tc.event != kindwatch.Deleted || atOnce; noted() != wantsTime {
 					t.Errorf("%s Timed: want %t, got %t", tc.reason, wantsTime, noted())
 				}
-				// After the reconcile, everything is queued at once: what is an echo, the watcher says.
+				// After the reconcile, everything is queued at once: the watcher recognises echoes.
 				report(a, w, req, e)
 				if q.Len() != 1 {
 					t.Errorf("want a claim that is not reconciled to be queued, got %d in the queue", q.Len())
@@ -101,7 +101,7 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 	}
 }
 
-// TestWhatWasReportedOfAClusterThatHasGoneIsForgotten has a cluster go while one of its claims is reconciled.
+// TestWhatWasReportedOfAClusterThatHasGoneIsForgotten removes a cluster during a reconcile of one of its claims.
 func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	h := idleHub()
 	w := idleWorkload(t, "w1", view.Identity{})
@@ -114,7 +114,7 @@ func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	req := request.Request{ClusterName: "w1"}
 	object := agenttest.Parse(t, `{'metadata':{'name':'db','uid':'1','resourceVersion':'5'}}`)
 	held := false
-	// The claim is of a kind that is not followed, which is the first that a reconcile finds out and notes.
+	// The claim's kind is not followed, which is the first thing a reconcile checks and notes.
 	r.reports.Metrics = &noting{Metrics: r.metrics, note: func() {
 		held = held || !r.hubChanged(req, kindwatch.Event{Type: kindwatch.Updated, Object: object})
 		h.Clusters.Remove(w.Name, nil, w)
@@ -127,7 +127,7 @@ func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	}
 }
 
-// noting are metrics that tell when a claim is counted.
+// noting are metrics that signal when a claim is counted.
 type noting struct {
 	*metrics.Metrics
 	note func()

@@ -42,7 +42,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// apiServer notes what it is asked to write, and has one answer to everything.
+// apiServer records the requested writes, and has one answer to everything.
 type apiServer struct {
 	client.Client
 
@@ -85,7 +85,7 @@ func (w statusWriter) Patch(_ context.Context, obj client.Object, patch client.P
 	return w.server.note("status", obj, patch)
 }
 
-// teller is a reconciler without API servers but the workload cluster's of its scope, which knows no object.
+// teller is a reconciler without API servers except its scope's workload cluster, which has no objects.
 func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconciler, *scope.Scope, *apiServer, *testingclock.FakePassiveClock) {
 	t.Helper()
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
@@ -100,7 +100,7 @@ func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconci
 	return r, s, server, now
 }
 
-// carried is a claim as it is shown once it was carried, and its object in the hub.
+// carried returns a claim as it looks once it was pushed, and its object in the hub.
 func carried(t *testing.T) (claim, hub *unstructured.Unstructured) {
 	t.Helper()
 	claim = agenttest.Parse(t, `{'metadata':{'namespace':'foo','name':'db','uid':'1','generation':3},'spec':{}}`)
@@ -151,7 +151,7 @@ func TestClaimThatIsReconciledTooEarlyIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestReasonThatAClaimShowsMakesNoSeries: whoever may write a claim's status chooses it.
+// TestReasonThatAClaimShowsMakesNoSeries: users who may write a claim's status choose the reason.
 func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	claim, hub := carried(t)
 	r, s, _, _ := teller(t, claim)
@@ -171,7 +171,7 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	}
 }
 
-// TestHolderIsNotToldBeforeItMayBe has the check fail whether the claim's identity may know who has the name.
+// TestHolderIsNotToldBeforeItMayBe fails the check whether the claim's identity may know the name's holder.
 func TestHolderIsNotToldBeforeItMayBe(t *testing.T) {
 	const holder = "w2/theirs"
 	claim, _ := carried(t)
@@ -202,7 +202,7 @@ func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
 		reason  string
 		answer  error
 		secrets bool
-		asked   int // While the failure may pass.
+		asked   int // While the failure may be transient.
 		lasting int
 	}{
 		"Unanswered": {reason: "One timeout is enough; it is told when it lasts.", answer: unanswered, asked: 1, lasting: 1},
@@ -214,7 +214,7 @@ func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
 			_ = unstructured.SetNestedField(hub.Object, "b", "status", "address")
 			r, s, server, now := teller(t, claim)
 			server.answer = tc.answer
-			// Whoever looks at the Secrets begins with what is in their way.
+			// Pulling Secrets starts with what blocks them.
 			s.InTheWay = []types.NamespacedName{{Name: "not-looked-at"}}
 			o := scope.Outcome{Hub: hub, All: true}
 			failure := r.bringDown(t.Context(), s, &o)
@@ -287,8 +287,8 @@ func TestNobodyIsToldOfAClaimThatVanished(t *testing.T) {
 	}
 }
 
-// TestStatusDoesNotWaitForTheRecord has a claim that shows nothing yet, and a workload cluster that may refuse what is
-// applied to claims.
+// TestStatusDoesNotWaitForTheRecord has a claim without a status, and a workload cluster that may refuse applies to
+// claims.
 func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 	const late, record, synced, rejected = "late fields", "record", "True/" + reason.ReasonSynced, "False/" + reason.ReasonWorkloadRejected
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "mysqlinstances"}, "db", errors.New("no"))
@@ -296,10 +296,10 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 		reason  string
 		edit    func(claim, hub *unstructured.Unstructured)
 		problem *condition.Problem
-		drops   bool // whether the workload cluster drops what it is shown of the spec
+		drops   bool // whether the workload cluster drops spec fields shown to it
 		refusal error
 		want    []string
-		then    []string // When the claim is looked at again.
+		then    []string // On the next reconcile.
 	}{
 		"Accepted": {reason: "Users wait for the status.", want: []string{synced, late}},
 		"LateFields": {
@@ -389,7 +389,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 	}
 }
 
-// TestAnnouncementNamesWhereTheObjectWillBe has a claim go elsewhere than it has announced, without an object so far.
+// TestAnnouncementNamesWhereTheObjectWillBe: a claim without an object goes elsewhere than announced.
 func TestAnnouncementNamesWhereTheObjectWillBe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -433,7 +433,7 @@ func TestAnnouncementNamesWhereTheObjectWillBe(t *testing.T) {
 	}
 }
 
-// refusingServer has one claim, whose status may be written, and answers what is applied to it.
+// refusingServer has one claim with a writable status, and a fixed answer to applies.
 type refusingServer struct {
 	*apiServer
 
@@ -441,8 +441,7 @@ type refusingServer struct {
 	drops   bool
 	refusal error
 
-	// saw are what was applied, records that were patched, and the statuses of the condition AgentSynced that were
-	// written.
+	// saw are the applied contents, the patched records, and the written statuses of the condition AgentSynced.
 	saw []string
 }
 

@@ -98,7 +98,7 @@ func TestSpecChangesAndRemovalsTravel(t *testing.T) {
 		_ = unstructured.SetNestedStringSlice(u.Object, []string{"x", "y"}, "spec", "tags")
 	})
 	f.pushed("db")
-	// Crossplane fills in fields of its own, as it does, by an update.
+	// Crossplane fills in its own fields with an update.
 	hub := f.object(f.target, "db")
 	f.Edit(f.hub, hub, func() {
 		_ = unstructured.SetNestedField(hub.Object, "c", "spec", "compositionRef", "name")
@@ -128,7 +128,7 @@ func TestSpecChangesAndRemovalsTravel(t *testing.T) {
 		return nil
 	})
 
-	// What somebody in the hub changes in the user's fields is put back, what Crossplane owns is not.
+	// A hub user's changes to the claim's fields are reverted; Crossplane's fields are not.
 	f.Edit(f.hub, hub, func() {
 		_ = unstructured.SetNestedField(hub.Object, int64(1), "spec", "storageGB")
 		_ = unstructured.SetNestedField(hub.Object, "Foreground", "spec", "compositeDeletePolicy")
@@ -142,7 +142,7 @@ func TestSpecChangesAndRemovalsTravel(t *testing.T) {
 	})
 }
 
-// patient makes the agent wait for the first status of a claim for as long as a test takes.
+// patient makes the agent wait for a claim's first status for the duration of a test.
 func patient(o *Options) { o.FirstStatusPatience = time.Minute }
 
 func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
@@ -183,7 +183,7 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 		t.Errorf("want no read either, got:\n%s", strings.Join(append(f.hubRequests.about(), f.workloadAsked.about()...), "\n"))
 	}
 
-	// A restarted agent finds everything as it should be.
+	// A restarted agent finds nothing to change.
 	f.stopAgent()
 	f.hubRequests, f.workloadAsked = newRequests(f.number), newRequests(f.number)
 	f.restart()
@@ -322,7 +322,7 @@ func TestConflictWritesNothingAndEndsWhenTheHolderGoes(t *testing.T) {
 			f := newFixture(t)
 			holder := f.object(f.target, "db")
 			holder.SetAnnotations(tc.annotations)
-			// The very content that the claim has: even an apply without force would succeed on it.
+			// The same content as the claim: even an apply without force would succeed on it.
 			holder.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
 			f.Create(f.hub, holder)
 			f.inHub(holder)
@@ -363,7 +363,7 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	f.pushed("first")
 	f.settled()
 
-	// Somebody creates the object between our look and our apply, with content on which an apply would not conflict.
+	// The object is created between our read and our apply, with content on which an apply would not conflict.
 	holder := f.object(f.target, "db")
 	holder.Object["spec"] = map[string]any{"version": "5.7"}
 	f.Create(f.hub, holder)
@@ -461,7 +461,7 @@ func TestDeletionLeavesForeignObjectsAlone(t *testing.T) {
 	claim := f.claim("db")
 	f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
-	// The hub's administrator gives the object to somebody else.
+	// The hub's administrator gives the object to another owner.
 	hub := f.object(f.target, "db")
 	f.Edit(f.hub, hub, func() {
 		hub.SetAnnotations(map[string]string{
@@ -534,7 +534,7 @@ func TestNamespacePairing(t *testing.T) {
 	})
 }
 
-// limitInHub makes a policy of the hub, of which the definition says nothing.
+// limitInHub creates a policy in the hub that is not part of the definition.
 func (f *fixture) limitInHub(storageGB int64) {
 	f.T.Helper()
 	policy := &admissionv1.ValidatingAdmissionPolicy{
@@ -584,7 +584,7 @@ func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.settledClaim("old")
-	// A webhook of the hub that nobody answers.
+	// A hub webhook without a server.
 	hook := &admissionv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: f.class},
 		Webhooks: []admissionv1.ValidatingWebhook{{

@@ -18,7 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
-// away does something to the workload cluster while it is un-enrolled.
+// away changes the workload cluster while it is un-enrolled.
 func (f *fixture) away(what func()) {
 	f.T.Helper()
 	f.settled()
@@ -31,14 +31,14 @@ func (f *fixture) away(what func()) {
 	f.engage()
 }
 
-// recreateNamespace deletes the fixture's namespace in the workload cluster, and makes another one of that name.
+// recreateNamespace deletes the fixture's namespace in the workload cluster, and creates another one of that name.
 func (f *fixture) recreateNamespace() {
 	f.T.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 	if err := f.workload.Delete(f.Ctx, ns); err != nil {
 		f.T.Fatal(err)
 	}
-	// That is what a controller does which does not run here.
+	// Normally a controller does this, which does not run here.
 	f.Within("the namespace is finalised", func() error {
 		if err := f.workload.Get(f.Ctx, types.NamespacedName{Name: f.namespace}, ns); err != nil {
 			return err
@@ -75,7 +75,7 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 		t.Errorf("want no Secret of the team before, got %v", err)
 	}
-	// Nor can the successor say by itself that it is the heir, or have the object deleted by way of a forged finalizer.
+	// Nor can the successor take the object over by itself, or have it deleted by forging a finalizer.
 	f.annotateClaim("db", fleetv1alpha1.AdoptAnnotation, "true")
 	claim := f.object(f.namespace, "db")
 	f.Edit(f.workload, claim, func() { claim.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer}) })
@@ -103,7 +103,7 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	}
 }
 
-// A cluster that replaces another one under its identifier has other namespaces throughout, and takes over.
+// A cluster that replaces another under its identifier has entirely different namespaces, and takes over.
 func TestReplacementClusterTakesOverWhateverItsNamespacesAre(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -32,7 +32,7 @@ import (
 func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.grace = time.Hour // What is labelled like that, and has no objects, would go.
+	f.grace = time.Hour // A definition labelled like that, without objects, would be deleted.
 	f.start()
 	f.served()
 	var names []string
@@ -81,7 +81,7 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 		}
 	}
 
-	// One that changes in the instant in which its claims become known is read again, and looked at once more after that.
+	// One that changes just as its claims become known is read again, and checked once more after that.
 	req := request.ForDefinition(f.cluster, "mysqlinstances.nowhere."+f.group)
 	before, following := w.Followed(req.Name)
 	got, err := f.agent.definitions.Judge(f.Ctx, w, req, before, following, "another state")
@@ -90,8 +90,8 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	}
 }
 
-// TestForgedDefinitionsCostNothingThatLasts is about the owner of a cluster who puts definitions with our label there,
-// changes and removes them, as often and under as many names as he likes.
+// TestForgedDefinitionsCostNothingThatLasts: a cluster's owner creates, changes and removes definitions with our label,
+// as often and under as many names as they like.
 //
 //nolint:tparallel // The cases share a fixture.
 func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
@@ -117,7 +117,7 @@ func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
 			crd.OwnerReferences = nil
 			inHub := crd.DeepCopy()
 			f.Create(f.hub, inHub)
-			// Until then the API server writes its status, and each of these is another state of it to read.
+			// Until then the API server writes its status, and each write is another state to read.
 			f.Within("the hub's is as it stays, and the watch has it", func() error {
 				if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(inHub), inHub); err != nil {
 					return err
@@ -170,8 +170,7 @@ func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
 	}
 }
 
-// TestDefinitionsOfOtherControllersAreNotRead is for copies of the hub's definitions, which bear our label and can be
-// large.
+// TestDefinitionsOfOtherControllersAreNotRead: copies of the hub's definitions bear our label and can be large.
 func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -180,7 +179,7 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 	f.served()
 	names := map[bool]string{}
 	for _, mirrored := range []bool{true, false} {
-		// The annotation alone can be anybody's.
+		// Anybody can set the annotation alone.
 		crd := (&fixture{group: fmt.Sprintf("mirrored-%t.%s", mirrored, f.group)}).crd()
 		if mirrored {
 			crd = (&fixture{group: crossplane.XRDKind.Group}).crd()
@@ -216,7 +215,7 @@ func TestClaimsGoWhenTheirDefinitionIsNotOursAnyMore(t *testing.T) {
 	f.synced("db", reason.ReasonSynced)
 	crd := f.crd()
 	f.Edit(f.workload, crd, func() { crd.Labels = nil })
-	// The last look at it has noticed.
+	// The last reconcile has noticed.
 	f.Within("the kind is followed for deletions only", func() error {
 		w, ok := f.agent.workloads.Get(f.cluster)
 		if followed, _ := w.Followed(crd.Name); !ok || !followed.DeletionsOnly {

@@ -24,13 +24,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// handleNamespace finds the claims for which a change of a namespace of a workload cluster matters.
+// handleNamespace queues the claims affected by a change of a namespace of a workload cluster.
 func (a *agent) handleNamespace(w *view.Cluster, e kindwatch.Event) {
 	switch {
 	case e.Type == kindwatch.StateChanged:
 		a.enqueueClaims(w)
 	case e.Initial || e.Type == kindwatch.Deleted:
-		// The end of the list is the reason to look, and what is gone has no claims any more.
+		// The end of the initial list requeues the claims; a deleted namespace has none.
 	case e.Old != nil && maps.Equal(e.Old.GetAnnotations(), e.Object.GetAnnotations()):
 	default:
 		a.enqueueNamespace(w, e.Object.GetName())
@@ -50,8 +50,8 @@ func (a *agent) enqueueNamespace(w *view.Cluster, namespace string) {
 	}
 }
 
-// hubNamespaceHandler looks at claims again for which a change of a namespace of the hub matters: those that wait for
-// it, and if its labels have changed, those of every cluster whose class selects namespaces by their labels.
+// hubNamespaceHandler requeues the claims affected by a change of a hub namespace: those waiting for it and, if its
+// labels changed, those of every cluster whose class selects namespaces by label.
 func (a *agent) hubNamespaceHandler(classes client.Reader) handler.TypedEventHandler[*metav1.PartialObjectMetadata, request.Request] {
 	type queue = workqueue.TypedRateLimitingInterface[request.Request]
 	changed := func(ctx context.Context, name string) {
@@ -60,7 +60,7 @@ func (a *agent) hubNamespaceHandler(classes client.Reader) handler.TypedEventHan
 	}
 	return handler.TypedFuncs[*metav1.PartialObjectMetadata, request.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ queue) {
-			// Nobody can have looked before the first list.
+			// Nothing is reconciled before the first list.
 			if !e.IsInInitialList {
 				changed(ctx, e.Object.Name)
 			}
@@ -73,8 +73,8 @@ func (a *agent) hubNamespaceHandler(classes client.Reader) handler.TypedEventHan
 	}
 }
 
-// enqueueSelecting queues the claims of the clusters whose class allows target namespaces by their labels; those of all
-// clusters if the classes cannot be read. Clusters of other classes cost nothing.
+// enqueueSelecting queues the claims of the clusters whose class selects target namespaces by label, or of all clusters
+// if the classes cannot be read. Clusters of other classes cost nothing.
 func (a *agent) enqueueSelecting(ctx context.Context, classes client.Reader) {
 	list := &fleetv1alpha1.EnrollmentClassList{}
 	if err := classes.List(ctx, list); err != nil {
@@ -99,8 +99,8 @@ func (a *agent) enqueueClaimsOf(name mcr.ClusterName) {
 	}
 }
 
-// handleAwaitedSecret queues the claims for which a Secret was in the way when it is gone, and when the list with which
-// the watch begins does not have it any more.
+// handleAwaitedSecret queues the claims that a Secret was blocking when it is deleted, or when it is missing from the
+// watch's initial list.
 func (a *agent) handleAwaitedSecret(w *view.Cluster, e kindwatch.Event) {
 	key, ok := w.AwaitedSecret(e.Kind)
 	gone := e.Type == kindwatch.Deleted
@@ -129,7 +129,7 @@ func (a *agent) enqueueClaims(w *view.Cluster) {
 	}
 }
 
-// handleWorkload is the handler of the watcher of a workload cluster.
+// handleWorkload handles the events of a workload cluster's watcher.
 func (a *agent) handleWorkload(w *view.Cluster, e kindwatch.Event) {
 	if !a.workloads.Current(w.Name, w) {
 		return
@@ -166,7 +166,7 @@ func (a *agent) handleWorkload(w *view.Cluster, e kindwatch.Event) {
 	}
 }
 
-// handleClaim has a claim of a workload cluster looked at because it changed.
+// handleClaim queues a claim of a workload cluster that changed.
 func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 	if crd := e.Kind.GroupResource().String(); !e.Initial && e.Type != kindwatch.Updated && w.IsUnoffered(crd) {
 		a.hub.Definitions.Add(request.ForDefinition(w.Name, crd))
@@ -179,11 +179,11 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 		a.requirements.released(req)
 	}
 	if a.requirements.claimChanged(req, e) {
-		return // It waits for the end of the reconcile that is under way.
+		return // Queued when the running reconcile ends.
 	}
 	switch {
 	case e.SelfInduced:
-		// What a reconcile wrote, it went on with.
+		// The reconcile that wrote this has already continued with it.
 	case e.Initial:
 		a.hub.Requirements.AddInitial(req)
 	case asksOnly(e):
@@ -196,7 +196,7 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 	}
 }
 
-// handleOwnedSecret finds the claim whose connection Secret changed in a workload cluster.
+// handleOwnedSecret queues the claim whose connection Secret changed in a workload cluster.
 func (a *agent) handleOwnedSecret(w *view.Cluster, e kindwatch.Event) {
 	key := types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}
 	w.TrackCopy(e)

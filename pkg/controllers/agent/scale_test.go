@@ -53,7 +53,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	return a
 }
 
-// TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize counts reads of classes: there was one for every cluster.
+// TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize counts reads of classes. It used to be one per cluster.
 func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 	scheme := kruntime.NewScheme()
 	if err := fleetv1alpha1.AddToScheme(scheme); err != nil {
@@ -90,7 +90,7 @@ func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 	}
 }
 
-// TestForgettingAClusterLooksAtItsOwnRequests counts requests that are asked about: they were those of the whole fleet.
+// TestForgettingAClusterLooksAtItsOwnRequests counts the requests visited. They used to be the whole fleet's.
 func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	h := idleHub()
 	r := &requirementReconciler{
@@ -119,7 +119,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	h.ForgetRequests("w7", gone)
 	r.metrics.ForgetRequests("w7", gone)
 	r.ledger.Forget("w7", gone)
-	// What the queue, the ledger and the metrics have of the cluster, and of others.
+	// The state of the cluster, and of others, in the queue, the ledger and the metrics.
 	var of, others [3]int
 	for i := range clusters * claims {
 		req, n := requestOf(i), &others

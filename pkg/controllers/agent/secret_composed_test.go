@@ -20,8 +20,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
-// compose does what Crossplane does with a Secret of a composition: it is labelled with the composite's name, and the
-// composite controls it.
+// compose composes a Secret as Crossplane does: it is labelled with the composite's name, and the composite controls
+// it.
 func (f *fixture) compose(name string, owner *unstructured.Unstructured, password string, edit ...func(*corev1.Secret)) *corev1.Secret {
 	f.T.Helper()
 	s := &corev1.Secret{
@@ -38,7 +38,7 @@ func (f *fixture) compose(name string, owner *unstructured.Unstructured, passwor
 	return s
 }
 
-// composed does what Crossplane does when it has composed everything: it refers to it, and says so.
+// composed records composed resources as Crossplane does: in references and in a condition.
 func (f *fixture) composed(hub *unstructured.Unstructured, names ...string) {
 	f.T.Helper()
 	f.Edit(f.hub, hub, func() {

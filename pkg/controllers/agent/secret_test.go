@@ -29,7 +29,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// secretIs says whether a Secret in the workload cluster has a password; none if that is empty.
+// secretIs reports whether a Secret in the workload cluster has a password; none if that is empty.
 func (f *fixture) secretIs(name, password string) func() error {
 	return func() error {
 		s := &corev1.Secret{}
@@ -44,7 +44,7 @@ func (f *fixture) secretIs(name, password string) func() error {
 	}
 }
 
-// withCopiedSecret makes a claim whose connection Secret is in the workload cluster.
+// withCopiedSecret creates a claim whose connection Secret is in the workload cluster.
 func (f *fixture) withCopiedSecret() (claim, hub *unstructured.Unstructured, source *corev1.Secret) {
 	f.T.Helper()
 	claim = f.claim("db", withSecret("db-conn"))
@@ -168,7 +168,7 @@ func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	claim, hub, _ := f.withCopiedSecret()
-	// Somebody else's Secrets are not touched, whatever their labels.
+	// Secrets with another owner are not touched, whatever their labels.
 	forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: f.namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": view.ManagedByValue},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, claim.GroupVersionKind())},

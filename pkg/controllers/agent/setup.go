@@ -27,7 +27,7 @@ import (
 // definitionControllerName is the name of the controller of definitions, in metrics, logs and events.
 const definitionControllerName = "agent-definitions"
 
-// agent is what ties the two controllers, the hub and the workload clusters together.
+// agent connects the two controllers, the hub and the workload clusters.
 type agent struct {
 	hub          *view.Hub
 	workloads    *view.Clusters
@@ -37,7 +37,7 @@ type agent struct {
 	metrics      *metrics.Metrics
 
 	mu sync.Mutex
-	// enrolments is what was last known about each cluster that matters to its claims.
+	// enrolments is the last known enrolment of each cluster, as far as it affects claims.
 	enrolments map[mcr.ClusterName]enrolment
 }
 
@@ -88,7 +88,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make clients for the hub: %w", err)
 	}
-	// What is in the hub is the administrator's, or was counted against the budget of the cluster from which it came.
+	// Objects in the hub are the administrator's, or were counted against the budget of their source cluster.
 	watched.Handler, watched.PerKind, watched.Total = a.hub.Handle, kindwatch.Unlimited, kindwatch.Unlimited
 	if a.hub.Watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch the hub: %w", err)
@@ -159,15 +159,15 @@ func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error
 	return nil
 }
 
-// enrolmentChanged is told about every change of every cluster. Most are about its connection.
+// enrolmentChanged is called on every change of every cluster. Most concern its connection.
 func (a *agent) enrolmentChanged(name mcr.ClusterName) {
 	if a.noteEnrolment(name) {
 		a.enqueueCluster(name)
 	}
 }
 
-// noteEnrolment notes how a cluster is enrolled now, and says whether that is news. Of two at once, the one that notes
-// last has looked last.
+// noteEnrolment stores a cluster's current enrolment, and returns whether it changed. Of two concurrent calls, the last
+// to store was the last to look.
 func (a *agent) noteEnrolment(name mcr.ClusterName) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -190,7 +190,7 @@ func (a *agent) disengaged(name mcr.ClusterName) {
 	a.requirements.forgetCluster(name)
 }
 
-// identify says which cluster a name leads to now.
+// identify returns the cluster that a name currently identifies.
 func (a *agent) identify(name mcr.ClusterName) view.Identity {
 	c, _ := a.fleet.Lookup(name)
 	return view.Identity{Object: c.Enrolment.Object.UID, Cluster: c.UID}

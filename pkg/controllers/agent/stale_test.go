@@ -26,7 +26,7 @@ import (
 	"github.com/masthead-dev/masthead/test/stalekind"
 )
 
-// refusals is a Reporter that remembers what was refused.
+// refusals is a Reporter that records refusals.
 type refusals struct {
 	managed.NopReporter
 	reasons map[string]string
@@ -36,8 +36,8 @@ func (r refusals) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
 	r.reasons[crd] = reason
 }
 
-// TestWhatIsStaleIsNotBelieved is about kinds that can be neither listed nor watched any more: what was known of them
-// last is not known to be true, and whoever needs it says so.
+// TestWhatIsStaleIsNotBelieved: kinds can be neither listed nor watched any more. Their cache is not trusted, and what
+// depends on it is reported.
 func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 	claims := ownershiptest.InBar("").Kind
 	w := idleWorkload(t, "w1", view.Identity{})

@@ -15,8 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// An API server alone has no controller that empties a namespace which is being deleted: the test does what that one
-// does.
+// An API server alone has no controller that empties a terminating namespace: the test does that.
 func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -38,7 +37,7 @@ func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 		return nil
 	})
 
-	// A Secret that arrives now cannot be written. That is told, and holds up nothing.
+	// A Secret that arrives now cannot be written. That is reported, and blocks nothing.
 	f.connectionSecret("late-conn", late, "two")
 	f.ready("late", "b")
 	f.synced("late", reason.ReasonSecretRejected)

@@ -38,8 +38,7 @@ import (
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
-// otherHub prepares the agent of another hub for the workload cluster of a fixture: with the same class and the same
-// claim kind.
+// otherHub prepares another hub's agent for a fixture's workload cluster, with the same class and claim kind.
 func (f *fixture) otherHub(owner hubidentity.Owner) *fixture {
 	f.T.Helper()
 	g := f.otherHubWithoutTheDefinition(owner)
@@ -47,7 +46,7 @@ func (f *fixture) otherHub(owner hubidentity.Owner) *fixture {
 	return g
 }
 
-// otherHubWithoutTheDefinition is a hub that has the class, and knows nothing of the claim kind.
+// otherHubWithoutTheDefinition returns a hub that has the class but not the claim kind.
 func (f *fixture) otherHubWithoutTheDefinition(owner hubidentity.Owner) *fixture {
 	f.T.Helper()
 	cfg := secondHubs.Take(f.T).Config
@@ -67,7 +66,7 @@ func (f *fixture) otherHubWithoutTheDefinition(owner hubidentity.Owner) *fixture
 	return g
 }
 
-// restore creates what a backup of a hub has of a claim in another hub.
+// restore restores a claim's objects from a hub's backup in another hub.
 func (f *fixture) restore(backup *unstructured.Unstructured, password string) *unstructured.Unstructured {
 	f.T.Helper()
 	out := f.object(f.target, backup.GetName())
@@ -79,7 +78,7 @@ func (f *fixture) restore(backup *unstructured.Unstructured, password string) *u
 	return out
 }
 
-// belongings waits until everything in the workload cluster that belongs to the claim "db" is a hub's alone.
+// belongings waits until everything of the claim "db" in the workload cluster belongs to one hub only.
 func (f *fixture) belongings(owner hubidentity.Owner) {
 	f.T.Helper()
 	f.finalizersAre("db", owner.ID.Finalizer())
@@ -111,7 +110,7 @@ func (f *fixture) belongings(owner hubidentity.Owner) {
 	})
 }
 
-// protectedAllTheTime watches that the claims of a fixture have a finalizer of some hub from now on.
+// protectedAllTheTime checks from now on that a fixture's claims have some hub's finalizer.
 func (f *fixture) protectedAllTheTime() (check func()) {
 	f.T.Helper()
 	c, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: agenttest.Scheme()})
@@ -142,7 +141,7 @@ func (f *fixture) protectedAllTheTime() (check func()) {
 	}
 }
 
-// withEverything has a claim that has all that Masthead puts into a workload cluster for it.
+// withEverything creates a claim with everything that Masthead puts into a workload cluster for it.
 func (f *fixture) withEverything() (hub *unstructured.Unstructured, secret *corev1.Secret) {
 	f.T.Helper()
 	f.claim("db", withSecret("db-conn"))
@@ -166,8 +165,8 @@ func (f *fixture) withEverything() (hub *unstructured.Unstructured, secret *core
 	return hub, secret
 }
 
-// TestAnotherHubLeavesEverythingAlone connects the agent of a second hub to a cluster although the marker, which the
-// connection honours, says that it is the first one's.
+// TestAnotherHubLeavesEverythingAlone connects a second hub's agent to a cluster although the marker, which the
+// connection honours, names the first hub.
 func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -194,8 +193,8 @@ func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	f.gone(f.workload, f.namespace, "db")
 }
 
-// TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer: a hub that does not know the claim kind lets no claim of another
-// hub go while that is still deleting what belongs to it, neither when it looks nor when the cluster leaves it.
+// TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer: a hub without the claim kind does not release another hub's
+// claim while that hub is deleting its objects, neither in a reconcile nor when offboarding.
 func TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -230,8 +229,8 @@ func TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer(t *testing.T) {
 	f.gone(f.workload, f.namespace, "db")
 }
 
-// TestMoveToAnotherHubLosesNothing follows the procedure in docs/backup.md: the first hub stops without leaving,
-// what it has of the cluster is restored in the second, and that takes the cluster over.
+// TestMoveToAnotherHubLosesNothing follows the procedure in docs/backup.md: the first hub stops without offboarding,
+// its backup of the cluster is restored in the second, and that takes the cluster over.
 func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -275,8 +274,8 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	}
 }
 
-// TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing forgets a step of the procedure: a claim whose object
-// was not restored in the second hub gets no new one, which would be empty, and keeps what it has.
+// TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing skips a step of the procedure: a claim whose object
+// was not restored in the second hub gets no new, empty one, and keeps what it has.
 func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -304,7 +303,7 @@ func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.
 	}
 	same()
 
-	// The step is made up for.
+	// The skipped step is done.
 	restored := other.restore(before, "one")
 	other.synced("db", reason.ReasonSynced)
 	other.belongings(other.owner)
@@ -314,7 +313,7 @@ func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.
 	check()
 }
 
-// TestUpgradeCarriesOverWhatNamesNoHub begins with what a version wrote that had no identities.
+// TestUpgradeCarriesOverWhatNamesNoHub starts with objects written by a version without identities.
 func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -345,8 +344,7 @@ func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 	}
 }
 
-// TestUpdateOfAnObjectThatBecameAnothersIsRefused has somebody give an object of the hub another source between the
-// look at it and the write.
+// TestUpdateOfAnObjectThatBecameAnothersIsRefused gives a hub object another source between the read and the write.
 func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -377,8 +375,8 @@ func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
 	}
 }
 
-// TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay changes the target of a claim after a creation that nobody
-// answered.
+// TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay changes a claim's target after a create without a
+// response.
 func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Now())
 	r := &requirementReconciler{hubClient: noWriter{t: t}, clock: c, ledger: &ledger.Ledger{}, inFlight: ledger.NewInFlight(c, time.Minute)}
@@ -397,7 +395,7 @@ func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	}
 }
 
-// noWriter is a hub to which nothing may be written.
+// noWriter is a hub that must not be written to.
 type noWriter struct {
 	client.Writer
 	t *testing.T

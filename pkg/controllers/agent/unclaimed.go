@@ -20,22 +20,22 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
-// The end of a claim that slips through its finalizer (vanished.go) is seen by a watch, and by nobody if the manager is
-// killed just then, or lists the claims anew. And a creation that was sent to the hub by a process that is dead now can
-// arrive after its claim was let go. Either leaves an object in the hub of which no claim says anything.
+// A watch sees the deletion of a claim that slips through its finalizer (vanished.go), unless the manager is killed at
+// that moment or relists. Also, a create that a dead process sent to the hub can arrive after its claim was released.
+// Either leaves an object in the hub that no claim refers to.
 //
-// Such an object was created a moment ago, and says so: its creation notes the time, without another request. So an
-// object of the hub whose claim is gone without anybody having seen it go is deleted as the class says, if it was
-// created within view.NewbornFor, if it has not been changed for its claim since, and if it names the very cluster in
-// which the claim is missing, whose API server is asked once more. Of every older object the absence of a claim says
-// nothing: the claim of a cluster that was restored, or of one that replaces a lost one, is still to come. The note is
-// in a backup too, so that what is restored from one is not taken for new. A claim that this process has let go, or saw
-// go after somebody had removed the finalizer by force, keeps its object (Released in package view).
+// Such an object is recent, and says so: its creation records the time, without another request. A hub object whose
+// claim is gone, with its deletion unobserved, is deleted as the class says if it was created within view.NewbornFor,
+// has not been changed for its claim since, and names the very cluster in which the claim is missing; that cluster's
+// API server is queried once more. For older objects, a missing claim proves nothing: the claim of a restored or
+// replacement cluster may still appear. Backups contain the recorded time too, so restored objects are not taken for
+// new. A claim that this process released, or saw deleted after its finalizer was removed by force, keeps its object
+// (Released in package view).
 //
-// Rejected: to have the claim confirm its object, and to keep a mark on what is not confirmed. That is exact for any
-// age, and costs each claim one more write to the hub.
+// Rejected: having the claim confirm its object, and marking unconfirmed objects. That is exact for any age, but costs
+// each claim one more write to the hub.
 
-// isNew is whether objects of the hub were all created just now for a claim of a cluster, and none of them is going.
+// isNew reports whether all hub objects were just created for a claim of a cluster, and none is being deleted.
 func isNew(objects []*unstructured.Unstructured, cluster types.UID, now time.Time) bool {
 	for _, obj := range objects {
 		if obj.GetDeletionTimestamp() != nil || cluster == "" || ownership.ResidenceOf(obj).Cluster != cluster ||
@@ -46,7 +46,7 @@ func isNew(objects []*unstructured.Unstructured, cluster types.UID, now time.Tim
 	return len(objects) > 0
 }
 
-// newObjects returns the objects of the hub that name a claim if they were all created for it just now; else none.
+// newObjects returns the hub objects that name a claim if all were just created for it; else none.
 func (r *requirementReconciler) newObjects(req request.Request) []*unstructured.Unstructured {
 	cluster, ok := r.fleet.Lookup(req.ClusterName)
 	if !ok || cluster.EffectiveIdentifier() == "" {
@@ -61,7 +61,7 @@ func (r *requirementReconciler) newObjects(req request.Request) []*unstructured.
 	for _, place := range places {
 		obj, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
 		if err != nil {
-			return nil // Its coming, or going, makes a new request.
+			return nil // Its creation or deletion makes a new request.
 		}
 		objects = append(objects, obj)
 	}
@@ -71,22 +71,22 @@ func (r *requirementReconciler) newObjects(req request.Request) []*unstructured.
 	return objects
 }
 
-// originOf is what an object of the hub names as its origin that belongs to a claim.
+// originOf returns the origin that a claim's hub object names.
 func originOf(req request.Request, identifier string) ownership.Origin {
 	return ownership.Origin{
 		Source: ownership.Source{Identifier: identifier, Namespace: req.Namespace}, Kind: req.Kind, Name: req.Name,
 	}
 }
 
-// released notes that a claim's end was seen, or that the claim was let go, while what it has in the hub stays.
+// released notes that a claim's deletion was observed, or that it was released, and that its hub objects stay.
 func (r *requirementReconciler) released(req request.Request) {
 	if cluster, ok := r.fleet.Lookup(req.ClusterName); ok && cluster.EffectiveIdentifier() != "" {
 		r.hub.Released(originOf(req, cluster.EffectiveIdentifier()))
 	}
 }
 
-// slipped returns a claim in whose place there is nothing but an object of the hub that was created for it just now, as
-// one that vanished; nil if there is no such object, or if the claim's end was seen.
+// slipped returns, as vanished, a missing claim that has only a just-created hub object; nil if there is no such
+// object, or if the claim's deletion was observed.
 func (r *requirementReconciler) slipped(ctx context.Context, w *view.Cluster, req request.Request) (*unstructured.Unstructured, error) {
 	if len(r.newObjects(req)) == 0 {
 		return nil, nil //nolint:nilnil // The comment says so.

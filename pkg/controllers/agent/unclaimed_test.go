@@ -64,7 +64,7 @@ func TestIsNew(t *testing.T) {
 	}
 }
 
-// dropClaim makes a claim go without its finalizer keeping it.
+// dropClaim makes a claim disappear despite its finalizer.
 func (f *fixture) dropClaim(name string) {
 	f.T.Helper()
 	claim := f.object(f.namespace, name)
@@ -75,7 +75,7 @@ func (f *fixture) dropClaim(name string) {
 	f.gone(f.workload, f.namespace, name)
 }
 
-// A claim that was deleted in the instant of its creation, while the manager was killed, leaves nothing in the hub.
+// A claim deleted right after its creation, while the manager was killed, leaves nothing in the hub.
 func TestCreationOfAClaimThatWentUnseenIsTakenBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -112,7 +112,7 @@ func TestCreationOfAClaimThatWentUnseenIsTakenBack(t *testing.T) {
 	}
 }
 
-// Whoever removes the finalizer by force keeps the object in the hub, also a new one, if that was seen.
+// Removing the finalizer by force keeps the object in the hub, even a new one, if that was observed.
 func TestNewObjectOfAClaimWhoseFinalizerWasRemovedStays(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

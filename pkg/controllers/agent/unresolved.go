@@ -14,10 +14,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// unresolved is why a claim is not carried whose references are not resolved; nil if they are. What they fill in is
-// part of what the user asks for: without it, Crossplane would provision something else. It is seen in the claim
-// itself, so that no claim is carried too early because nobody has looked at its references yet, or because nobody
-// resolves them.
+// unresolved returns why a claim with unresolved references is not pushed; nil if they are resolved. The fields they
+// fill are part of the user's intent: without them, Crossplane would provision something else. This is read from the
+// claim itself, so that no claim is pushed early because its references are not processed yet, or never are.
 func unresolved(claim *unstructured.Unstructured) *condition.Problem {
 	pending := references.Pending(claim.Object)
 	if len(pending) == 0 {

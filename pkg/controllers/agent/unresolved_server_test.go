@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// newReferencesFixture is a fixture whose claims can have references.
+// newReferencesFixture returns a fixture whose claims can have references.
 func newReferencesFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := prepareFixture(t)
@@ -36,7 +36,7 @@ func newReferencesFixture(t *testing.T) *fixture {
 	return f
 }
 
-// withReference has a claim take its version from a ConfigMap.
+// withReference makes a claim take its version from a ConfigMap.
 func withReference(policy map[string]any) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) {
 		u.Object["spec"] = map[string]any{
@@ -48,7 +48,7 @@ func withReference(policy map[string]any) func(*unstructured.Unstructured) {
 	}
 }
 
-// resolves does what whoever resolves references does: it fills the field, and says that all of them are resolved.
+// resolves acts as the reference resolver: it fills the field, and sets the condition that all are resolved.
 func (f *fixture) resolves(name, version string) {
 	f.T.Helper()
 	filled := f.object(f.namespace, name)
@@ -61,7 +61,7 @@ func (f *fixture) resolves(name, version string) {
 	f.concludes(name, metav1.ConditionTrue)
 }
 
-// concludes writes the condition of references, beside those that are there.
+// concludes writes the references condition, beside the existing conditions.
 func (f *fixture) concludes(name string, status metav1.ConditionStatus) {
 	f.T.Helper()
 	f.Within("the condition of references is written", func() error {
@@ -86,8 +86,7 @@ func conditionsOf(u *unstructured.Unstructured) []any {
 	return conditions
 }
 
-// TestProvisionSomethingElseWithUnresolvedReferences: a claim whose references are not resolved is not what its user
-// asks for.
+// TestProvisionSomethingElseWithUnresolvedReferences: a claim with unresolved references is not its user's intent.
 func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 	t.Parallel()
 	f := newReferencesFixture(t)
@@ -116,7 +115,7 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 		return err
 	})
 
-	// The source changes: it is pushed when the new value is there, and not before.
+	// The source changes: the claim is pushed when the new value is there, and not before.
 	f.resolves("db", "8.1")
 	f.Within("the new value is pushed", func() error {
 		u, err := f.get(f.hub, f.target, "db")
@@ -127,8 +126,8 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 	})
 }
 
-// TestUndoAConditionOfOthersByAStaleStatus: the list of conditions is written whole, and so for the claim that was
-// looked at only.
+// TestUndoAConditionOfOthersByAStaleStatus: the list of conditions is written whole, so only to the claim that was
+// read.
 func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	t.Parallel()
 	f := newReferencesFixture(t)

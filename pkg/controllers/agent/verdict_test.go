@@ -21,13 +21,13 @@ import (
 	"github.com/masthead-dev/masthead/test/verdict"
 )
 
-// pulledDefinition is the definition of a claim kind as a workload cluster gets it.
+// pulledDefinition is the definition of a claim kind as installed in a workload cluster.
 func pulledDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	return asPulled(t, (&fixture{group: "database.acmeco.org"}).crd())
 }
 
-// asPulled is what a workload cluster gets of a definition of the hub.
+// asPulled returns a hub definition as installed in a workload cluster.
 func asPulled(t *testing.T, hub *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(hub)
@@ -42,8 +42,8 @@ func asPulled(t *testing.T, hub *apiextensionsv1.CustomResourceDefinition) *apie
 	return crd
 }
 
-// TestVerdictsOnClaims is about claims of an XRD v1, and in the same way about namespaced composites of an XRD v2: what
-// is said of both is computed alike.
+// TestVerdictsOnClaims covers claims of an XRD v1 and namespaced composites of an XRD v2: the verdicts on both are
+// computed alike.
 func TestVerdictsOnClaims(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "database.acmeco.org", Version: "v1alpha1", Kind: "MySQLInstance"}
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

@@ -34,7 +34,7 @@ func (f *fixture) withdraw() {
 	}
 }
 
-// definitionGone waits until the workload cluster does not have the definition any more.
+// definitionGone waits until the workload cluster no longer has the definition.
 func (f *fixture) definitionGone() {
 	f.T.Helper()
 	f.Within("the definition goes", func() error {
@@ -46,7 +46,7 @@ func (f *fixture) definitionGone() {
 	})
 }
 
-// closed waits until the definition is on its way out of the workload cluster.
+// closed waits until the definition in the workload cluster is being withdrawn.
 func (f *fixture) closed(crd *apiextensionsv1.CustomResourceDefinition) {
 	f.T.Helper()
 	f.Within("the definition is closed", func() error {
@@ -92,15 +92,15 @@ func TestDefinitionStaysInAClusterThatIsLeftAlone(t *testing.T) {
 	f.settled()
 	f.withdraw()
 	f.settled()
-	// Other tests have left claims with our finalizer in the cluster, which are let go.
+	// Other tests have left claims with our finalizer in the cluster, which are released.
 	got := slices.DeleteFunc(f.workloadAsked.writes()[before:], func(request string) bool { return !strings.Contains(request, f.group) })
 	if len(got) != 0 {
 		t.Errorf("want nothing to be written to the cluster, got %v", got)
 	}
 }
 
-// TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost has an API server take a claim that one which knows of the
-// rule would refuse, as one that has not heard of it yet would do.
+// TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost: an API server accepts a claim that the rule forbids, as one
+// that has not observed the rule yet would.
 func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -121,7 +121,7 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 		return nil
 	})
 
-	// Somebody takes the rule out for a moment; the annotation stays.
+	// The rule is removed for a moment; the annotation stays.
 	f.Edit(f.workload, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations = nil })
 	late := refused.DeepCopy()
 	late.SetName("late")

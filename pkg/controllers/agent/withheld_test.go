@@ -48,7 +48,7 @@ func TestComposedSecretThatIsLabelledStaysInTheHub(t *testing.T) {
 		t.Errorf("want the Secret never to be read, got %v", got)
 	}
 
-	// Its author can change his mind, in both directions.
+	// Its author can revise this, in both directions.
 	f.Edit(f.hub, app, func() { app.Labels[fleetv1alpha1.DeliverLabel] = "false" })
 	f.noSecret("app")
 	f.Edit(f.hub, master, func() { delete(master.Labels, fleetv1alpha1.DeliverLabel) })

@@ -22,9 +22,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// check makes the Application have the Pod that its health check asks for, and no other, and notes what that says.
-// Which Pods there are is looked up each time, also for an Application without a health check: it may have had one a
-// moment ago, of which nothing is written yet.
+// check ensures that the Application has exactly the Pod that its health check asks for, and records its state. Pods
+// are looked up each time, even without a health check: one may just have been removed before a status named its Pod.
 func (p *pass) check(ctx context.Context) {
 	p.healthCheck = healthcheck.View{Ready: corev1.ConditionUnknown}
 	if p.sight.ObserveOnly {
@@ -37,7 +36,7 @@ func (p *pass) check(ctx context.Context) {
 	state, _ := p.w.Watcher.State(record.HealthCheckPodKind)
 	pods, err := p.w.PodsOf(p.app.UID)
 	if err != nil || state != kindwatch.StateSynced {
-		// Nobody knows whether it is still there.
+		// It is not known whether the Pod still exists.
 		p.healthCheck.Pod = p.app.Status.HealthCheckPod
 		if p.app.Spec.HealthCheck != nil {
 			p.healthCheck.Syncing = state == kindwatch.StateSyncing || state == kindwatch.StateSynced
@@ -71,7 +70,7 @@ func podsProblem(state kindwatch.State) *condition.Problem {
 	}
 }
 
-// podClient is what the health checks of a pass ask of the cluster.
+// podClient is the Cluster for the health check of a pass.
 type podClient struct{ p *pass }
 
 var _ healthcheck.Cluster = podClient{}
@@ -85,7 +84,7 @@ func (c podClient) ApplicationUID(ctx context.Context, key record.ApplicationKey
 	return c.p.w.LiveUID(ctx, key)
 }
 
-// CreatePod implements healthcheck.Cluster. A pass that was superseded makes none.
+// CreatePod implements healthcheck.Cluster. A superseded pass creates none.
 func (c podClient) CreatePod(ctx context.Context, pod *corev1.Pod) error {
 	if c.p.superseded() {
 		return errSuperseded
@@ -116,7 +115,7 @@ func (c podClient) GetPod(ctx context.Context, key types.NamespacedName) (health
 	return pod, nil
 }
 
-// DeletePod implements healthcheck.Cluster. A pass that was superseded deletes none.
+// DeletePod implements healthcheck.Cluster. A superseded pass deletes none.
 func (c podClient) DeletePod(ctx context.Context, pod healthcheck.Record) error {
 	if c.p.superseded() {
 		return errSuperseded

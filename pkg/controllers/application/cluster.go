@@ -17,16 +17,16 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// reconcileCluster has a cluster do what its class says: it gets the definition of Applications, and these are watched.
+// reconcileCluster applies the class of a cluster: it installs the definition of Applications, and watches these.
 func (r *reconciler) reconcileCluster(ctx context.Context, w *workload.Cluster) (reconcile.Result, error) {
 	cluster, enrolled := r.fleet.Lookup(w.Name)
 	if !enrolled {
-		// Enrolling it queues it again.
+		// It is queued again when it is enrolled.
 		return reconcile.Result{}, nil
 	}
 	class, err := connection.Class(ctx, r.classes, cluster.Enrolment.Class)
 	if err != nil || class == nil {
-		// Nothing changes because a class is missing. Its coming queues the cluster again.
+		// A missing class changes nothing. Its creation requeues the cluster.
 		return reconcile.Result{}, err
 	}
 	if !enabled(class) {
@@ -36,7 +36,7 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload.Cluster) 
 		w.WakeLater(w.Keys()...)
 	}
 	if _, known := r.rules.Assessor(); !known {
-		// Components that are judged without the rules would be written about twice. That they are known queues it again.
+		// Components assessed without the rules would be written twice. The cluster is requeued once they are known.
 		return reconcile.Result{}, nil
 	}
 	state, err := r.ensureDefinition(ctx, w)
@@ -55,12 +55,12 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload.Cluster) 
 	return reconcile.Result{RequeueAfter: state.Again}, nil
 }
 
-// enabled is whether the Applications in the clusters of a class are looked after.
+// enabled reports whether the class enables Applications in its clusters.
 func enabled(class *fleetv1alpha1.EnrollmentClass) bool {
 	return class.Spec.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled
 }
 
-// ensureDefinition puts the definition of Applications into the cluster.
+// ensureDefinition installs the definition of Applications in the cluster.
 func (r *reconciler) ensureDefinition(ctx context.Context, w *workload.Cluster) (definition.State, error) {
 	if w.CurrentMode() != workload.ModeEnabled {
 		w.Watcher.Set(workload.OwnerFixed, record.OwnedDefinitionKind)
@@ -69,11 +69,11 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload.Cluster) 
 	switch state {
 	case kindwatch.StateSynced:
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
-		// That it is another one is an event.
+		// Its change triggers an event.
 		return definition.State{}, nil
 	default:
-		// Definitions cannot be seen. It is either there, put there by somebody who may, or it is not, which the watch of
-		// Applications finds out.
+		// Definitions cannot be read. Either it was installed by somebody who may, or it is missing, which the watch of
+		// Applications detects.
 		return definition.State{Served: true}, nil
 	}
 	result, err := r.definitions.Of(r.ownerIn(w)).Ensure(ctx, w.Name, w.Client.Resource(definition.Resource), seen)
@@ -83,10 +83,10 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload.Cluster) 
 	return result, err
 }
 
-// enable has the Applications of a cluster looked after.
+// enable starts reconciling the Applications of a cluster.
 func (r *reconciler) enable(w *workload.Cluster) {
 	if w.SetMode(workload.ModeEnabled) {
-		// What is seen from now on counts.
+		// Observations count from now on.
 		r.ifCurrent(w, func() { r.rollup.Engaged(w.Name) })
 		w.Watcher.Set(workload.OwnerFixed, record.OwnedDefinitionKind, record.ApplicationKind)
 		defer func() { w.WakeLater(w.Keys()...) }()
@@ -95,14 +95,14 @@ func (r *reconciler) enable(w *workload.Cluster) {
 	case kindwatch.StateSynced:
 		r.sumUp(w)
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
-		// That it is another one is an event.
+		// Its change triggers an event.
 	default:
 		r.unwatched(w, fleetv1alpha1.ReasonNotServed, workload.StateProblem(state, record.ApplicationKind.GroupVersionKind).Message)
 	}
 }
 
-// sumUp tells the hub that all Applications of a cluster are known. Of one that nobody has looked at yet counts what it
-// says of itself, from before. Those that are as they were when nobody looked are no event, so they are tracked here.
+// sumUp reports to the hub that all Applications of a cluster are known. Those not reconciled yet count with their
+// stored status. Unchanged ones trigger no event, so they are tracked here.
 func (r *reconciler) sumUp(w *workload.Cluster) {
 	if r.rollup.IsComplete(w.Name) {
 		return

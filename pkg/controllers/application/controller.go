@@ -44,52 +44,51 @@ const (
 
 // Options configure the controller.
 type Options struct {
-	// Fleet says which clusters are enrolled, and how. Required.
+	// Fleet knows the enrolled clusters and their enrolment. Required.
 	Fleet Fleet
 
-	// Sources are asked before the report of a cluster is removed. That of a source which is not here is left as it is.
+	// Sources are asked before a cluster's report is removed. Reports of clusters of other sources are left as they are.
 	Sources []connection.Describer
 
-	// Gate is the gate that the provider of clusters turns.
+	// Gate is the gate operated by the cluster provider.
 	Gate *multicluster.Gate
 
-	// Users are as whom the clusters know Masthead, which the policy in them lets through. Default: that is never in
-	// doubt.
+	// Users are Masthead's usernames in the clusters, which their policy exempts. By default they are never in doubt.
 	Users *readonlypolicy.Users
 
-	// Reporter is told about the definition of Applications in the workload clusters.
+	// Reporter receives the state of the definition of Applications in the workload clusters.
 	Reporter managed.Reporter
 
-	// MaxConcurrentReconciles bounds how many Applications are worked on at once.
+	// MaxConcurrentReconciles bounds how many Applications are reconciled at once.
 	MaxConcurrentReconciles int
 
-	// ReconciliationTimeout ends a reconcile that hangs, RequestTimeout one request to a workload cluster.
+	// ReconciliationTimeout bounds a reconcile, RequestTimeout one request to a workload cluster.
 	ReconciliationTimeout time.Duration
 	RequestTimeout        time.Duration
 
-	// Lists bounds how many kinds are listed at once, in all clusters together.
+	// Lists bounds concurrent lists of kinds, across all clusters.
 	Lists *kindwatch.ListGate
 
-	// HealthLibrary are the rules by which components are judged for whose kinds the hub has no HealthRule; nil for none.
+	// HealthLibrary has the rules for kinds without a HealthRule on the hub; nil for none.
 	HealthLibrary *health.Library
 
-	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queue. MetricsPerApplication
-	// publishes some for each Application, which are as many as people make Applications.
+	// Registerer registers the metrics; nil publishes none. QueueMetrics are those of the queue. MetricsPerApplication
+	// adds series for each Application, whose number is not bounded by Masthead's operator.
 	Registerer            prometheus.Registerer
 	QueueMetrics          *multicluster.Metrics
 	MetricsPerApplication bool
 
-	// SkipNameValidation allows two controllers of this name in one process, which only tests need.
+	// SkipNameValidation allows two controllers of this name in one process. Only tests need it.
 	SkipNameValidation *bool
 
-	// Clock is the real one by default.
+	// Clock defaults to the real one.
 	Clock clock.WithTicker
 
-	// staleAfter is for how long a kind may be neither listed nor watched before nobody knows how its objects fare. Tests
-	// cannot wait for it.
+	// staleAfter is how long a kind may be neither listed nor watched before the health of its objects is Unknown. Tests
+	// shorten it.
 	staleAfter time.Duration
 
-	// linger is how long a kind is still watched that no Application names any more. Tests cannot wait for it.
+	// linger is how long a kind is still watched after the last Application stops naming it. Tests shorten it.
 	linger time.Duration
 }
 
@@ -172,11 +171,11 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	return r, nil
 }
 
-// Reconcile looks at one Application or, if the request names none, at the cluster itself.
+// Reconcile reconciles one Application or, if the request names none, the cluster itself.
 func (r *reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
 	w, engaged := r.workloads.Get(req.ClusterName)
 	if !engaged {
-		// Engaging it queues it again.
+		// It is queued again when it is engaged.
 		return reconcile.Result{}, nil
 	}
 	var result reconcile.Result
@@ -189,10 +188,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (re
 	return result, multicluster.AsForeign(err)
 }
 
-// rulesChanged has the objects assessed again for which another HealthRule counts now.
+// rulesChanged reassesses the objects to which another HealthRule now applies.
 func (r *reconciler) rulesChanged(selectors []health.Selector) {
 	for _, w := range r.workloads.All() {
-		// The first time, clusters wait for it.
+		// Initially, clusters wait for the rules.
 		w.Enqueue()
 		w.Watcher.Relist(func(gk schema.GroupKind) bool { return workload.SelectedBy(selectors, gk) })
 		for _, kind := range w.KindsSelected(selectors) {
@@ -201,7 +200,7 @@ func (r *reconciler) rulesChanged(selectors []health.Selector) {
 	}
 }
 
-// enrolmentChanged is told about every change of every cluster. Most are about its connection.
+// enrolmentChanged is called on every change of every cluster. Most concern its connection.
 func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 	c, enrolled := r.fleet.Lookup(name)
 	r.mu.Lock()
@@ -217,7 +216,7 @@ func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 	}
 }
 
-// disengaged is told when nobody looks at a cluster any more.
+// disengaged is called when the last instance of a cluster is disengaged.
 func (r *reconciler) disengaged(name mcr.ClusterName) {
 	r.metrics.forgetCluster(name)
 	r.rollup.Disengaged(name)

@@ -20,15 +20,15 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// namespaceKind is what an entry is about that says that a namespace is not seen.
+// namespaceKind is the kind of an entry that says that a namespace may not be seen.
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"} //nolint:gochecknoglobals // A constant.
 
-// maxSought is how many kinds an Application asks for because of what it discovers by. An inventory is written by who
-// writes the Kustomization, and each kind in it costs memory and perhaps a question to the API server.
+// maxSought bounds the kinds that an Application discovers by. An inventory is controlled by the Kustomization's
+// author, and each kind in it costs memory and perhaps a request to the API server.
 const maxSought = 128
 
-// seek notes what the Application discovers by, and returns the kinds of which that may be. Whatever it asks for beyond
-// what it may see is left out here, before anything is looked at.
+// seek records what the Application discovers by, and returns the kinds involved. Anything it may not see is left out
+// here, before any lookup.
 func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 	p.sight = p.w.SightOf(p.key.Namespace)
 	since, leftOut, ok := p.w.Wanted.Want(p.key, record.MarksWanted(p.app, p.sight))
@@ -51,7 +51,7 @@ func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 		}
 		kinds[gvk] = struct{}{}
 		for _, e := range p.inventory(ctx, gvk, key) {
-			of, key, _ := e.Object() // Of others nothing is kept.
+			of, key, _ := e.Object() // Other entries are not kept.
 			if _, known := kinds[of]; known || !p.maySee(key.Namespace) {
 				continue
 			}
@@ -65,12 +65,12 @@ func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 	return kinds
 }
 
-// maySee is whether an object may be seen of which it is not known yet whether its kind has namespaces.
+// maySee reports whether an object may be seen before the scope of its kind is known.
 func (p *pass) maySee(namespace string) bool {
 	return p.sight.Namespace(record.OrOwn(namespace, p.key.Namespace)) || p.sight.AnyClusterScoped()
 }
 
-// inventory is what the watch has of an inventory, which is nothing before the kind is watched.
+// inventory returns an inventory from the watch; there is none before the kind is watched.
 func (p *pass) inventory(ctx context.Context, gvk schema.GroupVersionKind, key types.NamespacedName) []record.InventoryEntry {
 	k := p.w.Ask(ctx, gvk, p.assessor)
 	if !k.Watched {
@@ -83,7 +83,7 @@ func (p *pass) inventory(ctx context.Context, gvk schema.GroupVersionKind, key t
 	return nil
 }
 
-// admit has a kind looked at that has no namespaces, if the class lets it be seen.
+// admit marks a cluster-scoped kind as visible if the class allows it.
 func admit(k *workload.NamedKind, s record.Sight) {
 	switch {
 	case !k.Kind.ClusterScoped:
@@ -98,14 +98,14 @@ func notAllowed(format string, args ...any) *condition.Problem {
 	return &condition.Problem{Reason: appsv1alpha1.ReasonNotAllowed, Message: multicluster.BoundedText(fmt.Sprintf(format, args...))}
 }
 
-// discover finds what the Application discovers, after what it names was looked at.
+// discover finds the discovered objects, after the named components were looked up.
 func (p *pass) discover() {
 	if p.app.Spec.Discover == nil {
 		return
 	}
 	spec := record.Distinct(p.app.Spec.Discover, p.key.Namespace)
 	d := &discovered{pass: p, at: map[viewKey]int{}, uids: p.installedUIDs()}
-	d.uids[p.app.UID] = struct{}{} // It is never its own.
+	d.uids[p.app.UID] = struct{}{} // It never discovers itself.
 	if p.tooManyWanted {
 		p.undiscovered = true
 		d.add(appstatus.ViewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
@@ -136,7 +136,7 @@ func (p *pass) discover() {
 	p.notServed = p.notServedOf(spec.Kinds)
 }
 
-// notServedOf are those of some kinds that the cluster does not serve.
+// notServedOf returns the kinds that the cluster does not serve.
 func (p *pass) notServedOf(kinds []appsv1alpha1.DiscoveredKind) []string {
 	var out []string
 	for _, k := range kinds {
@@ -148,7 +148,7 @@ func (p *pass) notServedOf(kinds []appsv1alpha1.DiscoveredKind) []string {
 	return out
 }
 
-// installedUIDs are the objects that the Application names: they are not discovered, too.
+// installedUIDs are the objects that the Application names. They are not discovered as well.
 func (p *pass) installedUIDs() map[types.UID]struct{} {
 	uids := map[types.UID]struct{}{}
 	for name, c := range p.app.Spec.Components {
@@ -166,7 +166,7 @@ func (p *pass) installedUIDs() map[types.UID]struct{} {
 	return uids
 }
 
-// seen is a kind of the pass.
+// seen returns a kind of the pass.
 func (p *pass) seen(gvk schema.GroupVersionKind) *seenKind {
 	for i := range p.kinds {
 		if p.kinds[i].GVK == gvk && !p.kinds[i].Leaving {
@@ -176,8 +176,8 @@ func (p *pass) seen(gvk schema.GroupVersionKind) *seenKind {
 	return nil
 }
 
-// claim has a discovered object be owned, if the Application asks for that, the class consents, and it can be owned at
-// all.
+// claim marks a discovered object for ownership, if the Application asks for it, the class consents, and the object can
+// be owned.
 func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record.Component) {
 	if !p.ownsDiscovered() || e.Key.Namespace != p.key.Namespace || appliesOthers(k.GVK.GroupKind()) {
 		return
@@ -190,13 +190,13 @@ func (p *pass) claim(k *seenKind, e kindwatch.Entry, rec *record.Component) {
 	k.objects = append(k.objects, object{kind: k.Kind, entry: e, Component: rec, discovered: true})
 }
 
-// appliesOthers is whether objects of a kind apply others, and prune them when they go, also in other namespaces. Such
-// an object is never owned: to be allowed to delete an Application is not to be allowed to have all of that deleted.
+// appliesOthers reports whether objects of a kind apply other objects, and prune them on deletion, also in other
+// namespaces. They are never owned: the right to delete an Application does not include deleting all of these.
 func appliesOthers(gk schema.GroupKind) bool {
 	return gk == record.KustomizationGVK.GroupKind() || gk == record.FluxHelmReleaseGVK.GroupKind()
 }
 
-// ownsDiscovered is whether what is discovered is owned.
+// ownsDiscovered reports whether discovered objects are owned.
 func (p *pass) ownsDiscovered() bool { return p.asksToOwn() && p.sight.OwnsDiscovered }
 
 func (p *pass) asksToOwn() bool {
@@ -204,7 +204,7 @@ func (p *pass) asksToOwn() bool {
 	return d != nil && d.Ownership == appsv1alpha1.DiscoveryOwnershipOwned
 }
 
-// discoveredViews are the views of what was discovered, with what keeps it from being owned.
+// discoveredViews are the views of the discovered objects, with what keeps them from being owned.
 func (p *pass) discoveredViews() []appstatus.ComponentView {
 	if !p.asksToOwn() || p.sight.ObserveOnly {
 		return p.discovered
@@ -225,7 +225,7 @@ func (p *pass) discoveredViews() []appstatus.ComponentView {
 	return p.discovered
 }
 
-// blame notes why an object could not be made the Application's own.
+// blame records why an object could not be adopted.
 func (p *pass) blame(v *appstatus.ComponentView) {
 	k := p.seen(schema.GroupVersionKind{Group: v.Kind.Group, Version: v.Kind.Version, Kind: v.Kind.Kind})
 	if k == nil {

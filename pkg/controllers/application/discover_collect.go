@@ -19,21 +19,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// discovered collects what an Application discovers: each object once, and no more than there may be.
+// discovered collects the objects that an Application discovers: each once, up to the limit.
 type discovered struct {
 	pass  *pass
 	views []appstatus.ComponentView
 	at    map[viewKey]int
 
-	// uids are those of the objects, which can be seen in several versions.
+	// uids are the UIDs of the objects, which can be seen in several versions.
 	uids map[types.UID]struct{}
 
-	// heldAll is whether what else there is cannot be known before an inventory is read.
+	// heldAll reports whether other objects cannot be known before an inventory is read.
 	heldAll bool
 	full    bool
 }
 
-// viewKey is what a view is about.
+// viewKey identifies the subject of a view.
 type viewKey struct {
 	schema.GroupKind
 	types.NamespacedName
@@ -45,7 +45,7 @@ func keyOfView(v appstatus.ComponentView) viewKey {
 	}
 }
 
-// bySource finds what one source leads to.
+// bySource finds the objects of one source.
 func (d *discovered) bySource(spec *appsv1alpha1.Discovery, s appsv1alpha1.DiscoverySource) {
 	p := d.pass
 	if o := s.Object; o != nil {
@@ -61,12 +61,11 @@ func (d *discovered) bySource(spec *appsv1alpha1.Discovery, s appsv1alpha1.Disco
 	}
 }
 
-// byInventory finds what an inventory names. It returns false if there is none that can be read and the marks tell
-// instead.
+// byInventory finds the objects in an inventory. It returns false if none can be read and marks are used instead.
 func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.NamespacedName, marks bool) (done bool) {
 	p := d.pass
 	if !p.sight.Namespace(key.Namespace) {
-		// It is not looked at, also if the kind is watched for another source.
+		// It may not be seen, even if the kind is watched for another source.
 		if !marks {
 			d.expect(gvk, key, "")
 		}
@@ -107,7 +106,7 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 	return true
 }
 
-// listed is whether the objects of a kind are known with their marks, and syncing whether they may be soon.
+// listed reports whether the kind has been listed with its marks, and syncing whether it may be soon.
 func (d *discovered) listed(k *seenKind) (listed, syncing bool) {
 	switch {
 	case k == nil:
@@ -119,13 +118,13 @@ func (d *discovered) listed(k *seenKind) (listed, syncing bool) {
 	return !syncing, syncing
 }
 
-// entries finds what is in an inventory.
+// entries finds the objects of the inventory's entries.
 func (d *discovered) entries(i *record.Inventory) {
 	unseen := 0
 	for _, e := range i.Entries {
-		gvk, key, _ := e.Object() // Of others nothing is kept.
+		gvk, key, _ := e.Object() // Other entries are not kept.
 		if gvk.GroupKind() == record.ApplicationKind.GroupKind() {
-			// Two Applications that follow one inventory, which names both, would keep each other from becoming healthy.
+			// Two Applications that follow one inventory naming both would keep each other from becoming healthy.
 			continue
 		}
 		if !d.visible(gvk, key) || d.full {
@@ -144,8 +143,8 @@ func (d *discovered) entries(i *record.Inventory) {
 	}
 }
 
-// visible is whether an object in an inventory may be seen. It depends on the inventory, on the class, and on what a
-// kind is.
+// visible reports whether an object in an inventory may be seen. It depends on the inventory, the class and the kind's
+// scope.
 func (d *discovered) visible(gvk schema.GroupVersionKind, key types.NamespacedName) bool {
 	if key.Namespace != "" {
 		return slices.Contains(d.pass.sight.Namespaces(d.pass.app.Spec.Discover.Namespaces), key.Namespace)
@@ -154,7 +153,7 @@ func (d *discovered) visible(gvk schema.GroupVersionKind, key types.NamespacedNa
 	return k != nil && (k.Unseen == nil || k.Unseen.Reason != appsv1alpha1.ReasonNotAllowed)
 }
 
-// expect looks for a single object, which is missing if it is not there.
+// expect looks for a single object, which is Missing if it does not exist.
 func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedName, missing string) {
 	p := d.pass
 	k := p.seen(gvk)
@@ -168,7 +167,7 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 	view := appstatus.ViewOf(gvk, key, nil)
 	switch {
 	case key.Namespace != "" && !p.sight.Namespace(key.Namespace):
-		// Nothing else is said of it, whatever is there.
+		// Nothing else is reported, whether or not it exists.
 		view.Unseen = notAllowed("The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)
 	case k == nil || k.Unseen == nil && d.pending(k):
 		p.undiscovered = true
@@ -202,13 +201,13 @@ func inNamespace(namespace string) string {
 	return fmt.Sprintf(" in the namespace %q", namespace)
 }
 
-// byMarks finds the objects of a kind that bear the marks of a source.
+// byMarks finds the objects of a kind with the marks of a source.
 func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.DiscoverySource, gvk schema.GroupVersionKind) {
 	p := d.pass
 	k := p.seen(gvk)
 	switch {
 	case k == nil || k.Unseen != nil && k.Unseen.Reason == appsv1alpha1.ReasonKindNotServed:
-		// Of what is not served there is nothing that could be found. A condition says so (notServed).
+		// A kind that is not served has no objects. A condition reports it (notServed).
 		return
 	case k.Syncing || k.Unseen == nil && d.pending(k):
 		d.heldOf(gvk)
@@ -225,7 +224,7 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 	}
 }
 
-// byMarksIn finds those of a namespace. It returns false if the objects of the kind are not known any more.
+// byMarksIn finds those of a namespace. It returns false if the objects of the kind are no longer known.
 func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource, k *seenKind) bool {
 	p := d.pass
 	for _, m := range record.MarksOfSource(s, p.key.Namespace, namespace) {
@@ -240,7 +239,7 @@ func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource,
 			if d.full {
 				return true
 			}
-			// The record says where the object is, not who wrote the mark.
+			// The record has the object's namespace, but not who wrote the mark.
 			if rec := record.ComponentOf(e.Record); rec != nil && e.Key.Namespace == namespace && e.UID != p.app.UID {
 				d.found(k, e, rec)
 			}
@@ -249,18 +248,18 @@ func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource,
 	return true
 }
 
-// pending is whether a kind has not been listed since the Application looks for its marks, and has it listed.
+// pending reports whether a kind has not been listed since its marks were wanted, and triggers a relist.
 func (d *discovered) pending(k *seenKind) bool {
 	p := d.pass
 	begun, listed := p.w.Watcher.Generations(k.Kind)
 	if listed >= p.wantedSince {
 		return false
 	}
-	// A list that is under way is not ended, or none would ever be complete.
+	// A running list is not restarted, or none would ever complete.
 	if begun > 0 && begun == listed && begun < p.wantedSince && p.w.Wanted.MayRelist(k.Kind.GroupKind()) {
 		p.w.Watcher.Relist(func(gk schema.GroupKind) bool { return gk == k.Kind.GroupKind() })
 	}
-	// That a list is complete which brought nothing new is no event.
+	// A complete list without changes triggers no event.
 	p.lookAgain(catchUp)
 	return true
 }
@@ -278,7 +277,7 @@ func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record.Component
 	}
 }
 
-// heldOf has what the status says of the objects of a kind stay for as long as they are not known.
+// heldOf keeps the status of the objects of a kind until they are known.
 func (d *discovered) heldOf(gvk schema.GroupVersionKind) {
 	d.pass.undiscovered = true
 	known := false
@@ -296,20 +295,20 @@ func (d *discovered) heldOf(gvk schema.GroupVersionKind) {
 	}
 }
 
-// held has everything stay that the status says, if an inventory is to be read first.
+// held keeps all discovered entries of the status if an inventory has to be read first.
 func (d *discovered) held() {
 	if !d.heldAll {
 		return
 	}
 	for _, was := range d.pass.app.Status.Discovered {
-		// What has no name says what could not be followed in the inventory. Without it, all would be well for a moment.
+		// Entries without a name report what the inventory hides. Without them, all would seem well for a moment.
 		d.hold(was, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "The inventory has not been read yet."})
 	}
 }
 
 func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *condition.Problem) {
 	if was.Namespace != "" && !d.pass.sight.Namespace(was.Namespace) {
-		return // It is not seen any more.
+		return // It may no longer be seen.
 	}
 	view := appstatus.ViewOf(schema.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind},
 		types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, why)
@@ -317,7 +316,7 @@ func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *condition.Prob
 	d.add(view)
 }
 
-// add adds a view, unless there is one about the same, or there are too many.
+// add adds a view, unless there is one with the same key, or there are too many.
 func (d *discovered) add(v appstatus.ComponentView) bool {
 	key := keyOfView(v)
 	if _, known := d.at[key]; known || d.full {
@@ -332,14 +331,14 @@ func (d *discovered) add(v appstatus.ComponentView) bool {
 	return true
 }
 
-// replace puts a view in the place of the one that is about the same.
+// replace replaces the view with the same key.
 func (d *discovered) replace(v appstatus.ComponentView) {
 	if i, known := d.at[keyOfView(v)]; known {
 		d.views[i] = v
 	}
 }
 
-// overflow says that there is more than is looked at.
+// overflow records that there are more objects than the limit.
 func (d *discovered) overflow() {
 	if d.full {
 		return

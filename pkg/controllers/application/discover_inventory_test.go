@@ -12,8 +12,8 @@ import (
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
-// An inventory that is not understood, or not wholly seen, keeps an Application from being healthy, also for the moment
-// after a restart in which it has not been read.
+// An inventory that is not understood, or not fully visible, keeps an Application from being healthy, even before it
+// has been read after a restart.
 func TestAnInventoryThatIsNotUnderstoodIsTold(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -11,9 +11,9 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// Whoever can write Applications wants Flux to prune what they may not delete: by owning the Kustomization that applied
-// it, and deleting the Application. What it applied in the namespace is owned, the Kustomization is not. The inventory
-// names the Application itself, too, which is none of its components.
+// An author of Applications may try to make Flux prune what they may not delete: by owning the Kustomization that
+// applied it, and deleting the Application. The objects applied in the namespace are owned, the Kustomization is not.
+// The inventory also names the Application itself, which is not its own component.
 func TestAKustomizationIsNotOwnedAndTheApplicationIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -40,8 +40,8 @@ func TestAKustomizationIsNotOwnedAndTheApplicationIsNotItsOwn(t *testing.T) {
 	f.finds(self)
 }
 
-// What is owned stays owned while it is not known whether it is discovered: a mark that nobody looked for before has
-// the kind listed again first.
+// Owned objects stay owned while it is not known whether they are discovered: a new mark first triggers a relist of the
+// kind.
 func TestWhatIsOwnedIsNotReleasedWhileMarksAreLookedFor(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -69,7 +69,7 @@ func TestWhatIsOwnedIsNotReleasedWhileMarksAreLookedFor(t *testing.T) {
 	}
 }
 
-// A release that was misspelt, or that has gone, is not ready because something else is.
+// An Application with a misspelt or deleted release is not ready because of its other parts.
 func TestAnApplicationThatDiscoversNothingIsNotReady(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

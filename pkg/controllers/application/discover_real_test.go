@@ -28,7 +28,7 @@ import (
 
 var discoveredConfigMaps = []appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}}
 
-// class changes what the class of the cluster says about Applications.
+// class changes the cluster's class with respect to Applications.
 func (f *fixture) classSays(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	f.T.Helper()
 	f.Within("the class is changed", func() error {
@@ -58,7 +58,7 @@ func (f *fixture) marked(name string, labels, annotations map[string]string) *co
 
 func partOf(name string) map[string]string { return map[string]string{appsv1alpha1.PartOfLabel: name} }
 
-// discoveredIn is what a status says of what was discovered: "Kind/namespace/name Health Reason" for each.
+// discoveredIn lists the discovered entries of a status: "Kind/namespace/name Health Reason" each.
 func discoveredIn(s appsv1alpha1.ApplicationStatus) []string {
 	var out []string
 	for _, d := range s.Discovered {
@@ -151,7 +151,7 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 			t.Errorf("%s: got %+v", name, app.Status)
 		}
 	}
-	// What is discovered is looked at and not touched.
+	// Discovered objects are observed and not changed.
 	f.settled()
 	var all corev1.ConfigMapList
 	if err := f.workload.List(f.Ctx, &all, client.InNamespace(f.namespace)); err != nil {
@@ -170,7 +170,7 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 	f.finds(later)
 }
 
-// What a kind has is known before somebody looks for it by a mark for the first time, and nothing was kept of it.
+// Objects of a kind are found when a mark is first looked for, although no records of them were kept.
 func TestDiscoverInAKindThatIsWatchedAlready(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -205,8 +205,8 @@ func TestNothingIsWrittenAtRestByWhatIsDiscovered(t *testing.T) {
 	}
 }
 
-// kustomizations are served in a form that has what Masthead reads. They stay: a definition that is being deleted is in
-// the way of the next.
+// kustomizations is a served definition with the fields that Masthead reads. It stays: a definition being deleted would
+// block the next one.
 func (f *fixture) kustomizations() {
 	f.T.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "kustomizations.kustomize.toolkit.fluxcd.io"}}
@@ -258,8 +258,7 @@ func (f *fixture) applied(u *unstructured.Unstructured, ids ...string) {
 	})
 }
 
-// An inventory says more than marks do: of which kinds objects are, which are missing, and which only bear a copy of
-// the labels.
+// An inventory says more than marks: the kinds of objects, which are missing, and which only bear a copy of the labels.
 func TestDiscoverByTheInventoryOfFlux(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -286,7 +285,7 @@ func TestDiscoverByTheInventoryOfFlux(t *testing.T) {
 	f.finds(helm, "HelmRelease/~/none Unknown KindNotServed")
 }
 
-// Ownership of what did not ask for it takes two: the Application asks for it, and the operator of the hub consents.
+// Owning discovered objects takes two: the Application asks for it, and the hub's operator consents.
 func TestWhatIsDiscoveredIsOwnedOnlyIfBothAskForIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -324,7 +323,7 @@ func (f *fixture) elsewhere(suffix string) *corev1.ConfigMap {
 	return cm
 }
 
-// spy is an Application that looks for everything that it may not see.
+// spy is an Application that looks for everything it may not see.
 func (f *fixture) spy(name, namespace string) *appsv1alpha1.Application {
 	f.T.Helper()
 	return f.application(name, nil, func(app *appsv1alpha1.Application) {
@@ -342,9 +341,9 @@ func (f *fixture) spy(name, namespace string) *appsv1alpha1.Application {
 	})
 }
 
-// Whoever can write Applications in one namespace wants to know what there is in another: whether it exists, what is in
-// it, how that fares, what its Kustomizations apply. The answer is the same whether there is something or not, and
-// stays the same when it changes.
+// An author of Applications in one namespace may try to learn about another: whether it exists, its objects, their
+// health, and what its Kustomizations apply. The answer is the same whether or not something exists, and does not
+// change.
 func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -406,8 +405,8 @@ func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 	}
 }
 
-// The inventory of a Kustomization in the author's own namespace names what is elsewhere: whoever can write its status
-// can let it name anything.
+// The inventory of a Kustomization in the author's own namespace names objects elsewhere: anyone who can write its
+// status can make it name anything.
 func TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -418,7 +417,7 @@ func TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn(t *testing.T) {
 	f.finds(app, "Kustomization/~/mine Healthy", "Namespace// Unknown NotAllowed")
 }
 
-// What the operator of the hub lists is seen, for its health alone, and not any more when it is not listed any more.
+// Objects listed by the hub's operator are seen, only for their health, until they are no longer listed.
 func TestDiscoverElsewhereWhereTheClassLetsIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
-// What is left out is said.
+// Omissions are reported.
 func TestMarksThatAreLeftOutAreTold(t *testing.T) {
 	app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "shop"}}
 	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}}

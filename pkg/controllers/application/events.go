@@ -27,7 +27,7 @@ func (r *reconciler) handle(w *workload.Cluster, e kindwatch.Event) {
 	}
 }
 
-// applicationChanged follows the Applications of a cluster.
+// applicationChanged handles events of the Applications of a cluster.
 func (r *reconciler) applicationChanged(w *workload.Cluster, e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
 		if e.State == kindwatch.StateSynced {
@@ -47,7 +47,7 @@ func (r *reconciler) applicationChanged(w *workload.Cluster, e kindwatch.Event) 
 		return
 	}
 	w.Track(key, app)
-	// Before any kind is watched, so that the first list of it brings what all of them look for.
+	// Before any kind is watched, so that its first list has what all Applications look for.
 	w.Wanted.Want(key, record.MarksWanted(app, w.SightOf(key.Namespace)))
 	if e.Initial {
 		r.observe(w, key, app)
@@ -61,8 +61,7 @@ func (r *reconciler) applicationChanged(w *workload.Cluster, e kindwatch.Event) 
 	}
 }
 
-// dropGone forgets the Applications that went while nobody looked: the watch of Applications was stopped, and is
-// another one now.
+// dropGone forgets the Applications that were deleted between the previous watch of Applications and this one.
 func (r *reconciler) dropGone(w *workload.Cluster) {
 	entries, err := w.Watcher.Entries(record.ApplicationKind)
 	if err != nil {

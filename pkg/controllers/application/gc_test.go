@@ -53,9 +53,8 @@ func (f *fixture) collectGarbage() {
 	})
 }
 
-// collectorHasSeen waits until the garbage collector has seen what was done to ConfigMaps so far, so that it knows what
-// belongs to whom. It sees them in the order in which they change: when it deletes one that is made now, because its
-// owner does not exist, it has seen the others.
+// collectorHasSeen waits until the garbage collector has processed all previous changes of ConfigMaps. It sees changes
+// in order: once it deletes a ConfigMap created now, because its owner does not exist, it has seen the others.
 func (f *fixture) collectorHasSeen() {
 	f.T.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -78,7 +77,7 @@ func (f *fixture) gone(obj client.Object) {
 	})
 }
 
-// What was a component of the Application when that was deleted goes, and nothing else does.
+// Components of a deleted Application are deleted, and nothing else.
 func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -122,7 +121,7 @@ func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
 	}
 }
 
-// An Application that is deleted so that its components stay lets go of them, and does not take them back.
+// An Application deleted with the orphan policy releases its components, and does not adopt them again.
 func TestGarbageCollectionOrphansTheComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -157,7 +156,7 @@ func TestGarbageCollectionInTheForeground(t *testing.T) {
 	f.gone(app)
 }
 
-// An object that has a controller goes with it, and does not outlive it because the Application owns it, too.
+// An object with a controller is deleted with it, and does not outlive it because the Application owns it, too.
 func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -202,8 +201,8 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 	f.gone(second)
 }
 
-// An Application that is deleted while hundreds of objects are adopted, so that they stay, gets no more of them: what
-// has a reference to an Application that is gone is deleted.
+// An Application being orphaned while hundreds of objects are adopted adopts no more of them: objects that reference a
+// deleted Application would be deleted.
 func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 	t.Parallel()
 	const objects, before = maxWrites, 20
@@ -247,8 +246,8 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 	}
 }
 
-// While the collector lets go of the components, Masthead does the same: the collector may not know of what was adopted
-// last. None runs here.
+// While the collector orphans the components, Masthead releases them as well: the collector may not know the last
+// adopted ones. No collector runs here.
 func TestGarbageCollectionOrphansWhatWasAdoptedLast(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

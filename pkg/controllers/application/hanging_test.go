@@ -18,8 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
-// A cluster that takes requests and answers none is waited for by nobody else: not when it is engaged, not in the
-// queue, and not for a place among the lists.
+// A cluster that accepts requests and answers none does not block others: not on engagement, nor in the queue, nor for
+// a list slot.
 func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	// Requests that hang last for longer than the test waits.

@@ -31,7 +31,7 @@ func checkedBy(image string) func(*appsv1alpha1.Application) {
 	}
 }
 
-// saysReady is a check of what an Application says of its health check.
+// saysReady checks an Application's health check status.
 func saysReady(ready corev1.ConditionStatus, reason, message string) func(appsv1alpha1.ApplicationStatus) error {
 	return func(s appsv1alpha1.ApplicationStatus) error {
 		c := meta.FindStatusCondition(s.Conditions, appsv1alpha1.ConditionHealthCheckPassed)
@@ -180,7 +180,7 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 	}
 }
 
-// podGone waits until a Pod is gone and no status speaks of it.
+// podGone waits until a Pod is gone and no status names it.
 func (f *fixture) podGone(app *appsv1alpha1.Application, pod *corev1.Pod) {
 	f.T.Helper()
 	f.gone(pod)
@@ -192,7 +192,7 @@ func (f *fixture) podGone(app *appsv1alpha1.Application, pod *corev1.Pod) {
 	})
 }
 
-// A Pod of a health check that is not wanted any more goes, whatever was in the way of its deletion.
+// A Pod of a health check that is no longer wanted is deleted, whatever blocked its deletion before.
 func TestHealthCheckPodWhoseDeletionFails(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -213,8 +213,7 @@ func TestHealthCheckPodWhoseDeletionFails(t *testing.T) {
 	}
 }
 
-// A health check that is taken away before a status spoke of it leaves no Pod behind, whether or not the manager is the
-// same.
+// A health check removed before a status named its Pod leaves no Pod behind, even if the manager restarts.
 func TestHealthCheckThatIsRemovedBeforeTheFirstStatus(t *testing.T) {
 	t.Parallel()
 	for _, restart := range []bool{false, true} {
@@ -242,7 +241,7 @@ func TestHealthCheckThatIsRemovedBeforeTheFirstStatus(t *testing.T) {
 	}
 }
 
-// While Pods may not be seen, nobody knows whether there is one, and it goes when they may again.
+// While Pods may not be read, it is not known whether there is one. It is deleted once they may be read again.
 func TestHealthCheckThatIsRemovedWhilePodsAreForbidden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
-// A status lists 64 of what there is, and counts the rest. What it does not list cannot be held, so it is not written
-// before all of it is known again, or nobody is to be patient any more.
+// A status lists 64 components, and counts the rest. Unlisted ones cannot be held, so the status is not written before
+// all of them are known again, or patience runs out.
 func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 	views := func(of, hidden int, view func(string) appstatus.ComponentView) []appstatus.ComponentView {
 		var out []appstatus.ComponentView
@@ -74,8 +74,7 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 	}
 }
 
-// After a restart nothing is known of what is discovered until its kinds are read, and no more than 64 of it are
-// listed.
+// After a restart, discovered objects are unknown until their kinds are listed, and only 64 of them are in the status.
 func TestMoreThanIsListedIsNotMiscountedAfterARestart(t *testing.T) {
 	t.Parallel()
 	const many = appsv1alpha1.MaxStatusEntries + 8

@@ -11,7 +11,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 )
 
-// observe tells the hub how an Application fares.
+// observe reports the health of an Application to the hub.
 func (r *reconciler) observe(w *workload.Cluster, key record.ApplicationKey, app *appsv1alpha1.Application) {
 	s := appstatus.SummaryOf(app)
 	record.Share(&w.Texts, &s.ApplicationType, &s.Version, &s.Message)
@@ -23,7 +23,7 @@ func (r *reconciler) observe(w *workload.Cluster, key record.ApplicationKey, app
 	})
 }
 
-// forget tells the hub that an Application has gone.
+// forget removes a deleted Application from the metrics and the hub's report.
 func (r *reconciler) forget(w *workload.Cluster, key record.ApplicationKey) {
 	r.ifCurrent(w, func() {
 		r.metrics.forget(w.Name, key)
@@ -31,14 +31,14 @@ func (r *reconciler) forget(w *workload.Cluster, key record.ApplicationKey) {
 	})
 }
 
-// gone forgets an Application that has gone. What it owned is the garbage collector's.
+// gone forgets a deleted Application. Its objects are left to the garbage collector.
 func (r *reconciler) gone(w *workload.Cluster, key record.ApplicationKey) {
 	w.Untrack(key)
 	r.forget(w, key)
 	w.Wake(w.DependentsOf(key)...)
 }
 
-// unwatched tells the hub that nobody looks at the Applications of a cluster, and why.
+// unwatched reports to the hub that the Applications of a cluster are not watched, and why.
 func (r *reconciler) unwatched(w *workload.Cluster, reason, message string) {
 	r.ifCurrent(w, func() {
 		r.metrics.forgetCluster(w.Name)

@@ -78,7 +78,7 @@ func (f *fixture) status(u *unstructured.Unstructured, status map[string]any) {
 	})
 }
 
-// says waits until a status says this of a component, as "Installed/Health Reason".
+// says waits until a status has this entry for a component, as "Installed/Health Reason".
 func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
 	f.T.Helper()
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
@@ -89,8 +89,8 @@ func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
 	})
 }
 
-// definitionsWatched waits until definitions and API services are watched. When that begins, everything is asked for
-// anew.
+// definitionsWatched waits until definitions and API services are watched. When that begins, everything is resolved
+// again.
 func (f *fixture) definitionsWatched() {
 	f.T.Helper()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
@@ -104,8 +104,8 @@ func (f *fixture) definitionsWatched() {
 	}
 }
 
-// TestAClusterWithoutApplications is not asked for all of its definitions and API services, which can be many. It is
-// when an Application names a kind, and not because there is an Application.
+// TestAClusterWithoutApplications is not asked for all of its definitions and API services, which can be many, until an
+// Application names a kind; its mere existence is not enough.
 func TestAClusterWithoutApplications(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -142,8 +142,8 @@ func TestAClusterWithoutApplications(t *testing.T) {
 	f.definitionsWatched()
 }
 
-// A kind that is not served concerns its components and no others; it is seen when it is served, and when that ends it
-// is not said that its objects are gone.
+// A kind that is not served affects only its components; it is observed once served, and when that ends its objects are
+// not reported missing.
 func TestAKindThatComesAndGoes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -172,8 +172,8 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	f.says(app, "settings", "True/Healthy ")
 }
 
-// What a cluster says of a kind is believed as long as it would be seen that it changes. Between two Applications that
-// name kinds, nobody looks: then it is asked for anew.
+// A resolved kind is trusted only while changes of it are watched. Between two Applications that name kinds, nothing is
+// watched: then it is resolved again.
 func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.linger = time.Millisecond })
@@ -205,7 +205,7 @@ func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 	f.says(second, "db", "True/Unknown NoStatus")
 }
 
-// A kind that may not be listed concerns its components and no others.
+// A kind that may not be listed affects only its components.
 func TestAKindThatIsForbidden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -223,7 +223,7 @@ func TestAKindThatIsForbidden(t *testing.T) {
 	f.says(app, "settings", "True/Healthy ")
 }
 
-// A group that does not answer holds up nothing but its own components.
+// A group that does not answer affects only its own components.
 func TestAGroupThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.RequestTimeout = time.Second })
@@ -251,7 +251,7 @@ func TestAGroupThatDoesNotAnswer(t *testing.T) {
 	f.says(app, "db", "Unknown/Unknown Syncing")
 }
 
-// Objects that make no sense are Unknown, and hinder nobody.
+// Malformed objects are Unknown, and affect nothing else.
 func TestObjectsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -269,7 +269,7 @@ func TestObjectsThatMakeNoSense(t *testing.T) {
 	f.says(app, "settings", "True/Healthy ")
 }
 
-// When another HealthRule counts, what it is about is assessed again, without any of it having changed.
+// When another HealthRule applies, its objects are reassessed without having changed.
 func TestAHealthRuleCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -321,7 +321,7 @@ func TestAnApplicationOfApplications(t *testing.T) {
 	f.owned(outer, outer, false)
 }
 
-// A rule that changes while nobody names its kind counts for what was kept of the objects meanwhile.
+// A rule that changes while no Application names its kind applies to records kept meanwhile.
 func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.linger = time.Hour })
@@ -374,7 +374,7 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	f.health(app, appsv1alpha1.HealthDegraded)
 }
 
-// A kind that cannot be read any more is not what it was when it could: here, because the conversion webhook of its
+// A kind that can no longer be read does not keep its old status: here, because the conversion webhook of its
 // definition is gone.
 func TestAKindThatCannotBeReadAnyMore(t *testing.T) {
 	t.Parallel()

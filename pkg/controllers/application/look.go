@@ -21,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// reconcileApplication looks at one Application.
+// reconcileApplication reconciles one Application.
 func (r *reconciler) reconcileApplication(ctx context.Context, w *workload.Cluster, key record.ApplicationKey) (reconcile.Result, error) {
 	p, err := r.newPass(w, key)
 	if p == nil || err != nil {
@@ -56,8 +56,8 @@ func (p *pass) result() (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: p.again}, nil
 }
 
-// watch has the kinds watched that the Application has to do with: those that it names, those of which it discovers
-// objects, and those that it named, until nothing of them is owned any more.
+// watch starts watching the kinds relevant to the Application: those it names, those it discovers, and those it used to
+// name, until none of their objects is owned any more.
 func (p *pass) watch(ctx context.Context) {
 	named, sought := workload.KindsOf(p.app), p.seek(ctx)
 	leaving := formerKindsOf(p.app)
@@ -92,8 +92,7 @@ func (p *pass) watch(ctx context.Context) {
 	}
 }
 
-// wanted are the kinds to watch. Pods of health checks are among them in any case: whether there are some is not known
-// from the spec.
+// wanted are the kinds to watch. Pods of health checks are always included: the spec does not tell whether some exist.
 func (p *pass) wanted() sets.Set[kindwatch.Kind] {
 	kinds := sets.New[kindwatch.Kind]()
 	for _, k := range p.kinds {
@@ -113,7 +112,7 @@ func (p *pass) groups() sets.Set[string] {
 	return groups
 }
 
-// see notes whether the objects of a kind can be seen.
+// see records whether the objects of a kind can be observed.
 func (k *seenKind) see(watcher *kindwatch.Watcher, refused sets.Set[kindwatch.Kind]) {
 	switch {
 	case !k.Watched:
@@ -127,7 +126,7 @@ func (k *seenKind) see(watcher *kindwatch.Watcher, refused sets.Set[kindwatch.Ki
 	}
 }
 
-// choose finds the objects that have to do with the Application, and decides about them.
+// choose finds the objects relevant to the Application, and decides about them.
 func (p *pass) choose() {
 	for i := range p.kinds {
 		if p.kinds[i].Unseen == nil {
@@ -140,14 +139,14 @@ func (p *pass) choose() {
 		p.selection.adopt, p.selection.release = nil, nil
 	}
 	if p.undiscovered && p.asksToOwn() && !p.selector.orphaning {
-		// What is owned may be what is discovered. To be released, and adopted again in a moment, would be to be left behind
-		// if the Application is deleted in between.
+		// An owned object may be a discovered one. If it were released and adopted again in a moment, it would be left behind
+		// when the Application is deleted in between.
 		p.selection.release = nil
 	}
 	p.prune()
 }
 
-// prune forgets what was patched of objects that are not there any more.
+// prune forgets patches of objects that no longer exist.
 func (p *pass) prune() {
 	if len(p.t.Patched) == 0 {
 		p.t.Patched = nil
@@ -168,7 +167,7 @@ func (p *pass) look(k *seenKind) {
 	for _, index := range []string{record.AnnotationIndex(p.key), record.OwnerIndex(p.app.UID)} {
 		entries, err := p.w.Watcher.Lookup(k.Kind, index)
 		if err != nil {
-			// Its state has just changed, which is an event.
+			// Its state has just changed, which triggers an event.
 			k.Unseen, k.Syncing, k.objects = workload.StateProblem(kindwatch.StateSyncing, k.GVK), true, nil
 			return
 		}
@@ -183,7 +182,7 @@ func (p *pass) look(k *seenKind) {
 	}
 }
 
-// patched is whether the owner references of an object were written, and the watch shows what was before.
+// patched reports whether an object's owner references were written, and the watch still shows the previous version.
 func (p *pass) patched(o object) bool {
 	version, ok := p.t.Patched[o.entry.UID]
 	if ok && version != o.entry.ResourceVersion {
@@ -193,8 +192,8 @@ func (p *pass) patched(o object) bool {
 	return ok
 }
 
-// stopWatching ends the watches of kinds that the Application does not name any more, and of which it owns nothing. One
-// that cannot be seen is kept: what it has of references has to be removed as soon as it can be.
+// stopWatching stops watching kinds that the Application no longer names and of which it owns nothing. A kind that
+// cannot be observed is kept: its references have to be removed as soon as possible.
 func (p *pass) stopWatching() {
 	owned := sets.New(p.ownedKinds()...)
 	before := len(p.kinds)

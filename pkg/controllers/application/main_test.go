@@ -32,8 +32,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// lane is the API servers of a hub and of a workload cluster. A test has them to itself while it runs, and a namespace
-// of its own in the workload cluster.
+// lane is the API servers of a hub and of a workload cluster. A test has exclusive use of them while it runs, and its
+// own namespace in the workload cluster.
 type lane struct{ hub, workload *envtest.Environment }
 
 // besides is how many tests run beside one another.
@@ -60,7 +60,7 @@ func scheme() *runtime.Scheme {
 	return controllertest.NewScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme, appsv1alpha1.AddToScheme)
 }
 
-// fixture is a hub and a workload cluster whose Applications are looked after.
+// fixture is a hub and a workload cluster whose Applications are reconciled.
 type fixture struct {
 	controllertest.Case
 
@@ -75,7 +75,7 @@ type fixture struct {
 	namespace     string
 	options       []func(*Options)
 
-	// user is as whom the controller knows itself in the workload cluster; empty for an administrator.
+	// user is the controller's username in the workload cluster; empty for an administrator.
 	user string
 
 	manager   *controllertest.Manager
@@ -170,7 +170,7 @@ func (f *fixture) restart() {
 	f.start()
 }
 
-// settled waits until nothing is asked of the workload cluster any more.
+// settled waits until the workload cluster receives no more requests.
 func (f *fixture) settled() {
 	f.T.Helper()
 	f.AtRest(100, f.asked.Progress)

@@ -49,7 +49,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// keptOf is what is kept of an Application and its components.
+// keptOf has the records of an Application and its components.
 func keptOf(tb testing.TB, r clusterReducer, i, components int, discovered bool) []kindwatch.Record {
 	tb.Helper()
 	name := fmt.Sprintf("shop-%d", i)

@@ -18,7 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/health"
 )
 
-// clusterReducer is the reducer of a cluster of its own, and what is looked for there.
+// clusterReducer is the reducer of a separate cluster, with its wanted marks.
 type clusterReducer struct {
 	reducer record.Reducer
 	wanted  *record.WantedMarks
@@ -50,8 +50,8 @@ func toFields(app *appsv1alpha1.Application) (*unstructured.Unstructured, error)
 	return &unstructured.Unstructured{Object: fields}, err
 }
 
-// What is kept of each of thousands of Applications is weighed: a field more of a record, or something that every
-// status says and the vocabulary does not, is seen here.
+// The records of each of thousands of Applications are measured: this shows another field in a record, or common status
+// text that is missing from the vocabulary.
 func TestAnApplicationTakesNoMoreThanItDid(t *testing.T) {
 	kept := keptOf(t, reducerOfACluster(), 7, 3, false)
 	app, ok := kept[len(kept)-1].(*record.Application)

@@ -16,7 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// What is counted by masthead_application_writes_total.
+// Kinds of writes counted by masthead_application_writes_total.
 const (
 	writeStatus      = "status"
 	writeOwner       = "owner-reference"
@@ -30,36 +30,35 @@ const (
 	stateInstalled = "installed"
 )
 
-// seriesPerCluster is how many Applications of a cluster have series of their own, if any have.
+// seriesPerCluster bounds how many Applications of a cluster have series of their own, if these are enabled.
 const seriesPerCluster = 500
 
-// Metrics publishes how Applications fare and, if asked for, how each Application does, which is as many series as
-// people make Applications.
+// Metrics publishes the health of Applications in total and, if enabled, of each Application.
 //
-// The series of an Application are deleted when it is forgotten, those of a cluster when the cluster is. Of one cluster
-// no more than seriesPerCluster Applications have series of their own: how many it has is up to its owner. A nil
+// The series of an Application are deleted when it is forgotten, those of a cluster when the cluster is. At most
+// seriesPerCluster Applications of a cluster have series of their own, since its owner decides how many exist. A nil
 // *Metrics publishes nothing.
 type Metrics struct {
 	applications *prometheus.GaugeVec
 	components   *prometheus.GaugeVec
 	writes       *prometheus.CounterVec
 
-	// each is nil unless every Application has series of its own.
+	// each is nil unless series per Application are enabled.
 	each *applicationSeries
 
 	mu sync.Mutex
-	// clusters is what was last told about each Application.
+	// clusters has the values last published for each Application.
 	clusters map[mcr.ClusterName]map[record.ApplicationKey]counted
 }
 
-// counted is what an Application was last counted as.
+// counted holds the values last published for an Application.
 type counted struct {
 	health            appsv1alpha1.Health
 	wanted, installed int32
 }
 
 // NewMetrics registers the metrics of this package; perApplication adds series for each Application. It panics if they
-// are registered there already.
+// are already registered.
 func NewMetrics(reg prometheus.Registerer, perApplication bool) *Metrics {
 	m := &Metrics{
 		applications: metric.NewGauge(reg, metric.Definition{
@@ -99,7 +98,7 @@ func (m *Metrics) wrote(cluster mcr.ClusterName, what string) {
 	}
 }
 
-// application tells how an Application fares now.
+// application records the current health of an Application.
 func (m *Metrics) application(cluster mcr.ClusterName, key record.ApplicationKey, s rollup.Summary) {
 	if m == nil {
 		return
@@ -170,7 +169,7 @@ func (m *Metrics) add(cluster mcr.ClusterName, c counted, sign float64) {
 	m.components.WithLabelValues(metric.ClusterValues(cluster, stateInstalled)...).Add(sign * float64(c.installed))
 }
 
-// healthLabel is the label with the state of an Application.
+// healthLabel is the label with the health of an Application.
 func healthLabel() metric.Label {
 	states := make([]string, 0, len(healthStates()))
 	for _, h := range healthStates() {
@@ -179,7 +178,7 @@ func healthLabel() metric.Label {
 	return metric.Label{Name: "health", Values: strings.Join(states, ", ")}
 }
 
-// healthStates are the states that an Application can be in.
+// healthStates are the possible health states of an Application.
 func healthStates() []appsv1alpha1.Health {
 	return []appsv1alpha1.Health{
 		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing,
@@ -187,7 +186,7 @@ func healthStates() []appsv1alpha1.Health {
 	}
 }
 
-// knownHealth keeps the label health bounded: whatever is not one of the states is Unknown.
+// knownHealth bounds the label health: any other value becomes Unknown.
 func knownHealth(health appsv1alpha1.Health) appsv1alpha1.Health {
 	for _, h := range healthStates() {
 		if h == health {

@@ -15,13 +15,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// applicationSeries are the series that each Application has of its own. A nil *applicationSeries publishes nothing.
+// applicationSeries are the series of individual Applications. A nil *applicationSeries publishes nothing.
 type applicationSeries struct {
 	health            *prometheus.GaugeVec
 	ready             *prometheus.GaugeVec
 	wanted, installed *prometheus.GaugeVec
 
-	// without counts the Applications that have none, since their cluster has more than seriesPerCluster.
+	// without counts the Applications without series, because their cluster has more than seriesPerCluster.
 	without *prometheus.GaugeVec
 	known   map[mcr.ClusterName]*seriesOfCluster
 }
@@ -32,7 +32,7 @@ type seriesOfCluster struct {
 }
 
 func newApplicationSeries(reg prometheus.Registerer) *applicationSeries {
-	// Not "namespace" and "name": the target that is scraped has a label "namespace", which hides one of the metric.
+	// Not "namespace" and "name": the scraped target's label "namespace" would hide one of the metric.
 	labels := []metric.Label{
 		{Name: "application_namespace", Values: "the namespace of the Application"},
 		{Name: "application_name", Values: "its name"},
@@ -73,7 +73,7 @@ func newApplicationSeries(reg prometheus.Registerer) *applicationSeries {
 	}
 }
 
-// admit says whether an Application has series of its own, which the first seriesPerCluster of a cluster have.
+// admit reports whether an Application has its own series. The first seriesPerCluster of a cluster do.
 func (s *applicationSeries) admit(cluster mcr.ClusterName, key record.ApplicationKey) bool {
 	known := s.known[cluster]
 	if known == nil {

@@ -40,8 +40,8 @@ func (f *fixture) mayRead(user string) {
 	})
 }
 
-// Who observes only needs the right to read components, and to write the status of Applications, and asks for nothing
-// else.
+// In ObserveOnly mode, Masthead needs the rights to read components and to write the status of Applications, and
+// requests nothing else.
 func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -98,7 +98,7 @@ func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	}
 }
 
-// What was owned before stays owned while Masthead observes only, and is let go of when it does more again.
+// Owned objects stay owned in ObserveOnly mode; outdated references are removed when it ends.
 func TestObserveOnlyLeavesReferencesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -29,9 +29,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// An Application at which nobody looks any more must not go on saying that it is healthy. So when a cluster leaves, or
-// its class is changed to look after no Applications, each is told so, once. Owner references stay: they are true, and
-// need nobody to look.
+// An Application that is no longer observed must not claim to be healthy. When a cluster leaves, or its class disables
+// Applications, each status is updated once to say so. Owner references stay: they remain true without being observed.
 
 // Bounds of offboarding a cluster.
 const (
@@ -40,8 +39,8 @@ const (
 	disabledLookAgain   = time.Second
 )
 
-// offboard tells every Application of a cluster that nobody looks any more. It is called while the cluster is still
-// connected and no reconcile of it runs any more. It gives up as soon as the cluster does not answer.
+// offboard marks every Application of a cluster as unobserved. It is called while the cluster is still connected and
+// none of its reconciles runs any more. It gives up as soon as the cluster does not answer.
 func (r *reconciler) offboard(ctx context.Context, name mcr.ClusterName) error {
 	w, engaged := r.workloads.Get(name)
 	if !engaged || w.CurrentMode() != workload.ModeEnabled {
@@ -65,13 +64,13 @@ func (r *reconciler) offboard(ctx context.Context, name mcr.ClusterName) error {
 	return nil
 }
 
-// tellUnwatched tells one Application that nobody looks any more. Nothing comes back to it, so that whoever was faster
-// is waited for until the watch shows it.
+// tellUnwatched marks one Application as unobserved. It is not requeued, so on a conflict this waits for the watch to
+// show the other change.
 func (r *reconciler) tellUnwatched(ctx context.Context, w *workload.Cluster, key record.ApplicationKey, told *atomic.Int64) error {
 	var last error
 	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
 	err := backoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
-		p, _ := r.newPass(w, key) // What cannot be understood is told nothing.
+		p, _ := r.newPass(w, key) // An invalid Application is not updated.
 		if p == nil {
 			last = nil
 			return true, nil
@@ -87,16 +86,16 @@ func (r *reconciler) tellUnwatched(ctx context.Context, w *workload.Cluster, key
 	return err
 }
 
-// unseen is the status of an Application at which nobody looks any more.
+// unseen is the status of an Application that is no longer observed.
 func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
 	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Masthead does not look after the Applications of this cluster any more."}
 	return appstatus.Of(appstatus.UnseenApplication(p.app, why), metav1.NewTime(p.r.clock.Now()))
 }
 
-// disable has the Applications of a cluster told that nobody looks any more, and then stops looking.
+// disable marks the Applications of a cluster as unobserved, and then stops watching them.
 func (r *reconciler) disable(w *workload.Cluster) reconcile.Result {
 	if w.CurrentMode() == workload.ModeIdle {
-		// What a manager that ended before has left to be told is told, too.
+		// This includes Applications that a previous manager left unmarked.
 		w.Watcher.Set(workload.OwnerFixed, record.ApplicationKind)
 	}
 	w.Watcher.Release(workload.OwnerForeign)
@@ -106,7 +105,7 @@ func (r *reconciler) disable(w *workload.Cluster) reconcile.Result {
 		w.WakeLater(w.Keys()...)
 	}
 	if state, _ := w.Watcher.State(record.ApplicationKind); state == kindwatch.StateSyncing {
-		// That it is another one is an event.
+		// Its change triggers an event.
 		return reconcile.Result{}
 	}
 	for key := range w.UIDs() {
@@ -122,13 +121,13 @@ func (r *reconciler) disable(w *workload.Cluster) reconcile.Result {
 	return reconcile.Result{}
 }
 
-// isTold is whether an Application says that nobody looks any more.
+// isTold reports whether the status says that the Application is not observed.
 func isTold(app *appsv1alpha1.Application) bool {
 	c := meta.FindStatusCondition(app.Status.Conditions, appsv1alpha1.ConditionComponentsWatched)
 	return c != nil && c.Reason == appsv1alpha1.ReasonNotEnrolled
 }
 
-// disable tells the Application that nobody looks any more, and stops watching what it names.
+// disable marks the Application as unobserved, and stops watching its kinds.
 func (p *pass) disable(ctx context.Context) (reconcile.Result, error) {
 	if p.w.CurrentMode() != workload.ModeDisabled {
 		return reconcile.Result{}, nil

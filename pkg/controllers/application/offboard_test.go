@@ -43,7 +43,7 @@ func (f *fixture) mode(mode fleetv1alpha1.ApplicationsMode) {
 	})
 }
 
-// When a cluster is un-enrolled, nothing goes on saying that it is healthy. What is owned stays owned.
+// When a cluster is un-enrolled, nothing still claims to be healthy. Owned objects stay owned.
 func TestLeavingTellsEveryApplication(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -66,7 +66,7 @@ func TestLeavingTellsEveryApplication(t *testing.T) {
 	}
 }
 
-// The time in which a cluster is offboarded can be over while it is asked.
+// The time for offboarding a cluster can run out during a request.
 func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -125,7 +125,7 @@ func TestAClassThatDisablesApplications(t *testing.T) {
 	f.health(app, appsv1alpha1.HealthHealthy)
 }
 
-// A cluster whose connection is replaced has two instances for a while, and what is told about it is told once.
+// A cluster whose connection is replaced has two instances for a while, but is reported once.
 func TestAConnectionThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -23,22 +23,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// The references by which an Application owns its components are written by JSON patches that test the UID and the
-// resource version of the object, as the watch showed it: what has changed since then is not touched, and of what has
-// not, nothing but the reference is changed. Server-side apply would need a field manager's claim on the list, which
-// others write by hand and whole, and an object of a kind that cannot be applied would be left out; a merge patch would
-// replace the list. The core's controllers patch by UID only, and a strategic merge; that is not there for custom
-// resources.
+// Owner references of components are written by JSON patches that test the object's UID and resource version as the
+// watch showed them: changed objects are not touched, and only the reference is written. Server-side apply would claim
+// the list for a field manager, although others write it by hand and whole, and would exclude kinds that cannot be
+// applied. A merge patch would replace the list. Core controllers patch by UID with a strategic merge, which custom
+// resources do not support.
 
 const (
-	// maxWrites is how many references one reconcile writes at most. The rest has its turn after the others in the queue.
+	// maxWrites bounds the references written by one reconcile. The rest is queued behind other Applications.
 	maxWrites = 200
 
-	// catchUp is when an Application is looked at again while the watch does not show yet what was written. That an object
-	// has changed is no event if nothing of what is kept of it has.
+	// catchUp is the requeue delay while the watch does not show a write yet. A change outside the cached fields triggers
+	// no event.
 	catchUp = 500 * time.Millisecond
 
-	// liveCheckEvery is how long the API server's own word about an Application holds while objects are adopted.
+	// liveCheckEvery is how long a confirmation by the API server that an Application exists is valid during adoption.
 	liveCheckEvery = time.Second
 )
 
@@ -50,7 +49,7 @@ type jsonPatchOperation struct {
 
 const referencesPath = "/metadata/ownerReferences"
 
-// unchanged are the tests that an object is still the one that the watch showed.
+// unchanged are the tests that the object still is as the watch showed it.
 func unchanged(o object) []jsonPatchOperation {
 	return []jsonPatchOperation{
 		{Op: "test", Path: "/metadata/uid", Value: o.entry.UID},
@@ -58,9 +57,8 @@ func unchanged(o object) []jsonPatchOperation {
 	}
 }
 
-// adoption is the patch that makes an object the Application's. The reference does not say that the Application is the
-// controller, which there can be only one of, and does not block the deletion of the Application, for which a right is
-// needed that Masthead does not have.
+// adoption is the patch that makes the Application an owner of an object. The reference does not set controller, of
+// which an object can have only one, nor blockOwnerDeletion, for which Masthead lacks the right.
 func adoption(o object, app *appsv1alpha1.Application) []jsonPatchOperation {
 	ref := map[string]any{
 		"apiVersion": record.ApplicationKind.GroupVersion().String(), "kind": record.ApplicationKind.Kind, "name": app.Name, "uid": app.UID,
@@ -72,7 +70,7 @@ func adoption(o object, app *appsv1alpha1.Application) []jsonPatchOperation {
 	return append(unchanged(o), add)
 }
 
-// releasing is the patch that removes the reference to an Application from an object, and nothing else.
+// releasing is the patch that removes only the reference to an Application from an object.
 func releasing(o object, uid types.UID) []jsonPatchOperation {
 	have, _ := o.OwnedBy(uid)
 	path := referencesPath + "/" + strconv.Itoa(have.Position)
@@ -82,8 +80,8 @@ func releasing(o object, uid types.UID) []jsonPatchOperation {
 	)
 }
 
-// own makes what belongs to the Application be owned by it, and nothing else. What one object is refused hinders no
-// other.
+// own adopts the objects that belong to the Application, and releases all others. A refusal for one object does not
+// affect others.
 func (p *pass) own(ctx context.Context) {
 	written := 0
 	within := func() bool {
@@ -112,13 +110,13 @@ func (p *pass) own(ctx context.Context) {
 	}
 }
 
-// mayAdopt is asked before each adoption whether the Application is still there and is not being deleted: the garbage
-// collector deletes an object whose owner is gone. The watch is asked each time, which costs nothing, and the API
-// server itself before the first adoption and once a second: a watch can be behind.
+// mayAdopt checks before each adoption that the Application exists and is not being deleted: the garbage collector
+// deletes objects whose owner is gone. The watch, which is free, is checked each time. The API server is asked before
+// the first adoption and then once a second, since a watch can be behind.
 //
-// What is left is an adoption that is on its way while the Application is being deleted. It is released again as long
-// as the Application is there (see selector.decide). A finalizer on the Application would close that gap, too, but
-// would also keep people from deleting Applications of a cluster that is not enrolled any more.
+// An adoption may still be in flight while the Application is being deleted. It is released while the Application
+// exists (see selector.decide). A finalizer would close that gap, but would also keep people from deleting Applications
+// of a cluster that is no longer enrolled.
 func (p *pass) mayAdopt(ctx context.Context) bool {
 	if !p.w.IsThere(p.key, p.app.UID) {
 		return false
@@ -144,9 +142,9 @@ func (p *pass) write(ctx context.Context, o object, verb string, patch []jsonPat
 		p.r.metrics.wrote(p.w.Name, writeOwner)
 		p.t.Wrote(o.entry.UID, o.entry.ResourceVersion)
 	case apierrors.IsNotFound(err):
-		// It is gone, which the watch will say.
+		// It was deleted, which the watch will report.
 	case apierrors.IsConflict(err), isFailedTest(err):
-		// The watch will show another version, and then it is tried again.
+		// The watch will show another version, which triggers a retry.
 		p.t.Wrote(o.entry.UID, o.entry.ResourceVersion)
 	case isRefusal(err):
 		p.refuse(o, err)
@@ -167,8 +165,8 @@ func (p *pass) patch(ctx context.Context, o object, patch []jsonPatchOperation) 
 	return err
 }
 
-// isFailedTest recognises the answer to a patch of which a test failed. It has the code of an invalid object, but does
-// not say what would be invalid about which.
+// isFailedTest recognises the response to a patch with a failed test. It has the code of an invalid object, but names
+// neither the fault nor the object.
 func isFailedTest(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
@@ -178,16 +176,14 @@ func isFailedTest(err error) bool {
 	return details == nil || details.Kind == "" && len(details.Causes) == 0
 }
 
-// isRefusal recognises what is not worth trying again soon: a right that is missing, or a webhook or a policy that says
-// no.
+// isRefusal recognises errors not worth retrying soon: a missing right, or a rejection by a webhook or a policy.
 func isRefusal(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsUnsupportedMediaType(err)
 }
 
-// refuse notes that the cluster refused to have the owner references of an object written. If the right is missing,
-// that goes for all objects of the kind in the namespace. What the API server says then is about one of them, so it is
-// not repeated.
+// refuse records that the cluster rejected a write of an object's owner references. A missing right applies to all
+// objects of the kind in the namespace. The API server's message then concerns one of them, so it is not repeated.
 func (p *pass) refuse(o object, err error) {
 	key, what := o.key(), workload.Describe(o.kind.GroupVersionKind)
 	text := multicluster.BoundedText(fmt.Sprintf("The cluster does not let Masthead write the owner references of %s: %s", what, err))
@@ -201,8 +197,7 @@ func (p *pass) refuse(o object, err error) {
 	})
 }
 
-// refused says that the cluster does not let the owner references of an object be written, and nil if it does, or may
-// again.
+// refused returns the refusal of writes to an object's owner references; nil if there is none, or it has expired.
 func (p *pass) refused(o object) *condition.Problem {
 	r, ok := p.w.Refusal(o.key())
 	if !ok {

@@ -17,12 +17,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 )
 
-// An owner reference that nobody remembers has an object deleted that was taken out of its Application. So the status
-// of an Application lists the kinds of which it owns objects: from before the first reference of a kind is written
-// until the last one is seen to be gone, whatever the spec, the rights and the number of components are, and whether or
-// not a manager runs all the time.
+// A forgotten owner reference would delete an object that was taken out of its Application. So the status lists the
+// kinds of owned objects: from before the first reference of a kind is written until the last one is gone, regardless
+// of the spec, the rights, the number of components and restarts of the manager.
 
-// formerKindsOf are the kinds of which an Application may own objects, and which the spec does not name any more.
+// formerKindsOf are the kinds of possibly owned objects that the spec no longer names.
 func formerKindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
 	out := map[schema.GroupVersionKind]struct{}{}
 	named := workload.KindsOf(app)
@@ -46,8 +45,8 @@ func formerKindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]st
 	return out
 }
 
-// ownedKinds are the kinds of which the Application owns objects, or will when what is to be adopted is. Of a kind that
-// cannot be seen counts what the status says.
+// ownedKinds are the kinds of objects that the Application owns, or will own after adoption. For a kind that cannot be
+// observed, the status decides.
 func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 	before := sets.New(p.app.Status.OwnedKinds...)
 	adopted := sets.New[schema.GroupVersionKind]()
@@ -74,7 +73,7 @@ func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 		})
 	}
 	var out []metav1.GroupVersionKind
-	// Those that the spec names are known from it, too: of too many kinds, these are left out.
+	// Kinds in the spec are known from there as well, so they are left out first if there are too many.
 	for _, leaving := range []bool{true, false} {
 		for _, k := range p.kinds {
 			if k.Leaving == leaving && owned(k) && len(out) < appsv1alpha1.MaxOwnedKinds {
@@ -88,8 +87,7 @@ func (p *pass) ownedKinds() []metav1.GroupVersionKind {
 	return out
 }
 
-// note has the status list the kinds of what is to be adopted, before it is. If that cannot be written, nothing is
-// adopted.
+// note writes the kinds of objects to adopt to the status before adopting them. If that fails, nothing is adopted.
 func (p *pass) note(ctx context.Context) {
 	before, missing := sets.New(p.app.Status.OwnedKinds...), false
 	owned := p.ownedKinds()

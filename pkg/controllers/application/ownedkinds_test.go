@@ -51,7 +51,7 @@ func (f *fixture) relist(gk schema.GroupKind) {
 	w.Watcher.Relist(func(kind schema.GroupKind) bool { return kind == gk })
 }
 
-// watchedAs are the forms in which a kind is watched because an Application has to do with it.
+// watchedAs are the forms in which a kind is watched for an Application.
 func watchedAs(w *workload.Cluster, gk schema.GroupKind) []kindwatch.Kind {
 	return w.KindsSelected([]health.Selector{{Group: gk.Group, Kind: gk.Kind}})
 }
@@ -83,8 +83,8 @@ func (f *fixture) answerFor(path string, code int, status string) {
 	})
 }
 
-// A kind that leaves the spec while Masthead may not see it is let go of when it may again, also if the manager was
-// replaced meanwhile. Otherwise the deletion of the Application would delete what was taken out of it.
+// Objects of a kind removed from the spec while Masthead may not read it are released once it may, even if the manager
+// was replaced meanwhile. Otherwise, deleting the Application would delete them.
 func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -133,7 +133,7 @@ func TestGarbageCollectionLetsGoOfAKindOfAnApplicationWithManyComponents(t *test
 	f.ownsKinds(app)
 }
 
-// What was adopted is known even if the manager ended before it could write a status.
+// Adopted objects are known even if the manager ended before writing a status.
 func TestGarbageCollectionLetsGoOfAKindThatNoStatusSpokeOf(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

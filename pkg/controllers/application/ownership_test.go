@@ -146,7 +146,7 @@ func TestGarbageCollectionLetsGoOfAKindThatLeftTheSpec(t *testing.T) {
 	f.owned(cm, app, true)
 }
 
-// A manager that was away when the spec was changed knows from the status what the Application named before.
+// A manager that was down during a change of the spec learns from the status what the Application named before.
 func TestGarbageCollectionLetsGoOfAKindThatLeftTheSpecMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -177,8 +177,8 @@ func TestGarbageCollectionKeepsReferencesOfOtherUIDs(t *testing.T) {
 	}
 }
 
-// The component of an Application that is made anew has the reference to the old one until the garbage collector, which
-// does not run here, has seen it; it gets the new one beside.
+// A component of a recreated Application has the reference to the old one until the garbage collector, which does not
+// run here, has seen it; it gets the new one in addition.
 func TestAdoptingExistingComponentsOfAnApplicationThatIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -207,7 +207,7 @@ func TestAdoptingExistingComponents(t *testing.T) {
 	f.installed(app, "settings")
 }
 
-// Before it adopts, Masthead asks the API server itself: a watch that is behind shows an Application that is gone.
+// Before adopting, Masthead asks the API server itself: a watch that is behind may show a deleted Application.
 func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -296,7 +296,7 @@ func TestGarbageCollectionLeavesOtherNamespacesAlone(t *testing.T) {
 	f.installed(app)
 }
 
-// A missing right concerns the components of that kind, and is asked for once for all of them.
+// A missing right affects only components of that kind, and is checked once for all of them.
 func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -337,7 +337,7 @@ func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 	}
 }
 
-// Whoever changes an object at the same time is not overwritten: the patch is for the version that was seen.
+// Concurrent changes of an object are not overwritten: the patch is for the observed version.
 func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -377,8 +377,8 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 	}
 }
 
-// Somebody who changes an object at the same time, and a watch that is late, do not keep the object from being adopted:
-// a change of which nothing is kept is no event.
+// Concurrent changes of an object and a late watch do not prevent its adoption: a change outside the cached fields
+// triggers no event.
 func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -415,8 +415,8 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 	f.owned(cm, app, true)
 }
 
-// The watch may be behind for as long as a look at a large Application takes: whether it is still there is asked again
-// once a second, and what has gone adopts nothing more.
+// The watch may be behind while a large Application is reconciled: the API server confirms once a second that it
+// exists, and a deleted one adopts nothing more.
 func TestGarbageCollectionAsksAgainWhetherTheApplicationIsThere(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -441,8 +441,8 @@ func TestGarbageCollectionAsksAgainWhetherTheApplicationIsThere(t *testing.T) {
 	}
 }
 
-// A right that is missing in one namespace is no news for another one, nor is what the API server said about its
-// objects.
+// A missing right in one namespace does not affect another one, nor is the API server's message about its objects shown
+// there.
 func TestGarbageCollectionThatIsForbiddenInOneNamespace(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -20,54 +20,54 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// pass is one look at one Application.
+// pass is one reconcile of one Application.
 type pass struct {
 	r   *reconciler
 	w   *workload.Cluster
 	key record.ApplicationKey
 	t   *workload.Tracked
 
-	// app is as the watch has it, and is not changed.
+	// app is the Application from the watch. It is not changed.
 	app      *appsv1alpha1.Application
 	selector selector
 	assessor health.Assessor
 
-	// regime is that under which the look began. Under another one it writes nothing any more: see superseded.
+	// regime is the one in force when the pass began. Once it changes, the pass writes nothing more: see superseded.
 	regime uint64
 
 	kinds     []seenKind
 	selection selection
 
-	// sight is what the Application sees, wantedSince the generation of which lists have all that it discovers by, and
-	// tooManyWanted whether the cluster looks for too much to look for that as well; leftOut is what too many others in
-	// the namespace look for. discovered is what was found, and notServed are the kinds of which nothing can be.
+	// sight is what the Application may see, wantedSince the generation from which lists have everything it discovers by.
+	// tooManyWanted reports whether the cluster has no room for its marks; leftOut are marks that too many others in the
+	// namespace look for. discovered are the objects found, and notServed the kinds that are not served.
 	sight         record.Sight
 	wantedSince   uint64
 	tooManyWanted bool
 	leftOut       []record.Mark
 	notServed     []string
-	// tooManySought is whether an inventory names more kinds than are asked for, and undiscovered whether something that
-	// is discovered may not be known yet.
+	// tooManySought reports whether an inventory names too many kinds, and undiscovered whether some discovered objects
+	// may not be known yet.
 	tooManySought, undiscovered bool
 	discovered                  []appstatus.ComponentView
 
 	healthCheck healthcheck.View
 
-	// checkedAt is when the API server was last asked whether the Application is still there.
+	// checkedAt is when the API server last confirmed that the Application exists.
 	checkedAt time.Time
 
-	// again is when to look again at the latest; zero for never.
+	// again is the delay after which to requeue at the latest; zero for never.
 	again time.Duration
 	errs  []error
 }
 
-// newPass returns nil if there is nothing to look at: no Application, or one that the garbage collector deletes with
+// newPass returns nil if there is nothing to reconcile: no Application, or one that the garbage collector deletes with
 // its components.
 func (r *reconciler) newPass(w *workload.Cluster, key record.ApplicationKey) (*pass, error) {
-	regime := w.CurrentRegime() // Before anything is decided by it.
+	regime := w.CurrentRegime() // Read before any decision depends on it.
 	t, app := w.Begin(key), w.Application(key)
 	if state, _ := w.Watcher.State(record.ApplicationKind); t != nil && app == nil && state == kindwatch.StateSynced {
-		// It went while it was noted that it is there.
+		// It was deleted while it was being tracked.
 		r.gone(w, key)
 	}
 	if t == nil || app == nil || app.UID != t.UID || app.DeletionTimestamp != nil && !record.IsOrphaning(app) {
@@ -80,16 +80,16 @@ func (r *reconciler) newPass(w *workload.Cluster, key record.ApplicationKey) (*p
 	return &pass{r: r, w: w, key: key, t: t, app: app, selector: s, assessor: r.assessor(), regime: regime}, nil
 }
 
-// errSuperseded is why a write was not begun.
+// errSuperseded says that a write was not started because the regime changed.
 var errSuperseded = errors.New("what the class says of Applications has changed")
 
-// superseded is whether the mode or the policy of the cluster is another one than when the look began. It is asked
-// before each write of a component or a Pod: a look can take minutes where the API server is slow, and whoever sets
-// ObserveOnly, or takes a consent back, means from now on. At most the one request that is under way is still carried
-// out. The change has every Application looked at again, so that nothing is lost.
+// superseded reports whether the cluster's mode or policy has changed since the pass began. It is checked before each
+// write of a component or a Pod: a pass can take minutes if the API server is slow, and setting ObserveOnly or
+// withdrawing a consent takes effect immediately. At most one request in flight still completes. The change requeues
+// every Application, so nothing is lost.
 func (p *pass) superseded() bool { return p.w.CurrentRegime() != p.regime }
 
-// lookAgain has the Application looked at again after d at the latest.
+// lookAgain requeues the Application after d at the latest.
 func (p *pass) lookAgain(d time.Duration) {
 	if p.again == 0 || d < p.again {
 		p.again = max(d, time.Millisecond)

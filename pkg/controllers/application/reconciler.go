@@ -27,7 +27,7 @@ import (
 // workloads are the engaged workload clusters.
 type workloads = multicluster.Instances[mcreconcile.Request, *workload.Cluster]
 
-// reconciler looks after the Applications of the workload clusters.
+// reconciler reconciles the Applications of the workload clusters.
 type reconciler struct {
 	workloads      *workloads
 	fleet          Fleet
@@ -45,30 +45,30 @@ type reconciler struct {
 	requestTimeout time.Duration
 
 	mu sync.Mutex
-	// enrolments is the class of each cluster, as it was last known.
+	// enrolments has the last known class of each cluster.
 	enrolments map[mcr.ClusterName]string
 }
 
-// assessor is by what components are judged now.
+// assessor returns the current Assessor of components.
 func (r *reconciler) assessor() health.Assessor {
 	a, known := r.rules.Assessor()
 	if !known {
-		// Nothing is watched before they are known.
+		// Nothing is watched before the rules are known.
 		return health.New()
 	}
 	return a
 }
 
-// ifCurrent tells something of an instance of a cluster, if it is the one that counts.
+// ifCurrent calls fn if w is the active instance of its cluster.
 func (r *reconciler) ifCurrent(w *workload.Cluster, fn func()) { r.workloads.IfCurrent(w.Name, w, fn) }
 
-// ownerIn is the hub as the owner of what is in a cluster.
+// ownerIn returns the hub as the owner of its objects in a cluster.
 func (r *reconciler) ownerIn(w *workload.Cluster) hubidentity.Owner {
 	c, _ := r.fleet.Lookup(w.Name)
 	return c.Hub
 }
 
-// fieldManagerIn is the field manager of what is written on the Applications of a cluster and on their components.
+// fieldManagerIn is the field manager for writes to the Applications of a cluster and to their components.
 func (r *reconciler) fieldManagerIn(w *workload.Cluster) string {
 	return r.ownerIn(w).FieldManager(appsv1alpha1.FieldManager)
 }

@@ -61,7 +61,7 @@ func (f *fixture) protect(name string) {
 	})
 }
 
-// An object whose owners a policy protects is one that cannot be owned, and the others are. It is not tried again and
+// An object whose owners are protected by a policy cannot be owned; others can. The write is not retried again and
 // again.
 func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 	t.Parallel()
@@ -85,8 +85,8 @@ func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 	f.owned(protected, app, false)
 }
 
-// A definition of which its owner says that it is not Masthead's any more is left alone, with the Applications, until
-// he says something else.
+// A definition that its owner has taken over from Masthead is left alone, with the Applications, until the owner
+// returns it.
 func TestADefinitionThatTurnsForeign(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -14,8 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
-// report computes the status of the Application, writes it if it is another one than the Application has, and tells the
-// hub.
+// report computes the status of the Application, writes it if it has changed, and reports it to the hub.
 func (p *pass) report(ctx context.Context) {
 	o := p.observation()
 	if p.settle(&o) {
@@ -33,7 +32,7 @@ func (p *pass) report(ctx context.Context) {
 	p.r.observe(p.w, p.key, &now)
 }
 
-// observation is what the status follows from.
+// observation is the input from which the status is computed.
 func (p *pass) observation() appstatus.Observation {
 	state, _ := p.w.Watcher.State(record.ApplicationKind)
 	return appstatus.Observation{

@@ -31,7 +31,7 @@ func (f *fixture) deployment(name, application string) *appsv1.Deployment {
 	return d
 }
 
-// available gives a Deployment the status of one that works, or of one that does not.
+// available gives a Deployment a working or a failing status.
 func (f *fixture) available(d *appsv1.Deployment, available bool) {
 	f.T.Helper()
 	f.Within("the status of "+d.Name, func() error {
@@ -82,7 +82,7 @@ func TestInstallationStatusReportingOfComponents(t *testing.T) {
 	f.health(app, appsv1alpha1.HealthMissing)
 }
 
-// A component is found by its kind and its name. One of the spec can name another object than it is called.
+// A component is found by its kind and name. Its entry in the spec can give another object name.
 func TestInstallationStatusReportingGoesByTheName(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -168,7 +168,7 @@ func TestGenerationObservation(t *testing.T) {
 	})
 }
 
-// An idle fleet asks for nothing, whatever there is, and a restart writes nothing that is there already.
+// An idle fleet receives no requests, and a restart rewrites nothing.
 func TestIdleAsksNothingAndARestartWritesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -211,7 +211,7 @@ func TestIdleAsksNothing(t *testing.T) {
 	}
 }
 
-// What an object says that changes nothing about how it fares is no reason to look.
+// Changes that do not affect an object's health trigger no reconcile.
 func TestAChangeThatMeansNothingIsNotWritten(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -20,13 +20,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// object is an object that has to do with an Application.
+// object is an object that names an Application, or that it owns or discovered.
 type object struct {
 	kind  kindwatch.Kind
 	entry kindwatch.Entry
 	*record.Component
 
-	// discovered is whether it belongs to the Application because it was discovered, and is to be owned.
+	// discovered reports whether the object belongs to the Application by discovery, and is to be owned.
 	discovered bool
 }
 
@@ -34,39 +34,39 @@ func (o object) key() workload.ObjectKey {
 	return workload.ObjectKey{Kind: o.kind, NamespacedName: o.entry.Key}
 }
 
-// seenKind is a kind with those of its objects that name an Application, or are owned by it.
+// seenKind is a kind with its objects that name an Application or are owned by it.
 type seenKind struct {
 	workload.NamedKind
 	objects []object
 
-	// unnamed is whether the Application only discovers objects of the kind, so that an annotation alone makes none its
-	// own.
+	// unnamed reports whether the Application only discovers objects of the kind, so that the annotation alone selects
+	// none.
 	unnamed bool
 }
 
-// selection is which objects belong to an Application, and what has to be done about it.
+// selection holds the objects that belong to an Application, and the actions required.
 type selection struct {
-	// selected is how many objects belong to the Application.
+	// selected is the number of objects that belong to the Application.
 	selected int32
 
-	// adopt are the objects that have to get a reference to the Application, release those that have to lose theirs.
+	// adopt are the objects that need a reference to the Application, release those that must lose theirs.
 	adopt, release []object
 
-	// leaving are the objects of kinds that are not named any more which still have a reference, written or not.
+	// leaving are the objects of no longer named kinds that still have a reference, written or not.
 	leaving []object
 }
 
-// A selector decides what belongs to an Application: Selecting Components, as the KEP calls it.
+// A selector decides which objects belong to an Application: Selecting Components in the KEP.
 type selector struct {
 	key    record.ApplicationKey
 	uid    types.UID
 	labels labels.Selector
 
-	// orphaning is whether the Application is being deleted so that its components stay.
+	// orphaning reports whether the Application is being deleted with the orphan policy.
 	orphaning bool
 }
 
-// selectorOf makes a selector of an Application. The definition does not let a selector be written that is not one.
+// selectorOf returns the selector of an Application. The definition rejects invalid selectors.
 func selectorOf(app *appsv1alpha1.Application) (selector, error) {
 	matches, err := app.Spec.Selector.AsSelector()
 	if err != nil {
@@ -78,22 +78,22 @@ func selectorOf(app *appsv1alpha1.Application) (selector, error) {
 	}, nil
 }
 
-// belongs is whether an object belongs to the Application: it is in the Application's namespace, its annotation names
-// the Application, and the selector matches its labels. That it is of one of the kinds that the Application names is
-// known before. An Application does not belong to itself: the garbage collector would have nobody to wait for.
+// belongs reports whether an object belongs to the Application: it is in the Application's namespace, its annotation
+// names the Application, and the selector matches its labels. The caller has checked its kind. An Application does not
+// belong to itself: the garbage collector would wait for it forever.
 func (s selector) belongs(o object) bool {
 	return o.Application == s.key && o.entry.Key.Namespace == s.key.Namespace && o.entry.UID != s.uid && s.labels.Matches(o.Labels)
 }
 
-// sort decides about the objects of the kinds that an Application names, and of those that it does not name any more.
-// patched says of an object whether its references were written and the watch does not show it yet.
+// sort decides about the objects of the kinds that an Application names or no longer names. patched reports whether an
+// object's references were written and the watch does not show it yet.
 func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
 	members, undecided := s.members(kinds), unseenKinds(kinds)
 	out := selection{selected: bounds.Count(len(members))}
 	for _, kind := range kinds {
 		for _, o := range kind.objects {
 			if kind.Leaving && undecided.Has(kind.GVK.GroupKind()) {
-				// Whether it belongs to the Application is for the version to say that the spec names now.
+				// The version that the spec names now decides whether it belongs to the Application.
 				if _, owned := o.OwnedBy(s.uid); owned {
 					out.leaving = append(out.leaving, o)
 				}
@@ -106,7 +106,7 @@ func (s selector) sort(kinds []seenKind, patched func(object) bool) selection {
 	return out
 }
 
-// unseenKinds are the kinds, in whatever version, that an Application names and that cannot be seen.
+// unseenKinds are the kinds, in any version, that an Application names and that cannot be observed.
 func unseenKinds(kinds []seenKind) sets.Set[schema.GroupKind] {
 	out := sets.New[schema.GroupKind]()
 	for _, kind := range kinds {
@@ -117,8 +117,8 @@ func unseenKinds(kinds []seenKind) sets.Set[schema.GroupKind] {
 	return out
 }
 
-// members are the objects that belong to the Application. One that is seen in several versions of its kind belongs to
-// it if it does in one of them: a spec that names another version than before lets go of nothing.
+// members are the objects that belong to the Application. An object seen in several versions belongs to it if one of
+// them does: a spec that changes the version of a kind releases nothing.
 func (s selector) members(kinds []seenKind) sets.Set[types.UID] {
 	members := sets.New[types.UID]()
 	for _, kind := range kinds {
@@ -133,13 +133,12 @@ func (s selector) members(kinds []seenKind) sets.Set[types.UID] {
 
 // decide decides about one object, seen as one kind.
 //
-// An object that has a controller is deleted with it, so the controller is what the Application owns, as the KEP says
-// of objects that are aggregated by others: the object is selected and not owned. Owned, it would outlive its
-// controller. A reference that it got before it had a controller, or from an earlier version of Masthead, is released.
+// An object with a controller is deleted with it, so the Application owns the controller, as the KEP says of aggregated
+// objects: the object is selected and not owned. Owned, it would outlive its controller. A reference written before it
+// had a controller, or by an earlier version of Masthead, is released.
 //
-// While the Application is being orphaned, everything is released. The garbage collector does that as well, but of an
-// object that was adopted in the moment of the deletion it may not know, and would delete it when the Application is
-// gone.
+// While the Application is being orphaned, everything is released. The garbage collector does that as well, but may
+// miss an object adopted at the moment of deletion, and would delete it once the Application is gone.
 func (s selector) decide(out *selection, o object, leaving, member bool, patched func(object) bool) {
 	_, owned := o.OwnedBy(s.uid)
 	ownable := member && !s.orphaning && !o.ControlledByAnother(s.uid)
@@ -148,7 +147,7 @@ func (s selector) decide(out *selection, o object, leaving, member bool, patched
 		out.leaving = append(out.leaving, o)
 	}
 	if o.Deleting || patched(o) {
-		// The garbage collector has it, or the watch will say more.
+		// The garbage collector handles it, or the watch will show a newer version.
 		return
 	}
 	if ownable && !owned {
@@ -159,7 +158,7 @@ func (s selector) decide(out *selection, o object, leaving, member bool, patched
 	}
 }
 
-// once leaves out an object that is seen in several versions of its kind.
+// once removes duplicates of objects seen in several versions of their kind.
 func (s selector) once(objects []object) []object {
 	seen := sets.New[types.UID]()
 	out := objects[:0]
@@ -172,7 +171,7 @@ func (s selector) once(objects []object) []object {
 	return out
 }
 
-// views are the components that a spec names, as far as they can be seen.
+// views are the components that a spec names, as far as they can be observed.
 func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused func(object) *condition.Problem) []appstatus.ComponentView {
 	byGVK := make(map[schema.GroupVersionKind]*seenKind, len(kinds))
 	named := make(map[schema.GroupVersionKind]map[string]object, len(kinds))
@@ -207,7 +206,7 @@ func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused
 	return out
 }
 
-// nameOf is the name of the object that is a component.
+// nameOf is the object name of a component.
 func nameOf(component string, kind appsv1alpha1.ComponentKind) string {
 	if kind.Name != "" {
 		return kind.Name
@@ -215,7 +214,7 @@ func nameOf(component string, kind appsv1alpha1.ComponentKind) string {
 	return component
 }
 
-// look completes the view of a component of which there is an object with the annotation.
+// look completes the view of a component whose object has the annotation.
 func (s selector) look(view *appstatus.ComponentView, o object, refused func(object) *condition.Problem) {
 	view.Found = o.Component
 	if !s.belongs(o) {

@@ -141,7 +141,7 @@ func TestSelectingComponents(t *testing.T) {
 	}
 }
 
-// An object that is seen in two versions of its kind is counted once, and owned once.
+// An object seen in two versions of its kind is counted and owned once.
 func TestSelectingComponentsOfTwoVersions(t *testing.T) {
 	s, err := selectorOf(selecting())
 	if err != nil {
@@ -160,8 +160,8 @@ func TestSelectingComponentsOfTwoVersions(t *testing.T) {
 	}
 }
 
-// A spec that names another version of a kind than before lets go of nothing: an Application that is deleted in that
-// moment would leave its components behind.
+// A spec that changes the version of a kind releases nothing: an Application deleted at that moment would leave its
+// components behind.
 func TestSelectingComponentsWhoseVersionChanged(t *testing.T) {
 	s, err := selectorOf(selecting())
 	if err != nil {
@@ -180,7 +180,7 @@ func TestSelectingComponentsWhoseVersionChanged(t *testing.T) {
 	}
 }
 
-// While the version that the spec names now cannot be seen, nobody knows whether an object still belongs.
+// While the version in the spec cannot be observed, it is not known whether an object still belongs.
 func TestSelectingComponentsWhoseNewVersionIsNotSeen(t *testing.T) {
 	s, err := selectorOf(selecting())
 	if err != nil {

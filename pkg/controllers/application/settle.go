@@ -11,16 +11,15 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 )
 
-// While a kind is being read for the first time, its components stay as the status has them, and everything else is
-// shown as it is. Without that, every restart would write that nothing is known, and then once more what was there
-// before.
+// During the first list of a kind, its components keep their previous status; everything else is shown as observed.
+// Otherwise every restart would first write Unknown, and then the previous status again.
 const (
-	// firstHealthTimeout is how long a status waits for a component of which it says nothing yet.
+	// firstHealthTimeout is how long a status waits for a component that it does not list yet.
 	firstHealthTimeout = 5 * time.Second
 )
 
-// settle has what is not known yet shown as the status has it. It returns true if the status has to wait for it
-// altogether.
+// settle shows components that are not observed yet as in the previous status. It returns true if the whole status has
+// to wait for them.
 func (p *pass) settle(o *appstatus.Observation) (wait bool) {
 	waiting := o.HealthCheck.Syncing || slices.ContainsFunc(o.Components, func(v appstatus.ComponentView) bool { return v.Syncing })
 	since := p.w.Settling(p.t, waiting)

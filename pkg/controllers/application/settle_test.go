@@ -12,7 +12,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// A group that does not answer holds back what is said of its own components, and nothing else.
+// A group that does not answer delays only the status of its own components.
 func TestAGroupThatDoesNotAnswerHoldsBackItsOwnComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

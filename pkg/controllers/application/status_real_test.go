@@ -17,7 +17,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// A status that is written late must not say of the next Application of the name what was true of the one before.
+// A status written late must not describe the next Application of the same name.
 func TestStatusOfAnApplicationIsNotWrittenToItsSuccessor(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -44,8 +44,8 @@ func TestStatusOfAnApplicationIsNotWrittenToItsSuccessor(t *testing.T) {
 	f.installed(successor)
 }
 
-// Whoever changes an Application while its status is written is not overwritten, and the status comes nevertheless: a
-// change of which nothing is kept is no event.
+// Concurrent changes of an Application are not overwritten by a status write, and the status is still written: a change
+// outside the cached fields triggers no event.
 func TestStatusIsWrittenAfterAConflict(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
-// A look that has begun when the class comes to say ObserveOnly, or takes its consent back, begins no write any more.
+// A running reconcile starts no write once the class sets ObserveOnly or withdraws its consent.
 func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -115,7 +115,7 @@ func observeOnly(s *fleetv1alpha1.ApplicationsSpec) {
 	s.Mode = fleetv1alpha1.ApplicationsModeObserveOnly
 }
 
-// comesToSay changes what the class says, and waits until that is in force.
+// comesToSay changes the class, and waits until that is in force.
 func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	f.T.Helper()
 	var w *workload.Cluster
@@ -141,7 +141,7 @@ func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	})
 }
 
-// looked waits until an Application was looked at, and does not wait for anything.
+// looked waits until an Application has been reconciled.
 func (f *fixture) looked(name string) error {
 	w, ok := f.reconciler.workloads.Get(f.cluster)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// lingerTimeout is how long a kind is still watched that no Application names any more.
+// lingerTimeout is how long a kind is still watched after the last Application stops naming it.
 const lingerTimeout = time.Minute
 
 func newWorkloads(r *reconciler) *workloads {
@@ -24,7 +24,7 @@ func newWorkloads(r *reconciler) *workloads {
 		New:  r.newWorkload,
 		Added: func(_ mcr.ClusterName, w, old *workload.Cluster, replaced bool) {
 			if replaced {
-				// What the new one does not find is forgotten when it has read all Applications.
+				// Applications that the new instance does not find are forgotten once it has listed all of them.
 				w.Told = old.UIDs()
 			}
 		},
@@ -33,7 +33,7 @@ func newWorkloads(r *reconciler) *workloads {
 	})
 }
 
-// newWorkload makes what there is to know about an instance of a cluster.
+// newWorkload creates the state of an instance of a cluster.
 func (r *reconciler) newWorkload(
 	name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request],
 ) (*workload.Cluster, error) {

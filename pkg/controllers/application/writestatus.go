@@ -20,11 +20,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/mergepatch"
 )
 
-// errChanged says that an Application has changed since the watch showed it, so that nothing was written.
+// errChanged says that the Application has changed since the watch showed it, so that nothing was written.
 var errChanged = errors.New("the Application has changed meanwhile")
 
-// notWritten is for a status that could not be written. Somebody who was faster is nothing to tell of. That is no event
-// if it changed nothing of what is kept of an Application.
+// notWritten handles a failed status write. A conflict is not an error; it requeues, because a change outside the
+// cached fields triggers no event.
 func (p *pass) notWritten(err error) {
 	if errors.Is(err, errChanged) {
 		p.lookAgain(catchUp)
@@ -33,8 +33,8 @@ func (p *pass) notWritten(err error) {
 	p.fail(err)
 }
 
-// writeStatus gives the Application a status, and goes on with what is there now. It writes nothing if the Application
-// has it. The error is errChanged if somebody was faster.
+// writeStatus writes the status of the Application, and continues with the result. It writes nothing if the status is
+// unchanged. The error is errChanged on a conflict.
 func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationStatus) error {
 	if appstatus.Equal(p.app.Status, status) {
 		return nil
@@ -49,7 +49,7 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 		Patch(ctx, p.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: p.r.fieldManagerIn(p.w)}, "status")
 	switch {
 	case apierrors.IsNotFound(err):
-		// The watch will say that it has gone.
+		// The watch will report the deletion.
 		return nil
 	case apierrors.IsConflict(err):
 		return errChanged
@@ -64,11 +64,10 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 	return nil
 }
 
-// statusPatch is the JSON merge patch that gives an Application a status, on condition that the Application has not
-// changed meanwhile: no other one of its name has the same resource version, so that none gets the status. A UID would
-// be ignored here: an API server takes nothing of the metadata of a custom resource into account when its status is
-// patched, but for the resource version. The patch holds what changes and nothing else; server-side apply would send
-// the whole status each time.
+// statusPatch is the JSON merge patch that sets an Application's status, provided that it has not changed meanwhile: no
+// other Application of its name has the same resource version. A UID would be ignored: when the status of a custom
+// resource is patched, an API server uses no other metadata than the resource version. The patch holds only changes;
+// server-side apply would send the whole status each time.
 func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) ([]byte, error) {
 	have, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&app.Status)
 	if err != nil {

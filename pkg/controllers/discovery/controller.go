@@ -36,26 +36,26 @@ const (
 
 // Options configure the controller.
 type Options struct {
-	// Fleet says which clusters are enrolled, and how. Required.
+	// Fleet looks up the enrolled clusters. Required.
 	Fleet Fleet
 
-	// Gate is the gate that the provider of clusters turns.
+	// Gate is the gate that the cluster provider opens and closes.
 	Gate *multicluster.Gate
 
-	// Users are as whom the clusters know Masthead, which other controllers may come to doubt. Default: nobody else does.
+	// Users holds Masthead's username in each cluster. Share it with other controllers that can doubt a username.
 	Users *readonlypolicy.Users
 
-	// Reporter is told about the definitions of mirrored kinds in the workload clusters.
+	// Reporter receives the state of the definitions of mirrored kinds in workload clusters.
 	Reporter managed.Reporter
 
-	// MaxConcurrentReconciles bounds how many clusters are worked on at once.
+	// MaxConcurrentReconciles bounds how many clusters are reconciled at once.
 	MaxConcurrentReconciles int
 
 	// ReconciliationTimeout ends a reconcile that hangs, RequestTimeout one request to a workload cluster.
 	ReconciliationTimeout time.Duration
 	RequestTimeout        time.Duration
 
-	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queue.
+	// Registerer registers the metrics; nil publishes none. QueueMetrics are those of the queue.
 	Registerer   prometheus.Registerer
 	QueueMetrics *multicluster.Metrics
 
@@ -118,7 +118,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make clients for the hub: %w", err)
 	}
-	// What is in the hub is its administrator's.
+	// The hub's administrator controls what is in the hub.
 	watched.Handler, watched.PerKind, watched.Total = r.hub.handle, kindwatch.Unlimited, kindwatch.Unlimited
 	if r.hub.watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch the hub: %w", err)
@@ -148,7 +148,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	return r, nil
 }
 
-// Reconcile makes one workload cluster show what the hub has and its class offers.
+// Reconcile mirrors into one workload cluster what the hub has and its class offers.
 func (r *reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	return result, multicluster.AsForeign(err)
@@ -158,12 +158,12 @@ func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 	w, engaged := r.workloads.Get(req.ClusterName)
 	cluster, enrolled := r.fleet.Lookup(req.ClusterName)
 	if !engaged || !enrolled {
-		// Engaging it queues it again.
+		// Engaging the cluster queues it again.
 		return reconcile.Result{}, nil
 	}
 	class, err := connection.Class(ctx, r.classes, cluster.Enrolment.Class)
 	if err != nil || class == nil {
-		// Nothing is taken away because a class is missing. Its coming queues the cluster again.
+		// Nothing is removed because a class is missing. Creating the class queues the cluster again.
 		return reconcile.Result{}, err
 	}
 	p := r.newPass(w, cluster, offerOf(class.Spec))
@@ -172,8 +172,8 @@ func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 	return p.result(), err
 }
 
-// enrolmentChanged is told about every change of every cluster. Other credentials, or a cluster that was away, can mean
-// that the cluster knows Masthead as another user.
+// enrolmentChanged is called for every change of every cluster. New credentials or a reconnect can change Masthead's
+// username in the cluster.
 func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 	before, now, enrolled := r.noteEnrolment(name)
 	w, engaged := r.workloads.Get(name)
@@ -186,8 +186,8 @@ func (r *reconciler) enrolmentChanged(name mcr.ClusterName) {
 	w.enqueue()
 }
 
-// noteEnrolment notes how a cluster is enrolled now, and returns what was noted before. Of two at once, the one that
-// notes last has looked last.
+// noteEnrolment records a cluster's current enrolment and returns the one recorded before. Of two concurrent calls, the
+// one that records last has read last.
 func (r *reconciler) noteEnrolment(name mcr.ClusterName) (before, now enrolment, enrolled bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,14 +202,14 @@ func (r *reconciler) noteEnrolment(name mcr.ClusterName) (before, now enrolment,
 	return before, now, true
 }
 
-// ask has a cluster asked as whom it knows Masthead.
+// ask requeues a cluster to ask it for Masthead's username.
 func (r *reconciler) ask(name mcr.ClusterName) {
 	if w, engaged := r.workloads.Get(name); engaged {
 		w.enqueue()
 	}
 }
 
-// enqueueAll has every cluster looked at.
+// enqueueAll requeues every cluster.
 func (r *reconciler) enqueueAll() {
 	for _, w := range r.workloads.All() {
 		w.enqueue()

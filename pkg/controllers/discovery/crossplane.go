@@ -18,11 +18,11 @@ import (
 )
 
 // Where no policy is in force, a Crossplane can be installed over the copies and their definitions. Its installer
-// writes over definitions and leaves their labels, and it takes copies of CompositeResourceDefinitions for its own: it
-// puts finalizers on them, and when one is deleted, it deletes the claims.
+// overwrites definitions but keeps their labels. It adopts copies of CompositeResourceDefinitions: it adds finalizers
+// to them, and when one is deleted, it deletes the claims.
 
-// foreignFinalizer returns a finalizer that somebody else has put on an object; nothing if there is none. Masthead puts
-// none on what it puts into a cluster, and API servers two, to have dependents collected.
+// foreignFinalizer returns a finalizer that somebody else added to an object, or "" if there is none. Masthead adds
+// none to what it creates in a cluster. API servers add two, for the garbage collection of dependents.
 func foreignFinalizer(obj metav1.Object) string {
 	for _, f := range obj.GetFinalizers() {
 		if f != metav1.FinalizerOrphanDependents && f != metav1.FinalizerDeleteDependents {
@@ -32,9 +32,9 @@ func foreignFinalizer(obj metav1.Object) string {
 	return ""
 }
 
-// crossplaneAtWork is whether a cluster whose definition of CompositeResourceDefinitions is Masthead's has a Crossplane
-// of its own all the same, or that this is not known yet. Where it does not become known soon, copies are put there:
-// what keeps it from being known may be the definition, as somebody has changed it.
+// crossplaneAtWork reports whether a cluster whose definition of CompositeResourceDefinitions is Masthead's
+// nevertheless runs its own Crossplane, or whether this is not known yet. If it stays unknown for too long, copies are
+// written anyway: somebody may have changed the definition, which would keep it unknown.
 func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, waiting bool) {
 	if state, _ := p.w.watcher.State(kind); state == kindwatch.StateSyncing {
 		left := p.w.awaits(kind, p.clock.Now())
@@ -57,8 +57,8 @@ func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, wa
 	return nil, false
 }
 
-// crossplanes returns what shows that a CompositeResourceDefinition is used by a Crossplane in its cluster; nothing if
-// nothing does.
+// crossplanes returns the evidence that a Crossplane in the cluster uses a CompositeResourceDefinition, or "" if there
+// is none.
 func crossplanes(xrd *unstructured.Unstructured) string {
 	finalizer := foreignFinalizer(xrd)
 	switch {

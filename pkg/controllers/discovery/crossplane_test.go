@@ -99,7 +99,7 @@ func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 	f.gone(other)
 	f.untouched(copied)
 	f.untouched(copiedComposition)
-	// One is the question as whom the cluster knows Masthead.
+	// One is the question for Masthead's username.
 	if n := f.asked.Writes() - written; n > 1 {
 		t.Errorf("want nothing written, got %d: %q", n, f.asked.Last(20))
 	}

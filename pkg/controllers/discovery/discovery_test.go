@@ -218,7 +218,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	f.settled()
-	// One is the question as whom the cluster knows Masthead.
+	// One is the question for Masthead's username.
 	if n := f.asked.Writes() - written; n != 1 {
 		t.Errorf("want nothing written after a restart, got %d requests: %q", n-1, f.asked.Last(20))
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
-// maxWrites is how much is written in one pass.
+// maxWrites bounds the writes of one pass.
 const maxWrites = 200
 
-// ensure makes the cluster have an object as a mirror says. It returns whether the cluster has it, or why it cannot;
-// neither means that something is awaited.
+// ensure makes an object in the cluster match its mirror. It returns whether the cluster has it, or why it cannot;
+// neither means that something is pending.
 func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) (bool, *condition.Problem, error) {
 	have, watched, err := p.w.see(kind, m.name())
 	if problem, waiting := p.unknown(watched, reasons); problem != nil || waiting {
@@ -29,7 +29,7 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 	}
 	switch {
 	case isUnknown(err):
-		// It is known by now, which is an event.
+		// An event follows when it is known.
 		return false, nil, nil
 	case apierrors.IsNotFound(err):
 		have = nil
@@ -39,7 +39,7 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 		about := managed.Object(kind.Kind, m.name())
 		return false, &condition.Problem{Reason: reasons.foreign, Message: about.NotOurs(managed.MarksOf(have), p.cluster.Hub, "")}, nil
 	case have.GetDeletionTimestamp() != nil:
-		// It is written again when it is gone.
+		// It is rewritten once it is gone.
 		return false, nil, nil
 	case p.holds(kind, m, have):
 		return true, nil, nil
@@ -52,13 +52,13 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 	return p.written(ctx, kind, m, have, reasons)
 }
 
-// holds is whether a copy is as it should be, going by its metadata.
+// holds reports whether a copy is up to date, judged by its metadata.
 func (p *pass) holds(kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured) bool {
 	return m.labelled(have, p.cluster.Hub) && m.contentAsRecorded(have) ||
 		p.w.verified.Is(copyKey{kind, m.name()}, verified(have, m))
 }
 
-// written writes a copy, and makes of what the cluster answers what ensure returns.
+// written writes a copy and converts the cluster's answer into ensure's results.
 func (p *pass) written(
 	ctx context.Context, kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured, reasons reasonSet,
 ) (bool, *condition.Problem, error) {
@@ -81,7 +81,7 @@ func (p *pass) written(
 		return false, &condition.Problem{Reason: reasons.forbidden, Message: about.Refused(err)}, nil
 	case managed.Rejected:
 		if apierrors.IsInvalid(err) && have != nil && m.exactLabels && foreignFinalizer(have) == "" {
-			// A field that cannot be changed is different, because the hub's object was made anew. A copy can be, too.
+			// An immutable field differs, because the hub's object was recreated. A copy can be recreated, too.
 			p.within(recheckInterval)
 			return false, nil, p.remove(ctx, kind, have)
 		}
@@ -91,7 +91,7 @@ func (p *pass) written(
 	return false, nil, fmt.Errorf("cannot write %s %q in cluster %q: %w", kind.Kind, m.name(), p.w.name, err)
 }
 
-// writer writes objects of a kind in the cluster, and counts that.
+// writer writes and counts objects of a kind in the cluster.
 func (p *pass) writer(kind kindwatch.Kind) managed.Writer {
 	return managed.Writer{
 		Objects: p.w.client.Resource(kind.GroupVersionResource()), Owner: p.cluster.Hub, Timeout: p.requestTimeout,
@@ -99,8 +99,8 @@ func (p *pass) writer(kind kindwatch.Kind) managed.Writer {
 	}
 }
 
-// remove deletes what Masthead put into the cluster, in the state in which it was seen: what was taken over by somebody
-// else meanwhile stays.
+// remove deletes an object of Masthead's in the state in which it was observed: one that somebody has taken over in the
+// meantime stays.
 func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructured.Unstructured) error {
 	if have.GetDeletionTimestamp() != nil {
 		return nil

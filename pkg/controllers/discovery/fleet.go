@@ -9,7 +9,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// Fleet is what discovery needs to know about the enrolled clusters. connection.Provider implements it.
+// Fleet is discovery's view of the enrolled clusters. connection.Provider implements it.
 type Fleet interface {
 	// Lookup returns the cluster that is enrolled under a name.
 	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
@@ -17,10 +17,9 @@ type Fleet interface {
 	// Classes finds the clusters of a class.
 	connection.Classes
 
-	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not
-	// block.
+	// Subscribe registers a function that is called whenever a cluster's state has changed. It must not block.
 	Subscribe(fn func(mcr.ClusterName))
 
-	// OnOffboard registers what is called when a cluster leaves for good, while it is still connected.
+	// OnOffboard registers a function that is called when a cluster is offboarded, while it is still connected.
 	OnOffboard(fn connection.OffboardFunc)
 }

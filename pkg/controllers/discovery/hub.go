@@ -21,31 +21,30 @@ const (
 	ownerObjects     = "objects"
 )
 
-// hub is what the hub has of the mirrored kinds. Everything is watched once and turned into mirrors once, for all
-// clusters.
+// hub caches the hub's mirrored kinds. Everything is watched and converted into mirrors once, for all clusters.
 type hub struct {
 	watcher *kindwatch.Watcher
 
-	// changed is called when something in the hub is different. It must not block.
+	// changed is called when something in the hub has changed. It must not block.
 	changed func()
 
-	// refreshing is held while it is found out and set what the watcher is asked for. It is taken before mu.
+	// refreshing is held while the watched kinds are computed and set. It is taken before mu.
 	refreshing sync.Mutex
 
 	mu    sync.Mutex
 	kinds map[string]*hubKind
 }
 
-// hubKind is what the hub has of one mirrored kind.
+// hubKind is the hub's state of one mirrored kind.
 type hubKind struct {
 	mirroredKind
 
-	// definition is nil if the hub does not serve the kind. known is whether that is known.
+	// definition is nil if the hub does not serve the kind. known reports whether this has been determined.
 	known      bool
 	definition *mirror
 	kind       kindwatch.Kind
 
-	// objects are up to date unless stale. made are the mirrors by what they were made of.
+	// objects are up to date unless stale. made maps each source object to its mirror.
 	objects []*mirror
 	stale   bool
 	made    map[types.UID]madeMirror
@@ -56,9 +55,9 @@ type madeMirror struct {
 	mirror  *mirror
 }
 
-// view is what the hub has of a kind now.
+// view is a snapshot of one kind in the hub.
 type view struct {
-	// known is whether the hub could be asked. What is not known is left as it is everywhere.
+	// known reports whether the hub answered. Unknown kinds are left as they are in all clusters.
 	known bool
 
 	// definition is nil if the hub does not have the kind.
@@ -75,7 +74,7 @@ func newHub(changed func()) *hub {
 	return h
 }
 
-// watchDefinitions begins to follow which of the kinds the hub has.
+// watchDefinitions starts watching which of the kinds the hub has.
 func (h *hub) watchDefinitions() {
 	var kinds []kindwatch.Kind
 	for _, k := range mirroredKinds() {
@@ -87,7 +86,7 @@ func (h *hub) watchDefinitions() {
 // handle is the handler of the hub's watcher.
 func (h *hub) handle(e kindwatch.Event) {
 	if e.Initial {
-		// The end of the first list is one reason to look at everything; each object would be one more.
+		// The end of the initial list triggers one full refresh; each object would trigger another.
 		return
 	}
 	if e.Kind.GroupVersionKind == crossplane.CRDGVK {
@@ -98,7 +97,7 @@ func (h *hub) handle(e kindwatch.Event) {
 	h.changed()
 }
 
-// refreshDefinitions finds out which of the kinds the hub has, and follows their objects.
+// refreshDefinitions determines which of the kinds the hub has, and watches their objects.
 func (h *hub) refreshDefinitions() {
 	h.refreshing.Lock()
 	defer h.refreshing.Unlock()
@@ -143,7 +142,7 @@ func (h *hub) refreshDefinition(k mirroredKind) (kindwatch.Kind, bool) {
 	return kind, true
 }
 
-// outdate notes that the objects of a kind have changed.
+// outdate marks the objects of a kind as stale.
 func (h *hub) outdate(kind kindwatch.Kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,7 +153,7 @@ func (h *hub) outdate(kind kindwatch.Kind) {
 	}
 }
 
-// view returns what the hub has of a kind.
+// view returns a snapshot of a kind in the hub.
 func (h *hub) view(crd string) view {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -172,7 +171,7 @@ func (h *hub) view(crd string) view {
 	return view{known: true, definition: s.definition, kind: s.kind, objects: s.objects}
 }
 
-// refresh makes the mirrors of what has changed. The caller holds the hub's mu.
+// refresh rebuilds the mirrors of changed objects. The caller holds the hub's mu.
 func (s *hubKind) refresh(watcher *kindwatch.Watcher) bool {
 	objects, err := watcher.List(s.kind)
 	if err != nil {

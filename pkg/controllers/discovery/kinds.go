@@ -25,11 +25,11 @@ const (
 	resourcePublication = "infrastructurepublications"
 )
 
-// mirroredKind is a kind of the hub that users of workload clusters look at.
+// mirroredKind is a kind of the hub that is shown to users of workload clusters.
 type mirroredKind struct {
 	resource string
 
-	// groupOf returns the API group that an object with this spec is about, which a class may or may not offer.
+	// groupOf returns the API group that an object with this spec concerns, which a class may or may not offer.
 	groupOf func(spec map[string]any) string
 }
 
@@ -40,7 +40,7 @@ func (k mirroredKind) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: crossplaneGroup, Resource: k.resource}
 }
 
-// mirroredKinds are the kinds that are mirrored, in the order in which they are.
+// mirroredKinds returns the mirrored kinds in processing order.
 func mirroredKinds() []mirroredKind {
 	return []mirroredKind{
 		{resource: resourceXRD, groupOf: func(spec map[string]any) string {
@@ -57,7 +57,7 @@ func mirroredKinds() []mirroredKind {
 			return text(spec, "crdSpecTemplate", "group")
 		}},
 		{resource: resourcePublication, groupOf: func(spec map[string]any) string {
-			// A definition has the name of the CRD that it leads to, so that it need not be looked up.
+			// A definition has the name of the CRD that it generates, so no lookup is needed.
 			_, group, _ := strings.Cut(text(spec, "infrastructureDefinitionRef", "name"), ".")
 			return group
 		}},
@@ -69,7 +69,7 @@ func text(spec map[string]any, path ...string) string {
 	return s
 }
 
-// groupOfVersion is the group of an apiVersion; none if it has none, since the core group offers no infrastructure.
+// groupOfVersion returns the group of an apiVersion, or "": the core group offers no infrastructure.
 func groupOfVersion(apiVersion string) string {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
@@ -78,8 +78,8 @@ func groupOfVersion(apiVersion string) string {
 	return gv.Group
 }
 
-// crdKind watches one CustomResourceDefinition: whole in the hub, whose schema is copied, without content in a workload
-// cluster, where those that Masthead put there are watched together.
+// crdKind watches one CustomResourceDefinition: fully in the hub, whose schema is copied, metadata only in a workload
+// cluster, where those that Masthead put there share one watch.
 func crdKind(name string, metadataOnly bool) kindwatch.Kind {
 	kind := multicluster.DefinitionNamed(name)
 	kind.MetadataOnly = metadataOnly
@@ -104,7 +104,7 @@ func admissionKind(resource, kind string) kindwatch.Kind {
 	}
 }
 
-// servedKind is how the objects of a mirrored kind are read and written according to its CustomResourceDefinition.
+// servedKind returns how to read and write a mirrored kind's objects according to its CustomResourceDefinition.
 func servedKind(crd *unstructured.Unstructured, resource string) (kindwatch.Kind, bool) {
 	kind, ok := managed.KindOf(crd)
 	kind.ClusterScoped = true
@@ -112,7 +112,7 @@ func servedKind(crd *unstructured.Unstructured, resource string) (kindwatch.Kind
 	return kind, ok && kind.Group == crossplaneGroup && kind.Resource == resource && scope == "Cluster" && kind.Validate() == nil
 }
 
-// mirrorKind is how the copies of a kind of the hub are watched in a workload cluster.
+// mirrorKind returns how the copies of a hub kind are watched in a workload cluster.
 func mirrorKind(hub kindwatch.Kind) kindwatch.Kind {
 	hub.MetadataOnly = true
 	return hub

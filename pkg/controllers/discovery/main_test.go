@@ -40,7 +40,7 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// mastheadUser is as whom the workload cluster knows Masthead in the tests. The quotes are there to be quoted.
+// mastheadUser is Masthead's username in the test workload cluster. The quotes are there to be quoted.
 const mastheadUser = `masthead's "own" user`
 
 // lane is the API servers of a hub and of a workload cluster. A test has them to itself while it runs and leaves the
@@ -125,7 +125,7 @@ type fixture struct {
 
 	users *readonlypolicy.Users
 
-	// othersPolicy is whether another hub protects the cluster.
+	// othersPolicy reports whether another hub protects the cluster.
 	othersPolicy bool
 
 	// owner is the hub as the owner of what is in the cluster.

@@ -11,7 +11,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// Metrics publishes what discovery does. Series of a cluster are deleted when it is disengaged. A nil *Metrics
+// Metrics publishes the metrics of discovery. A cluster's series are deleted when it is disengaged. A nil *Metrics
 // publishes nothing.
 type Metrics struct {
 	objects   *prometheus.GaugeVec
@@ -20,7 +20,7 @@ type Metrics struct {
 	writes    *prometheus.CounterVec
 }
 
-// NewMetrics registers the metrics of this package. It panics if they are registered there already.
+// NewMetrics registers the metrics of this package. It panics if they are already registered.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	crd := []metric.Label{{Name: "crd", Values: "the name of the CustomResourceDefinition"}}
 	return &Metrics{

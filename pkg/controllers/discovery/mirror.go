@@ -15,17 +15,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/usermeta"
 )
 
-// mirror is an object as it shall be in workload clusters, made once for all of them. It is never changed.
+// mirror is the desired state of an object in workload clusters, built once for all of them. It is immutable.
 type mirror struct {
 	object *unstructured.Unstructured
 
-	// hash is that of everything but the metadata.
+	// hash covers everything except the metadata.
 	hash string
 
-	// group is the API group that it is about.
+	// group is the API group that it concerns.
 	group string
 
-	// exactLabels is whether labels that the mirror does not have are removed, as managed.Wanted says.
+	// exactLabels reports whether labels that the mirror does not have are removed, see managed.Wanted.
 	exactLabels bool
 }
 
@@ -43,9 +43,9 @@ func newMirror(object *unstructured.Unstructured) *mirror {
 	return &mirror{object: object, hash: managed.HashOf(content)}
 }
 
-// mirrorOf returns the read-only copy of an object of the hub: its name, the labels of its users, its spec and its
-// status, which share their content with it. Annotations, owner references and finalizers stay behind, and so does how
-// versions are converted, which names a Service of the hub and its CA.
+// mirrorOf returns the read-only copy of a hub object: its name, its users' labels, and its spec and status, which
+// share memory with it. Annotations, owner references, finalizers and conversion settings, which name a Service of the
+// hub and its CA, are left out.
 func mirrorOf(kind mirroredKind, hub *unstructured.Unstructured) *mirror {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(hub.GroupVersionKind())
@@ -63,7 +63,7 @@ func mirrorOf(kind mirroredKind, hub *unstructured.Unstructured) *mirror {
 	return m
 }
 
-// without returns the mirror without the labels that a class excludes. Its own label stays.
+// without returns the mirror without the labels that a class excludes. Masthead's own label stays.
 func (m *mirror) without(excluded []string) *mirror {
 	labels := m.object.GetLabels()
 	kept := usermeta.Owned(labels, excluded...)
@@ -90,9 +90,9 @@ func withoutConversion(spec map[string]any) map[string]any {
 	return out
 }
 
-// definitionOf returns the CustomResourceDefinition that makes workload clusters serve a kind of the hub: the same
-// names, versions and schemas. There is nobody in a workload cluster who could convert versions, and no separate way to
-// write the status: nobody there reports one, and a copy is written as a whole.
+// definitionOf returns the CustomResourceDefinition that makes workload clusters serve a hub kind: the same names,
+// versions and schemas. It has no conversion, which nothing in a workload cluster could do, and no status subresource:
+// nobody there reports a status, and a copy is written in one request.
 func definitionOf(hub *unstructured.Unstructured) *mirror {
 	out, spec := managed.DefinitionLike(hub)
 	versions, _ := spec["versions"].([]any)
@@ -104,13 +104,13 @@ func definitionOf(hub *unstructured.Unstructured) *mirror {
 	return newMirror(out)
 }
 
-// contentAsRecorded is whether a copy has the content that this mirror has, going by its annotation.
+// contentAsRecorded reports whether a copy has this mirror's content, judged by its annotation.
 func (m *mirror) contentAsRecorded(have *unstructured.Unstructured) bool {
 	r, ok := managed.ParseRecord(have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation])
 	return ok && r == managed.Record{Hash: m.hash, Generation: have.GetGeneration()}
 }
 
-// labelled is whether a copy has the labels that it shall have, those of its hub among them.
+// labelled reports whether a copy has the desired labels, including those of its hub.
 func (m *mirror) labelled(have *unstructured.Unstructured, owner hubidentity.Owner) bool {
 	want, got := m.object.GetLabels(), have.GetLabels()
 	if !owner.IsStamped(have) {
@@ -128,7 +128,7 @@ func (m *mirror) labelled(have *unstructured.Unstructured, owner hubidentity.Own
 	return true
 }
 
-// written returns the object to write: over have, or anew if have is nil.
+// written returns the object to write: an update of have, or a new one if have is nil.
 func (m *mirror) written(have *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
 	return managed.Wanted{
 		Content: m.object.Object, Name: m.name(), Labels: m.object.GetLabels(), ExactLabels: m.exactLabels,
@@ -136,12 +136,12 @@ func (m *mirror) written(have *unstructured.Unstructured, generation int64) *uns
 	}.Over(have)
 }
 
-// nextGeneration is the generation that a copy has after it is written.
+// nextGeneration is the generation that a copy has after the write.
 func (m *mirror) nextGeneration(have *unstructured.Unstructured) int64 {
 	return managed.NextGeneration(have, have != nil && m.contentAsRecorded(have))
 }
 
-// metadataOf is an object without content, as a workload cluster's watch keeps it.
+// metadataOf strips an object to its metadata, as a workload cluster's watch keeps it.
 func metadataOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata, _ := obj.Object["metadata"].(map[string]any)
 	out := &unstructured.Unstructured{Object: map[string]any{"metadata": runtime.DeepCopyJSON(metadata)}}

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// offboardTimeout is how long a cluster that leaves is waited for.
+	// offboardTimeout bounds the offboarding of a cluster.
 	offboardTimeout = 30 * time.Second
 
-	// offboardInterval is how often it is looked at meanwhile. A look costs no request unless there is something to do.
+	// offboardInterval is how often progress is checked. A check costs no request unless there is something to do.
 	offboardInterval = 200 * time.Millisecond
 )
 
-// offboard takes back what was put into a cluster that leaves for good: nobody would keep the copies true, and the
-// policy would be in the way of the cluster's users. It is called while the cluster is still connected and no pass of
-// it runs any more.
+// offboard removes Masthead's objects from a cluster that is offboarded: nothing would update the copies any more, and
+// the policy would block the cluster's users. It is called while the cluster is still connected and after its last pass
+// has ended.
 func (r *reconciler) offboard(ctx context.Context, name mcr.ClusterName) error {
 	w, engaged := r.workloads.Get(name)
 	if !engaged {
@@ -48,7 +48,7 @@ func (r *reconciler) offboard(ctx context.Context, name mcr.ClusterName) error {
 	return nil
 }
 
-// unmanaged is whether the cluster has nothing of Masthead's any more that could be taken back.
+// unmanaged reports whether the cluster has nothing of Masthead's left to remove.
 func (p *pass) unmanaged() bool {
 	for _, k := range mirroredKinds() {
 		if !p.w.isUnmanaged(crdKind(k.crd(), true)) && !p.kept.Has(k.crd()) {

@@ -9,21 +9,20 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// offer is what the class of a cluster shows to its users.
+// offer is what a cluster's class offers to its users.
 type offer struct {
 	mode      fleetv1alpha1.DiscoveryMode
 	apiGroups []string
 
-	// excluded are labels that copies do not have, in addition to those that never travel; see usermeta.Owned.
+	// excluded are labels that copies do not have, in addition to those that are never copied; see usermeta.Owned.
 	excluded []string
 
-	// protected is whether what Masthead puts into the cluster is protected by a policy there.
+	// protected reports whether a policy protects what Masthead puts into the cluster.
 	protected bool
 }
 
-// offerOf returns what a class offers. A class from before there was spec.agent.discovery offers everything. The
-// definition of Applications is protected without an agent, too: whoever deletes it deletes every Application, and all
-// that these own.
+// offerOf returns what a class offers. A class from before spec.agent.discovery offers everything. The definition of
+// Applications is protected without an agent, too: deleting it deletes every Application and all that these own.
 func offerOf(class fleetv1alpha1.EnrollmentClassSpec) offer {
 	agent := class.Agent
 	if agent.Mode == fleetv1alpha1.AgentModeDisabled {
@@ -36,7 +35,7 @@ func offerOf(class fleetv1alpha1.EnrollmentClassSpec) offer {
 	return o
 }
 
-// shows is whether objects of a kind are shown at all.
+// shows reports whether objects of a kind are shown at all.
 func (o offer) shows(resource string) bool {
 	switch o.mode {
 	case fleetv1alpha1.DiscoveryModeFull:
@@ -48,7 +47,7 @@ func (o offer) shows(resource string) bool {
 	return false
 }
 
-// includes is whether what is about an API group is shown. What is about none is not, unless everything is.
+// includes reports whether objects of an API group are shown. Those without a group are not, unless everything is.
 func (o offer) includes(group string) bool {
 	return len(o.apiGroups) == 0 || slices.Contains(o.apiGroups, group)
 }

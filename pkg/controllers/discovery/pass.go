@@ -17,13 +17,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// findings are whether something was found, or is not known.
+// findings report whether something was found, or is unknown.
 type findings struct{ found, unknown bool }
 
-// recheckInterval is when something is looked at again that the watch has not reported yet.
+// recheckInterval is the delay before rechecking something that the watch has not reported yet.
 const recheckInterval = time.Second
 
-// pass is one look at one workload cluster.
+// pass is one reconciliation of one workload cluster.
 type pass struct {
 	*reconciler
 	w       *workload
@@ -31,26 +31,26 @@ type pass struct {
 	offer   offer
 	views   map[string]view
 
-	// writes counts, so that a cluster with much to write gives others their turn.
+	// writes counts writes, so that a cluster with many of them yields to others.
 	writes int
 
-	// asked is whether the cluster was asked in this pass who Masthead is.
+	// asked reports whether this pass asked the cluster for Masthead's username.
 	asked bool
 
-	// refused is whether our own policy may have refused something in this pass.
+	// refused reports whether our own policy may have refused a request in this pass.
 	refused bool
 
-	// protected is whether a policy of ours is in force, as far as is known, or is about to be.
+	// protected reports whether our policy is in force, as far as is known, or soon will be.
 	protected bool
 
-	// kept are the definitions that are not wanted and have to stay.
+	// kept are the definitions that are not wanted but must stay.
 	kept sets.Set[string]
 
-	// otherCrossplane is what was found of a Crossplane of the cluster's own that works with what Masthead put there, when
-	// the definition of CompositeResourceDefinitions was to be removed.
+	// otherCrossplane records evidence of the cluster's own Crossplane using Masthead's objects, found when the definition
+	// of CompositeResourceDefinitions was to be removed.
 	otherCrossplane findings
 
-	// again is when the cluster is to be looked at again, if it is.
+	// again is the requeue delay, if any.
 	again time.Duration
 }
 
@@ -62,10 +62,10 @@ func (r *reconciler) newPass(w *workload, cluster connection.Cluster, o offer) *
 	return p
 }
 
-// owns is whether an object in the cluster was put there by the Masthead of this hub, or of one that it took over from.
+// owns reports whether the Masthead of this hub, or of one that it took over from, put an object into the cluster.
 func (p *pass) owns(obj *unstructured.Unstructured) bool { return p.cluster.Hub.IsManaged(obj) }
 
-// within has the cluster looked at again, at the latest after that time.
+// within requeues the cluster after that time at the latest.
 func (p *pass) within(d time.Duration) {
 	if p.again == 0 || d < p.again {
 		p.again = d
@@ -78,13 +78,13 @@ func (p *pass) result() reconcile.Result {
 	return reconcile.Result{RequeueAfter: p.again}
 }
 
-// wanted is whether the cluster shall show a kind, going by what is known.
+// wanted reports whether the cluster should show a kind, according to the cache.
 func (p *pass) wanted(k mirroredKind) bool {
 	v := p.views[k.crd()]
 	return p.offer.shows(k.resource) && (!v.known || v.definition != nil)
 }
 
-// watch follows in the cluster what Masthead wants there and what it may have left there, and nothing else.
+// watch watches in the cluster what Masthead wants there and what it may have left there, and nothing else.
 func (p *pass) watch() {
 	var kinds []kindwatch.Kind
 	follow := func(kind kindwatch.Kind, wanted bool) {
@@ -114,7 +114,7 @@ func (p *pass) watch() {
 	p.w.watcher.Set(ownerMirror, append(kinds, p.w.followedKinds()...)...)
 }
 
-// unknown returns why the objects of a kind in the cluster are not known, or that this is only a matter of time.
+// unknown returns why the objects of a kind in the cluster are unknown, or that they are still being synced.
 func (p *pass) unknown(kind kindwatch.Kind, reasons reasonSet) (*condition.Problem, bool) {
 	state, message := p.w.watcher.State(kind)
 	switch state {

@@ -19,12 +19,12 @@ import (
 // policyName is the name of the ValidatingAdmissionPolicy and of its binding in workload clusters.
 const policyName = readonlypolicy.Name
 
-// maxUserName bounds the name of a user that a workload cluster can have put into the policy. A certificate's common
-// name has 64 characters, a ServiceAccount's name at most 340.
+// maxUserName bounds the username that a workload cluster can have written into the policy. A certificate's common name
+// has 64 characters, a ServiceAccount's name at most 340.
 const maxUserName = 512
 
-// controlPlaneUsers are those parts of a control plane that must be able to write any object: the API server itself,
-// and the controllers that collect garbage, empty namespaces and rewrite stored objects in another version.
+// controlPlaneUsers returns the control plane components that must be able to write any object: the API server itself,
+// and the controllers for garbage collection, namespace deletion and storage version migration.
 func controlPlaneUsers() []string {
 	return []string{
 		"system:apiserver",
@@ -34,8 +34,8 @@ func controlPlaneUsers() []string {
 	}
 }
 
-// checkUser returns why a name cannot be that of the user that Masthead is in a workload cluster. An anonymous user's
-// name would let everybody in.
+// checkUser returns why a name cannot be Masthead's username in a workload cluster. The anonymous user's name would let
+// everybody in.
 func checkUser(name string) error {
 	switch {
 	case name == "":
@@ -50,13 +50,13 @@ func checkUser(name string) error {
 	return nil
 }
 
-// policyFor returns the policy that keeps everybody but one user from changing what Masthead put into a workload
-// cluster: copies of the hub's objects, their definitions, and those of the claim kinds.
+// policyFor returns the policy that prevents all users but one from changing what Masthead put into a workload cluster:
+// copies of the hub's objects, their definitions, and those of the claim kinds.
 //
-// What has the label cannot be changed or deleted, and nothing can be created with it. Adding the label to what exists
-// is not rejected: that is how a definition is handed over to Masthead. Status subresources are not matched: API
-// servers write those of definitions, and copies have none. Policies and bindings are, by the rules of Kubernetes, not
-// subject to policies, so that this one locks nobody out.
+// Objects with the label cannot be changed or deleted, and none can be created with it. Adding the label to an existing
+// object is allowed: that is how a definition is handed over to Masthead. Status subresources are not matched: API
+// servers write those of definitions, and copies have none. Kubernetes exempts policies and bindings from policies, so
+// this one locks nobody out.
 func policyFor(user string) *mirror {
 	label := fleetv1alpha1.ManagedByLabel
 	quoted := []string{}
@@ -104,7 +104,7 @@ func resourceRule(group string, resources ...string) map[string]any {
 	}
 }
 
-// policyBinding returns what puts the policy into effect.
+// policyBinding returns the binding of the policy.
 func policyBinding() *mirror {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{

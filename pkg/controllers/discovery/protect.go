@@ -19,8 +19,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// protect has the cluster reject changes of what Masthead put there, or takes that back where nothing is wanted any
-// more.
+// protect makes the cluster reject changes to what Masthead put there, or removes that protection where nothing is
+// wanted any more.
 func (p *pass) protect(ctx context.Context) error {
 	if !p.offer.protected {
 		return p.unprotect(ctx)
@@ -53,7 +53,7 @@ func (p *pass) protect(ctx context.Context) error {
 	return nil
 }
 
-// ensurePolicy makes the cluster have the policy, then what puts it into effect.
+// ensurePolicy creates or updates the policy, then its binding.
 func (p *pass) ensurePolicy(ctx context.Context, user string) (waiting bool, problem *condition.Problem, err error) {
 	for _, part := range []struct {
 		kind   kindwatch.Kind
@@ -67,7 +67,7 @@ func (p *pass) ensurePolicy(ctx context.Context, user string) (waiting bool, pro
 	return false, nil, nil
 }
 
-// unprotect removes the policy, the binding first: without the policy, it would have nothing to put into effect.
+// unprotect removes the policy, the binding first: it would be useless without the policy.
 func (p *pass) unprotect(ctx context.Context) error {
 	p.reports.forgetProtection(p.w.name)
 	var errs []error
@@ -90,7 +90,7 @@ var selfSubjectReviews = schema.GroupVersionResource{ //nolint:gochecknoglobals 
 	Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews",
 }
 
-// user asks the cluster as whom it knows Masthead, unless it has said so already.
+// user returns Masthead's username in the cluster, asking for it unless it is cached.
 func (p *pass) user(ctx context.Context) (string, *condition.Problem, error) {
 	known, doubts := p.w.user.Name()
 	if known != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// reconciler keeps the read-only copies of the hub's definitions and compositions in the workload clusters.
+// reconciler maintains the read-only copies of the hub's definitions and compositions in the workload clusters.
 type reconciler struct {
 	hub            *hub
 	workloads      *workloads
@@ -25,7 +25,7 @@ type reconciler struct {
 	clock          clock.PassiveClock
 
 	mu sync.Mutex
-	// enrolments is what was last known about each cluster that matters here.
+	// enrolments holds the last known enrolment of each cluster.
 	enrolments map[mcr.ClusterName]enrolment
 }
 

@@ -5,19 +5,19 @@ package discovery
 
 import "github.com/masthead-dev/masthead/pkg/kindwatch"
 
-// wrote notes that something was written or deleted.
+// wrote records a write or deletion.
 func (p *pass) wrote(kind kindwatch.Kind) {
 	if isPolicy(kind) {
 		p.w.user.Wrote(p.clock.Now())
 	}
 }
 
-// isPolicy is whether a kind is one to which policies do not apply.
+// isPolicy reports whether a kind is exempt from policies.
 func isPolicy(kind kindwatch.Kind) bool { return kind == policyKind || kind == bindingKind }
 
-// refusedByPolicy is whether a refusal of what was to be done with an object of a kind may come from our own policy,
-// which knows us under the name that we had. Then the cluster is asked for the name, or the policy that has the right
-// one is waited for, and it is no problem. Nothing else is written in this pass.
+// refusedByPolicy reports whether our own policy, which may still name our previous username, may have refused a
+// request for an object of a kind. Then the cluster is asked for the username, or the pass waits for the corrected
+// policy, and no problem is reported. Nothing else is written in this pass.
 func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
 	now := p.clock.Now()
 	_, awaited := p.unknown(policyKind, policyReasons)
@@ -25,7 +25,7 @@ func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
 	case isPolicy(kind):
 		return false
 	case p.offer.protected && awaited:
-		// When it is known, it is written, which is an event.
+		// Once the username is known, the policy is written, which triggers an event.
 	case p.protected && !p.asked && !p.w.user.IsSure(now):
 		p.w.user.Doubt(now)
 		p.within(recheckInterval)

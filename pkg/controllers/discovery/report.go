@@ -18,18 +18,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// reports tells those who should know what a workload cluster does not show, once for each change.
+// reports publishes what a workload cluster does not show, once for each change.
 type reports struct {
 	recorder events.EventRecorder
 	reporter managed.Reporter
 	metrics  *Metrics
 
-	// told is what was last told about a definition, or about the policy, which has no name of a definition.
+	// told is what was last reported about a definition, or about the policy, which has no definition name.
 	told *managed.Told[reportKey]
 
 	mu sync.Mutex
-	// engaged are the clusters about which there is something to tell. What a pass finds that outlives its cluster is not
-	// told: nobody would take it back.
+	// engaged are the clusters that may be reported on. Results of a pass that outlives its cluster are not reported:
+	// nothing would retract them.
 	engaged sets.Set[mcr.ClusterName]
 }
 
@@ -42,7 +42,7 @@ func newReports(recorder events.EventRecorder, reporter managed.Reporter, metric
 	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), told: managed.NewTold[reportKey]()}
 }
 
-// kind tells how many objects of a kind the cluster shows, and what hinders it from showing all of them, if anything
+// kind reports how many objects of a kind the cluster shows, and what prevents it from showing all of them, if anything
 // does.
 func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *condition.Problem) {
 	if !r.tell(cluster.Name, func() { r.metrics.kind(cluster.Name, crd, objects, p == nil) }) {
@@ -59,14 +59,14 @@ func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd stri
 	}
 }
 
-// forgetKind is for a kind that the cluster shall not show.
+// forgetKind drops the reports of a kind that the cluster should not show.
 func (r *reports) forgetKind(cluster mcr.ClusterName, crd string) {
 	r.told.IsNews(reportKey{cluster, crd}, "")
 	r.reporter.DefinitionForgotten(cluster, crd)
 	r.metrics.forgetKind(cluster, crd)
 }
 
-// protection tells whether what Masthead put into a cluster is protected there.
+// protection reports whether what Masthead put into a cluster is protected there.
 func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p *condition.Problem) {
 	if !r.tell(cluster.Name, func() { r.metrics.protection(cluster.Name, p == nil) }) {
 		return
@@ -80,7 +80,7 @@ func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p 
 	}
 }
 
-// forgetProtection is for a cluster in which nothing is to be protected.
+// forgetProtection drops the reports for a cluster in which nothing is to be protected.
 func (r *reports) forgetProtection(cluster mcr.ClusterName) {
 	r.told.IsNews(reportKey{cluster: cluster}, "")
 	r.metrics.forgetProtection(cluster)
@@ -96,7 +96,7 @@ func (r *reports) wrote(cluster mcr.ClusterName, what string) {
 	r.tell(cluster, func() { r.metrics.wrote(cluster, what) })
 }
 
-// tell publishes something about a cluster, unless that is gone.
+// tell publishes something about a cluster, unless it is gone.
 func (r *reports) tell(cluster mcr.ClusterName, publish func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,7 +107,7 @@ func (r *reports) tell(cluster mcr.ClusterName, publish func()) bool {
 	return true
 }
 
-// expect begins to tell about a cluster.
+// expect starts reporting on a cluster.
 func (r *reports) expect(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

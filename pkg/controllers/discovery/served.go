@@ -17,8 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// notServed returns why the cluster does not serve a kind of which it has the definition. For a while that is only a
-// matter of time, and no problem.
+// notServed returns why the cluster does not serve a kind whose definition it has. For a while that is expected, and no
+// problem.
 func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kind) (*condition.Problem, error) {
 	if state, _ := p.w.watcher.State(kind); state != kindwatch.StateNotServed {
 		return nil, nil //nolint:nilnil // It is being found out.
@@ -35,7 +35,7 @@ func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kin
 		k.crd(), whyNotServed(crd))}, nil
 }
 
-// whyNotServed is what the status of a definition says, for users.
+// whyNotServed summarizes the status of a definition for users.
 func whyNotServed(crd *unstructured.Unstructured) string {
 	for _, conditionType := range []apiextensionsv1.CustomResourceDefinitionConditionType{apiextensionsv1.NamesAccepted, apiextensionsv1.Established} {
 		if status, message := managed.ConditionOf(crd, string(conditionType)); status == string(metav1.ConditionFalse) && message != "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// mirrorAll makes the cluster show what it shall of every kind.
+// mirrorAll reconciles every mirrored kind in the cluster.
 func (p *pass) mirrorAll(ctx context.Context) error {
 	own, waiting := p.ownCrossplane()
 	if waiting {
@@ -44,8 +44,8 @@ func (p *pass) mirrorAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// ownCrossplane is whether the cluster serves CompositeResourceDefinitions that are not copies, or that this is not
-// known yet.
+// ownCrossplane reports whether the cluster serves CompositeResourceDefinitions that are not copies, or whether this is
+// not known yet.
 func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
 	crd := resourceXRD + "." + crossplaneGroup
 	v := p.views[crd]
@@ -54,7 +54,7 @@ func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
 	}
 	have, kind, err := p.w.see(ownedDefinitionKind, crd)
 	if isUnknown(err) {
-		// What keeps it from being known is told where the definition is to be put.
+		// The cause is reported where the definition is written.
 		problem, _ := p.unknown(kind, definitionReasons)
 		return nil, problem == nil
 	}
@@ -71,7 +71,7 @@ func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
 	}, false
 }
 
-// mirror makes the cluster show what it shall of a kind.
+// mirror reconciles one kind in the cluster.
 func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 	if !p.wanted(k) {
 		return p.withdraw(ctx, k)
@@ -98,8 +98,8 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 	return nil
 }
 
-// mirrorObjects makes the cluster have the objects of a kind that its class offers, and no other copies. It returns how
-// many are as they should be, whether that is all that can be done now, and the first of the problems.
+// mirrorObjects makes the cluster have exactly the copies of a kind that its class offers. It returns how many are up
+// to date, whether that is all that can be done now, and the first of the problems.
 func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objects int, done bool, first *condition.Problem, err error) {
 	kind := mirrorKind(v.kind)
 	why, waiting := p.unknown(kind, objectReasons)
@@ -148,7 +148,7 @@ func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objec
 	return objects, done, summary(problems), errors.Join(errs...)
 }
 
-// summary is the first of some problems, with a word about the others.
+// summary returns the first of some problems and mentions the others.
 func summary(problems []*condition.Problem) *condition.Problem {
 	switch len(problems) {
 	case 0:
@@ -162,8 +162,8 @@ func summary(problems []*condition.Problem) *condition.Problem {
 	}
 }
 
-// removeOthers deletes the copies of what the hub does not have, or the class does not offer, any more. It returns the
-// first of those that stay because of somebody else.
+// removeOthers deletes copies of objects that the hub no longer has or the class no longer offers. It returns the first
+// problem of those that must stay.
 func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (left *condition.Problem, err error) {
 	wanted := sets.New[string]()
 	for _, m := range v.objects {
@@ -173,7 +173,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 	}
 	have, err := p.w.watcher.List(kind)
 	if err != nil {
-		// The kind is not followed any more. Its being followed again makes a new request.
+		// The kind is not watched any more. Watching it again queues a new request.
 		return nil, nil //nolint:nilerr,nilnil // See above.
 	}
 	var errs []error
@@ -191,7 +191,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 	return left, errors.Join(errs...)
 }
 
-// isFatal is whether an error is about the cluster rather than about one object: the API server did not answer.
+// isFatal reports whether an error concerns the cluster rather than one object: the API server did not answer.
 func isFatal(err error) bool {
 	var status apierrors.APIStatus
 	return err != nil && !errors.As(err, &status)

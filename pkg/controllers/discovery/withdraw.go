@@ -18,11 +18,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
-// listPage is how many objects are read at once.
+// listPage is the page size of lists.
 const listPage = 500
 
-// withdraw removes a kind that the cluster shall not show, with the copies. Objects that are not copies would go with
-// the definition: while there are any, it stays.
+// withdraw removes a kind that the cluster should not show, with the copies. The definition stays while it has objects
+// that are not copies, since they would be deleted with it.
 func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 	definition := crdKind(k.crd(), true)
 	have, err := p.w.watcher.Get(ownedDefinitionKind, types.NamespacedName{Name: k.crd()})
@@ -41,21 +41,21 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 	case err != nil:
 		return err
 	}
-	// Somebody may have put our label on one that was not there.
+	// Somebody may have added our label to an existing one.
 	p.w.setUnmanaged(definition, false)
 	if have.GetDeletionTimestamp() != nil {
 		return nil
 	}
 	crd, err := p.definition(ctx, k)
 	if err != nil || crd == nil || !p.owns(crd) {
-		// The watch will say what happened to it.
+		// The watch reports what happened to it.
 		return err
 	}
 	return p.withdrawDefinition(ctx, k, crd)
 }
 
-// withdrawDefinition removes a definition that is Masthead's, with the copies. Those of CompositeResourceDefinitions
-// are the first: where a Crossplane works with them, it works with the others, too.
+// withdrawDefinition removes a definition of Masthead's, with the copies. That of CompositeResourceDefinitions goes
+// first: a Crossplane that uses its copies uses the others, too.
 func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unstructured.Unstructured) error {
 	if k.resource != resourceXRD && p.otherCrossplane.unknown {
 		return nil
@@ -86,28 +86,28 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 	return p.remove(ctx, ownedDefinitionKind, crd)
 }
 
-// keep tells why a definition that is not wanted stays.
+// keep reports why a definition that is not wanted stays.
 func (p *pass) keep(ctx context.Context, k mirroredKind, why string) {
 	p.kept.Insert(k.crd())
 	p.reports.kind(ctx, p.cluster, k.crd(), 0, &condition.Problem{Reason: ReasonForeignObjectsLeft, Message: why})
 	p.within(condition.SlowRetry())
 }
 
-// leftovers are the objects of a kind that stay when the copies go.
+// leftovers are the objects of a kind that remain after the copies are deleted.
 type leftovers struct {
-	// foreign are not copies, and held bear somebody else's finalizer, whether or not they are copies: no object is in
+	// foreign counts objects that are not copies, and held those with a foreign finalizer, copies or not: no object is in
 	// both.
 	foreign, held int
 
-	// all is whether that is all of them.
+	// all reports whether that is all of them.
 	all bool
 }
 
-// withdrawObjects deletes the copies of a kind, and returns what is left. That is read from the API server: the watch
-// may know nothing of a kind that is not wanted.
+// withdrawObjects deletes the copies of a kind, and returns what is left, read from the API server: a kind that is not
+// wanted may not be watched.
 //
-// An API server that does not serve the kind has not said that there are no objects. One of several that has not heard
-// of the definition's last change, which may have another version stored, answers so, too.
+// A "not served" answer does not mean that there are no objects. One of several API servers that has not seen the
+// definition's last change, which may have switched the storage version, also answers so.
 func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstructured.Unstructured) (leftovers, error) {
 	left := leftovers{}
 	kind, ok := servedKind(crd, k.resource)
@@ -148,9 +148,9 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 	}
 }
 
-// neverServed is whether the status of a definition says that no API server has ever served it, so that nobody could
-// create objects. Established never becomes false again. Names that were accepted are served even before that. A status
-// that says nothing yet is not an answer.
+// neverServed reports whether a definition's status says that no API server has ever served it, so that it cannot have
+// objects. Established never becomes false again. Accepted names are served even before that. An empty status is not an
+// answer.
 func neverServed(crd *unstructured.Unstructured) bool {
 	established, _ := managed.ConditionOf(crd, string(apiextensionsv1.Established))
 	accepted, _ := managed.ConditionOf(crd, string(apiextensionsv1.NamesAccepted))

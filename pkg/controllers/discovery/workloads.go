@@ -31,11 +31,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
-// servedTimeout is how long the objects of a kind are waited for that the cluster has a definition of. An API server
-// takes five seconds at most to serve a definition that it accepts.
+// servedTimeout is how long to wait for the objects of a kind whose definition the cluster has. An API server takes
+// five seconds at most to serve a definition that it accepts.
 const servedTimeout = 15 * time.Second
 
-// ownerMirror is the owner of all kinds in the watcher of a workload cluster.
+// ownerMirror owns all kinds in a workload cluster's watcher.
 const ownerMirror = "mirror"
 
 // workload is one instance of an engaged workload cluster. It lives as long as its connection.
@@ -46,23 +46,23 @@ type workload struct {
 	watcher  *kindwatch.Watcher
 	queue    workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 
-	// user is as whom the cluster knows Masthead.
+	// user is our username there.
 	user *readonlypolicy.User
 
-	// verified are the copies that Masthead wrote or found right.
+	// verified are the copies that Masthead wrote or found up to date.
 	verified *managed.Verified[copyKey]
 
 	mu sync.Mutex
 
-	// unmanaged are the kinds of which the cluster was seen to have nothing of Masthead's. They are not watched unless
-	// something is wanted there. The definition of a kind is one, as crdKind has it.
+	// unmanaged are the kinds of which the cluster was observed to have nothing of Masthead's. They are watched only if
+	// something is wanted there. The definition of a kind counts as one, see crdKind.
 	unmanaged sets.Set[kindwatch.Kind]
 
-	// awaited is since when objects of a kind have been waited for.
+	// awaited is the time since which the objects of a kind have been pending.
 	awaited map[kindwatch.Kind]time.Time
 
-	// followed are the kinds of copies that are watched, by the name of their definition. They stay as they are while it
-	// is not known what the hub has.
+	// followed are the watched kinds of copies, by the name of their definition. They are kept while the hub's state is
+	// unknown.
 	followed map[string]kindwatch.Kind
 }
 
@@ -71,17 +71,17 @@ type copyKey struct {
 	name string
 }
 
-// verified is the state of a copy that was written as a mirror says, or found so.
+// verified is the state of a copy that was written from a mirror or found equal to it.
 func verified(have *unstructured.Unstructured, m *mirror) managed.State {
 	return managed.StateOf(have, fmt.Sprintf("%s %q", m.hash, m.object.GetLabels()),
 		fmt.Sprintf("%q %q", have.GetLabels(), have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation]))
 }
 
-// enqueue has the cluster looked at. It does not block.
+// enqueue requeues the cluster. It does not block.
 func (w *workload) enqueue() { w.queue.Add(mcreconcile.Request{ClusterName: w.name}) }
 
-// settling is how long events of a cluster's objects wait for others. A pass looks at all objects of the kinds: without
-// that, a cluster that never stops to change them would be looked at all the time.
+// settling is how long events of a cluster's objects are batched. A pass reads all objects of the kinds: without
+// batching, a cluster that changes them constantly would be reconciled constantly.
 const settling = 500 * time.Millisecond
 
 // handle is the handler of the cluster's watcher.
@@ -92,7 +92,7 @@ func (w *workload) handle(e kindwatch.Event) {
 	if e.Kind.GroupVersionKind == crossplane.CRDGVK && e.Object != nil {
 		i := slices.IndexFunc(mirroredKinds(), func(k mirroredKind) bool { return k.crd() == e.Object.GetName() })
 		if i < 0 {
-			// It is that of a claim kind, or of Applications.
+			// It is the definition of a claim kind, or of Applications.
 			return
 		}
 		w.watcher.Retry(mirroredKinds()[i].groupResource())
@@ -104,7 +104,7 @@ func (w *workload) handle(e kindwatch.Event) {
 	w.enqueue()
 }
 
-// forgetCopies forgets what was verified of a kind, or of one copy of it.
+// forgetCopies drops the verified state of a kind, or of some of its copies.
 func (w *workload) forgetCopies(kind kindwatch.Kind, names ...string) {
 	w.verified.Forget(func(key copyKey) bool {
 		return key.kind == kind && (len(names) == 0 || slices.Contains(names, key.name))
@@ -127,7 +127,7 @@ func (w *workload) setUnmanaged(kind kindwatch.Kind, unmanaged bool) {
 	}
 }
 
-// awaits returns how much longer the objects of a kind are waited for.
+// awaits returns the remaining wait for the objects of a kind.
 func (w *workload) awaits(kind kindwatch.Kind, now time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,7 +138,7 @@ func (w *workload) awaits(kind kindwatch.Kind, now time.Time) time.Duration {
 	return max(0, servedTimeout-now.Sub(since))
 }
 
-// arrived ends that the objects of a kind are waited for.
+// arrived ends the wait for the objects of a kind.
 func (w *workload) arrived(kind kindwatch.Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,7 +163,7 @@ func newWorkloads(r *reports, users *readonlypolicy.Users, now func() time.Time)
 	})
 }
 
-// newWorkload makes what there is to know about an instance of a cluster.
+// newWorkload creates the state of one cluster instance.
 func newWorkload(
 	name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request], user *readonlypolicy.User,
 ) (*workload, error) {
@@ -189,7 +189,7 @@ func (w *workload) Start(ctx context.Context) error { return w.watcher.Start(ctx
 // WaitForSync implements multicluster.Instance.
 func (w *workload) WaitForSync(ctx context.Context) error { return w.watcher.WaitForSync(ctx) }
 
-// follow has the copies of a kind watched, or not.
+// follow starts or stops watching the copies of a kind.
 func (w *workload) follow(crd string, kind kindwatch.Kind, wanted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -201,9 +201,8 @@ func (w *workload) follow(crd string, kind kindwatch.Kind, wanted bool) {
 	}
 }
 
-// see returns an object of a kind as the watch has it, and which watch that is. A definition that is not among those
-// that bear our label has a watch of its own, as long as it is wanted: there may be none, or one that is somebody
-// else's.
+// see returns an object of a kind from the watch's cache, and which watch that is. A definition without our label has a
+// watch of its own while it is wanted: it may not exist, or be somebody else's.
 func (w *workload) see(kind kindwatch.Kind, name string) (*unstructured.Unstructured, kindwatch.Kind, error) {
 	key := types.NamespacedName{Name: name}
 	have, err := w.watcher.Get(kind, key)
@@ -214,7 +213,7 @@ func (w *workload) see(kind kindwatch.Kind, name string) (*unstructured.Unstruct
 	return have, kind, err
 }
 
-// isUnknown is whether the watch does not know whether there is an object.
+// isUnknown reports whether the watch does not know whether an object exists.
 func isUnknown(err error) bool {
 	return errors.Is(err, kindwatch.ErrNotSynced) || errors.Is(err, kindwatch.ErrNotWatched)
 }

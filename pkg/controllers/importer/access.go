@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
-// access asks the imported cluster what the credentials may do, and which Nodes it has.
+// access reviews the credentials' rights in the imported cluster, and lists its Nodes.
 func (r *kubeconfigs) access(ctx context.Context, p *scope.Scope) error {
 	if p.KubeconfigNow == nil && p.Waits {
 		return nil // A kubeconfig is on its way.
@@ -44,7 +44,7 @@ func (r *kubeconfigs) access(ctx context.Context, p *scope.Scope) error {
 	if answer.Access.Reason == fleetv1alpha1.ReasonAccessUnknown {
 		answer.Failures = before.Failures + 1
 		if !answer.NodesKnown {
-			// A cluster that cannot be reached keeps the Nodes that it had.
+			// A cluster that cannot be reached keeps its last known Nodes.
 			answer.Nodes, answer.NodesKnown = before.Nodes, before.NodesKnown
 		}
 	}
@@ -67,7 +67,7 @@ func noKubeconfigAccess() metav1.Condition {
 	}
 }
 
-// enter asks for a place for the import of a pass.
+// enter requests a place for the import of a pass.
 func (r *kubeconfigs) enter(p *scope.Scope) (leave func(), ok bool) {
 	if leave, ok = r.places.Enter(p.Key()); !ok {
 		p.Waits = true

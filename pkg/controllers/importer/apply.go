@@ -25,21 +25,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
-// hubObjects are those of the hub that imports make.
+// hubObjects reads and writes the objects that imports create in the hub.
 type hubObjects struct {
-	// hub writes, and reads ClusterImports from the cache; Secrets and unstructured objects it reads live.
+	// hub writes, and reads ClusterImports from the cache; it reads Secrets and unstructured objects live.
 	hub client.Client
 	// live reads from the API server.
 	live client.Reader
-	// owned holds the objects that bear the label of an import, and no others.
+	// owned holds only objects with the label of an import.
 	owned client.Reader
 }
 
-// appliedAnnotation holds a hash of what was applied to an object last, so that a field which is no longer wanted is
-// noticed.
+// appliedAnnotation holds a hash of what was last applied to an object, so that fields which are no longer wanted are
+// detected.
 const appliedAnnotation = "fleet.masthead.dev/applied"
 
-// stamped is the object with the hash of itself.
+// stamped returns the object with its hash.
 func stamped(want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	content, err := json.Marshal(want.Object)
 	if err != nil {
@@ -56,8 +56,8 @@ func stamped(want *unstructured.Unstructured) (*unstructured.Unstructured, error
 	return out, nil
 }
 
-// find returns the object of that name if it is there, and stops the pass if it is not the import's. The API server is
-// asked only for what the cache of the imports' objects does not have.
+// find returns the object of that name if it exists, and stops the pass if it is not the import's. The API server is
+// asked only for objects that are not in the cache of the imports' objects.
 func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(want.GroupVersionKind())
@@ -76,7 +76,7 @@ func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructure
 	return there, nil
 }
 
-// create creates an object, and nothing else: where one of that name has come meanwhile, the next pass looks at it.
+// create only creates an object: if one of that name appeared in the meantime, the next pass handles it.
 func (h *hubObjects) create(ctx context.Context, object *unstructured.Unstructured) error {
 	err := h.hub.Create(ctx, object, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
 	if err != nil {
@@ -85,7 +85,7 @@ func (h *hubObjects) create(ctx context.Context, object *unstructured.Unstructur
 	return nil
 }
 
-// update has an object of the import be as it is wanted, if it is not.
+// update makes an object of the import match what is wanted.
 func (h *hubObjects) update(ctx context.Context, there, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !there.GetDeletionTimestamp().IsZero() {
 		return there, nil
@@ -94,7 +94,7 @@ func (h *hubObjects) update(ctx context.Context, there, want *unstructured.Unstr
 	if there.GetAnnotations()[appliedAnnotation] == want.GetAnnotations()[appliedAnnotation] && holds(there.Object, want.Object) {
 		return there, nil
 	}
-	// The create put the fields under an update of our field manager, which an apply would not take fields from.
+	// The create recorded the fields under an update of our field manager, and an apply would not remove them.
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(want.GroupVersionKind())
 	if err := h.live.Get(ctx, client.ObjectKeyFromObject(want), live); err != nil {
@@ -124,8 +124,8 @@ func (h *hubObjects) update(ctx context.Context, there, want *unstructured.Unstr
 	return want, nil
 }
 
-// holds says whether everything that is wanted is there. What others added to objects is theirs; lists are as they are
-// wanted.
+// holds reports whether everything that is wanted is there. Additions of others are ignored, except in lists, which
+// must be equal.
 func holds(there, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
@@ -152,7 +152,7 @@ func holds(there, want any) bool {
 	}
 }
 
-// updateStatus has the status of an object be as it is wanted, if it is not.
+// updateStatus makes the status of an object match what is wanted.
 func (h *hubObjects) updateStatus(ctx context.Context, there, want *unstructured.Unstructured) error {
 	if want == nil || !there.GetDeletionTimestamp().IsZero() || holds(there.Object["status"], want.Object["status"]) {
 		return nil
@@ -166,7 +166,7 @@ func (h *hubObjects) updateStatus(ctx context.Context, there, want *unstructured
 	return nil
 }
 
-// remove deletes an object of the import as it was looked at.
+// remove deletes an object of the import in its observed state.
 func (h *hubObjects) remove(ctx context.Context, object client.Object) error {
 	uid, version := object.GetUID(), object.GetResourceVersion()
 	err := h.hub.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -176,7 +176,7 @@ func (h *hubObjects) remove(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// mergePatch changes metadata or spec of an object as it was looked at.
+// mergePatch changes metadata or spec of an object in its observed state.
 func (h *hubObjects) mergePatch(ctx context.Context, object *unstructured.Unstructured, change map[string]any) error {
 	metadata, _ := change["metadata"].(map[string]any)
 	if metadata == nil {
@@ -198,7 +198,7 @@ func nameTaken(kind, name string) error {
 	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken, "There is a %s %q that this import did not make; it is left alone", kind, name)
 }
 
-// isNameTaken says whether a pass stops because of nameTaken.
+// isNameTaken reports whether a pass stops because of nameTaken.
 func isNameTaken(err error) bool {
 	var stopped *scope.StopError
 	return errors.As(err, &stopped) && stopped.Condition.Reason == fleetv1alpha1.ReasonNameTaken

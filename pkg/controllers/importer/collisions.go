@@ -22,7 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// collisions finds out whether something else has the names that the import needs, or manages the cluster.
+// collisions checks whether something else has the names that the import needs, or manages the cluster.
 func (r *Reconciler) collisions(ctx context.Context, p *scope.Scope) error {
 	if p.Frozen {
 		return nil
@@ -50,8 +50,7 @@ func (r *Reconciler) collisions(ctx context.Context, p *scope.Scope) error {
 	return r.managedByCrossplane(ctx, p)
 }
 
-// importedTwice finds an older import of the same cluster. What is said of one in another namespace is only that it is
-// there.
+// importedTwice finds an older import of the same cluster. Of one in another namespace, only its existence is reported.
 func (r *Reconciler) importedTwice(ctx context.Context, p *scope.Scope) error {
 	var all fleetv1alpha1.ClusterImportList
 	if err := r.hub.List(ctx, &all); err != nil {
@@ -73,10 +72,10 @@ func (r *Reconciler) importedTwice(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// sameCluster says whether two imports are of the same cluster: by the ID that the cloud gives it, or else by what they
-// name. Only imports that use one provider configuration are compared: with a configuration of one's own, which can
-// lead to a cloud of one's own, the ID of anybody's cluster can be shown, and would keep that cluster from being
-// imported. Provider configurations of one name in two namespaces are two, unless the kind is cluster-scoped.
+// sameCluster reports whether two imports are of the same cluster: by the cloud's ID, or else by what they name. Only
+// imports with the same provider configuration are compared: with their own configuration, which can lead to their own
+// cloud, a tenant could present anybody's cluster ID and block its import. Provider configurations of one name in two
+// namespaces are two, unless the kind is cluster-scoped.
 func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) bool {
 	if a.UID == b.UID {
 		return false
@@ -91,14 +90,14 @@ func sameCluster(a, b *fleetv1alpha1.ClusterImport, configsAreNamespaced bool) b
 	return identifiers(a) == identifiers(b)
 }
 
-// identifiers are all that names a cluster in the spec.
+// identifiers are all fields of the spec that identify the cluster.
 func identifiers(imp *fleetv1alpha1.ClusterImport) [5]string {
 	w := scope.WantedImport(imp)
 	return [5]string{string(w.Cloud), w.Region + w.ResourceGroupName + w.Location, w.ClusterName, w.ProviderConfig.Kind, w.ProviderConfig.Name}
 }
 
-// counts says whether an import stands for anything: it may use its provider configuration, and is not held by somebody
-// else's finalizer alone. What its status says of that is not waited for, since it may never come to be said.
+// counts reports whether an import is relevant: it may use its provider configuration, and is not held by a foreign
+// finalizer alone. This does not wait for its status, which may never be written.
 func counts(p *scope.Scope, imp *fleetv1alpha1.ClusterImport) bool {
 	if !imp.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(imp, fleetv1alpha1.ImportFinalizer) {
 		return false
@@ -106,7 +105,7 @@ func counts(p *scope.Scope, imp *fleetv1alpha1.ClusterImport) bool {
 	return imp.Namespace == p.Import.Namespace || p.ConfigAllows == nil || p.ConfigAllows(imp.Namespace)
 }
 
-// isRevoked says whether an import may no longer use its provider configuration, and so has taken back what it made.
+// isRevoked reports whether an import may no longer use its provider configuration, and so has removed what it created.
 func isRevoked(imp *fleetv1alpha1.ClusterImport) bool {
 	c := meta.FindStatusCondition(imp.Status.Conditions, fleetv1alpha1.ConditionPreflight)
 	return c != nil && c.Reason == fleetv1alpha1.ReasonProviderConfigNotAllowed

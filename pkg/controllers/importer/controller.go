@@ -43,34 +43,34 @@ const (
 	// controllerName is the name in logs and metrics.
 	controllerName = "clusterimport"
 
-	// reconcileTimeout is how long one reconciliation may take.
+	// reconcileTimeout bounds one reconciliation.
 	reconcileTimeout = 2 * time.Minute
 
-	// DefaultMaxConcurrentReconciles is how many imports are worked on at once.
+	// DefaultMaxConcurrentReconciles is how many imports are reconciled at once.
 	DefaultMaxConcurrentReconciles = 8
 )
 
 // Options of the importer.
 type Options struct {
-	// Credentials is what kubeconfigs may hold.
+	// Credentials is the policy for kubeconfigs.
 	Credentials credentials.Options
 
-	// AllowedTokenEndpoints are the URLs at which tokens are asked for. One that ends in "/" allows every path below it.
+	// AllowedTokenEndpoints are the URLs to request tokens from. One that ends in "/" allows every path below it.
 	AllowedTokenEndpoints []string
 
 	// TokenAuthorities are the CAs, as PEM, of the token endpoints. Empty means those of the system.
 	TokenAuthorities []byte
 
-	// MaxConcurrentReconciles is how many imports are worked on at once. 0 means DefaultMaxConcurrentReconciles.
+	// MaxConcurrentReconciles is how many imports are reconciled at once. 0 means DefaultMaxConcurrentReconciles.
 	MaxConcurrentReconciles int
 
 	// Registerer of the metrics; nil means none.
 	Registerer prometheus.Registerer
 
-	// Verify finds out whether the hub enforces the admission policies. Nil means takeover.Verify.
+	// Verify checks whether the hub enforces the admission policies. Nil means takeover.Verify.
 	Verify func(ctx context.Context, namespace string) error
 
-	// Budget is the memory that imports share with the clusters that are connected to; nil means no limit.
+	// Budget is the memory that imports share with connected clusters; nil means no limit.
 	Budget *budget.Budget
 
 	// Clock; nil means the real one.
@@ -80,7 +80,7 @@ type Options struct {
 	SkipNameValidation *bool
 }
 
-// SetupWithManager adds the importer to the manager of the hub.
+// SetupWithManager adds the importer to the hub's manager.
 func SetupWithManager(mgr manager.Manager, o Options) error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
@@ -145,7 +145,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	return r.setupMembers(mgr, c)
 }
 
-// setupMembers has changes of what names a cluster lead to the import of that cluster.
+// setupMembers maps changes of objects that name a cluster to the import of that cluster.
 func (r *Reconciler) setupMembers(mgr manager.Manager, c controller.TypedController[reconcile.Request]) error {
 	members, err := newMembers(mgr)
 	if err != nil {
@@ -159,7 +159,7 @@ func (r *Reconciler) setupMembers(mgr manager.Manager, c controller.TypedControl
 	return nil
 }
 
-// liveHub is the hub as takeover.Verify needs it: past every cache.
+// liveHub is the hub client for takeover.Verify, bypassing every cache.
 type liveHub struct{ manager.Manager }
 
 // Get implements takeover.Hub.
@@ -175,7 +175,7 @@ func (h liveHub) Create(ctx context.Context, obj client.Object, opts ...client.C
 // RESTMapper implements takeover.Hub.
 func (h liveHub) RESTMapper() meta.RESTMapper { return h.GetRESTMapper() }
 
-// newOwned is a cache of what imports made. It starts an informer for a kind when that is first asked for.
+// newOwned is a cache of the objects that imports created. It starts an informer for a kind on first use.
 func newOwned(mgr manager.Manager) (cache.Cache, error) {
 	ours, err := labels.NewRequirement(fleetv1alpha1.ImportUIDLabel, selection.Exists, nil)
 	if err != nil {
@@ -195,7 +195,7 @@ func newOwned(mgr manager.Manager) (cache.Cache, error) {
 	return c, nil
 }
 
-// watches are those of the kinds that imports have needed so far.
+// watches are the watches of the kinds that imports have needed so far.
 type watches struct {
 	controller controller.TypedController[reconcile.Request]
 	cache      cache.Cache
@@ -207,7 +207,7 @@ type watches struct {
 	on map[schema.GroupVersionKind]bool
 }
 
-// importOfLabels is the import whose labels an object bears.
+// importOfLabels maps an object to the import that its labels name.
 func importOfLabels(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: scope.ImportNamedBy(o)}}
 }
@@ -238,7 +238,7 @@ func (w *watches) kinds() []schema.GroupVersionKind {
 	return slices.Collect(maps.Keys(w.on))
 }
 
-// Reconcile takes an import one step further, or back.
+// Reconcile advances an import, or its removal.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	imp := &fleetv1alpha1.ClusterImport{}
 	if err := r.hub.Get(ctx, req.NamespacedName, imp); err != nil {
@@ -274,7 +274,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: p.Requeue()}, nil
 }
 
-// run goes from step to step until one stops, which is no error.
+// run executes the steps until one stops, which is no error.
 func (r *Reconciler) run(ctx context.Context, p *scope.Scope, steps ...func(context.Context, *scope.Scope) error) error {
 	for _, step := range steps {
 		if err := step(ctx, p); err != nil {
@@ -292,7 +292,7 @@ func (r *Reconciler) run(ctx context.Context, p *scope.Scope, steps ...func(cont
 	return nil
 }
 
-// finalizer is put on the import before anything is created for it.
+// finalizer is added to the import before anything is created for it.
 func (r *Reconciler) finalizer(ctx context.Context, p *scope.Scope) error {
 	return r.setFinalizer(ctx, p, true)
 }

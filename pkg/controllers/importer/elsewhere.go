@@ -24,8 +24,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// managedByCrossplane finds a managed resource of somebody else that stands for the same cluster and may do more than
-// observe. It is asked only until the import has its own: the list of a kind is that of the whole hub.
+// managedByCrossplane finds somebody else's managed resource for the same cluster that may do more than observe. It
+// runs only until the import has its own: the list of a kind covers the whole hub.
 func (r *Reconciler) managedByCrossplane(ctx context.Context, p *scope.Scope) error {
 	gvk, _, found := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
 	if !found {
@@ -41,8 +41,8 @@ func (r *Reconciler) managedByCrossplane(ctx context.Context, p *scope.Scope) er
 	return r.noOtherManages(ctx, p, "")
 }
 
-// observedElsewhere looks once more, with the ID that the cloud gives the cluster, before the cluster is reflected for
-// the first time: a managed resource can stand for it under another provider configuration.
+// observedElsewhere checks once more, with the cluster's observed ID, before the cluster is first reflected: a managed
+// resource under another provider configuration can stand for it.
 func (r *Reconciler) observedElsewhere(ctx context.Context, p *scope.Scope) error {
 	if p.Frozen {
 		return nil
@@ -58,7 +58,7 @@ func (r *Reconciler) observedElsewhere(ctx context.Context, p *scope.Scope) erro
 	return r.noOtherManages(ctx, p, p.Facts.ID)
 }
 
-// noOtherManages stops the pass if somebody else's managed resource stands for the cluster, whose ID may not be known,
+// noOtherManages stops the pass if somebody else's managed resource stands for the cluster, whose ID may be unknown,
 // and may do more than observe.
 func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id string) error {
 	kind := reflection.Kinds(p.Wanted.Cloud)[0]
@@ -94,8 +94,8 @@ func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id stri
 	return nil
 }
 
-// ofThatName are the managed resources of a kind that stand for something of a name, but for those of imports. Only
-// metadata is read, a page at a time.
+// ofThatName lists the managed resources of a kind for an external name, except those of imports. Only metadata is
+// read, a page at a time.
 func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind, name string) ([]client.ObjectKey, error) {
 	var found []client.ObjectKey
 	pages := pager.New(func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -114,16 +114,16 @@ func (h *hubObjects) ofThatName(ctx context.Context, gvk schema.GroupVersionKind
 	return found, err //nolint:wrapcheck // The caller says what was listed.
 }
 
-// externalName is what a managed resource stands for in its cloud.
+// externalName is the name of a managed resource in its cloud.
 func externalName(m client.Object) string {
 	return cmp.Or(m.GetAnnotations()[reflection.ExternalNameAnnotation], m.GetName())
 }
 
-// manages says whether a managed resource of somebody else, with the cluster's name, stands for the cluster and may do
-// more than observe. A name means nothing without the account, which is the provider configuration's: a tenant who has
-// another configuration could keep everybody's cluster from being imported by its name. By the ID that was observed it
-// counts also with another configuration, but not in another namespace: with a configuration of one's own, which can
-// lead to a cloud of one's own, anybody's ID can be shown. See sameCluster.
+// manages reports whether somebody else's managed resource, with the cluster's name, stands for the cluster and may do
+// more than observe. A name means nothing without the account, which comes from the provider configuration: a tenant
+// with another configuration could block everybody's import by name. By the observed ID it counts also with another
+// configuration, but not in another namespace: with their own configuration, which can lead to their own cloud, a
+// tenant can present anybody's ID. See sameCluster.
 func manages(other *unstructured.Unstructured, p *scope.Scope, id string) bool {
 	if slices.Equal(policiesOf(other), []string{"Observe"}) || externalName(other) != p.Wanted.ClusterName {
 		return false
@@ -136,7 +136,7 @@ func manages(other *unstructured.Unstructured, p *scope.Scope, id string) bool {
 	return near && id != "" && strings.EqualFold(observedID(other), id)
 }
 
-// observedID is the ID of the cluster that a managed resource shows.
+// observedID is the cluster ID that a managed resource reports.
 func observedID(m *unstructured.Unstructured) string {
 	field := "id"
 	if reflection.EKSCluster.Is(m.GroupVersionKind().GroupKind()) {
@@ -146,15 +146,14 @@ func observedID(m *unstructured.Unstructured) string {
 	return id
 }
 
-// configKey is which provider configuration something uses.
+// configKey identifies a provider configuration.
 type configKey struct {
-	// legacy ones are of another API group than the others.
+	// legacy ones are in another API group.
 	legacy                bool
 	kind, namespace, name string
 }
 
-// configOf is the provider configuration that a managed resource uses: what it leaves out is what Crossplane's
-// providers take it for.
+// configOf is the provider configuration that a managed resource uses, with the defaults of Crossplane's providers.
 func configOf(m *unstructured.Unstructured) configKey {
 	ref, _, _ := unstructured.NestedStringMap(m.Object, "spec", "providerConfigRef")
 	c := configKey{kind: "ProviderConfig", name: cmp.Or(ref["name"], "default")}
@@ -176,7 +175,7 @@ func configOfImport(w reflection.Import, namespaced bool) configKey {
 	return c
 }
 
-// samePlace says whether a managed resource is for the place of the import, or does not say for which.
+// samePlace reports whether a managed resource is for the import's place, or names none.
 func samePlace(m *unstructured.Unstructured, w reflection.Import) bool {
 	for field, want := range map[string]string{"region": w.Region, "resourceGroupName": w.ResourceGroupName, "location": w.Location} {
 		got, _, err := unstructured.NestedString(m.Object, "spec", "forProvider", field)

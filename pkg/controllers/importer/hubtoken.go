@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	// hubTokenSeconds is for how long a token of a ServiceAccount of the hub works: the shortest that an API server gives.
-	// It is shown once, at once.
+	// hubTokenSeconds is the lifetime of a hub ServiceAccount's token: the shortest that an API server grants. It is used
+	// once, immediately.
 	hubTokenSeconds int64 = 600
 
-	// maxHubToken is how long such a token may be, in bytes. Those of Kubernetes have about a thousand.
+	// maxHubToken is the maximum length of such a token, in bytes. Those of Kubernetes have about a thousand.
 	maxHubToken = 16 << 10
 )
 
 // errHub means that the hub could not be asked, which says nothing of the import.
 var errHub = errors.New("cannot ask the hub for a token")
 
-// federatedRequest is the request for a token in exchange for one of the ServiceAccount that the spec names. Whether
-// Masthead may still have that is asked at each look, and not only when a token is due: whoever takes the right away
-// withdraws the credentials.
+// federatedRequest is the request that exchanges a token of the ServiceAccount that the spec names. Whether Masthead
+// may still have that is checked in each pass, not only when a token is due: revoking the right withdraws the
+// credentials.
 func (r *kubeconfigs) federatedRequest(ctx context.Context, p *scope.Scope) (token.Request, error) {
 	e, err := token.ExchangeOf(p.Import.Spec)
 	if err != nil {
@@ -51,8 +51,8 @@ func (r *kubeconfigs) federatedRequest(ctx context.Context, p *scope.Scope) (tok
 	return request, nil
 }
 
-// mayAskForTokens finds out whether somebody granted Masthead to ask for tokens of a ServiceAccount in the namespace of
-// the import, which none of the roles does that Masthead is installed with, and whether the ServiceAccount is for this
+// mayAskForTokens checks whether Masthead has been granted the right to request tokens of a ServiceAccount in the
+// namespace of the import, which none of Masthead's installed roles grants, and whether the ServiceAccount is for this
 // import.
 func (r *kubeconfigs) mayAskForTokens(ctx context.Context, p *scope.Scope, account string) error {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -69,8 +69,8 @@ func (r *kubeconfigs) mayAskForTokens(ctx context.Context, p *scope.Scope, accou
 	return r.mayUseAccount(ctx, p, account)
 }
 
-// mayUseAccount sees that a ServiceAccount of the hub has the label by which whoever may write it gives it to imports.
-// The grant alone would give it to everybody who may write a ClusterImport in the namespace, for a cluster of theirs.
+// mayUseAccount checks that a hub ServiceAccount has the label by which its owner allows imports to use it. The grant
+// alone would allow everybody who may write a ClusterImport in the namespace, for a cluster of theirs.
 func (r *kubeconfigs) mayUseAccount(ctx context.Context, p *scope.Scope, account string) error {
 	there := &corev1.ServiceAccount{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: account}, there)
@@ -89,13 +89,13 @@ func (r *kubeconfigs) mayUseAccount(ctx context.Context, p *scope.Scope, account
 	return nil
 }
 
-// noHubAccount says that there is no ServiceAccount of the name that the spec gives.
+// noHubAccount is the error for a missing ServiceAccount that the spec names.
 func noHubAccount(account string) error {
 	return withdrawn(fleetv1alpha1.ReasonHubServiceAccountNotFound, "There is no ServiceAccount %q in the namespace of the ClusterImport", account)
 }
 
-// hubToken asks the hub for a token of a ServiceAccount in the namespace of the import, for one audience. A token for
-// any other one is not shown to anybody: the hub itself could accept it.
+// hubToken requests a token of a ServiceAccount in the namespace of the import, for one audience. A token with any
+// other audience is never sent: the hub itself could accept it.
 func (r *kubeconfigs) hubToken(ctx context.Context, p *scope.Scope, account, audience string) (string, error) {
 	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: p.Import.Namespace, Name: account}}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
@@ -118,14 +118,14 @@ func (r *kubeconfigs) hubToken(ctx context.Context, p *scope.Scope, account, aud
 	}
 }
 
-// notGranted says which right is missing, and who gives it.
+// notGranted names the missing right, and who grants it.
 func notGranted(account string) error {
 	return withdrawn(fleetv1alpha1.ReasonHubServiceAccountNotAllowed,
 		"Masthead may not get the ServiceAccount %q and create serviceaccounts/token for it: grant both with a Role that has the "+
 			"resourceNames [%s], in the namespace of the ClusterImport, as in config/samples/imports/workload-identity.yaml", account, account)
 }
 
-// withdrawn says that there are no credentials, and that those which were made with them may no longer be used.
+// withdrawn is the error for missing credentials, when those made with them may no longer be used.
 func withdrawn(reason, format string, args ...any) error {
 	return &scope.StopError{Withdrawn: true, Condition: metav1.Condition{
 		Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...),

@@ -164,7 +164,7 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		hub    []client.Object
-		// fails is what the hub answers to whoever gets the ServiceAccount.
+		// fails is the hub's answer to requests for the ServiceAccount.
 		fails error
 		// want is why there is no token; "" for a token.
 		want string

@@ -108,7 +108,7 @@ func revoked(imp *fleetv1alpha1.ClusterImport) *fleetv1alpha1.ClusterImport {
 	return imp
 }
 
-// allow has the cluster-scoped provider configuration be for a namespace.
+// allow allows a namespace to use the cluster-scoped provider configuration.
 func (h *hubOfOneImport) allow(namespace string) {
 	h.t.Helper()
 	platform := h.object(clusterProviderConfigKind, "", "platform")

@@ -410,7 +410,7 @@ func (k *killed) isSafe() {
 	}
 }
 
-// isImported has the cluster be imported.
+// isImported imports the cluster.
 func (k *killed) isImported() {
 	k.t.Helper()
 	k.until("the cluster is imported", func() (bool, string) {
@@ -471,7 +471,7 @@ func (k *killed) loses(l life) {
 	}
 }
 
-// unimport has the cluster be un-imported.
+// unimport un-imports the cluster.
 func (k *killed) unimport() {
 	k.t.Helper()
 	whole := map[int]int{}

@@ -13,10 +13,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// kindsFor is how long what was found out about the kinds of a cloud is believed: it costs a request for each of them.
+// kindsFor is how long the kinds found for a cloud are cached: looking them up costs a request for each.
 const kindsFor = 10 * time.Minute
 
-// kinds remembers what the hub serves for each cloud.
+// kinds caches what the hub serves for each cloud.
 type kinds struct {
 	clock clock.Clock
 
@@ -52,8 +52,8 @@ func (k *kinds) put(name reflection.Cloud, known *cloudKinds) {
 	k.known[name] = known
 }
 
-// madeKinds are the kinds of managed resources that imports of a cloud make, the cluster's first. No ClusterImport can
-// name Fargate profiles, which pkg/reflection could observe, so a hub need not serve them, nor grant rights to them.
+// madeKinds are the kinds of managed resources that imports of a cloud create, the cluster's first. No ClusterImport
+// can name Fargate profiles, which pkg/reflection could observe, so a hub need not serve or grant them.
 func madeKinds(name reflection.Cloud) []reflection.Kind {
 	return slices.DeleteFunc(reflection.Kinds(name), func(k reflection.Kind) bool { return k == reflection.EKSFargateProfile })
 }

@@ -41,23 +41,23 @@ const (
 	kubeconfigKey              = "value"
 )
 
-// kubeconfigs keeps the Secrets with the kubeconfigs of imports, and asks imported clusters with them.
+// kubeconfigs manages the imports' kubeconfig Secrets, and queries imported clusters with them.
 type kubeconfigs struct {
 	*hubObjects
 
 	clock clock.Clock
 	creds credentials.Options
 
-	// tokens are those that endpoints gave, and accounts those of ServiceAccounts of imported clusters.
+	// tokens come from endpoints, and accounts are tokens of ServiceAccounts of imported clusters.
 	tokens, accounts *token.Tokens
 
-	// clusters is what imported clusters said of themselves, and places bounds how many are asked at once.
+	// clusters caches the answers of imported clusters, and places bounds how many are queried at once.
 	clusters *workload.Clusters
 	places   *places.Places
 	lacking  lacking
 }
 
-// forget is for an import that is gone.
+// forget drops the state of an import that is gone.
 func (r *kubeconfigs) forget(key types.NamespacedName) {
 	r.places.Settle(key)
 	r.clusters.Forget(key)
@@ -66,7 +66,7 @@ func (r *kubeconfigs) forget(key types.NamespacedName) {
 	r.lacking.forget(key)
 }
 
-// kubeconfig writes the Secret with the kubeconfig. That there are no credentials keeps nothing else from being done.
+// kubeconfig writes the Secret with the kubeconfig. Missing credentials block nothing else.
 func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
 	if p.Import.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone {
 		p.Fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec asks for no kubeconfig")
@@ -98,7 +98,7 @@ func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// noCredentials tells why there are none, and takes back what was made with those that may no longer be used.
+// noCredentials reports why there are none, and removes a kubeconfig made with withdrawn credentials.
 func (r *kubeconfigs) noCredentials(ctx context.Context, p *scope.Scope, why *scope.StopError) error {
 	p.Set(why.Condition)
 	p.RequeueSoon(r.lacking.next(p, why.Condition, r.clock.Now()))
@@ -108,8 +108,8 @@ func (r *kubeconfigs) noCredentials(ctx context.Context, p *scope.Scope, why *sc
 	return r.withdrawKubeconfig(ctx, p)
 }
 
-// withdrawKubeconfig takes the credentials from whoever uses them: Cluster API core, and Masthead itself if the cluster
-// is enrolled.
+// withdrawKubeconfig revokes the credentials of their users: Cluster API core, and Masthead itself if the cluster is
+// enrolled.
 func (r *kubeconfigs) withdrawKubeconfig(ctx context.Context, p *scope.Scope) error {
 	r.tokens.Forget(p.Key())
 	r.accounts.Drop(p.Key(), 0)
@@ -126,9 +126,9 @@ func (r *kubeconfigs) withdrawKubeconfig(ctx context.Context, p *scope.Scope) er
 	return nil
 }
 
-// keepKubeconfig keeps a kubeconfig that is there up to date where the pass stopped before it came to it: a reflection
-// that is refused must not end the connection with the next token. And credentials that are withdrawn, or are those of
-// a source that the spec does not name any more, go whatever else stops the import.
+// keepKubeconfig keeps an existing kubeconfig up to date where the pass stopped before that step: a refused reflection
+// must not end the connection when the token expires. Credentials that are withdrawn, or come from a source that the
+// spec no longer names, are removed whatever else stops the import.
 func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error {
 	came := slices.ContainsFunc(p.Conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
 	if came || p.Emptied {
@@ -157,8 +157,8 @@ func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error 
 	}
 }
 
-// mayStillUse finds out whether the credentials are withdrawn that an import uses: those of a Secret, or those of a
-// ServiceAccount of the hub.
+// mayStillUse checks whether the credentials that an import uses have been withdrawn: those of a Secret, or those of a
+// hub ServiceAccount.
 func (r *kubeconfigs) mayStillUse(ctx context.Context, p *scope.Scope, named *fleetv1alpha1.SecretKeyReference) error {
 	if account := p.Import.Spec.HubServiceAccount(); account != "" {
 		return r.mayAskForTokens(ctx, p, account)
@@ -167,7 +167,7 @@ func (r *kubeconfigs) mayStillUse(ctx context.Context, p *scope.Scope, named *fl
 	return err
 }
 
-// namedSecret is the Secret of the user's that a spec names, if it names one.
+// namedSecret is the user's Secret that a spec names, if any.
 func namedSecret(s fleetv1alpha1.ClusterImportSpec) *fleetv1alpha1.SecretKeyReference {
 	switch source := s.KubeconfigSource(); {
 	case s.HubServiceAccount() != "":
@@ -187,7 +187,7 @@ func noKubeconfig(reason, format string, args ...any) error {
 	return scope.Stop(fleetv1alpha1.ConditionKubeconfigReady, reason, format, args...)
 }
 
-// credentials is a kubeconfig with what is needed and nothing else.
+// credentials is a kubeconfig with only what is needed.
 func (r *kubeconfigs) credentials(ctx context.Context, p *scope.Scope) ([]byte, error) {
 	k := p.Import.Spec.Kubeconfig
 	var token string
@@ -219,8 +219,8 @@ func (r *kubeconfigs) credentials(ctx context.Context, p *scope.Scope) ([]byte, 
 	return r.composed(ctx, p, token)
 }
 
-// sanitised is a kubeconfig that somebody else wrote, without what is not needed. It is refused if it has what is
-// refused everywhere.
+// sanitised strips somebody else's kubeconfig of what is not needed. It is refused if it has what is refused
+// everywhere.
 func (r *kubeconfigs) sanitised(given []byte, cloud fleetv1alpha1.ImportCloud) ([]byte, error) {
 	parsed, err := credentials.Parse(given, r.creds)
 	if err != nil {
@@ -255,7 +255,7 @@ func (r *kubeconfigs) composed(ctx context.Context, p *scope.Scope, token string
 	return content, nil
 }
 
-// cluster is where the cluster's API server is, and its CA. No CA means those of the system.
+// cluster is the address of the cluster's API server, and its CA. No CA means those of the system.
 func (r *kubeconfigs) cluster(ctx context.Context, p *scope.Scope) (*clientcmdapi.Cluster, error) {
 	e := p.Facts.Endpoint
 	cluster := &clientcmdapi.Cluster{Server: "https://" + net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))}
@@ -280,8 +280,8 @@ func (r *kubeconfigs) cluster(ctx context.Context, p *scope.Scope) (*clientcmdap
 	return cluster, nil
 }
 
-// publishedCluster is that of the kubeconfig that the provider publishes. AKS shows the authority and the port of the
-// API server nowhere else. The kubeconfig's user, which may be a program to run, is not looked at.
+// publishedCluster is the cluster of the provider's published kubeconfig. AKS publishes the API server's authority and
+// port nowhere else. The kubeconfig's user, which may be a program to run, is ignored.
 func (r *kubeconfigs) publishedCluster(ctx context.Context, p *scope.Scope) (*clientcmdapi.Cluster, error) {
 	given, err := r.connectionSecret(ctx, p, providerKubeconfigKey)
 	if err != nil {
@@ -301,7 +301,7 @@ func (r *kubeconfigs) publishedCluster(ctx context.Context, p *scope.Scope) (*cl
 	return nil, nil //nolint:nilnil // A kubeconfig without a current context has none.
 }
 
-// encoded is a kubeconfig of one cluster and one user.
+// encoded is a serialized kubeconfig of one cluster and one user.
 func encoded(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) ([]byte, error) {
 	const name = "imported"
 	config := clientcmdapi.NewConfig()
@@ -316,8 +316,8 @@ func encoded(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) ([]byte
 	return content, nil
 }
 
-// connectionSecret reads a key of the Secret that a managed resource of the import publishes. The Secret counts only if
-// that managed resource controls it: its name alone could be anybody's.
+// connectionSecret reads a key of the connection Secret of the import's managed resource. The Secret counts only if
+// that managed resource controls it: anybody could use its name.
 func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key string) ([]byte, error) {
 	secret := &corev1.Secret{}
 	name := scope.ConnectionSecretName(p.Import)
@@ -341,9 +341,9 @@ func (r *kubeconfigs) connectionSecret(ctx context.Context, p *scope.Scope, key 
 	return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Secret %q is not that of the import's managed resources; it is left alone", name)
 }
 
-// secretKey reads a key of a Secret that the spec names, in the import's own namespace. The Secret has to be there for
-// imports: who writes a ClusterImport may be somebody who cannot read it. Whoever may write the Secret withdraws it
-// with the label, or with the Secret itself.
+// secretKey reads a key of a Secret that the spec names, in the import's own namespace. The Secret must be labelled for
+// imports: the writer of a ClusterImport may be unable to read it. The owner of the Secret withdraws it by removing the
+// label, or the Secret itself.
 func (r *kubeconfigs) secretKey(ctx context.Context, p *scope.Scope, ref fleetv1alpha1.SecretKeyReference) ([]byte, error) {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: ref.Name}, secret)
@@ -364,16 +364,16 @@ func (r *kubeconfigs) secretKey(ctx context.Context, p *scope.Scope, ref fleetv1
 	return secret.Data[ref.Key], nil
 }
 
-// mayUse says whether a Secret, or a ServiceAccount of the hub, is for an import: for all of its namespace, or for this
-// one. A name was rejected in place of the UID: somebody who may write ClusterImports could make one of that name for a
-// cluster of theirs.
+// mayUse reports whether a Secret, or a hub ServiceAccount, is for an import: for all of its namespace, or for this
+// one. A name in place of the UID was rejected: somebody who may write ClusterImports could create one of that name for
+// a cluster of theirs.
 func mayUse(credentials client.Object, imp *fleetv1alpha1.ClusterImport) bool {
 	value := credentials.GetLabels()[fleetv1alpha1.ImportCredentialsLabel]
 	return value == "true" || value != "" && value == string(imp.UID)
 }
 
-// minted is a token that is made with a service account's or a service principal's secret, or in exchange for a token
-// of a ServiceAccount of the hub.
+// minted is a token made with the secret of a service account or a service principal, or in exchange for a token of a
+// hub ServiceAccount.
 func (r *kubeconfigs) minted(ctx context.Context, p *scope.Scope, source fleetv1alpha1.KubeconfigSource) (string, error) {
 	request, err := r.tokenRequest(ctx, p, source)
 	if err != nil {
@@ -394,7 +394,7 @@ func (r *kubeconfigs) minted(ctx context.Context, p *scope.Scope, source fleetv1
 	return made.AccessToken, nil
 }
 
-// tokenRequest is the request by which the token is to be had that the spec asks for.
+// tokenRequest is the request for the token that the spec asks for.
 func (r *kubeconfigs) tokenRequest(ctx context.Context, p *scope.Scope, source fleetv1alpha1.KubeconfigSource) (token.Request, error) {
 	k := p.Import.Spec.Kubeconfig
 	if p.Import.Spec.HubServiceAccount() != "" {
@@ -418,8 +418,8 @@ func (r *kubeconfigs) tokenRequest(ctx context.Context, p *scope.Scope, source f
 	return request, nil
 }
 
-// writeKubeconfig writes the Secret. It is the same object when a token changes, so that who uses it need not connect
-// anew.
+// writeKubeconfig writes the Secret. It stays the same object when a token changes, so that its users need not
+// reconnect.
 func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, content []byte) error {
 	labels := scope.Marks(p.Import)
 	labels[clusterv1.ClusterNameLabel] = p.Import.Name
@@ -455,7 +455,7 @@ func (r *kubeconfigs) writeKubeconfig(ctx context.Context, p *scope.Scope, conte
 	return nil
 }
 
-// removeKubeconfig takes the credentials from Cluster API core, and says how many Secrets are left.
+// removeKubeconfig removes the credentials from Cluster API core, and returns how many Secrets are left.
 func (r *kubeconfigs) removeKubeconfig(ctx context.Context, p *scope.Scope) (int, error) {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import)}, secret)
@@ -470,7 +470,7 @@ func (r *kubeconfigs) removeKubeconfig(ctx context.Context, p *scope.Scope) (int
 			return 0, err
 		}
 	}
-	// With a finalizer of somebody else it is still there, and core can still read it.
+	// With a foreign finalizer it still exists, and core can still read it.
 	switch err := r.live.Get(ctx, client.ObjectKeyFromObject(secret), secret); {
 	case apierrors.IsNotFound(err):
 		return 0, nil

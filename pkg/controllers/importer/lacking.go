@@ -14,9 +14,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
-// lacking are the imports that have no credentials, and how soon each is looked at again: Secrets and ServiceAccounts
-// are not watched, and a look costs about twenty requests to the hub, most of which have nothing to do with them. The
-// zero value is ready to use.
+// lacking are the imports without credentials, and how soon each is requeued: Secrets and ServiceAccounts are not
+// watched, and a pass costs about twenty requests to the hub, most of them unrelated. The zero value is ready to use.
 type lacking struct {
 	mu    sync.Mutex
 	known map[types.NamespacedName]lack
@@ -25,14 +24,14 @@ type lacking struct {
 // lack is why an import has no credentials.
 type lack struct {
 	why string
-	// times is how often in a row it was found, and until when the next look can wait.
+	// times is how often in a row it was found, and until when the next pass can wait.
 	times int
 	until time.Time
 }
 
-// next is how soon an import is looked at again that has no credentials: after a retry, and after twice as long each
-// time that nothing has changed, up to a resync. Looks for other reasons in between do not count. Another spec, another
-// import of the name and another reason each begin anew.
+// next is the requeue delay of an import without credentials: a retry, doubled each time that nothing has changed, up
+// to a resync. Passes for other reasons in between do not count. A changed spec, another import of the name and another
+// reason each reset it.
 func (l *lacking) next(p *scope.Scope, c metav1.Condition, now time.Time) time.Duration {
 	why := fmt.Sprint(p.Import.UID, p.Import.Generation, c.Reason, c.Message)
 	l.mu.Lock()
@@ -52,7 +51,7 @@ func (l *lacking) next(p *scope.Scope, c metav1.Condition, now time.Time) time.D
 	return last.until.Sub(now)
 }
 
-// forget is for an import that has credentials, asks for none, or is gone.
+// forget drops an import that has credentials, needs none, or is gone.
 func (l *lacking) forget(key types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,19 +26,19 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// leftoversPage is how many objects are read at once.
+// leftoversPage is the page size of lists.
 const leftoversPage = 500
 
-// identity is a ClusterImport, which another one of its name is not.
+// identity identifies a ClusterImport among others of the same name.
 type identity struct {
 	types.NamespacedName
 
 	uid types.UID
 }
 
-// startLeftovers is a source of requests: once, as soon as the hub can be asked, the imports that are gone and have
-// left something. While the manager runs, the watches tell of them. What was left before, no watch tells of, because
-// kinds are watched once an import needs them.
+// startLeftovers is a source of requests: once, as soon as the hub can be asked, it queues the deleted imports that
+// have left objects behind. While the manager runs, the watches report them. They do not report earlier leftovers,
+// because kinds are watched only once an import needs them.
 func (r *Reconciler) startLeftovers(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	go func() {
 		for {
@@ -60,9 +60,9 @@ func (r *Reconciler) startLeftovers(ctx context.Context, queue workqueue.TypedRa
 	return nil
 }
 
-// leftovers are the imports that are gone and have left something, by the labels of all objects that imports can make.
-// The kinds of what they have left are watched from now on. A kind that the hub does not serve, or that the manager has
-// no rights to, was never made by it.
+// leftovers lists the deleted imports that have left objects behind, by the labels of all objects that imports can
+// create. The kinds of these objects are watched from now on. The manager never created a kind that the hub does not
+// serve, or that it has no rights to.
 func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, error) {
 	served, err := r.everyKind()
 	if err != nil {
@@ -101,8 +101,8 @@ func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, err
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// everyKind are the kinds of all that imports can make and that the hub serves, the managed resources first: of those
-// the name of the cluster is known.
+// everyKind lists the kinds that imports can create and that the hub serves, the managed resources first: they reveal
+// the name of the cluster.
 func (r *Reconciler) everyKind() ([]schema.GroupVersionKind, error) {
 	var all []schema.GroupVersionKind
 	add := func(gk schema.GroupKind, versions ...string) error {
@@ -133,7 +133,7 @@ func (r *Reconciler) everyKind() ([]schema.GroupVersionKind, error) {
 	return append(all, corev1.SchemeGroupVersion.WithKind("Secret")), nil
 }
 
-// identitiesIn adds the imports that the objects of a kind name as theirs, and says whether there are any.
+// identitiesIn adds the imports that a kind's objects name as owner, and reports whether there are any.
 func (r *Reconciler) identitiesIn(ctx context.Context, gvk schema.GroupVersionKind, into map[identity]bool) (some bool, err error) {
 	for page := ""; ; {
 		list := &metav1.PartialObjectMetadataList{}

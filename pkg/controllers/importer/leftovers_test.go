@@ -21,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
-// restart has the manager be one that was just started: it watches nothing yet.
+// restart simulates a manager that was just started: it watches nothing yet.
 func (h *hubOfOneImport) restart() {
 	on := []schema.GroupVersionKind{}
 	h.r.watch = func(_ context.Context, gvk schema.GroupVersionKind) error {

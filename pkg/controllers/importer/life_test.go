@@ -50,7 +50,7 @@ type hubOfOneImport struct {
 	// lose has each write be carried out and its reply be lost once, as when the manager is killed after it.
 	lose bool
 	lost map[string]bool
-	// enforced is whether the admission policies are.
+	// enforced reports whether the admission policies are.
 	enforced bool
 	// touched are the kinds that were written.
 	writes []string

@@ -21,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// observe has the managed resources be there that the import wants, given what is observed so far.
+// observe creates the managed resources that the import wants, given what is observed so far.
 func (r *Reconciler) observe(ctx context.Context, p *scope.Scope) error {
 	if err := r.loadManaged(ctx, p); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (r *Reconciler) observe(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// observed is what is there, in the terms of pkg/reflection.
+// observed is the current state, in the terms of pkg/reflection.
 func (r *Reconciler) observed(p *scope.Scope) reflection.Observed {
 	nodes, known := r.kubeconfigs.clusters.Nodes(p.Key(), p.Import.UID)
 	return reflection.Observed{Resources: p.Managed, Nodes: nodes, NodesKnown: known}
@@ -70,7 +70,7 @@ func (r *Reconciler) loadManaged(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// ensureManaged creates a managed resource paused, holds the reply against the policy, and only then releases it.
+// ensureManaged creates a managed resource paused, checks the reply's policy, and only then unpauses it.
 func (r *Reconciler) ensureManaged(ctx context.Context, p *scope.Scope, want *unstructured.Unstructured) error {
 	want, err := stamped(want)
 	if err != nil {
@@ -102,8 +102,8 @@ func (r *Reconciler) ensureManaged(ctx context.Context, p *scope.Scope, want *un
 	return err
 }
 
-// tryManaged has the API server say what it would make of a managed resource, and refuses what is not what was asked
-// for: a CRD that is too old drops fields, a webhook may add some.
+// tryManaged dry-runs a managed resource, and refuses a result that is not what was asked for: a CRD that is too old
+// drops fields, a webhook may add some.
 func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstructured) error {
 	reply := want.DeepCopy()
 	err := r.hub.Create(ctx, reply, client.DryRunAll, client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.FieldValidation(metav1.FieldValidationStrict))
@@ -122,8 +122,8 @@ func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstruct
 	return nil
 }
 
-// isBorn says whether a managed resource is still paused since it was created. One that was observed was paused by
-// somebody else.
+// isBorn reports whether a managed resource is still paused since its creation. An observed one was paused by somebody
+// else.
 func isBorn(m *unstructured.Unstructured) bool {
 	_, observed, _ := unstructured.NestedMap(m.Object, "status", "atProvider")
 	return m.GetAnnotations()[reflection.ManagedPausedAnnotation] == "true" && !observed
@@ -138,8 +138,8 @@ func policiesOf(m *unstructured.Unstructured) []string {
 	return policies
 }
 
-// verifyManaged says what is wrong with a managed resource that must only observe. A ClusterAuth, whose controller
-// knows no policies, writes nothing to the cloud under any.
+// verifyManaged returns what is wrong with a managed resource that must only observe. A ClusterAuth, whose controller
+// ignores policies, writes nothing to the cloud under any.
 func verifyManaged(m *unstructured.Unstructured) error {
 	policies := policiesOf(m)
 	if reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {
@@ -159,7 +159,7 @@ func verifyManaged(m *unstructured.Unstructured) error {
 	return nil
 }
 
-// judgeManaged says how far the managed resources are that are wanted.
+// judgeManaged summarizes the progress of the wanted managed resources.
 func judgeManaged(want, there []*unstructured.Unstructured) metav1.Condition {
 	c := metav1.Condition{
 		Type: fleetv1alpha1.ConditionObserved, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonObserved, Message: "The cluster is observed",
@@ -216,7 +216,7 @@ func annotate(o client.Object, key, value string) {
 	o.SetAnnotations(annotations)
 }
 
-// read reads the facts. Without them nothing is reflected, and nothing that is reflected is changed.
+// read reads the facts. Without them, reflections are neither created nor changed.
 func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
 	cluster := slices.IndexFunc(p.Managed, isCluster)
 	if cluster < 0 {
@@ -241,14 +241,14 @@ func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
 	synced := conditionOf(p.Managed[cluster], "Synced")
 	ready := conditionOf(p.Managed[cluster], "Ready")
 	if synced == nil || synced["status"] != "True" || ready == nil || ready["status"] != "True" {
-		// What was observed before still counts for the kubeconfig. Nothing is made of it.
+		// Earlier observations still count for the kubeconfig. Nothing is created from them.
 		p.Frozen = true
 	}
 	p.Set(judgePools(facts, p.Import.Spec.NodePools.Mode))
 	return nil
 }
 
-// waitingForFirst is the condition Observed of an import of which nothing was observed.
+// waitingForFirst is the condition Observed of an import without any observation.
 func waitingForFirst(p *scope.Scope) metav1.Condition {
 	for _, c := range p.Conditions {
 		if c.Type == fleetv1alpha1.ConditionObserved && c.Status == metav1.ConditionFalse {
@@ -261,7 +261,7 @@ func waitingForFirst(p *scope.Scope) metav1.Condition {
 	}
 }
 
-// judgePools says whether all pools are shown.
+// judgePools reports whether all pools are shown.
 func judgePools(f reflection.Facts, mode fleetv1alpha1.NodePoolsMode) metav1.Condition {
 	c := metav1.Condition{
 		Type: fleetv1alpha1.ConditionNodePoolsComplete, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonAllPoolsShown,

@@ -33,9 +33,9 @@ func memberKinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// newMembers is a cache of what names a cluster, whosever it is. To list it in each pass of each import was rejected:
-// that reads all Machines of a namespace whole, and sees a new one minutes later. It holds of each object what
-// foreignMembers needs, which is less than a kilobyte, and starts an informer for a kind when an import first asks.
+// newMembers caches objects that name a cluster, whoever owns them. Listing them in each pass of each import was
+// rejected: that reads all Machines of a namespace, and sees a new one minutes later. It keeps what foreignMembers
+// needs of each object, less than a kilobyte, and starts an informer for a kind on an import's first use.
 func newMembers(mgr manager.Manager) (cache.Cache, error) {
 	c, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slimMember,
@@ -49,7 +49,7 @@ func newMembers(mgr manager.Manager) (cache.Cache, error) {
 	return c, nil
 }
 
-// slimMember leaves of an object what foreignMembers needs.
+// slimMember strips an object to what foreignMembers needs.
 func slimMember(in any) (any, error) {
 	o, ok := in.(*unstructured.Unstructured)
 	if !ok {
@@ -84,8 +84,8 @@ func byClusterName(o client.Object) []string {
 	return nil
 }
 
-// importOfMember is the import whose cluster an object names, if there is one: Machines of all other clusters are
-// nobody's concern here.
+// importOfMember maps an object to the import whose cluster it names, if there is one: Machines of all other clusters
+// are irrelevant here.
 func (r *Reconciler) importOfMember(ctx context.Context, o client.Object) []reconcile.Request {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
@@ -98,9 +98,9 @@ func (r *Reconciler) importOfMember(ctx context.Context, o client.Object) []reco
 	return []reconcile.Request{{NamespacedName: key}}
 }
 
-// foreignMembers finds what names the cluster and makes Cluster API core write to its Nodes. The policies refuse it as
-// soon as the cluster is imported; it may have been there before, or have come while they were not enforced. While it
-// is there, core gets no credentials. So it is looked for also while nothing else is done because they are not.
+// foreignMembers finds objects that name the cluster and make Cluster API core write to its Nodes. The policies refuse
+// them once the cluster is imported; they may be older, or created while the policies were not enforced. While there
+// are any, core gets no credentials. So this check runs even while the missing policies stop everything else.
 func (r *Reconciler) foreignMembers(ctx context.Context, p *scope.Scope) error {
 	for _, gvk := range memberKinds() {
 		if _, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); meta.IsNoMatchError(err) {

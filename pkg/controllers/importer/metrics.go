@@ -38,7 +38,7 @@ func (s *states) register(reg prometheus.Registerer) error {
 	return reg.Register(s)
 }
 
-// RegisterMetrics registers the metrics of this package without anything that they count, for the reference.
+// RegisterMetrics registers the metrics of this package without any data, for the reference documentation.
 func RegisterMetrics(reg prometheus.Registerer) error {
 	(&token.Tokens{}).Register(reg)
 	return newStates().register(reg)
@@ -85,7 +85,7 @@ func stateOf(status fleetv1alpha1.ClusterImportStatus, deleting bool) string {
 	}
 }
 
-// The states by which imports are counted.
+// The states for counting imports.
 const (
 	stateReady       = "ready"
 	stateProgressing = "progressing"

@@ -22,11 +22,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// sweep removes what imports of a name have left that are gone: somebody took their finalizer away. The one that is
-// there, if there is one, is left alone. It goes the way of un-import, with all of its looks, and says whether
-// something is left.
+// sweep removes the leftovers of deleted imports of a name, whose finalizer somebody removed. An existing import of
+// that name is left alone. It runs the steps of un-import, with all of their checks, and reports whether something is
+// left.
 //
-// The Secret with the kubeconfig is looked for by its name, too, unless mayHave says that the one that is there has it.
+// The Secret with the kubeconfig is also looked up by name, unless mayHave says that the existing import has it.
 func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName, there types.UID, mayHave bool) (left bool, err error) {
 	orphans, err := r.orphans(ctx, key, !mayHave)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName, there 
 	return left, nil
 }
 
-// gone is what is done for an import that is not there.
+// gone handles a request for an import that does not exist.
 func (r *Reconciler) gone(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	r.forget(key)
 	// The cache may not have it yet.
@@ -63,7 +63,7 @@ func (r *Reconciler) gone(ctx context.Context, key types.NamespacedName) (reconc
 	return reconcile.Result{}, err
 }
 
-// former sees that nothing of an earlier import of the same name is in the way of this one.
+// former checks that nothing of an earlier import of the same name blocks this one.
 func (r *Reconciler) former(ctx context.Context, p *scope.Scope) error {
 	left, err := r.sweep(ctx, p.Key(), p.Import.UID, mayHave(p.Import))
 	if err != nil || !left {
@@ -73,7 +73,7 @@ func (r *Reconciler) former(ctx context.Context, p *scope.Scope) error {
 	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider, "Waiting for what an earlier ClusterImport of this name made to go")
 }
 
-// orphans are the imports of a name, one for each UID, that the labels of the objects tell of. Of their spec there is
+// orphans are the imports of a name, one for each UID, reconstructed from the objects' labels. Of their spec they have
 // what un-import needs: the cloud, and the name of the cluster there.
 func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, withSecret bool) ([]*fleetv1alpha1.ClusterImport, error) {
 	found := map[types.UID]*fleetv1alpha1.ClusterImport{}
@@ -112,8 +112,8 @@ func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, with
 	return all, nil
 }
 
-// importOfKubeconfig is the UID of the import of a name that made the kubeconfig of this name; "" if none did. A Secret
-// that names another import in its labels is nobody's here.
+// importOfKubeconfig is the UID of the import of a name that created the kubeconfig of this name; "" if none did. A
+// Secret whose labels name another import is ignored.
 func (r *Reconciler) importOfKubeconfig(ctx context.Context, key types.NamespacedName) (types.UID, error) {
 	secret := &metav1.PartialObjectMetadata{}
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -128,7 +128,7 @@ func (r *Reconciler) importOfKubeconfig(ctx context.Context, key types.Namespace
 	return types.UID(secret.Labels[fleetv1alpha1.ImportUIDLabel]), nil
 }
 
-// recall puts into a spec what an object tells of it.
+// recall fills a spec from what an object reveals about it.
 func recall(spec *fleetv1alpha1.ClusterImportSpec, o *unstructured.Unstructured) {
 	gk := o.GroupVersionKind().GroupKind()
 	for _, name := range []reflection.Cloud{reflection.EKS, reflection.AKS, reflection.GKE} {
@@ -152,7 +152,7 @@ func recall(spec *fleetv1alpha1.ClusterImportSpec, o *unstructured.Unstructured)
 	}
 }
 
-// refersTo says whether a Cluster or a MachinePool refers to an object of a kind.
+// refersTo reports whether a Cluster or a MachinePool refers to an object of a kind.
 func refersTo(o *unstructured.Unstructured, kind schema.GroupVersionKind) bool {
 	return slices.ContainsFunc(cascades(o.GroupVersionKind().GroupKind()), func(field []string) bool {
 		ref, _, err := unstructured.NestedStringMap(o.Object, field...)

@@ -21,9 +21,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// own are those objects that the import made, out of those that bear its label. Labels are copied, by people and by the
-// restore of a backup into another namespace. What such a copy refers to can be real, so it is told of, and neither
-// believed nor deleted.
+// own filters the objects that bear the import's label to those that the import created. Labels are copied, by people
+// and by restoring a backup into another namespace. Such a copy can refer to real objects, so it is reported, and
+// neither trusted nor deleted.
 func (r *Reconciler) own(p *scope.Scope, labelled []unstructured.Unstructured) []unstructured.Unstructured {
 	return slices.DeleteFunc(labelled, func(o unstructured.Unstructured) bool {
 		if p.IsOurs(&o) && p.Wanted.Makes(&o) {
@@ -31,7 +31,7 @@ func (r *Reconciler) own(p *scope.Scope, labelled []unstructured.Unstructured) [
 		}
 		if !p.Strangers[scope.KeyOf(&o)] {
 			p.Strangers[scope.KeyOf(&o)] = true
-			// Another namespace is not named to those who read events in this one.
+			// Readers of events in this namespace do not learn the name of another one.
 			r.recorder.Eventf(p.Import, nil, corev1.EventTypeWarning, fleetv1alpha1.ReasonNameTaken, "Import",
 				"A %s bears the label of this import, which did not make it; it is left alone", o.GetKind())
 		}
@@ -39,7 +39,7 @@ func (r *Reconciler) own(p *scope.Scope, labelled []unstructured.Unstructured) [
 	})
 }
 
-// cascades are the fields in which a Cluster and a MachinePool name what Cluster API core deletes together with them.
+// cascades are the fields of a Cluster and a MachinePool that name what Cluster API core deletes with them.
 func cascades(gk schema.GroupKind) [][]string {
 	switch gk {
 	case clusterv1.GroupVersion.WithKind("Cluster").GroupKind():
@@ -51,8 +51,8 @@ func cascades(gk schema.GroupKind) [][]string {
 	}
 }
 
-// verifyCascade sees, before an object is deleted or core may end its deletion, that what core deletes together with it
-// is of the import, or is not there.
+// verifyCascade checks, before an object is deleted or core may finish its deletion, that what core deletes with it
+// belongs to the import, or does not exist.
 func (r *Reconciler) verifyCascade(ctx context.Context, p *scope.Scope, o *unstructured.Unstructured) error {
 	if nodes, _, _ := unstructured.NestedSlice(o.Object, "status", "nodeRefs"); len(nodes) > 0 && len(cascades(o.GroupVersionKind().GroupKind())) > 0 {
 		return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
@@ -75,7 +75,7 @@ func (r *Reconciler) verifyCascade(ctx context.Context, p *scope.Scope, o *unstr
 	return nil
 }
 
-// refersToOwn says whether a reference is to an object of the import, or to one of its kinds that is not there.
+// refersToOwn reports whether a reference is to an object of the import, or to a missing one of its kinds.
 func (h *hubObjects) refersToOwn(ctx context.Context, p *scope.Scope, namespace string, ref map[string]string) (bool, error) {
 	kinds := reflection.ReflectedKinds(p.Wanted.Cloud)
 	kind := slices.IndexFunc(kinds, func(k schema.GroupVersionKind) bool {

@@ -25,7 +25,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// preflight finds out whether the hub has what the import needs.
+// preflight checks whether the hub has what the import needs.
 func (r *Reconciler) preflight(ctx context.Context, p *scope.Scope) error {
 	if err := p.Wanted.Validate(); err != nil {
 		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec cannot be followed: %s", err)
@@ -51,7 +51,7 @@ func (r *Reconciler) preflight(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// allKinds are the kinds of everything that the import can make, but for Secrets.
+// allKinds are the kinds of everything that the import can create, except Secrets.
 func (r *Reconciler) allKinds(p *scope.Scope) []schema.GroupVersionKind {
 	return append(r.managedKinds(p), reflection.ReflectedKinds(p.Wanted.Cloud)...)
 }
@@ -66,7 +66,7 @@ func (r *Reconciler) managedKinds(p *scope.Scope) []schema.GroupVersionKind {
 	return all
 }
 
-// look asks the hub for the kinds of a cloud, and for the manager's rights to them.
+// look queries the hub for the kinds of a cloud, and for the manager's rights to them.
 func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKinds, error) {
 	found := &cloudKinds{versions: reflection.ServedVersions{}, schemas: reflection.Schemas{}}
 	for _, kind := range madeKinds(name) {
@@ -97,9 +97,8 @@ func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKin
 	return found, nil
 }
 
-// oneGeneration sees that all kinds of a cloud are of the namespaced generation, or none. One of each would use two
-// provider configurations of the same name, and only the one of the cluster's kind is held against what the import may
-// use.
+// oneGeneration checks that either all kinds of a cloud are namespaced, or none. A mix would use two provider
+// configurations of the same name, and only that of the cluster's kind is checked against what the import may use.
 func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, served reflection.Served) error {
 	var legacy []reflection.Kind
 	kinds := madeKinds(name)
@@ -120,7 +119,7 @@ func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, s
 		"The hub does not serve %s, while it serves other namespaced kinds of its cloud", missing)
 }
 
-// lookManaged asks for a kind of managed resource, in both of its groups.
+// lookManaged looks up a kind of managed resource, in both of its groups.
 func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into reflection.ServedVersions) error {
 	served := false
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
@@ -159,7 +158,7 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 	return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the Crossplane provider for %s", kind, kind.Provider)
 }
 
-// crdOf is the CRD of a kind, or nil if the hub does not serve the kind.
+// crdOf returns the CRD of a kind, or nil if the hub does not serve the kind.
 func (r *Reconciler) crdOf(ctx context.Context, gk schema.GroupKind) (*apiextensionsv1.CustomResourceDefinition, error) {
 	mapping, err := r.mapper.RESTMapping(gk)
 	if meta.IsNoMatchError(err) {
@@ -184,7 +183,7 @@ func (r *Reconciler) crdOf(ctx context.Context, gk schema.GroupKind) (*apiextens
 	return crd, nil
 }
 
-// observes says whether a version of a managed resource knows the policy Observe.
+// observes reports whether a version of a managed resource supports the policy Observe.
 func observes(v *apiextensionsv1.CustomResourceValidation) bool {
 	if v == nil || v.OpenAPIV3Schema == nil {
 		return false
@@ -199,8 +198,7 @@ func observes(v *apiextensionsv1.CustomResourceValidation) bool {
 	})
 }
 
-// inactive says whether a kind is only there as a ManagedResourceDefinition that is not active. Their plurals are
-// regular.
+// inactive reports whether a kind exists only as an inactive ManagedResourceDefinition. Their plurals are regular.
 func (r *Reconciler) inactive(ctx context.Context, gk schema.GroupKind) bool {
 	mrd := &unstructured.Unstructured{}
 	mrd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.crossplane.io", Version: "v1alpha1", Kind: "ManagedResourceDefinition"})
@@ -211,7 +209,7 @@ func (r *Reconciler) inactive(ctx context.Context, gk schema.GroupKind) bool {
 	return err == nil && state != "Active"
 }
 
-// mayMake asks whether the manager may do with a kind what an import needs.
+// mayMake checks whether the manager has the rights on a kind that an import needs.
 func (r *Reconciler) mayMake(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	for _, verb := range []string{"list", "create", "delete"} {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
@@ -228,7 +226,7 @@ func (r *Reconciler) mayMake(ctx context.Context, crd *apiextensionsv1.CustomRes
 	return nil
 }
 
-// providerConfig finds out whether the provider configuration is there, and whether the import may use it.
+// providerConfig checks whether the provider configuration exists, and whether the import may use it.
 func (r *Reconciler) providerConfig(ctx context.Context, p *scope.Scope) error {
 	family := reflection.Kinds(p.Wanted.Cloud)[0]
 	_, namespaced, _ := p.Served.Managed(family)
@@ -271,7 +269,7 @@ func (r *Reconciler) providerConfig(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// allows says whether a list of namespaces, separated by commas, has the namespace or is "*".
+// allows reports whether a comma-separated list of namespaces contains the namespace or is "*".
 func allows(list, namespace string) bool {
 	for allowed := range strings.SplitSeq(list, ",") {
 		if allowed = strings.TrimSpace(allowed); allowed == "*" || allowed == namespace {
@@ -281,8 +279,8 @@ func allows(list, namespace string) bool {
 	return false
 }
 
-// admission finds out whether the hub refuses what an import must never do. While it does not, no object is created or
-// changed, but the kubeconfig of an import that is already there is kept up to date.
+// admission checks whether the hub refuses what an import must never do. While it does not, no object is created or
+// changed, but an existing import's kubeconfig is kept up to date.
 func (r *Reconciler) admission(ctx context.Context, p *scope.Scope) error {
 	if err := r.verify(ctx, p.Import.Namespace); err != nil {
 		p.RequeueSoon(scope.Retry)

@@ -18,19 +18,19 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
-// Reconciler looks after ClusterImports.
+// Reconciler reconciles ClusterImports.
 type Reconciler struct {
 	*hubObjects
 
-	// kubeconfigs keeps the Secrets with the kubeconfigs, and what imported clusters say of themselves.
+	// kubeconfigs manages the Secrets with the kubeconfigs, and the answers of imported clusters.
 	kubeconfigs *kubeconfigs
 
-	// watch has changes of the objects of a kind that bear the label of an import lead to their ClusterImport.
+	// watch maps changes of a kind's objects with the label of an import to their ClusterImport.
 	watch func(context.Context, schema.GroupVersionKind) error
 	// watched are those kinds.
 	watched func() []schema.GroupVersionKind
-	// members holds what names a cluster, by clusterNameField. watchMembers has changes of a kind of it lead to the import
-	// of that cluster.
+	// members holds the objects that name a cluster, by clusterNameField. watchMembers maps changes of one of their kinds
+	// to the import of that cluster.
 	members      client.Reader
 	watchMembers func(context.Context, schema.GroupVersionKind) error
 

@@ -89,7 +89,7 @@ type nameShape struct {
 	shown string
 }
 
-// names has a name be that of an import.
+// names records a name as that of an import.
 func (r *recorder) names(imp string) {
 	const hash = "-[0-9a-f]{12}"
 	quoted := regexp.QuoteMeta(imp)
@@ -117,7 +117,7 @@ func (r *recorder) nameOf(name string) string {
 	return name
 }
 
-// account has a name be that of the ServiceAccount that an import names.
+// account records a name as that of the ServiceAccount that an import names.
 func (r *recorder) account(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -26,7 +26,7 @@ func isProviders(role reflection.Role) bool {
 	return role != reflection.RoleCluster && role != reflection.RoleMachinePool
 }
 
-// reflectProvider makes the objects of the provider of Cluster API.
+// reflectProvider creates the objects of the Cluster API provider.
 func (r *Reconciler) reflectProvider(ctx context.Context, p *scope.Scope) error {
 	reflected, err := reflection.Reflect(p.Wanted, *p.Facts, p.Schemas)
 	if err != nil {
@@ -37,7 +37,7 @@ func (r *Reconciler) reflectProvider(ctx context.Context, p *scope.Scope) error 
 	return r.reflect(ctx, p, isProviders)
 }
 
-// reflectCluster makes the Cluster, and then its MachinePools.
+// reflectCluster creates the Cluster, and then its MachinePools.
 func (r *Reconciler) reflectCluster(ctx context.Context, p *scope.Scope) error {
 	if err := r.reflect(ctx, p, func(role reflection.Role) bool { return !isProviders(role) }); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (r *Reconciler) reflectCluster(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// reflect makes those objects of the reflection whose role is selected, in their order.
+// reflect creates the objects of the reflection whose role is selected, in their order.
 func (r *Reconciler) reflect(ctx context.Context, p *scope.Scope, selected func(reflection.Role) bool) error {
 	for _, o := range p.Reflection.Objects {
 		if !selected(o.Role) {
@@ -102,8 +102,8 @@ func (r *Reconciler) reflectObject(ctx context.Context, p *scope.Scope, o reflec
 	return r.updateStatus(ctx, there, o.Status)
 }
 
-// refused is what happens when the API server refuses a reflection. One of a pool, whose fields the provider's webhook
-// keeps from being changed, is removed and made anew by the next pass; nothing depends on it. Others are told of.
+// refused handles the API server's refusal of a reflection. That of a pool, some of whose fields the provider's webhook
+// makes immutable, is deleted and recreated by the next pass; nothing depends on it. Others are reported.
 func (r *Reconciler) refused(ctx context.Context, p *scope.Scope, o reflection.Object, refusal error) error {
 	p.RequeueSoon(scope.Resync)
 	there := &unstructured.Unstructured{}
@@ -119,7 +119,7 @@ func (r *Reconciler) refused(ctx context.Context, p *scope.Scope, o reflection.O
 		o.Object.GetKind(), o.Object.GetName(), refusal)
 }
 
-// removeReflection deletes a reflection, for which the admission policies want a mark.
+// removeReflection deletes a reflection, for which the admission policies require an annotation.
 func (h *hubObjects) removeReflection(ctx context.Context, o *unstructured.Unstructured) error {
 	if !o.GetDeletionTimestamp().IsZero() {
 		return nil
@@ -134,7 +134,7 @@ func (h *hubObjects) removeReflection(ctx context.Context, o *unstructured.Unstr
 	return h.remove(ctx, o)
 }
 
-// prune removes the reflections and the managed resources of what is no longer there: pools that went, and subnets.
+// prune removes the reflections and managed resources of pools and subnets that no longer exist.
 func (r *Reconciler) prune(ctx context.Context, p *scope.Scope) error {
 	if p.Frozen {
 		return nil
@@ -164,7 +164,7 @@ func (r *Reconciler) prune(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// takeBack removes one reflection. Core takes its finalizer off a MachinePool only when that is no longer paused.
+// takeBack removes one reflection. Core removes its finalizer from a MachinePool only when that is not paused.
 func (r *Reconciler) takeBack(ctx context.Context, p *scope.Scope, o *unstructured.Unstructured) error {
 	if err := r.verifyCascade(ctx, p, o); err != nil {
 		return err
@@ -175,7 +175,7 @@ func (r *Reconciler) takeBack(ctx context.Context, p *scope.Scope, o *unstructur
 	return r.unpause(ctx, o)
 }
 
-// isRights says whether a refusal is the authorizer's, and not a policy's or a webhook's.
+// isRights reports whether a refusal is the authorizer's, and not a policy's or a webhook's.
 func isRights(err error) bool {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details == nil {

@@ -77,7 +77,7 @@ func TestGoogleTokensThatAreRefused(t *testing.T) {
 	t.Cleanup(func() { w.tokens.Restore(path) })
 	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigExpired)
 	w.tokens.Restore(path)
-	// The endpoint is left alone for a while. Who mends the Secret does not wait for that.
+	// The endpoint is left alone for a while. A fixed Secret does not wait for that.
 	w.change(t, secret, "key.json", append(right, '\n'))
 	w.touch(t, imp, reflection.GKECluster)
 	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)

@@ -23,9 +23,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// leastCredentials is the kubeconfig that the Secret is to hold: what the source gives, or, if the spec names a
-// ServiceAccount of the imported cluster, a token of that one. There is no way from the second back to the first: who
-// asks for a token of few rights gets it or nothing, and a Secret that still holds other credentials goes.
+// leastCredentials is the kubeconfig for the Secret: what the source gives, or, if the spec names a ServiceAccount of
+// the imported cluster, a token of that one. It never falls back from the second to the first: whoever requests a token
+// of few rights gets it or nothing, and a Secret that still holds other credentials is removed.
 func (r *kubeconfigs) leastCredentials(ctx context.Context, p *scope.Scope) ([]byte, error) {
 	content, err := r.credentials(ctx, p)
 	account := p.Import.Spec.ServiceAccount()
@@ -44,8 +44,8 @@ func (r *kubeconfigs) leastCredentials(ctx context.Context, p *scope.Scope) ([]b
 	return content, nil
 }
 
-// whileTheSourceFails is the kubeconfig with the token of the account that the Secret holds, for as long as that works:
-// the source, which gives nothing to ask for another one with, has done its part. What is withdrawn is none of it.
+// whileTheSourceFails is the kubeconfig with the account's token from the Secret, for as long as that works: the failed
+// source is needed only to request another one. Withdrawn credentials do not count.
 func (r *kubeconfigs) whileTheSourceFails(ctx context.Context, p *scope.Scope, why error) ([]byte, error) {
 	refused, stops := errors.AsType[*scope.StopError](why)
 	if !stops || refused.Withdrawn {
@@ -98,7 +98,7 @@ func (r *kubeconfigs) accountKubeconfig(ctx context.Context, p *scope.Scope, acc
 	return content, nil
 }
 
-// clusterOf is where the API server of a kubeconfig is, and its authority.
+// clusterOf is the address of a kubeconfig's API server, and its authority.
 func clusterOf(kubeconfig []byte, o credentials.Options) (*clientcmdapi.Cluster, error) {
 	parsed, err := credentials.Parse(kubeconfig, o)
 	if err != nil {
@@ -110,9 +110,9 @@ func clusterOf(kubeconfig []byte, o credentials.Options) (*clientcmdapi.Cluster,
 	}, nil
 }
 
-// accountRequest asks the API server of a cluster for a token. A token counts for this server alone, by its authority:
-// none is ever sent to another one. It outlives the credentials with which it was asked for, which rotate more often,
-// but not their source: who withdraws one that the spec does not name any more is noticed by nobody.
+// accountRequest requests a token from the API server of a cluster. A token is only for this server, identified by its
+// authority: none is ever sent to another one. It outlives the credentials that requested it, which rotate more often,
+// but not their source: nobody would notice the withdrawal of a source that the spec no longer names.
 func (r *kubeconfigs) accountRequest(
 	p *scope.Scope, account fleetv1alpha1.ServiceAccountReference, cluster *clientcmdapi.Cluster, source []byte,
 ) token.Request {
@@ -134,11 +134,11 @@ func (r *kubeconfigs) accountRequest(
 	}
 }
 
-// recoverToken takes the token out of the Secret that an earlier process wrote. It is believed if the kubeconfig is,
-// byte by byte, the one that this process would write with it. Tokens in memory alone were rejected here: a manager
-// that starts would ask every imported cluster at once, and where one cannot be asked just then, would say that there
-// are no credentials, although there are. Whoever may change the Secret, which is as good as to read it, gains nothing:
-// the token goes to the cluster that the source names, and is replaced within the hour.
+// recoverToken recovers the token from the Secret that an earlier process wrote. It is trusted if the kubeconfig is,
+// byte by byte, the one that this process would write with it. Keeping tokens only in memory was rejected: a starting
+// manager would ask every imported cluster at once, and report missing credentials for unreachable ones although they
+// exist. Whoever may change the Secret, which is as good as reading it, gains nothing: the token is sent to the cluster
+// that the source names, and is replaced within the hour.
 func (r *kubeconfigs) recoverToken(ctx context.Context, p *scope.Scope, cluster *clientcmdapi.Cluster, request token.Request) error {
 	if r.accounts.Knows(p.Key()) {
 		return nil
@@ -163,7 +163,7 @@ func (r *kubeconfigs) recoverToken(ctx context.Context, p *scope.Scope, cluster 
 	return nil
 }
 
-// ownKubeconfig is the Secret with the kubeconfig, if it is there and the import's.
+// ownKubeconfig is the Secret with the kubeconfig, if it exists and is the import's.
 func (r *kubeconfigs) ownKubeconfig(ctx context.Context, p *scope.Scope) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, client.ObjectKey{Namespace: p.Import.Namespace, Name: scope.KubeconfigName(p.Import)}, secret)
@@ -176,9 +176,9 @@ func (r *kubeconfigs) ownKubeconfig(ctx context.Context, p *scope.Scope) (*corev
 	return secret, nil
 }
 
-// refusedToken has the next look ask for another token where the cluster does not know the one that it gave: its
-// ServiceAccount was deleted, and perhaps made anew. A token counts for a while whatever is said of it: a cluster must
-// not have itself be asked all the time.
+// refusedToken makes the next pass request another token where the cluster rejects the one that it issued: its
+// ServiceAccount was deleted, and perhaps recreated. A token counts for a while in any case: a cluster must not make
+// Masthead ask it all the time.
 func (r *kubeconfigs) refusedToken(p *scope.Scope) {
 	if p.Account != nil {
 		r.accounts.Drop(p.Key(), scope.Resync)

@@ -67,7 +67,7 @@ type accountWorld struct {
 	mu sync.Mutex
 	// answer is what the cluster answers to a request for a token.
 	answer http.HandlerFunc
-	// asked are the requests that the cluster got: the path, and as whom.
+	// asked are the requests that the cluster received: the path, and the user.
 	asked []string
 }
 
@@ -95,7 +95,7 @@ func newAccountWorld(t *testing.T) *accountWorld {
 	return w
 }
 
-// start has the manager be started, or be started again.
+// start starts or restarts the manager.
 func (w *accountWorld) start() {
 	w.t.Helper()
 	var err error

@@ -19,10 +19,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 )
 
-// sourceOf names the source of credentials that a spec names: its kind, and a digest of what tells it from others of
-// its kind. What the source gives is not in it: a Secret of the same name that was made anew, or a token that the
-// provider replaced, is the same source. Neither is the ServiceAccount of the imported cluster, which has a mark of its
-// own.
+// sourceOf names the source of credentials in a spec: its kind, and a digest of what distinguishes it from others of
+// its kind. It excludes what the source gives: a recreated Secret of the same name, or a token that the provider
+// replaced, is the same source. It also excludes the ServiceAccount of the imported cluster, which has its own mark.
 func sourceOf(s fleetv1alpha1.ClusterImportSpec) string {
 	source, k := s.KubeconfigSource(), s.Kubeconfig
 	parts := []string{string(source)}
@@ -55,10 +54,10 @@ func sourceOf(s fleetv1alpha1.ClusterImportSpec) string {
 	return string(source) + "/" + token.HashOf(texts...)[:16]
 }
 
-// mark has the Secret say what the kubeconfig is that it is given: of which source, and, if it holds a token of a
-// ServiceAccount of the imported cluster, of whom and until when. The digest binds all of that to the kubeconfig: a
-// version of Masthead that does not know these marks leaves them where they are when it writes other credentials. What
-// is digested has a token of a cloud or of an API server, or a key, which nobody guesses.
+// mark records in the Secret what its kubeconfig is: from which source, and, if it holds a token of a ServiceAccount of
+// the imported cluster, of which one and until when. The digest binds all of that to the kubeconfig: a version of
+// Masthead that does not know these marks leaves them when it writes other credentials. The digested content has a
+// token of a cloud or of an API server, or a key, which nobody guesses.
 func mark(p *scope.Scope, secret *corev1.Secret) {
 	delete(secret.Annotations, fleetv1alpha1.ImportServiceAccountAnnotation)
 	delete(secret.Annotations, fleetv1alpha1.ImportTokenExpirationAnnotation)
@@ -75,7 +74,7 @@ func mark(p *scope.Scope, secret *corev1.Secret) {
 	}
 }
 
-// saysOf is what a mark of a Secret says of the kubeconfig in it. It is empty where the Secret does not hold the
+// saysOf is what a mark of a Secret says about the kubeconfig in it. It is empty if the Secret does not hold the
 // kubeconfig that was written with its marks.
 func saysOf(secret *corev1.Secret, mark string) string {
 	if secret.Annotations[fleetv1alpha1.ImportContentAnnotation] != token.HashOf(secret.Data[kubeconfigKey]) {
@@ -84,35 +83,35 @@ func saysOf(secret *corev1.Secret, mark string) string {
 	return secret.Annotations[mark]
 }
 
-// isOfAccount says whether a Secret holds a token of an account.
+// isOfAccount reports whether a Secret holds a token of an account.
 func isOfAccount(secret *corev1.Secret, account fleetv1alpha1.ServiceAccountReference) bool {
 	return saysOf(secret, fleetv1alpha1.ImportServiceAccountAnnotation) == account.Namespace+"/"+account.Name
 }
 
-// accountExpiry is when the token of an account expires that a Secret holds, and whether it works until then. What says
-// that it lives for longer than was asked for is not believed.
+// accountExpiry is when the account token in a Secret expires, and whether it works until then. A claim that it lives
+// longer than was requested is not trusted.
 func accountExpiry(secret *corev1.Secret, now time.Time) (at time.Time, works bool) {
 	at, err := time.Parse(time.RFC3339, saysOf(secret, fleetv1alpha1.ImportTokenExpirationAnnotation))
 	return at, err == nil && now.Before(at) && !at.After(now.Add(workload.TokenLife))
 }
 
-// isWanted says whether a Secret holds credentials of the source that the spec names now and, if the spec names a
-// ServiceAccount of the imported cluster, a token of that one. Where the Secret does not say, it does not.
+// isWanted reports whether a Secret holds credentials of the source that the spec names now and, if the spec names a
+// ServiceAccount of the imported cluster, a token of that one. A Secret without marks does not.
 func isWanted(p *scope.Scope, secret *corev1.Secret) bool {
 	account := p.Import.Spec.ServiceAccount()
 	return saysOf(secret, fleetv1alpha1.ImportSourceAnnotation) == sourceOf(p.Import.Spec) && (account == nil || isOfAccount(secret, *account))
 }
 
-// holdsOtherCredentials says whether a Secret says that it holds other credentials than those. One that says nothing of
-// its source, as a version of Masthead left it that does not mark it, is given the time until the source is asked.
+// holdsOtherCredentials reports whether a Secret's marks name other credentials than those. One without marks for its
+// source, as older versions of Masthead left it, is kept until the source is asked.
 func holdsOtherCredentials(p *scope.Scope, secret *corev1.Secret) bool {
 	account, source := p.Import.Spec.ServiceAccount(), saysOf(secret, fleetv1alpha1.ImportSourceAnnotation)
 	return source != "" && source != sourceOf(p.Import.Spec) || account != nil && !isOfAccount(secret, *account)
 }
 
-// withdrawingOthers has the Secret go where there are no credentials of those that the spec asks for, and the Secret
-// holds other ones: those of a source that the spec named before, whose withdrawal nobody would notice any more, or,
-// where the spec names an account, those of the source itself or of another account.
+// withdrawingOthers removes the Secret if the credentials that the spec asks for are missing and it holds other ones:
+// those of a source that the spec named before, whose withdrawal nobody would notice any more, or, where the spec names
+// an account, those of the source itself or of another account.
 func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why error) error {
 	refused, stops := errors.AsType[*scope.StopError](why)
 	secret, err := r.ownKubeconfig(ctx, p)
@@ -131,8 +130,8 @@ func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why
 	}
 }
 
-// withdrawnUntilAsked is for a Secret with other credentials than those that the spec asks for, in a pass that does not
-// come to ask for these.
+// withdrawnUntilAsked is for a Secret with other credentials than the spec asks for, in a pass that ends before it
+// requests these.
 func withdrawnUntilAsked(s fleetv1alpha1.ClusterImportSpec) *scope.StopError {
 	reason, message := fleetv1alpha1.ReasonCredentialsNotFound, "There are no credentials of the source that the spec names yet"
 	if s.ServiceAccount() != nil {

@@ -33,9 +33,9 @@ const (
 	reportTimeout = 30 * time.Second
 )
 
-// report writes the status if it changed, and tells of it.
+// report writes the status if it changed, and publishes the change.
 func (r *Reconciler) report(ctx context.Context, p *scope.Scope) error {
-	// A pass that ran out of time says so, too.
+	// A pass that timed out is reported, too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
 	status := statusOf(p, r.clock.Now())
@@ -71,7 +71,7 @@ func (r *Reconciler) report(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// statusOf is the status of an import after a pass. What the pass did not come to stays as it was.
+// statusOf is the status of an import after a pass. Parts that the pass did not reach are unchanged.
 func statusOf(p *scope.Scope, now time.Time) fleetv1alpha1.ClusterImportStatus {
 	before := p.Import.Status
 	status := *before.DeepCopy()
@@ -99,15 +99,15 @@ func statusOf(p *scope.Scope, now time.Time) fleetv1alpha1.ClusterImportStatus {
 		status.Kubeconfig = nil
 	}
 	if p.Emptied {
-		// Which cluster it was stays: it must not become another one.
+		// The cluster's identity stays: it must not become another cluster.
 		status.References, status.Lossy, status.Kubeconfig = nil, nil, nil
 	}
 	status.Conditions = conditionsOf(p, now)
 	return status
 }
 
-// conditionsOf are the conditions of an import after a pass, sorted by type. One that the pass did not come to stays as
-// it was, and keeps the time of its last transition like one that comes out as before.
+// conditionsOf are the conditions of an import after a pass, sorted by type. One that the pass did not reach is
+// unchanged, and, like one whose status is the same as before, keeps its last transition time.
 func conditionsOf(p *scope.Scope, now time.Time) []metav1.Condition {
 	before := p.Import.Status
 	conditions := p.Conditions
@@ -135,8 +135,8 @@ func conditionsOf(p *scope.Scope, now time.Time) []metav1.Condition {
 	return result
 }
 
-// referencesOf are the objects that the import has. A pass that ended early does not know of all: the policies go by
-// what the status says of the Cluster, which must not go missing because something else was refused.
+// referencesOf are the objects of the import. A pass that ended early does not know all of them: the policies rely on
+// the Cluster in the status, which must not go missing because something else was refused.
 func referencesOf(p *scope.Scope) []fleetv1alpha1.ImportReference {
 	all := p.References
 	if !p.Reflected {
@@ -149,7 +149,7 @@ func referencesOf(p *scope.Scope) []fleetv1alpha1.ImportReference {
 	return all[:min(len(all), maxReferences)]
 }
 
-// withKept adds those conditions of before that the pass did not come to, but for those that sum up.
+// withKept adds the previous conditions that the pass did not reach, except summaries.
 func withKept(conditions, before []metav1.Condition) []metav1.Condition {
 	for _, c := range before {
 		kept := c.Type != fleetv1alpha1.ConditionReady && c.Type != fleetv1alpha1.ConditionStalled && c.Type != fleetv1alpha1.ConditionAlreadyManaged
@@ -160,7 +160,7 @@ func withKept(conditions, before []metav1.Condition) []metav1.Condition {
 	return conditions
 }
 
-// expiredKubeconfig says whether the token that was written last has expired.
+// expiredKubeconfig reports whether the last written token has expired.
 func expiredKubeconfig(k *fleetv1alpha1.ImportKubeconfigStatus, now time.Time) bool {
 	return k != nil && k.ExpirationTime != nil && !now.Before(k.ExpirationTime.Time)
 }
@@ -173,7 +173,7 @@ func withoutToken() []string {
 	}
 }
 
-// deciding are the conditions that Ready sums up, in the order in which an import comes to them.
+// deciding are the conditions that Ready summarizes, in the order of an import's steps.
 func deciding() []string {
 	return []string{
 		fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ConditionObserved,
@@ -181,7 +181,7 @@ func deciding() []string {
 	}
 }
 
-// judge is Ready, and Stalled where somebody has to do something.
+// judge adds Ready, and Stalled where somebody has to act.
 func judge(p *scope.Scope, conditions []metav1.Condition) []metav1.Condition {
 	ready := metav1.Condition{
 		Type: fleetv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonImported,
@@ -214,7 +214,7 @@ func judge(p *scope.Scope, conditions []metav1.Condition) []metav1.Condition {
 	return stalled(ready)
 }
 
-// stalled adds the condition Stalled where nothing goes on by itself.
+// stalled adds the condition Stalled where the import cannot proceed by itself.
 func stalled(ready metav1.Condition) []metav1.Condition {
 	passes := []string{
 		fleetv1alpha1.ReasonWaitingForProvider, fleetv1alpha1.ReasonUnimporting, fleetv1alpha1.ReasonCredentialsNotFound,
@@ -228,7 +228,7 @@ func stalled(ready metav1.Condition) []metav1.Condition {
 	return []metav1.Condition{ready, c}
 }
 
-// observedOf is what users are shown of the facts.
+// observedOf is the part of the facts that users see.
 func observedOf(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
 	o := &fleetv1alpha1.ObservedCluster{
 		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: scope.Cut(f.ID, scope.MaxID),
@@ -246,7 +246,7 @@ func observedOf(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
 	return o
 }
 
-// lossyOf is what users are shown of what is lossy.
+// lossyOf is the part of the lossy fields that users see.
 func lossyOf(all []reflection.Lossy) []fleetv1alpha1.LossyField {
 	var out []fleetv1alpha1.LossyField
 	for _, l := range all[:min(len(all), maxLossy)] {

@@ -22,9 +22,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// unimport removes everything that the import made, says so, and then removes the finalizer. Somebody else's finalizer
-// can keep the import for ever, and the policy about members goes by what its status says. For the same reason an
-// import whose finalizer somebody took away is looked at as long as its status names anything.
+// unimport removes everything that the import created, reports it, and then removes the finalizer. A foreign finalizer
+// can keep the import for ever, and the policy about members relies on its status. For the same reason an import whose
+// finalizer somebody removed is requeued as long as its status names anything.
 func (r *Reconciler) unimport(ctx context.Context, p *scope.Scope) error {
 	if !mayHave(p.Import) {
 		p.Gone = true
@@ -58,14 +58,14 @@ func (r *Reconciler) unimport(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// mayHave says whether there can be anything that an import made: the finalizer is there before everything else, and
-// the status tells of what is there without it.
+// mayHave reports whether an import can have created anything: the finalizer is added before everything else, and the
+// status names what exists without it.
 func mayHave(imp *fleetv1alpha1.ClusterImport) bool {
 	return controllerutil.ContainsFinalizer(imp, fleetv1alpha1.ImportFinalizer) || len(imp.Status.References) > 0 || imp.Status.Kubeconfig != nil
 }
 
-// revoke removes everything that the import made, because it may no longer use its provider configuration: what is
-// there would go on observing with its rights.
+// revoke removes everything that the import created, because it may no longer use its provider configuration: existing
+// objects would go on observing with its rights.
 func (r *Reconciler) revoke(ctx context.Context, p *scope.Scope) error {
 	if !mayHave(p.Import) {
 		return nil
@@ -87,9 +87,9 @@ func providerKinds(name reflection.Cloud) []schema.GroupVersionKind {
 	return slices.DeleteFunc(reflection.ReflectedKinds(name), func(k schema.GroupVersionKind) bool { return k.Group == clusterv1.GroupVersion.Group })
 }
 
-// takeEverythingBack removes everything that an import made, in the order in which nothing can act on the cluster in
-// between. It does what can be done, and says how many objects of which kind the rest has to wait for. Everything is
-// read from the API server: what was created a moment ago counts.
+// takeEverythingBack removes everything that an import created, in an order in which nothing can act on the cluster in
+// between. It does what can be done, and returns how many objects of which kind block the rest. Everything is read from
+// the API server, to include what was just created.
 func (r *Reconciler) takeEverythingBack(ctx context.Context, p *scope.Scope) (left int, what string, err error) {
 	core := slices.DeleteFunc(reflection.ReflectedKinds(p.Wanted.Cloud), func(k schema.GroupVersionKind) bool { return k.Group != clusterv1.GroupVersion.Group })
 	providers := providerKinds(p.Wanted.Cloud)
@@ -115,7 +115,7 @@ func (r *Reconciler) takeEverythingBack(ctx context.Context, p *scope.Scope) (le
 	return 0, "", nil
 }
 
-// takeBackAll removes all reflections of the kinds, and says how many are left.
+// takeBackAll removes all reflections of the kinds, and returns how many are left.
 func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.Context, *scope.Scope) (int, error) {
 	return func(ctx context.Context, p *scope.Scope) (int, error) {
 		left := 0
@@ -132,7 +132,7 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 			if len(items) == 0 {
 				continue
 			}
-			// What has no finalizer is gone now.
+			// Objects without finalizers are gone now.
 			if items, err = r.liveOf(ctx, p, gvk); err != nil {
 				return 0, err
 			}
@@ -147,7 +147,7 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 	}
 }
 
-// liveOf are the objects of a kind that the import made. A kind that is no longer served has none.
+// liveOf lists the objects of a kind that the import created. A kind that is no longer served has none.
 func (r *Reconciler) liveOf(ctx context.Context, p *scope.Scope, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	list := unstructuredList(gvk)
 	err := r.live.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)})
@@ -160,8 +160,8 @@ func (r *Reconciler) liveOf(ctx context.Context, p *scope.Scope, gvk schema.Grou
 	return r.own(p, list.Items), nil
 }
 
-// unpause lets core take its finalizer off an object that is being deleted. The provider's objects are gone by then,
-// and so are the credentials.
+// unpause lets core remove its finalizer from an object that is being deleted. The provider's objects and the
+// credentials are already gone.
 func (h *hubObjects) unpause(ctx context.Context, o *unstructured.Unstructured) error {
 	if o.GroupVersionKind().Group != clusterv1.GroupVersion.Group {
 		return nil
@@ -179,7 +179,7 @@ func (h *hubObjects) unpause(ctx context.Context, o *unstructured.Unstructured) 
 	return client.IgnoreNotFound(h.mergePatch(ctx, o, change))
 }
 
-// removeAllManaged removes the managed resources, each after a look at its policy, and says how many are left.
+// removeAllManaged removes the managed resources, each after a check of its policy, and returns how many are left.
 func (r *Reconciler) removeAllManaged(ctx context.Context, p *scope.Scope) (int, error) {
 	left := 0
 	for _, kind := range madeKinds(p.Wanted.Cloud) {
@@ -209,8 +209,8 @@ func (r *Reconciler) removeAllManaged(ctx context.Context, p *scope.Scope) (int,
 	return left, nil
 }
 
-// removeManaged deletes a managed resource that only observes, as it was looked at: one that may do more would delete
-// the cluster.
+// removeManaged deletes an observe-only managed resource in its observed state: one that may do more would delete the
+// cluster.
 func (h *hubObjects) removeManaged(ctx context.Context, m *unstructured.Unstructured) error {
 	if err := verifyManaged(m); err != nil {
 		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy,

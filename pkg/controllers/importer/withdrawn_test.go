@@ -29,7 +29,7 @@ func importWithToken(label string) (*fleetv1alpha1.ClusterImport, *corev1.Secret
 	}
 }
 
-// connected has the import come to a kubeconfig. Its cluster cannot be reached.
+// connected brings the import to a kubeconfig. Its cluster cannot be reached.
 func (h *hubOfOneImport) connected() {
 	h.t.Helper()
 	h.settle()

@@ -19,7 +19,7 @@ import (
 // inventory API's plugin that understands it: it reads a kubeconfig from a Secret of the hub.
 const AccessProviderName = "kubeconfig-secretreader"
 
-// execExtension is the name of the extension of a cluster that an exec plugin is given as its configuration.
+// execExtension is the name of a cluster's extension that is passed to an exec plugin as its configuration.
 const execExtension = "client.authentication.k8s.io/exec"
 
 // secretReaderConfig is the configuration of the plugin: which Secret has the kubeconfig. Its current context is used.
@@ -29,8 +29,8 @@ type secretReaderConfig struct {
 	Namespace string `json:"namespace"`
 }
 
-// accessProviders are how other programs reach a cluster: as it is now if there is a connection, else as it was
-// published last.
+// accessProviders are how other programs reach a cluster: the current data if there is a connection, else the last
+// published.
 func accessProviders(
 	cluster connection.Cluster, remembered inventoryv1alpha1.ClusterProfileStatus,
 ) []inventoryv1alpha1.AccessProvider {
@@ -56,17 +56,17 @@ func accessProviders(
 	}}
 }
 
-// ourAccess leaves out the access providers of others.
+// ourAccess filters out the access providers of others.
 func ourAccess(all []inventoryv1alpha1.AccessProvider) []inventoryv1alpha1.AccessProvider {
 	return slices.DeleteFunc(slices.Clone(all), func(p inventoryv1alpha1.AccessProvider) bool { return p.Name != AccessProviderName })
 }
 
-// accessDiffers is whether ours among the access providers is not as desired. An extension is compared by what it says.
+// accessDiffers reports whether our access providers differ from the desired ones. Extensions are compared by content.
 func accessDiffers(existing, desired []inventoryv1alpha1.AccessProvider) bool {
 	return !reflect.DeepEqual(applyAccess(ourAccess(existing)), applyAccess(desired))
 }
 
-// applyAccess is what is applied of access providers.
+// applyAccess is the apply configuration of access providers.
 func applyAccess(providers []inventoryv1alpha1.AccessProvider) []any {
 	applied := make([]any, 0, len(providers))
 	for _, p := range providers {

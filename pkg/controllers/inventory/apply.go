@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// metadataDiffers says whether the metadata or the spec of a profile has to be written. Labels, annotations and owners
-// that others added are theirs.
+// metadataDiffers reports whether the metadata or the spec of a profile has to be written. Labels, annotations and
+// owners that others added are ignored.
 func metadataDiffers(existing, desired *inventoryv1alpha1.ClusterProfile) bool {
 	for k, v := range desired.Labels {
 		if existing.Labels[k] != v {
@@ -39,8 +39,8 @@ func metadataDiffers(existing, desired *inventoryv1alpha1.ClusterProfile) bool {
 	return !equality.Semantic.DeepEqual(existing.Spec, desired.Spec)
 }
 
-// statusDiffers says whether the status of a profile has to be written. Conditions, properties and access providers of
-// other writers are theirs; a property with our prefix that is not desired has to go.
+// statusDiffers reports whether the status of a profile has to be written. Conditions, properties and access providers
+// of other writers are ignored; a property with our prefix that is not desired must be removed.
 func statusDiffers(existing *inventoryv1alpha1.ClusterProfile, desired inventoryv1alpha1.ClusterProfileStatus) bool {
 	if existing.Status.Version != desired.Version || accessDiffers(existing.Status.AccessProviders, desired.AccessProviders) {
 		return true
@@ -65,10 +65,10 @@ func ourProperties(properties []inventoryv1alpha1.Property) map[string]inventory
 	return ours
 }
 
-// applyMetadata is what is applied to a profile itself. The cluster inventory API has no apply configurations, and its
-// types cannot stand in for them: they would claim fields that are only empty.
+// applyMetadata is the apply configuration of a profile's metadata and spec. The cluster inventory API has none, and
+// its types cannot stand in for them: they would claim empty fields.
 //
-// A UID makes the API server refuse the request with a conflict if the object was replaced or is gone.
+// With a UID, the API server refuses the request with a conflict if the object was replaced or is gone.
 func applyMetadata(desired *inventoryv1alpha1.ClusterProfile, uid types.UID) *unstructured.Unstructured {
 	owners := make([]any, 0, len(desired.OwnerReferences))
 	for _, o := range desired.OwnerReferences {
@@ -90,8 +90,8 @@ func applyMetadata(desired *inventoryv1alpha1.ClusterProfile, uid types.UID) *un
 	return u
 }
 
-// applyStatus is what is applied to the status of a profile, in the version that was looked at: its times follow from
-// what was there, so that over another one nothing would be as it should.
+// applyStatus is the apply configuration of a profile's status, for the version that was read: its times derive from
+// that version, and would be wrong for another one.
 func applyStatus(
 	at types.NamespacedName, uid types.UID, version string, status inventoryv1alpha1.ClusterProfileStatus,
 ) *unstructured.Unstructured {

@@ -32,13 +32,13 @@ const (
 	// classControllerName is the name in logs and metrics of the controller that writes the status of EnrollmentClasses.
 	classControllerName = "enrollmentclass"
 
-	// classDelay is how long a change in the inventory waits for others before it is counted: a fleet that is enrolled at
-	// once is then counted a few times, and not once for each cluster.
+	// classDelay is how long changes in the inventory are batched before counting: a fleet that is enrolled at once is
+	// then counted a few times, and not once for each cluster.
 	classDelay = time.Second
 )
 
-// allClasses is the one request of the class controller. A change of one cluster can alter two classes, the one it
-// names and the one it named before, and counting once serves all of them.
+// allClasses is the one request of the class controller. A change of one cluster can affect two classes, its current
+// and its previous one, and one count serves all of them.
 type allClasses struct{}
 
 // classReconciler writes the status of every EnrollmentClass. It counts ClusterProfiles and not the fleet, because they
@@ -108,7 +108,7 @@ func (r *classReconciler) write(
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": fleetv1alpha1.GroupVersion.String(),
 		"kind":       "EnrollmentClass",
-		// The UID makes sure that a class that was deleted meanwhile is not created again without a spec.
+		// The UID ensures that a class that was just deleted is not recreated without a spec.
 		"metadata": map[string]any{"name": class.Name, "uid": string(class.UID)},
 		"status": map[string]any{
 			"observedGeneration": status.ObservedGeneration,

@@ -38,7 +38,7 @@ func countByClass(profiles []inventoryv1alpha1.ClusterProfile) map[string]classC
 	return counts
 }
 
-// classStatus computes the status of a class, given what it is now.
+// classStatus computes the status of a class from its current one.
 func classStatus(class *fleetv1alpha1.EnrollmentClass, n classCount, now time.Time) fleetv1alpha1.EnrollmentClassStatus {
 	return fleetv1alpha1.EnrollmentClassStatus{
 		ObservedGeneration: class.Generation,
@@ -49,8 +49,8 @@ func classStatus(class *fleetv1alpha1.EnrollmentClass, n classCount, now time.Ti
 	}
 }
 
-// classReady says whether clusters can be enrolled with a class, which depends on nothing but the class. What the
-// schema refuses is not looked for again.
+// classReady reports whether clusters can be enrolled with a class, which depends only on the class. It does not repeat
+// the schema's checks.
 func classReady(class *fleetv1alpha1.EnrollmentClass) []metav1.Condition {
 	ready := metav1.Condition{
 		Type: fleetv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonAccepted,
@@ -66,8 +66,8 @@ func classReady(class *fleetv1alpha1.EnrollmentClass) []metav1.Condition {
 	return []metav1.Condition{ready, stalled}
 }
 
-// unreadableSelector says which selector of a class cannot be read, and why. The schema of a label selector lets
-// operators and values pass that mean nothing.
+// unreadableSelector returns which selector of a class cannot be parsed, and why. The schema of a label selector allows
+// meaningless operators and values.
 func unreadableSelector(class *fleetv1alpha1.EnrollmentClass) string {
 	for _, s := range []struct {
 		field   string
@@ -86,8 +86,8 @@ func unreadableSelector(class *fleetv1alpha1.EnrollmentClass) string {
 	return ""
 }
 
-// clustersConnected says how many of the clusters of a class are connected. It is apart from Ready: that one cluster is
-// paused or dead is no fault of the class.
+// clustersConnected reports how many of a class's clusters are connected. It is separate from Ready: a paused or dead
+// cluster is no fault of the class.
 func clustersConnected(n classCount) metav1.Condition {
 	c := metav1.Condition{
 		Type: fleetv1alpha1.ConditionClustersConnected, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonAllConnected,

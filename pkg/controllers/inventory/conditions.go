@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// maxMessageLength bounds what a cluster's own words can add to an object in the hub.
+	// maxMessageLength bounds the text that a cluster can add to an object in the hub.
 	maxMessageLength = 512
 
 	// namedKinds is how many missing kinds a message names before it only counts.
 	namedKinds = 5
 )
 
-// connectedNow says whether what a snapshot holds was seen through a connection that was accepted. While probes fail it
-// still was; a refused or lost connection says nothing.
+// connectedNow reports whether a snapshot was taken through an accepted connection. That still holds while probes fail,
+// but not for a refused or lost connection.
 func connectedNow(cluster connection.Cluster) bool {
 	return cluster.State == connection.StateConnected || cluster.State == connection.StateDegraded
 }
@@ -40,7 +40,7 @@ func conditions(cluster connection.Cluster, refused map[string]string) []metav1.
 	}
 }
 
-// withinLimits says whether everything that the cluster sends is read.
+// withinLimits reports whether everything that the cluster sends is read.
 func withinLimits(cluster connection.Cluster) metav1.Condition {
 	c := metav1.Condition{Type: ConditionWithinLimits}
 	switch {
@@ -71,7 +71,7 @@ func connected(cluster connection.Cluster) metav1.Condition {
 		c.Status = metav1.ConditionFalse
 	}
 	if c.Reason == "" {
-		// The API server requires one, and a state's name is the best that is known.
+		// The API server requires one, and the state's name is the best available.
 		c.Reason = string(cluster.State)
 	}
 	return c
@@ -111,8 +111,8 @@ func kindsServed(cluster connection.Cluster, refused map[string]string) metav1.C
 	return c
 }
 
-// kindsSynced says whether everything that is watched is known. The causes are ours, and kinds are names that the API
-// allows: nothing else that the cluster says is in it.
+// kindsSynced reports whether everything that is watched is synced. The causes are ours, and kinds are names that the
+// API allows: no other text of the cluster is included.
 func kindsSynced(cluster connection.Cluster) metav1.Condition {
 	c := metav1.Condition{Type: ConditionKindsSynced}
 	switch {
@@ -148,7 +148,7 @@ func notConnected(c metav1.Condition) metav1.Condition {
 	return c
 }
 
-// bounded cuts a text that somebody else supplied to at most so many characters, and makes it valid UTF-8.
+// bounded truncates a foreign text to at most so many characters, and makes it valid UTF-8.
 func bounded(text string, limit int) string {
 	runes := []rune(strings.ToValidUTF8(text, "?"))
 	if len(runes) <= limit {

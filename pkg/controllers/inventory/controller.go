@@ -38,18 +38,18 @@ import (
 // controllerName is the name in logs and metrics of the controller that writes ClusterProfiles.
 const controllerName = "inventory"
 
-// conflictDelay is how long a write that met another writer waits for the cache to catch up.
+// conflictDelay is how long to wait for the cache after a write conflict.
 const conflictDelay = time.Second
 
 // Options of the controllers of this package.
 type Options struct {
-	// Fleet is the clusters to publish.
+	// Fleet provides the clusters to publish.
 	Fleet Fleet
 
-	// Sources are asked before a profile is removed. A profile of a source that is not here is left as it is.
+	// Sources are asked before a profile is removed. A profile of any other source is kept.
 	Sources []connection.Describer
 
-	// Definitions are what is known about the definitions that were put into clusters. Default: nothing.
+	// Definitions are the refused definitions of clusters. Default: none.
 	Definitions *Definitions
 
 	// Clock tells the times in conditions and properties. Default: the real one.
@@ -59,8 +59,8 @@ type Options struct {
 	SkipNameValidation *bool
 }
 
-// request names the cluster whose profile is to be looked at. It has more than a name so that logs and queues, which
-// print requests, say what the name is of.
+// request names the cluster whose profile is to be reconciled. It is a struct so that logs and queues, which print
+// requests, say what the name is of.
 type request struct {
 	Cluster mcr.ClusterName
 }
@@ -136,8 +136,8 @@ func setupProfiles(mgr manager.Manager, o Options) error {
 	return nil
 }
 
-// fleetSource asks for every cluster that is there, and for each that changes. The fleet has no way to end a
-// subscription, and needs none: the queue takes nothing more once it is shut down.
+// fleetSource queues every cluster that exists, and each that changes. The fleet has no way to end a subscription, and
+// needs none: a queue that is shut down accepts nothing.
 func fleetSource(fleet Fleet) source.TypedSource[request] {
 	return source.TypedFunc[request](func(_ context.Context, q workqueue.TypedRateLimitingInterface[request]) error {
 		fleet.Subscribe(func(name mcr.ClusterName) { q.Add(request{Cluster: name}) })
@@ -148,8 +148,8 @@ func fleetSource(fleet Fleet) source.TypedSource[request] {
 	})
 }
 
-// profileHandler asks for the cluster that a profile is about, and for the one whose profile's name it takes. An update
-// that alters our marks asks for both what it was and what it is.
+// profileHandler queues the cluster that a profile describes, and the one whose profile's name it takes. An update that
+// alters our marks queues the clusters of both its old and its new state.
 func profileHandler() handler.TypedEventHandler[*inventoryv1alpha1.ClusterProfile, request] {
 	type queue = workqueue.TypedRateLimitingInterface[request]
 	type profile = *inventoryv1alpha1.ClusterProfile
@@ -168,7 +168,7 @@ func profileHandler() handler.TypedEventHandler[*inventoryv1alpha1.ClusterProfil
 	}
 }
 
-// Reconcile makes the ClusterProfile of one cluster say what is known about the cluster.
+// Reconcile updates the ClusterProfile of one cluster.
 func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	key, ok := connection.ParseClusterName(req.Cluster)
 	if !ok {
@@ -189,8 +189,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	r.reportRelease(cluster)
 	again, err := r.publish(ctx, key, cluster, existing)
 	if apierrors.IsConflict(err) {
-		// Somebody wrote in between, who may be ourselves, so that the cache has news for us; it is not a failure that
-		// anybody should read about.
+		// Somebody, maybe ourselves, wrote in between, so the cache will be updated; this is not a failure worth logging.
 		return reconcile.Result{RequeueAfter: conflictDelay}, nil
 	}
 	return reconcile.Result{RequeueAfter: again}, err
@@ -209,26 +208,26 @@ func (r *reconciler) get(ctx context.Context, key connection.Key) (*inventoryv1a
 	return &profile, nil
 }
 
-// publish writes what differs, and nothing if nothing does. It returns when there is more to publish, if there is.
+// publish writes only what differs. It returns when there is more to publish, if there is.
 func (r *reconciler) publish(
 	ctx context.Context, key connection.Key, cluster connection.Cluster, existing *inventoryv1alpha1.ClusterProfile,
 ) (again time.Duration, err error) {
 	at := key.Published()
 	desired := desiredMetadata(key, cluster)
 	if existing == nil && cluster.Unenrolled {
-		// Its owner may be gone. Kubernetes collects what is made for such an owner at once, which would go on, as fast as
-		// both can, until the cluster is disconnected.
+		// Its owner may be gone. Kubernetes garbage-collects objects of such an owner at once, so both would loop until the
+		// cluster is disconnected.
 		return 0, nil
 	}
 	if existing == nil {
-		// This is not forced: if somebody else created it in between, the API server says so, and the cache soon will. The
-		// status follows when the cache has the profile: written from here it would be written twice, since the cache's
-		// first word of the profile comes without it.
+		// This is not forced: if somebody else created it in between, the API server refuses, and the cache soon has it. The
+		// status follows once the cache has the profile: written from here it would be written twice, since the cache first
+		// receives the profile without it.
 		return 0, r.apply(ctx, at, applyMetadata(desired, ""))
 	}
 	generation, version := existing.Generation, existing.ResourceVersion
 	if metadataDiffers(existing, desired) {
-		// Ours was altered, and is put back; its UID makes sure that it is still the one that was looked at.
+		// Ours was altered, and is reverted; its UID ensures that it is still the one that was read.
 		u := applyMetadata(desired, existing.UID)
 		if err := r.apply(ctx, at, u, client.ForceOwnership); err != nil {
 			return 0, err
@@ -246,7 +245,7 @@ func (r *reconciler) publish(
 	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
 	if apierrors.IsNotFound(err) {
-		// Somebody deleted it in between, which the watch says. It is then made anew.
+		// Somebody deleted it in between. The watch reports that, and it is recreated.
 		return 0, nil
 	}
 	if err != nil {
@@ -265,8 +264,8 @@ func (r *reconciler) apply(
 	return nil
 }
 
-// remove removes the profile of a cluster that is not in the fleet, if it is ours and the cluster's source says that
-// the cluster is not enrolled any more.
+// remove removes the profile of a cluster that is not in the fleet, if it is ours and the cluster's source confirms
+// that the cluster is no longer enrolled.
 func (r *reconciler) remove(
 	ctx context.Context, name mcr.ClusterName, key connection.Key, existing *inventoryv1alpha1.ClusterProfile,
 ) error {
@@ -281,7 +280,7 @@ func (r *reconciler) remove(
 	if about, ok := clusterOf(existing); !ok || about != name {
 		return nil
 	}
-	// The preconditions make sure that what goes is what was looked at.
+	// The preconditions ensure that the deleted object is the one that was read.
 	err := r.hub.Delete(ctx, existing, client.Preconditions{
 		UID: &existing.UID, ResourceVersion: &existing.ResourceVersion,
 	})
@@ -296,7 +295,7 @@ func (r *reconciler) remove(
 	return nil
 }
 
-// reportConflict says, once for each holder, that the profile's name is taken.
+// reportConflict reports, once for each holder, that the profile's name is taken.
 func (r *reconciler) reportConflict(
 	ctx context.Context, cluster connection.Cluster, holder *inventoryv1alpha1.ClusterProfile,
 ) {
@@ -314,7 +313,7 @@ func (r *reconciler) reportConflict(
 		"namespace", holder.Namespace, "name", holder.Name, "clusterManager", manager)
 }
 
-// reportRelease says that a name which was taken is free.
+// reportRelease reports that a taken name is free.
 func (r *reconciler) reportRelease(cluster connection.Cluster) {
 	if r.conflict.forget(cluster.Name) {
 		r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeNormal, EventClusterProfileReleased, "Publish",
@@ -331,13 +330,13 @@ func enrolledObject(cluster connection.Cluster) *metav1.PartialObjectMetadata {
 	}
 }
 
-// conflicts remembers which conflicts were reported, so that each is reported once.
+// conflicts remembers reported conflicts, so that each is reported once.
 type conflicts struct {
 	mu       sync.Mutex
 	reported map[mcr.ClusterName]string
 }
 
-// note says whether this holder of a cluster's name is new.
+// note reports whether this holder of a cluster's name is new.
 func (c *conflicts) note(name mcr.ClusterName, holder string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -351,7 +350,7 @@ func (c *conflicts) note(name mcr.ClusterName, holder string) bool {
 	return true
 }
 
-// forget says whether there was a conflict.
+// forget reports whether there was a conflict.
 func (c *conflicts) forget(name mcr.ClusterName) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -594,7 +594,7 @@ func TestPublishesRefusedDefinitions(t *testing.T) {
 	}
 }
 
-// knows is whether anything is kept about a cluster.
+// knows reports whether any state of a cluster is kept.
 func (d *Definitions) knows(name mcr.ClusterName) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,52 +15,52 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// publishInterval is how often what is told about the definitions of one cluster is published anew, at the most. The
-// first change is published at once. The owner of a workload cluster can have a definition be refused and served in
-// turn, as fast as they can write, and each change would be a write to the hub.
+// publishInterval is the minimum interval between publications about the definitions of one cluster. The first change
+// is published at once. The owner of a workload cluster can have a definition be refused and served in turn, as fast as
+// they can write, and each change would be a write to the hub.
 const publishInterval = 2 * time.Second
 
-// Definitions collects which definitions of kinds could not be put into which clusters, to be published in the
-// condition KindsServed. Whoever puts definitions into clusters reports to it; it never blocks. It is empty when made
+// Definitions collects which definitions could not be put into which clusters, to be published in the condition
+// KindsServed. The controllers that put definitions into clusters report to it; it never blocks. It is empty when made
 // with new.
 type Definitions struct {
 	mu      sync.Mutex
 	refused map[mcr.ClusterName]map[string]string
 	changed func(mcr.ClusterName)
 
-	// published is what was last published about clusters of which something was to be told.
+	// published is what was last published about clusters with refused definitions.
 	published map[mcr.ClusterName]publishedDefinitions
 }
 
-// publishedDefinitions are the definitions of a cluster that were refused when they were published.
+// publishedDefinitions are the refused definitions of a cluster as last published.
 type publishedDefinitions struct {
 	refused map[string]string
 	at      time.Time
 }
 
-// left is how much longer nothing else is published.
+// left is the remaining time until the next publication.
 func (p publishedDefinitions) left(now time.Time) time.Duration {
 	return max(0, min(p.at.Add(publishInterval).Sub(now), publishInterval))
 }
 
-// DefinitionServed says that the definition is in the cluster.
+// DefinitionServed reports that the definition is in the cluster.
 func (d *Definitions) DefinitionServed(cluster mcr.ClusterName, crd string) {
 	d.set(cluster, crd, "")
 }
 
-// DefinitionRefused says that the definition cannot be put into the cluster, and why. The message is for whoever asks
-// about one definition; the reason is enough here.
+// DefinitionRefused reports that the definition cannot be put into the cluster, and why. Only the reason is used here;
+// the message is for queries about one definition.
 func (d *Definitions) DefinitionRefused(cluster mcr.ClusterName, crd, reason, _ string) {
 	d.set(cluster, crd, reason)
 }
 
-// DefinitionForgotten says that the definition is no longer meant for the cluster, or that the cluster is gone.
+// DefinitionForgotten reports that the definition is no longer meant for the cluster, or that the cluster is gone.
 func (d *Definitions) DefinitionForgotten(cluster mcr.ClusterName, crd string) {
 	d.set(cluster, crd, "")
 }
 
-// forgetCluster forgets everything about a cluster that left the fleet. Whoever reported it may be gone as well, and
-// what was refused by the cluster that had the name before must not be said of the next.
+// forgetCluster drops a cluster that left the fleet. Its reporters may be gone as well, and its refusals must not be
+// attributed to the next cluster of that name.
 func (d *Definitions) forgetCluster(cluster mcr.ClusterName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,7 +68,7 @@ func (d *Definitions) forgetCluster(cluster mcr.ClusterName) {
 	delete(d.published, cluster)
 }
 
-// set notes the reason for which a definition is refused; no reason means that it is not.
+// set records why a definition is refused; no reason means that it is not.
 func (d *Definitions) set(cluster mcr.ClusterName, crd, reason string) {
 	d.mu.Lock()
 	if d.refused[cluster][crd] == reason {
@@ -96,8 +96,8 @@ func (d *Definitions) set(cluster mcr.ClusterName, crd, reason string) {
 	}
 }
 
-// toPublish returns the refused definitions of a cluster that are to be published now, and why each of them is. If that
-// is not all that is known, it returns when to publish that.
+// toPublish returns the refused definitions of a cluster that are to be published now, and why each was refused. If
+// that is not everything, it returns when to publish the rest.
 func (d *Definitions) toPublish(cluster mcr.ClusterName, now time.Time) (refused map[string]string, again time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -119,14 +119,14 @@ func (d *Definitions) toPublish(cluster mcr.ClusterName, now time.Time) (refused
 	return maps.Clone(d.refused[cluster]), 0
 }
 
-// delay is how long a change that is reported now waits until it is published.
+// delay is how long a change reported now waits for publication.
 func (d *Definitions) delay(cluster mcr.ClusterName, now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.published[cluster].left(now)
 }
 
-// source asks for each cluster whose definitions change. What was reported before is seen when the cluster is.
+// source queues each cluster whose definitions change. Earlier reports are read when the cluster is reconciled.
 func (d *Definitions) source(c clock.PassiveClock) source.TypedSource[request] {
 	return source.TypedFunc[request](func(_ context.Context, q workqueue.TypedRateLimitingInterface[request]) error {
 		d.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// Fleet is what this package reads of the clusters that are enrolled. connection.Provider implements it.
+// Fleet is this package's view of the enrolled clusters. connection.Provider implements it.
 type Fleet interface {
 	// List returns a snapshot of every enrolled cluster, connected or not.
 	List() []connection.Cluster

@@ -14,19 +14,19 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// ClusterNameAnnotation on a ClusterProfile of ours is the name of the cluster that it is about. The name of the
-// profile alone does not say it: a long one is shortened.
+// ClusterNameAnnotation on a ClusterProfile of ours is the name of its cluster. The profile's own name is not enough:
+// long ones are shortened.
 const ClusterNameAnnotation = fleetv1alpha1.ClusterNameAnnotation
 
-// isOurs says whether Masthead wrote a ClusterProfile. Both marks are required: the label alone can be copied with a
-// manifest, and the name of the cluster manager alone is what another installation might use too.
+// isOurs reports whether Masthead wrote a ClusterProfile. Both marks are required: the label alone can be copied with a
+// manifest, and another installation might use the same cluster manager name.
 func isOurs(profile *inventoryv1alpha1.ClusterProfile) bool {
 	return profile.Labels[inventoryv1alpha1.LabelClusterManagerKey] == fleetv1alpha1.FieldManager &&
 		profile.Spec.ClusterManager.Name == fleetv1alpha1.FieldManager
 }
 
-// clusterOf returns the name of the cluster that a ClusterProfile of ours is about. A profile that names a cluster
-// whose profile would live elsewhere is about none: it was copied or altered, and must not speak for that cluster.
+// clusterOf returns the name of the cluster that a ClusterProfile of ours describes. A profile that names a cluster
+// whose profile belongs elsewhere has none: it was copied or altered, and must not describe that cluster.
 func clusterOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool) {
 	if !isOurs(profile) {
 		return "", false
@@ -39,8 +39,8 @@ func clusterOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool
 	return name, true
 }
 
-// clusterAffectedBy returns the cluster whose ClusterProfile has the name of this one, whoever wrote this one. It is
-// how the removal of a foreign profile, or of our marks on one, reaches the cluster that needs the name.
+// clusterAffectedBy returns the cluster whose ClusterProfile has the name of this one, whoever wrote this one. It maps
+// the removal of a foreign profile, or of our marks on one, to the cluster that needs the name.
 func clusterAffectedBy(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool) {
 	if name, ok := clusterOf(profile); ok {
 		return name, true

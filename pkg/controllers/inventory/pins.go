@@ -16,8 +16,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// NewPins returns the connection.Pins that are kept in ClusterProfiles. The reader should go to the API server: it is
-// asked once, at start, when a cache would have to be waited for.
+// NewPins returns the connection.Pins that are kept in ClusterProfiles. The reader should use the API server directly:
+// it is used once, at start, when a cache would first have to sync.
 func NewPins(hub client.Reader) connection.Pins {
 	return &pins{hub: hub}
 }
@@ -26,7 +26,7 @@ type pins struct {
 	hub client.Reader
 }
 
-// Load returns which cluster each published enrolment led to when it was last connected.
+// Load returns the cluster to which each published enrolment led when it was last connected.
 func (p *pins) Load(ctx context.Context) (map[mcr.ClusterName]connection.Pin, error) {
 	var profiles inventoryv1alpha1.ClusterProfileList
 	marked := client.MatchingLabels{inventoryv1alpha1.LabelClusterManagerKey: fleetv1alpha1.FieldManager}
@@ -42,8 +42,8 @@ func (p *pins) Load(ctx context.Context) (map[mcr.ClusterName]connection.Pin, er
 	return loaded, nil
 }
 
-// pinOf reads the pin in one profile. A profile that was never connected holds none, and neither does one with several
-// owners: which of them was connected is not known.
+// pinOf reads the pin in one profile. A profile that was never connected has none, nor does one with several owners:
+// which of them was connected is not known.
 func pinOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, connection.Pin, bool) {
 	name, ok := clusterOf(profile)
 	if !ok || len(profile.OwnerReferences) != 1 {

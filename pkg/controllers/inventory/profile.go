@@ -20,7 +20,7 @@ const (
 	// PropertyClusterUID is the UID of the cluster's kube-system namespace.
 	PropertyClusterUID = "fleet.masthead.dev/cluster-uid"
 
-	// PropertyClusterIdentifier is the identifier that the cluster's claims bear in the hub.
+	// PropertyClusterIdentifier is the identifier of the cluster on its claims in the hub.
 	PropertyClusterIdentifier = "fleet.masthead.dev/cluster-identifier"
 
 	// PropertyEnrollmentClass is the EnrollmentClass that the cluster names.
@@ -31,14 +31,14 @@ const (
 )
 
 const (
-	// maxPropertyLength is what the schema of ClusterProfile allows. A longer value is left out: cut, it would be untrue.
+	// maxPropertyLength is the limit of ClusterProfile's schema. A longer value is left out: truncated, it would be wrong.
 	maxPropertyLength = 1024
 
-	// maxVersionLength bounds what a cluster can say its version is.
+	// maxVersionLength bounds the version that a cluster reports.
 	maxVersionLength = 64
 )
 
-// desiredMetadata is what the metadata and the spec of a cluster's profile have to be.
+// desiredMetadata is the desired metadata and spec of a cluster's profile.
 func desiredMetadata(key connection.Key, cluster connection.Cluster) *inventoryv1alpha1.ClusterProfile {
 	at := key.Published()
 	owner := cluster.Enrolment.Object
@@ -62,9 +62,9 @@ func desiredMetadata(key connection.Key, cluster connection.Cluster) *inventoryv
 	}
 }
 
-// desiredStatus is what the status of a cluster's profile has to be, given what it is now. existing is nil if there is
-// no profile yet; generation is the one that the profile has when the status is written; refused are the definitions
-// that could not be put into the cluster.
+// desiredStatus is the desired status of a cluster's profile, given the current one. existing is nil if there is no
+// profile yet; generation is the profile's when the status is written; refused are the definitions that could not be
+// put into the cluster.
 func desiredStatus(
 	key connection.Key, cluster connection.Cluster, refused map[string]string,
 	existing *inventoryv1alpha1.ClusterProfile, generation int64, now time.Time,
@@ -74,7 +74,7 @@ func desiredStatus(
 		previous = existing.Status
 	}
 
-	// What was seen of an object's cluster says nothing about another object of the same name.
+	// Observations of one object's cluster do not apply to another object of the same name.
 	remembered := inventoryv1alpha1.ClusterProfileStatus{}
 	if existing != nil && ownedBy(existing, cluster.Enrolment.Object.UID) {
 		remembered = existing.Status
@@ -100,8 +100,8 @@ func desiredStatus(
 	return status
 }
 
-// currentConditions are the conditions of a cluster, or those that were published last while a first attempt to connect
-// has no outcome yet. Otherwise each restart of the manager would take every cluster of the fleet through False.
+// currentConditions are the conditions of a cluster, or the last published ones until a first attempt to connect has an
+// outcome. Otherwise each restart of the manager would take every cluster of the fleet through False.
 func currentConditions(
 	cluster connection.Cluster, refused map[string]string, remembered inventoryv1alpha1.ClusterProfileStatus,
 ) []metav1.Condition {
@@ -117,9 +117,9 @@ func currentConditions(
 	return current
 }
 
-// observed is the value of a property that can only be seen through a connection: the current one if there is a
-// connection, else the one that was published last. A refused connection led to a cluster that is not, or may not be,
-// the one this profile is about, so what it showed is not published.
+// observed is the value of a property that is only visible through a connection: the current one if there is a
+// connection, else the last published. A refused connection led to a cluster that is not, or may not be, this
+// profile's, so its values are not published.
 func observed(
 	cluster connection.Cluster, current string, remembered inventoryv1alpha1.ClusterProfileStatus, name string,
 ) string {
@@ -138,7 +138,7 @@ func desiredVersion(
 	return remembered.Version
 }
 
-// stamp gives conditions their generation and the time at which their status last changed.
+// stamp sets the generation and the last transition time of conditions.
 func stamp(previous, current []metav1.Condition, generation int64, now time.Time) []metav1.Condition {
 	stamped := make([]metav1.Condition, 0, len(current))
 	for _, c := range current {
@@ -152,7 +152,7 @@ func stamp(previous, current []metav1.Condition, generation int64, now time.Time
 	return stamped
 }
 
-// property is a property with the time at which it was first seen to have this value.
+// property is a property with the time at which this value was first observed.
 func property(previous []inventoryv1alpha1.Property, name, value string, now time.Time) inventoryv1alpha1.Property {
 	for _, p := range previous {
 		if p.Name == name && p.Value == value {

@@ -5,40 +5,39 @@ package inventory
 
 // Types of the conditions of a ClusterProfile, besides ControlPlaneHealthy, which the cluster inventory API defines.
 const (
-	// ConditionConnected says whether Masthead has a working connection to the cluster. When it is not True its reason is
-	// that of the connection: see the reasons in pkg/providers/connection. It is Unknown while probes fail and it is not
-	// decided yet whether the cluster is lost.
+	// ConditionConnected reports whether Masthead has a working connection to the cluster. When it is not True its reason
+	// is that of the connection: see the reasons in pkg/providers/connection. It is Unknown while probes fail and the
+	// cluster is not considered lost yet.
 	ConditionConnected = "Connected"
 
-	// ConditionKindsServed says whether the cluster serves every kind that Masthead needs to watch there, and took every
-	// definition that Masthead put there.
+	// ConditionKindsServed reports whether the cluster serves every kind that Masthead needs to watch there, and accepted
+	// every definition that Masthead put there.
 	ConditionKindsServed = "KindsServed"
 
-	// ConditionKindsSynced says whether the objects of every kind that Masthead watches in the cluster are known. When it
-	// is False, some have not been known for two minutes, or their lists or watches keep failing: its reason is the one
-	// thing that is wrong with all of them, see the causes in pkg/kindwatch, or KindsNotSynced, and the message names
-	// them. A kind that the cluster does not serve, or does not let Masthead list, does not make it False.
+	// ConditionKindsSynced reports whether the objects of every kind that Masthead watches in the cluster are synced. When
+	// it is False, some have been unsynced for two minutes, or their lists or watches keep failing: its reason is their
+	// common cause, see the causes in pkg/kindwatch, or KindsNotSynced, and the message names them. A kind that the
+	// cluster does not serve, or does not let Masthead list, does not make it False.
 	ConditionKindsSynced = "KindsSynced"
 
-	// ConditionWithinLimits says whether what the cluster sends, and what Masthead keeps of it, is within the limits. When
-	// it is False, its reason is AnswerRefused, MemoryShareExceeded or EventsDelayed, see pkg/providers/connection. With
-	// the first two the kinds that are concerned are not known, and are asked for again with back-off. Everything else
-	// goes on.
+	// ConditionWithinLimits reports whether what the cluster sends, and what Masthead keeps of it, is within the limits.
+	// When it is False, its reason is AnswerRefused, MemoryShareExceeded or EventsDelayed, see pkg/providers/connection.
+	// With the first two the affected kinds are unknown, and are requested again with back-off. Everything else continues.
 	ConditionWithinLimits = "WithinLimits"
 )
 
 // Reasons of the conditions ControlPlaneHealthy, KindsServed, KindsSynced and WithinLimits.
 const (
-	// ReasonHealthy: the API server says that it is ready.
+	// ReasonHealthy: the API server reports that it is ready.
 	ReasonHealthy = "Healthy"
 
-	// ReasonUnhealthy: the API server answers, and says that it is not ready.
+	// ReasonUnhealthy: the API server answers, and reports that it is not ready.
 	ReasonUnhealthy = "Unhealthy"
 
-	// ReasonNotProbed: there is a connection and its health has not been asked for yet.
+	// ReasonNotProbed: there is a connection whose health has not been probed yet.
 	ReasonNotProbed = "NotProbed"
 
-	// ReasonNotConnected: it is not known, because there is no working connection; the condition Connected says why.
+	// ReasonNotConnected: unknown, because there is no working connection; the condition Connected says why.
 	ReasonNotConnected = "NotConnected"
 
 	// ReasonWithinLimits: no answer of the cluster was refused lately.
@@ -47,10 +46,10 @@ const (
 	// ReasonAllServed: the cluster serves every kind that Masthead needs to watch there.
 	ReasonAllServed = "AllServed"
 
-	// ReasonAllSynced: there is no kind of which the objects have not been known for long.
+	// ReasonAllSynced: no kind's objects have been unsynced for long.
 	ReasonAllSynced = "AllSynced"
 
-	// ReasonKindsNotSynced: the objects of some kinds are not known, for several causes; the message names kinds and
+	// ReasonKindsNotSynced: the objects of some kinds are not synced, for several causes; the message names kinds and
 	// causes.
 	ReasonKindsNotSynced = "KindsNotSynced"
 

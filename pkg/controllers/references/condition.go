@@ -15,13 +15,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// outcome is what came of resolving the references of an object.
+// outcome is the result of resolving the references of an object.
 type outcome struct {
 	failed  *references.Error
 	missing []*references.Error
 }
 
-// conditionOf is what an outcome is for people.
+// conditionOf is the condition that reports an outcome.
 func conditionOf(generation int64, o outcome) metav1.Condition {
 	c := metav1.Condition{
 		Type: commonv1alpha1.ConditionReferencesResolved, Status: metav1.ConditionTrue, ObservedGeneration: generation,
@@ -40,7 +40,7 @@ func conditionOf(generation int64, o outcome) metav1.Condition {
 	c.Status, c.Reason = metav1.ConditionFalse, o.failed.Reason
 	switch o.failed.Reason {
 	case references.ReasonUnavailable:
-		// What a request failed with differs from one to the next.
+		// The error of a failed request differs from one request to the next.
 		c.Status, c.Message = metav1.ConditionUnknown, fmt.Sprintf("The API server did not answer about spec.references[%d]", o.failed.Index)
 	case references.ReasonCycle:
 		c.Message = capital(o.failed.Detail())
@@ -57,7 +57,7 @@ func capital(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// shownCondition is the condition as an object shows it; nil if it does not.
+// shownCondition is the object's current condition; nil if it has none.
 func shownCondition(obj *unstructured.Unstructured) map[string]any {
 	conditions, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "conditions")
 	list, _ := conditions.([]any)
@@ -69,7 +69,7 @@ func shownCondition(obj *unstructured.Unstructured) map[string]any {
 	return nil
 }
 
-// withCondition returns the conditions of an object with another one of ours, and whether they differ.
+// withCondition returns the conditions of an object with ours replaced, and whether they differ.
 func withCondition(obj *unstructured.Unstructured, c metav1.Condition, now metav1.Time) ([]any, bool) {
 	c.LastTransitionTime = now
 	have, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "conditions")

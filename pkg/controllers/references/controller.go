@@ -33,16 +33,16 @@ const (
 
 // Options configure the controller.
 type Options struct {
-	// Fleet says which clusters are enrolled, and how. Required.
+	// Fleet looks up the enrolled clusters. Required.
 	Fleet Fleet
 
-	// HubClass is the EnrollmentClass whose references are for the objects of the hub itself; empty for none.
+	// HubClass is the EnrollmentClass whose references settings apply to objects of the hub itself; empty for none.
 	HubClass string
 
-	// Gate is the gate that the provider of clusters turns.
+	// Gate is the gate that the cluster provider opens and closes.
 	Gate *multicluster.Gate
 
-	// MaxConcurrentReconciles bounds how many objects are worked on at once.
+	// MaxConcurrentReconciles bounds how many objects are reconciled at once.
 	MaxConcurrentReconciles int
 
 	// ReconciliationTimeout ends a reconcile that hangs.
@@ -51,7 +51,7 @@ type Options struct {
 	// Lists bounds how many kinds are listed at once, in all clusters together; nil is no bound.
 	Lists *kindwatch.ListGate
 
-	// Registerer takes the metrics; nil publishes none. QueueMetrics are those of the queue.
+	// Registerer registers the metrics; nil publishes none. QueueMetrics are those of the queue.
 	Registerer   prometheus.Registerer
 	QueueMetrics *multicluster.Metrics
 
@@ -125,11 +125,11 @@ func enqueueCluster(name mcr.ClusterName, q workqueue.TypedRateLimitingInterface
 	q.Add(Request{ClusterName: name})
 }
 
-// Reconcile looks at one object or, if the request names none, at the cluster itself.
+// Reconcile reconciles one object or, if the request names none, the cluster itself.
 func (r *reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Result, error) {
 	w, engaged := r.instance(req.ClusterName)
 	if !engaged {
-		// Engaging it queues it again.
+		// Engaging the cluster queues it again.
 		return reconcile.Result{}, nil
 	}
 	var result reconcile.Result
@@ -142,7 +142,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	return result, multicluster.AsForeign(err)
 }
 
-// classOf is the class by which a cluster is looked after.
+// classOf is the class that applies to a cluster.
 func (r *reconciler) classOf(name mcr.ClusterName) string {
 	if name == hubName {
 		return r.hubClass
@@ -151,7 +151,7 @@ func (r *reconciler) classOf(name mcr.ClusterName) string {
 	return c.Enrolment.Class
 }
 
-// reconcileCluster decides which kinds of a cluster are looked after.
+// reconcileCluster decides which kinds of a cluster are managed.
 func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) error {
 	class, err := connection.Class(ctx, r.classes, r.classOf(w.name))
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) error {
 	w.definitions.Set(ownerDefinitions, definitionKind)
 	kinds, leftOut, err := w.kinds()
 	if err != nil {
-		// They are not known yet. When they are is an event.
+		// They are not synced yet. An event follows when they are.
 		return nil //nolint:nilerr // The comment says so.
 	}
 	w.lookAfter(kinds, leftOut, tenancyOf(class.Spec.References))

@@ -16,13 +16,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// maxKinds is how many kinds are looked after at most in one cluster.
+// maxKinds bounds the managed kinds of one cluster.
 const maxKinds = 200
 
-// schemaFactor is how many times its serialized size a schema takes in memory.
+// schemaFactor is the ratio of a schema's size in memory to its serialized size.
 const schemaFactor = 12
 
-// definitionKind is every definition of a cluster. Of those that declare no references nothing is kept.
+// definitionKind is every definition of a cluster. Those that declare no references are not cached.
 var definitionKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	Resource:         "customresourcedefinitions",
@@ -34,7 +34,7 @@ type declared struct {
 	kind   kindwatch.Kind
 	schema *references.Schema
 
-	// marked are the fields that are marked for what Secrets hold, in each version that is served.
+	// marked are the fields marked for Secret data, in each served version.
 	marked map[string]*references.MarkedFields
 
 	// definition and generation identify the content of the definition.
@@ -57,7 +57,7 @@ func (d *declared) IndexKeys() []string { return nil }
 // Size implements kindwatch.Record.
 func (d *declared) Size() int64 { return d.size }
 
-// reduceDefinition keeps of definitions those that declare references.
+// reduceDefinition keeps only definitions that declare references.
 func reduceDefinition(_ kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
 	if !mayDeclare(obj) {
 		return nil, false
@@ -70,7 +70,7 @@ func reduceDefinition(_ kindwatch.Kind, obj *unstructured.Unstructured) (kindwat
 	return d, d != nil
 }
 
-// mayDeclare keeps the conversion away from most definitions: it is the greater part of the work.
+// mayDeclare avoids converting most definitions: conversion is the greater part of the work.
 func mayDeclare(obj *unstructured.Unstructured) bool {
 	versions, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "versions")
 	list, _ := versions.([]any)
@@ -81,8 +81,8 @@ func mayDeclare(obj *unstructured.Unstructured) bool {
 	})
 }
 
-// declaredBy is the kind of a definition, in the version that is stored if that declares references, and else in the
-// first that does; nil if none does.
+// declaredBy is the kind of a definition, in the storage version if that declares references, else in the first that
+// does; nil if none does.
 func declaredBy(crd *apiextensionsv1.CustomResourceDefinition) *declared {
 	versions := slices.Clone(crd.Spec.Versions)
 	slices.SortStableFunc(versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
@@ -112,8 +112,7 @@ func declaredBy(crd *apiextensionsv1.CustomResourceDefinition) *declared {
 	return nil
 }
 
-// mark notes the fields that are marked for what Secrets hold, in each version that is served: the objects can be read
-// in each of them.
+// mark records the fields marked for Secret data, in each served version: the objects can be read in any of them.
 func (d *declared) mark(versions []apiextensionsv1.CustomResourceDefinitionVersion) {
 	d.marked = map[string]*references.MarkedFields{}
 	for i := range versions {

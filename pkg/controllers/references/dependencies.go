@@ -14,23 +14,23 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// maxSources is how many sources are watched at most in one cluster.
+// maxSources bounds the watched sources of one cluster.
 const maxSources = 256
 
-// maxSourcesOfNamespace is how many of them the objects of one namespace, or those without one, can have watched, and
-// reservedSources how many are left to namespaces of which nothing is watched yet. So neither one user nor a few take
-// all of them.
+// maxSourcesOfNamespace bounds the sources that the objects of one namespace, or those without one, can have watched,
+// and reservedSources is how many are reserved for namespaces without any watched source. So neither one user nor a few
+// take all of them.
 const (
 	maxSourcesOfNamespace = 64
 	reservedSources       = 64
 )
 
-// maxSteps is how many dependencies are followed at most to find out whether an object depends on itself.
+// maxSteps bounds the dependencies followed to find out whether an object depends on itself.
 const maxSteps = 10_000
 
-// dependencies are which objects wait for which, or follow them. It is not safe for concurrent use.
+// dependencies records which objects wait for which, or follow them. It is not safe for concurrent use.
 type dependencies struct {
-	// of has for each object what it depends on, and requests has it by what is watched for it.
+	// of maps each object to what it depends on, and requests maps it to the watches for it.
 	of       map[objectKey][]objectKey
 	requests map[objectKey]Request
 	watched  map[objectKey][]kindwatch.Kind
@@ -39,26 +39,26 @@ type dependencies struct {
 	// dependents is the reverse of of.
 	dependents map[objectKey]sets.Set[objectKey]
 
-	// inNamespace is how many objects of a namespace use what is watched.
+	// inNamespace is how many objects of a namespace use each watch.
 	inNamespace map[string]map[kindwatch.Kind]int
 
-	// changes is how often something that is watched has changed, and changedAt the last of these changes of each.
+	// changes counts the changes of watched objects, and changedAt is the count at the last change of each.
 	changes   uint64
 	changedAt map[kindwatch.Kind]uint64
 }
 
-// change is what follows from another set of dependencies.
+// change is the effect of a new set of dependencies.
 type change struct {
-	// start and stop are the kinds that are to be watched from now on, and those that are not any more.
+	// start and stop are the kinds to start and stop watching.
 	start, stop []kindwatch.Kind
 
-	// all is whether everything is watched on which the object depends.
+	// all reports whether everything is watched on which the object depends.
 	all bool
 
-	// joined are those that were watched for others only.
+	// joined are kinds that were so far watched only for others.
 	joined []kindwatch.Kind
 
-	// lost is whether the object does not depend any more on something on which it did.
+	// lost reports whether the object no longer depends on something on which it did.
 	lost bool
 }
 
@@ -70,13 +70,13 @@ func newDependencies() *dependencies {
 	}
 }
 
-// set makes sources, and what else is watched for an object, all that it depends on.
+// set replaces the dependencies of an object by sources, and what else is watched for it.
 func (d *dependencies) set(key objectKey, req Request, sources []references.Source, others ...kindwatch.Kind) change {
 	before, dependedOn := d.watched[key], d.of[key]
 	d.forget(key)
 	watches := make([]kindwatch.Kind, 0, len(sources)+len(others))
 	for _, s := range sources {
-		// Also if it is not watched: who depends on himself over it is still found.
+		// Also if it is not watched: a cycle through it is still found.
 		d.link(key, keyOfSource(s))
 		watches = append(watches, watchOf(s))
 	}
@@ -114,7 +114,7 @@ func (d *dependencies) set(key objectKey, req Request, sources []references.Sour
 	return out
 }
 
-// link notes that an object depends on another one.
+// link records that an object depends on another one.
 func (d *dependencies) link(key, on objectKey) {
 	d.of[key] = append(d.of[key], on)
 	if d.dependents[on] == nil {
@@ -123,7 +123,7 @@ func (d *dependencies) link(key, on objectKey) {
 	d.dependents[on].Insert(key)
 }
 
-// forget forgets what an object depends on, but for who uses what is watched.
+// forget drops the dependencies of an object, but not which watches it uses.
 func (d *dependencies) forget(key objectKey) {
 	for _, on := range d.of[key] {
 		d.dependents[on].Delete(key)
@@ -137,7 +137,7 @@ func (d *dependencies) forget(key objectKey) {
 	delete(d.watched, key)
 }
 
-// hasRoom is whether the objects of a namespace can have one more source watched, which some objects may have already.
+// hasRoom reports whether the objects of a namespace can have one more source watched, which some may have already.
 func (d *dependencies) hasRoom(namespace string, kind kindwatch.Kind) bool {
 	counts, room := d.inNamespace[namespace], maxSources
 	if len(counts) > 0 {
@@ -168,7 +168,7 @@ func (d *dependencies) uncount(namespace string, kinds []kindwatch.Kind) {
 	}
 }
 
-// dependentsOf are the requests of the objects that depend on another one.
+// dependentsOf returns the requests of the objects that depend on another one.
 func (d *dependencies) dependentsOf(key objectKey, which func(objectKey) bool) []Request {
 	var out []Request
 	for k := range d.dependents[key] {
@@ -179,7 +179,7 @@ func (d *dependencies) dependentsOf(key objectKey, which func(objectKey) bool) [
 	return out
 }
 
-// changed notes that something that is watched has changed, and returns the requests of the objects that depend on it.
+// changed records a change of something watched, and returns the requests of the objects that depend on it.
 func (d *dependencies) changed(kind kindwatch.Kind) []Request {
 	if len(d.users[kind]) > 0 {
 		d.changes++
@@ -188,12 +188,12 @@ func (d *dependencies) changed(kind kindwatch.Kind) []Request {
 	return d.usersOf(kind)
 }
 
-// changedSince is whether any of some kinds has changed since there were so many changes.
+// changedSince reports whether any of some kinds has changed since that change count.
 func (d *dependencies) changedSince(kinds []kindwatch.Kind, since uint64) bool {
 	return slices.ContainsFunc(kinds, func(kind kindwatch.Kind) bool { return d.changedAt[kind] > since })
 }
 
-// usersOf are the requests of the objects that depend on what is watched.
+// usersOf returns the requests of the objects that depend on a watched kind.
 func (d *dependencies) usersOf(kind kindwatch.Kind) []Request {
 	var out []Request
 	for key := range d.users[kind] {
@@ -202,8 +202,8 @@ func (d *dependencies) usersOf(kind kindwatch.Kind) []Request {
 	return out
 }
 
-// cycle is the way from an object back to itself, over what objects depend on; nil if there is none. It is not found
-// out if that takes more than maxSteps: people decide how many objects depend on each other, and others wait meanwhile.
+// cycle returns the path from an object back to itself along dependencies; nil if there is none. It gives up after
+// maxSteps: users decide how many objects depend on each other, and others wait meanwhile.
 func (d *dependencies) cycle(from objectKey) (way []objectKey, known bool) {
 	cameFrom := map[objectKey]objectKey{}
 	open, steps := []objectKey{from}, 0
@@ -226,7 +226,7 @@ func (d *dependencies) cycle(from objectKey) (way []objectKey, known bool) {
 	return nil, true
 }
 
-// wayTo is the way from an object to another one.
+// wayTo is the path from an object to another one.
 func wayTo(at, from objectKey, cameFrom map[objectKey]objectKey) []objectKey {
 	way := []objectKey{at}
 	for at != from {
@@ -237,7 +237,7 @@ func wayTo(at, from objectKey, cameFrom map[objectKey]objectKey) []objectKey {
 	return way
 }
 
-// cyclic is the failure of objects that depend on each other.
+// cyclic is the error for objects that depend on each other.
 func cyclic(cycle []objectKey) *references.Error {
 	const shown = 5
 	names := make([]string, 0, shown+1)

@@ -44,7 +44,7 @@ func (r *reconciler) newWorkload(
 	}
 	watched.Clock, watched.Lists = r.clock, r.lists
 	if w.inHub {
-		// What is in the hub is its administrator's: what users of workload clusters brought is not kept.
+		// The hub's administrator controls what is in the hub: objects brought by users of workload clusters are not kept.
 		watched.PerKind, watched.Total, watched.Listed = kindwatch.Unlimited, kindwatch.Unlimited, -1
 	}
 	definitions, objects := watched, watched

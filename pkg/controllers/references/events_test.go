@@ -73,7 +73,7 @@ func awaitRegion(t *testing.T, u *unstructured.Unstructured, want string) {
 	}
 }
 
-// TestEventWhereThereIsNoCondition: objects of a kind whose status has no conditions are told by events.
+// TestEventWhereThereIsNoCondition: objects of a kind whose status has no conditions get events.
 func TestEventWhereThereIsNoCondition(t *testing.T) {
 	ns := namespace(t)
 	u := networkOf(t, "plain.example.org", ns, func(crd *apiextensionsv1.CustomResourceDefinition) {

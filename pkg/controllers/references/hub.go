@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// hubSource follows the hub as one cluster more, as long as the controller runs.
+// hubSource treats the hub as one more cluster, as long as the controller runs.
 func (r *reconciler) hubSource(hub cluster.Cluster) source.TypedSource[Request] {
 	return source.TypedFunc[Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[Request]) error {
 		w, err := r.newWorkload(hubName, hub, queue)
@@ -28,7 +28,7 @@ func (r *reconciler) hubSource(hub cluster.Cluster) source.TypedSource[Request] 
 	})
 }
 
-// classUsers are the clusters that a class is about, with the hub.
+// classUsers are the clusters that use a class, with the hub.
 type classUsers struct {
 	connection.Classes
 

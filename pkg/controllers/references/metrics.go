@@ -41,7 +41,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// object notes the reason of an object.
+// object records the reason of an object.
 func (m *Metrics) object(req Request, reason string) {
 	if m == nil {
 		return
@@ -56,7 +56,7 @@ func (m *Metrics) object(req Request, reason string) {
 	m.objects.WithLabelValues(metric.ClusterValues(req.ClusterName, reason)...).Inc()
 }
 
-// leave takes an object out of what is counted. The caller holds mu.
+// leave removes an object from the counts. The caller holds mu.
 func (m *Metrics) leave(req Request) {
 	if before := m.reasons[req.ClusterName][req.key()]; before != "" {
 		m.objects.WithLabelValues(metric.ClusterValues(req.ClusterName, before)...).Dec()
@@ -64,7 +64,7 @@ func (m *Metrics) leave(req Request) {
 	}
 }
 
-// forget notes that an object is gone, or has no references.
+// forget records that an object is gone, or has no references.
 func (m *Metrics) forget(req Request) {
 	if m == nil {
 		return
@@ -74,7 +74,7 @@ func (m *Metrics) forget(req Request) {
 	m.leave(req)
 }
 
-// filled notes that fields were filled in.
+// filled counts filled-in fields.
 func (m *Metrics) filled(cluster mcr.ClusterName, fields int) {
 	if m != nil {
 		m.fields.WithLabelValues(metric.ClusterValues(cluster)...).Add(float64(fields))

@@ -9,8 +9,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// kinds publishes masthead_references_kinds: of a kind that cannot be watched, no object says that its references are
-// not resolved. They are counted when they are asked for.
+// kinds publishes masthead_references_kinds: if a kind cannot be watched, no object reports that its references are not
+// resolved. They are counted on collection.
 type kinds struct {
 	r    *reconciler
 	desc *prometheus.Desc
@@ -27,7 +27,7 @@ func registerKinds(reg prometheus.Registerer, r *reconciler) {
 	})})
 }
 
-// RegisterMetrics registers the metrics of this package without anything that they count, for the reference.
+// RegisterMetrics registers the metrics of this package without any data, for the reference documentation.
 func RegisterMetrics(reg prometheus.Registerer) {
 	NewMetrics(reg)
 	registerKinds(reg, nil)

@@ -20,15 +20,15 @@ import (
 // controllerName is the name of the controller in metrics, logs and events.
 const controllerName = "references"
 
-// Fleet is what there is to know about the enrolled clusters. connection.Provider implements it.
+// Fleet is a view of the enrolled clusters. connection.Provider implements it.
 type Fleet interface {
 	// Lookup returns the cluster that is enrolled under a name.
 	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
 
-	// Classes says which clusters a change of a class is about.
+	// Classes finds the clusters that a change of a class affects.
 	connection.Classes
 
-	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not block.
+	// Subscribe registers a function that is called whenever a cluster's state has changed. It must not block.
 	Subscribe(fn func(mcr.ClusterName))
 }
 
@@ -40,7 +40,7 @@ type reconciler struct {
 	workloads *workloads
 	fleet     Fleet
 
-	// hub is followed as one cluster more if hubClass names a class.
+	// hub is treated as one more cluster if hubClass names a class.
 	hub      atomic.Pointer[workload]
 	hubClass string
 
@@ -52,7 +52,7 @@ type reconciler struct {
 	logs     func(*Request) logr.Logger
 }
 
-// logOf names a cluster in what is logged of it outside of a reconcile.
+// logOf names a cluster in log lines outside of a reconcile.
 func (r *reconciler) logOf(name mcr.ClusterName) logr.Logger {
 	if r.logs == nil {
 		return logr.Discard()
@@ -60,7 +60,7 @@ func (r *reconciler) logOf(name mcr.ClusterName) logr.Logger {
 	return r.logs(&Request{ClusterName: name})
 }
 
-// instance is what is known of a cluster.
+// instance is the state of a cluster.
 func (r *reconciler) instance(name mcr.ClusterName) (*workload, bool) {
 	if name == hubName {
 		w := r.hub.Load()
@@ -69,8 +69,8 @@ func (r *reconciler) instance(name mcr.ClusterName) (*workload, bool) {
 	return r.workloads.Get(name)
 }
 
-// whileLookedAfter calls fn if the cluster is engaged and the kind looked after, and keeps both so meanwhile: what is
-// noted of a cluster that has gone would stay for ever.
+// whileLookedAfter calls fn if the cluster is engaged and the kind is managed, and keeps both so meanwhile: state
+// recorded for a disengaged cluster would stay for ever.
 func (r *reconciler) whileLookedAfter(w *workload, kind kindwatch.Kind, fn func()) {
 	if w.inHub {
 		w.ifLookedAfter(kind, fn)

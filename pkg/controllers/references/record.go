@@ -16,14 +16,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// content is kept of an object with references, between two looks at it: as JSON, which takes a fifth of what the
-// object takes decoded, what is needed to resolve them and to write the condition. The version of the object is not in
-// it, so that a change of anything else is no news. Nothing but this empty text is kept of one that is settled.
+// content is what is cached of an object with references, as JSON, which takes a fifth of the decoded object's memory:
+// what is needed to resolve them and to write the condition. It excludes the object's version, so that unrelated
+// changes are ignored. Of a settled object only this empty text is kept.
 type content string
 
-// settled is the content of an object of which nothing is to be resolved, nor to be told: every field that a reference
-// fills has a value, none follows its source, and the condition says that all are resolved. Whatever happens to another
-// object, or to what is permitted, changes nothing about that.
+// settled is the content of an object with nothing to resolve or report: every field that a reference fills has a
+// value, none follows its source, and the condition says that all are resolved. No change of another object, or of the
+// permissions, affects that.
 const settled content = ""
 
 var (
@@ -40,7 +40,7 @@ func (c content) IndexKeys() []string { return nil }
 // Size implements kindwatch.Record.
 func (c content) Size() int64 { return int64(len(c)) }
 
-// version is kept of what objects depend on: that it changed is all that matters.
+// version is what is cached of the objects that others depend on: only its change matters.
 type version string
 
 // Equal implements kindwatch.Record.
@@ -52,8 +52,8 @@ func (v version) IndexKeys() []string { return nil }
 // Size implements kindwatch.Record.
 func (v version) Size() int64 { return int64(len(v)) }
 
-// reduce keeps of objects those whose references are to be looked at. However many others there are of a kind, they
-// take no memory.
+// reduce keeps only objects whose references need resolving. However many others there are of a kind, they take no
+// memory.
 func reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
 	switch {
 	case kind.FieldSelector != "":
@@ -70,14 +70,14 @@ func reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Reco
 	return content(text), true
 }
 
-// hasReferences is whether there is anything in spec.references.
+// hasReferences reports whether spec.references has any content.
 func hasReferences(obj *unstructured.Unstructured) bool {
 	raw, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "references")
 	list, isList := raw.([]any)
 	return raw != nil && (!isList || len(list) > 0)
 }
 
-// isSettled is whether nothing is to be resolved in an object, nor to be told of it.
+// isSettled reports whether an object has nothing to resolve or report.
 func isSettled(obj *unstructured.Unstructured) bool {
 	if shownCondition(obj) == nil || !references.Settled(obj.Object) {
 		return false
@@ -86,7 +86,7 @@ func isSettled(obj *unstructured.Unstructured) bool {
 	return !changes
 }
 
-// needed is the part of an object that is needed to resolve its references.
+// needed is the part of an object that resolving its references needs.
 func needed(obj *unstructured.Unstructured) map[string]any {
 	out := map[string]any{"apiVersion": obj.GetAPIVersion(), "kind": obj.GetKind()}
 	for part, names := range map[string][]string{
@@ -109,7 +109,7 @@ func needed(obj *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// objectOf is an object of a kind as far as it is kept, in the version that was seen last, and whether it is settled:
+// objectOf is the cached part of an object of a kind, in the version that was last observed, and whether it is settled:
 // then it is its name only.
 func objectOf(kind kindwatch.Kind, entry kindwatch.Entry) (obj *unstructured.Unstructured, isSettled bool, err error) {
 	obj = &unstructured.Unstructured{Object: map[string]any{}}
@@ -127,12 +127,12 @@ func objectOf(kind kindwatch.Kind, entry kindwatch.Entry) (obj *unstructured.Uns
 	return obj, kept == settled, nil
 }
 
-// hasReferencesOfAnother is whether the references of an object are those of another object, for which they are
-// resolved where that one is, and by what that one may reference.
+// hasReferencesOfAnother reports whether an object's references were copied from another object: they are resolved
+// where that one is, with that one's permissions.
 //
 // Crossplane copies the spec of a claim into its composite, which is cluster-scoped. There the references would lead to
-// any namespace, although whoever wrote the claim may reference one. And what bears the source of a claim of a workload
-// cluster, or has borne it, was written by a user of that cluster, who has no rights in the hub at all. A workload
+// any namespace, although the claim's author may reference only one. And an object that has or had the source of a
+// workload cluster's claim was written by a user of that cluster, who has no rights in the hub at all. A workload
 // cluster may be the hub of others.
 func hasReferencesOfAnother(obj *unstructured.Unstructured) bool {
 	if kind, _, _ := unstructured.NestedString(obj.Object, "spec", "claimRef", "kind"); kind != "" {

@@ -12,10 +12,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// hubName is the hub where clusters have names.
+// hubName stands for the hub in place of a cluster's name.
 const hubName mcr.ClusterName = ""
 
-// Request is an object whose references are to be resolved, or, without a name, a cluster that is to be looked at.
+// Request is an object whose references are to be resolved, or, without a name, a cluster to reconcile.
 type Request struct {
 	types.NamespacedName
 
@@ -26,7 +26,7 @@ type Request struct {
 	Kind kindwatch.Kind
 }
 
-// String is the request for people.
+// String describes the request for people.
 func (r Request) String() string {
 	return "cluster://" + r.ClusterName.String() + "/" + r.Kind.String() + "/" + r.NamespacedName.String()
 }
@@ -43,12 +43,12 @@ func (r Request) WithCluster(name mcr.ClusterName) Request {
 	return r
 }
 
-// LogValues are what a log line about the request says besides the cluster.
+// LogValues are the request's log values besides the cluster.
 func (r Request) LogValues() []any {
 	return []any{"kind", r.Kind.Kind, "namespace", r.Namespace, "name", r.Name}
 }
 
-// objectKey names an object. Its version does not matter, nor by which group it is read where there are two.
+// objectKey names an object. Neither its version matters nor, if it has two groups, by which one it is read.
 type objectKey struct {
 	schema.GroupKind
 	types.NamespacedName

@@ -23,10 +23,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// seldom is how long what is watched for is left alone before it is looked at again. It is jittered.
+// seldom is the requeue delay of an object whose dependencies are watched. It is jittered.
 const seldom = 10 * time.Minute
 
-// lookAgain is how long what will be served in a moment is left alone.
+// lookAgain is the requeue delay for a kind that will be served in a moment.
 const lookAgain = time.Second
 
 // reconcileObject resolves the references of one object.
@@ -38,7 +38,7 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 		r.forget(w, req)
 		return reconcile.Result{}, nil
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
-		// Its coming makes a new request.
+		// Creating it makes a new request.
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, err
@@ -70,14 +70,14 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 	return r.resolve(ctx, w, req, resolution{rules: rules, tenancy: tenancy, obj: obj, refs: refs})
 }
 
-// forget forgets an object that is gone, or not looked after any more.
+// forget drops an object that is gone, or no longer managed.
 func (r *reconciler) forget(w *workload, req Request) {
 	if w.forget(req) {
 		r.metrics.forget(req)
 	}
 }
 
-// resolution is what there is to know to resolve the references of one object.
+// resolution is everything needed to resolve the references of one object.
 type resolution struct {
 	rules   *declared
 	tenancy references.Tenancy
@@ -107,7 +107,7 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 		written, failed, err := r.apply(ctx, w, req, s, result)
 		if err != nil {
 			if apierrors.IsConflict(err) {
-				// The watch shows what it was changed to.
+				// The watch shows the new state.
 				return reconcile.Result{RequeueAfter: time.Second}, nil
 			}
 			return reconcile.Result{}, err
@@ -128,8 +128,8 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 	return reconcile.Result{RequeueAfter: again(o, all, soon)}, nil
 }
 
-// again is when to look again at an object of which all that it waits for is watched, or not, or will be served in a
-// moment.
+// again is the requeue delay of an object, depending on whether everything that it waits for is watched, or will be
+// served in a moment.
 func again(o outcome, all, soon bool) time.Duration {
 	switch {
 	case soon:
@@ -139,14 +139,13 @@ func again(o outcome, all, soon bool) time.Duration {
 	case all && (o.failed == nil || isWatchedFor(o.failed.Reason)):
 		return wait.Jitter(seldom, 0.5)
 	case o.failed != nil && (o.failed.Reason == references.ReasonInvalidReference || o.failed.Reason == references.ReasonCycle):
-		// Only a change of the object makes a difference.
+		// Only a change of the object helps.
 		return wait.Jitter(seldom, 0.5)
 	}
 	return condition.SlowRetry()
 }
 
-// isWatchedFor is whether what makes an end to a failure is an event: of the source, of its definition, of a grant, or
-// of the class.
+// isWatchedFor reports whether an event ends a failure: of the source, of its definition, of a grant, or of the class.
 func isWatchedFor(reason string) bool {
 	switch reason {
 	case references.ReasonSourceNotFound, references.ReasonFieldNotFound, references.ReasonKindNotServed, references.ReasonNotPermitted:
@@ -155,8 +154,7 @@ func isWatchedFor(reason string) bool {
 	return false
 }
 
-// apply writes what was filled in. It returns the object as the API server has it then, or why the API server refuses
-// it.
+// apply writes the filled-in fields. It returns the resulting object, or why the API server refuses it.
 func (r *reconciler) apply(
 	ctx context.Context, w *workload, req Request, s resolution, result references.Result,
 ) (*unstructured.Unstructured, *references.Error, error) {
@@ -183,9 +181,9 @@ func (r *reconciler) apply(
 	return desired, nil, nil
 }
 
-// others are what tells, beside the sources, that a result may be another one now: the grants in the namespaces of
-// others, and the definitions of what is not served. soon is whether one of these has changed just now, so that it may
-// be served in a moment.
+// others are the watches, beside the sources, that can change a result: the grants in foreign namespaces, and the
+// definitions of what is not served. soon reports whether one of these has just changed, so that it may be served in a
+// moment.
 func (w *workload) others(ctx context.Context, result references.Result, g *references.ReferenceGrants) (watches []kindwatch.Kind, soon bool) {
 	unserved := slices.Clone(result.Unserved)
 	if len(result.Owners) > 0 {

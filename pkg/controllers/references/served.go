@@ -19,22 +19,22 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// How long answers about what a cluster serves are believed, and how many are kept.
+// How long answers about what a cluster serves are cached, and how many.
 const (
 	servedFor  = time.Minute
 	maxAnswers = 256
 )
 
-// changingFor is for how long after a change of a definition an API server may not serve yet what the definition says.
+// changingFor is how long after a definition's change an API server may not yet serve the new state.
 const changingFor = 30 * time.Second
 
-// served says what an API server calls a resource. It asks for the document of a group and of a version, never for
+// served resolves an API server's names for resources. It requests the document of a group and of a version, never of
 // everything.
 type served struct {
 	client  discovery.DiscoveryInterface
 	answers *cache.LRUExpireCache
 
-	// changing has the groups of definitions that changed just now.
+	// changing has the groups of recently changed definitions.
 	changing *cache.LRUExpireCache
 }
 
@@ -44,7 +44,7 @@ func newServed(client discovery.DiscoveryInterface, c clock.PassiveClock) *serve
 	}
 }
 
-// forget forgets what is known of a group.
+// forget drops the cached answers about a group.
 func (s *served) forget(group string) {
 	s.answers.RemoveAll(func(key any) bool {
 		gvr, ok := key.(schema.GroupVersionResource)
@@ -52,13 +52,13 @@ func (s *served) forget(group string) {
 	})
 }
 
-// changed notes that a definition of a group changed.
+// changed records that a definition of a group changed.
 func (s *served) changed(group string) {
 	s.forget(group)
 	s.changing.Add(group, true, changingFor)
 }
 
-// isChanging is whether a definition of a group changed just now.
+// isChanging reports whether a definition of a group changed recently.
 func (s *served) isChanging(group string) bool {
 	_, changing := s.changing.Get(group)
 	return changing
@@ -83,7 +83,7 @@ func (s *served) MappingFor(ctx context.Context, gvr schema.GroupVersionResource
 	if gvr.Group == "" {
 		path = "/api/" + gvr.Version
 	}
-	// Not the method of the client for it, which takes no context.
+	// The client's own method for this takes no context.
 	list := &metav1.APIResourceList{}
 	err := s.client.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
 	if apierrors.IsNotFound(err) {

@@ -18,10 +18,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// report tells people what came of it: by the condition, if the status has conditions, and by an event if it is news.
-// Without a status subresource there is the event alone: each write of a condition would make a new generation, of
-// which to tell again. It returns whether the condition is as it should be: if the API server refuses it, which an
-// admission policy of the cluster's owner can have it do, there is the event alone.
+// report reports the outcome: by the condition, if the status has conditions, and by an event if it is news. Without a
+// status subresource there is only the event: each write of a condition would make a new generation to report. It
+// returns whether the condition is up to date: if the API server refuses it, for example because of an admission policy
+// of the cluster's owner, there is only the event.
 func (r *reconciler) report(
 	ctx context.Context, w *workload, req Request, rules *declared, obj *unstructured.Unstructured, o outcome,
 ) (shows bool, err error) {
@@ -41,8 +41,8 @@ func (r *reconciler) report(
 	return shows, nil
 }
 
-// tell notes what an object is told by its condition, and tells it by an event if that is news. shown is the reason of
-// the condition before: after a start, the object says what it was told.
+// tell records the reason of an object's condition, and emits an event if it is news. shown is the reason of the
+// previous condition: after a start, it is what was last reported.
 func (r *reconciler) tell(w *workload, req Request, obj *unstructured.Unstructured, shown string, c metav1.Condition) {
 	before := w.tell(req, c.Reason)
 	if before == "" {
@@ -58,8 +58,8 @@ func (r *reconciler) tell(w *workload, req Request, obj *unstructured.Unstructur
 	w.recorder.Eventf(obj, nil, kind, c.Reason, "ResolveReferences", "%s", c.Message)
 }
 
-// writeCondition writes the condition if it is another one. Lists are replaced whole by a merge patch, so it holds for
-// the state of the object that was looked at only.
+// writeCondition writes the condition if it differs. A merge patch replaces lists as a whole, so it is valid only for
+// the observed state of the object.
 func (r *reconciler) writeCondition(
 	ctx context.Context, w *workload, req Request, obj *unstructured.Unstructured, c metav1.Condition,
 ) error {

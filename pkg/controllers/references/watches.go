@@ -13,7 +13,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// watchOf is the watch of one object: of its metadata, which tells that it changed.
+// watchOf is the metadata watch of one object, which reports its changes.
 func watchOf(s references.Source) kindwatch.Kind {
 	selector := fields.Set{"metadata.name": s.Name}
 	if s.Namespace != "" {
@@ -40,5 +40,5 @@ func watchOfDefinition(gr schema.GroupResource) kindwatch.Kind {
 	return kind
 }
 
-// isDefinition is whether a watch is that of a definition.
+// isDefinition reports whether a watch is that of a definition.
 func isDefinition(kind kindwatch.Kind) bool { return kind.GroupKind() == definitionKind.GroupKind() }

@@ -24,7 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// stateLeftOut is the state of kinds that are more than are looked after. The other states are those of kindwatch.
+// stateLeftOut is the state of kinds beyond the limit. The other states are those of kindwatch.
 const stateLeftOut = "LeftOut"
 
 // Owners in the watchers of a workload cluster. Each source has one of its own.
@@ -44,26 +44,26 @@ type workload struct {
 	queue    workqueue.TypedRateLimitingInterface[Request]
 	log      logr.Logger
 
-	// definitions watches definitions, and watcher objects and what they depend on. Little is kept of either: see
+	// definitions watches definitions, and watcher objects and what they depend on. Little of either is cached: see
 	// declared, content and version.
 	definitions *kindwatch.Watcher
 	watcher     *kindwatch.Watcher
 
-	// watching is held while it is changed which sources are watched. It is taken before mu.
+	// watching is held while the set of watched sources changes. It is taken before mu.
 	watching sync.Mutex
 
 	mu sync.Mutex
 
-	// class is that of the cluster, as it was known last. Most of what is told about a cluster is about its connection.
+	// class is the last known class of the cluster. Most notifications about a cluster concern its connection.
 	class        string
 	tenancy      references.Tenancy
 	declared     map[kindwatch.Kind]*declared
 	dependencies *dependencies
 
-	// leftOut is how many kinds more declare references than are looked after.
+	// leftOut is how many more kinds declare references than are managed.
 	leftOut int
 
-	// told is the reason that an object was told last.
+	// told is the last reported reason of each object.
 	told map[objectKey]string
 }
 
@@ -83,7 +83,7 @@ func (w *workload) WaitForSync(ctx context.Context) error {
 	return w.watcher.WaitForSync(ctx)
 }
 
-// enqueue has the cluster itself looked at. It does not block.
+// enqueue requeues the cluster itself. It does not block.
 func (w *workload) enqueue() { w.queue.Add(Request{ClusterName: w.name}) }
 
 // definitionChanged is the handler of definitions.
@@ -118,7 +118,7 @@ func (w *workload) changed(e kindwatch.Event) {
 		return
 	}
 	if e.State != kindwatch.StateSynced {
-		// Nobody else can tell: it is not known of which objects.
+		// Nobody else can report it: the affected objects are unknown.
 		_, why := w.watcher.State(e.Kind)
 		w.log.Info("The references of a kind are not resolved", "kind", e.Kind.String(), "state", e.State, "message", why)
 	}
@@ -128,7 +128,7 @@ func (w *workload) request(kind kindwatch.Kind, key types.NamespacedName) Reques
 	return Request{ClusterName: w.name, Kind: kind, NamespacedName: key}
 }
 
-// lookAfter makes kinds all that are looked after, by rules. leftOut more would have to be.
+// lookAfter replaces the managed kinds and their rules. leftOut are beyond the limit.
 func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.Tenancy) {
 	byKind := make(map[kindwatch.Kind]*declared, len(kinds))
 	watched := make([]kindwatch.Kind, 0, len(kinds))
@@ -149,7 +149,7 @@ func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.
 	}
 	w.mu.Unlock()
 	for _, req := range orphaned {
-		// It is forgotten: of a kind that is not watched any more, nothing is reported.
+		// The object is dropped: a kind that is no longer watched reports nothing.
 		w.queue.Add(req)
 	}
 	if leftOut > 0 && leftOut != leftOutBefore {
@@ -160,7 +160,7 @@ func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.
 		if before[kind] == nil {
 			continue
 		}
-		// Its schema, or what is permitted, may have changed.
+		// Its schema, or its permissions, may have changed.
 		objects, err := w.watcher.Entries(kind)
 		if err != nil {
 			continue
@@ -173,7 +173,7 @@ func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.
 	}
 }
 
-// ignore looks after nothing any more.
+// ignore stops managing all kinds.
 func (w *workload) ignore() {
 	w.lookAfter(nil, 0, references.Tenancy{})
 	w.watching.Lock()
@@ -204,7 +204,7 @@ func (w *workload) kinds() (kinds []*declared, leftOut int, err error) {
 	return kinds[:len(kinds)-leftOut], leftOut, nil
 }
 
-// states are how many of the kinds that declare references are in each state.
+// states counts the kinds that declare references by state.
 func (w *workload) states() map[string]int {
 	w.mu.Lock()
 	kinds, leftOut := slices.Collect(maps.Keys(w.declared)), w.leftOut
@@ -220,8 +220,7 @@ func (w *workload) states() map[string]int {
 	return out
 }
 
-// marked are the fields of a kind that are marked for what Secrets hold, as far as it is known: of kinds that declare
-// references.
+// marked are the fields of a kind that are marked for Secret data, as far as known: of kinds that declare references.
 func (w *workload) marked(gvk schema.GroupVersionKind) *references.MarkedFields {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -233,27 +232,26 @@ func (w *workload) marked(gvk schema.GroupVersionKind) *references.MarkedFields 
 	return nil
 }
 
-// rules are how an object of a kind is to be looked after; nil if it is not.
+// rules are the rules for objects of a kind; nil if it is not managed.
 func (w *workload) rules(kind kindwatch.Kind) (*declared, references.Tenancy) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.declared[kind], w.tenancy
 }
 
-// changes is how often something that is watched has changed.
+// changes counts the changes of watched objects.
 func (w *workload) changes() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.dependencies.changes
 }
 
-// depend makes sources, and what else is watched for it, all that an object depends on. It returns whether all of it is
-// watched, and why the object must not be filled in: it depends on itself, or on so many that it is not known. Of a
-// kind that is not looked after any more nothing is noted.
+// depend replaces what an object depends on by sources, and what else is watched for it. It returns whether all of it
+// is watched, and why the object must not be filled in: it depends on itself, or on too many objects to find out. For a
+// kind that is no longer managed nothing is recorded.
 //
-// since is how many changes there were before the sources were read. What was watched for others only, and has changed
-// since, may have been read as it was before: the object is looked at once more. A watch that begins now begins with a
-// list.
+// since is the change count before the sources were read. A source that was so far watched only for others, and has
+// changed since, may have been read in its old state: the object is requeued. A new watch begins with a list.
 func (w *workload) depend(
 	req Request, since uint64, sources []references.Source, others ...kindwatch.Kind,
 ) (all bool, failed *references.Error) {
@@ -303,16 +301,16 @@ func (w *workload) depend(
 	return change.all, failed
 }
 
-// cyclicDependents are the requests of the objects that depend on another one and were told of a cycle, which may have
-// ended there. The caller holds mu.
+// cyclicDependents returns the requests of the objects that depend on another one and have a reported cycle, which may
+// have ended there. The caller holds mu.
 func (w *workload) cyclicDependents(key objectKey) []Request {
 	return w.dependencies.dependentsOf(key, func(k objectKey) bool { return w.told[k] == references.ReasonCycle })
 }
 
 func ownerOf(kind kindwatch.Kind) string { return "source/" + kind.String() + "/" + kind.FieldSelector }
 
-// tell notes the reason that an object is told, and returns the one before; empty if there was none. Of a kind that is
-// not looked after any more nothing is noted.
+// tell records the reported reason of an object, and returns the previous one; empty if there was none. For a kind that
+// is no longer managed nothing is recorded.
 func (w *workload) tell(req Request, reason string) (before string) {
 	key := req.key()
 	w.mu.Lock()
@@ -330,7 +328,7 @@ func (w *workload) tell(req Request, reason string) (before string) {
 	return before
 }
 
-// forget forgets an object, and returns whether there is nothing of it any more.
+// forget drops an object, and returns whether nothing of it is left.
 func (w *workload) forget(req Request) bool {
 	_, _ = w.depend(req, 0, nil)
 	w.mu.Lock()
@@ -342,8 +340,8 @@ func (w *workload) forget(req Request) bool {
 	return true
 }
 
-// isOfAnotherVersion is whether a kind is looked after in another version only: who comes late with the old one has
-// nothing to say of its objects any more. The caller holds mu.
+// isOfAnotherVersion reports whether a kind is managed only in another version: late requests with the old one must
+// report nothing about its objects. The caller holds mu.
 func (w *workload) isOfAnotherVersion(kind kindwatch.Kind) bool {
 	if w.declared[kind] != nil {
 		return false
@@ -356,7 +354,7 @@ func (w *workload) isOfAnotherVersion(kind kindwatch.Kind) bool {
 	return false
 }
 
-// ifLookedAfter calls fn if a kind is looked after, and keeps it so meanwhile.
+// ifLookedAfter calls fn if a kind is managed, and keeps it so meanwhile.
 func (w *workload) ifLookedAfter(kind kindwatch.Kind, fn func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -365,7 +363,7 @@ func (w *workload) ifLookedAfter(kind kindwatch.Kind, fn func()) {
 	}
 }
 
-// isOfAnother notes the class of the cluster, and returns whether that is news.
+// isOfAnother records the class of the cluster, and returns whether it changed.
 func (w *workload) isOfAnother(class string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

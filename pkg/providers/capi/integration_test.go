@@ -50,7 +50,7 @@ type clusterDefinition struct {
 }
 
 // TestEnrolmentOnARealHub walks enrolments by both sources through a real API server, which is hub and workload cluster
-// in one: the connection is told another UID for the hub.
+// in one: the connection uses another UID for the hub.
 func TestEnrolmentOnARealHub(t *testing.T) {
 	logf.SetLogger(logr.Discard())
 	for version, definition := range map[string]clusterDefinition{

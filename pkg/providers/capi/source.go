@@ -41,12 +41,11 @@ type Options struct {
 	Cached client.Reader
 	// Live reads single Secrets from the hub's API server. Required.
 	Live client.Reader
-	// SecretMetadata is a cache of the metadata of Secrets, if that is not the hub's. The hub's cache allows one
-	// selector for Secrets; a cache of its own lets each source have the selector that it needs. It must be started by
-	// whoever made it.
+	// SecretMetadata is a cache of the metadata of Secrets. Default: the hub's cache. The hub's cache allows one selector
+	// for Secrets; a separate cache lets each source use its own. The caller must start it.
 	SecretMetadata cache.Cache
-	// Imports reads ClusterImports from the hub's cache, so that the pause that an import keeps on its Cluster is told
-	// from a user's. Nil means that nobody looks after ClusterImports: every pause is a user's.
+	// Imports reads ClusterImports from the hub's cache, to distinguish the pause that an import sets on its Cluster from
+	// a user's. Nil means that ClusterImports are not managed: every pause is a user's.
 	Imports client.Reader
 }
 
@@ -76,7 +75,7 @@ func New(o Options) (*Source, error) {
 // Name returns SourceName.
 func (s *Source) Name() string { return SourceName }
 
-// Describe returns what the Cluster and the metadata of its Secret say.
+// Describe returns the enrolment of a Cluster and its Secret's metadata.
 func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connection.Enrolment, error) {
 	c := &clusterv1.Cluster{}
 	if err := s.clusters.Get(ctx, nn, c); err != nil {
@@ -107,9 +106,9 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 	return e, nil
 }
 
-// pausedByImport says whether spec.paused of the Cluster is what its ClusterImport keeps there: the Cluster bears the
-// UID of a ClusterImport of its own name and namespace, and that is there. Anybody can write an annotation, and gains
-// by it what a Cluster that is not paused has anyway. The annotation by which a Cluster is paused is always a user's.
+// pausedByImport reports whether spec.paused of the Cluster was set by its ClusterImport: the Cluster carries the UID
+// of an existing ClusterImport of its own name and namespace. Anyone can set the annotation, but gains only what an
+// unpaused Cluster has anyway. The annotation that pauses a Cluster is always a user's.
 func (s *Source) pausedByImport(ctx context.Context, c *clusterv1.Cluster) (bool, error) {
 	uid := c.Annotations[fleetv1alpha1.ImportPausedAnnotation]
 	if s.imports == nil || uid == "" || uid != c.Labels[fleetv1alpha1.ImportUIDLabel] {
@@ -141,8 +140,8 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 	}, nil
 }
 
-// Watches wakes on every change of a Cluster, and of the metadata of a Secret that has a Cluster's label and name. No
-// predicate looks at the enrolment label: an update that removes it must come through, and Describe decides.
+// Watches triggers on every change of a Cluster, and of the metadata of a Secret with a Cluster's label and name. No
+// predicate filters by the enrolment label: an update that removes it must pass, and Describe decides.
 func (s *Source) Watches(hub cluster.Cluster) ([]source.TypedSource[connection.Key], error) {
 	metadata := s.metadata
 	if metadata == nil {
@@ -160,8 +159,8 @@ func (s *Source) Watches(hub cluster.Cluster) ([]source.TypedSource[connection.K
 	}, nil
 }
 
-// keysOfSecret maps the kubeconfig Secret of a Cluster to the Cluster. The name of the Secret decides, the label must
-// agree: CAPI puts the label on many other Secrets.
+// keysOfSecret maps the kubeconfig Secret of a Cluster to the Cluster. The Secret's name decides, and the label must
+// match: CAPI sets the label on many other Secrets.
 func keysOfSecret(secret *metav1.PartialObjectMetadata) []connection.Key {
 	name, ok := strings.CutSuffix(secret.Name, kubeconfigSecretSuffix)
 	if !ok || name == "" || secret.Labels[clusterv1.ClusterNameLabel] != name {
@@ -174,7 +173,7 @@ func secretName(nn types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: nn.Namespace, Name: nn.Name + kubeconfigSecretSuffix}
 }
 
-// describe is what a Cluster and the metadata of its Secret, nil if there is none, say.
+// describe returns the enrolment of a Cluster and its Secret's metadata, which is nil if there is none.
 func describe(c *clusterv1.Cluster, secret *metav1.PartialObjectMetadata) *connection.Enrolment {
 	class, _ := connection.EnrolledClass(c.Labels)
 	_, paused := c.Annotations[clusterv1.PausedAnnotation]
@@ -204,9 +203,9 @@ func describe(c *clusterv1.Cluster, secret *metav1.PartialObjectMetadata) *conne
 	return e
 }
 
-// notReady says why the Cluster cannot be expected to answer, or nothing. Cluster API reports the initialization of a
-// control plane that it knows. For one that is managed elsewhere, and that no object of Cluster API stands for, nobody
-// does: there, an endpoint and provisioned infrastructure are all that can be asked for.
+// notReady returns why the Cluster is not expected to respond, or nothing. Cluster API reports the initialization of
+// control planes that it knows. For one that is managed elsewhere, without a Cluster API object, an endpoint and
+// provisioned infrastructure are the only requirements.
 func notReady(c *clusterv1.Cluster) string {
 	if ptr.Deref(c.Status.Initialization.ControlPlaneInitialized, false) {
 		return ""
@@ -223,8 +222,8 @@ func notReady(c *clusterv1.Cluster) string {
 	return ""
 }
 
-// kubeconfigOf returns the kubeconfig in the Secret of the Cluster of that name. The Secret must say that it belongs to
-// the Cluster: what has merely the right name may be anything, for example the token of a ServiceAccount.
+// kubeconfigOf returns the kubeconfig in the Secret of the Cluster of that name. The Secret must be labelled for the
+// Cluster: one that only has the right name may be anything, for example a ServiceAccount token.
 func kubeconfigOf(secret *corev1.Secret, clusterName string) ([]byte, error) {
 	if got := secret.Labels[clusterv1.ClusterNameLabel]; got != clusterName {
 		return nil, &credentials.InvalidError{Reason: credentials.ReasonNotOurs, Message: fmt.Sprintf(

@@ -14,7 +14,7 @@ type announcer struct {
 	recorder EventRecorder // nil if there is none
 }
 
-// changed tells of a change that is worth an event.
+// changed writes an event for a relevant change.
 func (a announcer) changed(old, now Cluster) {
 	if (old.State == now.State && old.Reason == now.Reason) || now.State == StateConnecting {
 		return
@@ -29,7 +29,7 @@ func (a announcer) changed(old, now Cluster) {
 	a.write(now.Enrolment.Object, eventType, now.Reason, now.Message)
 }
 
-// kept tells that changed credentials are of no use, while the connection made with the old ones goes on.
+// kept reports that changed credentials do not work and the old connection is kept.
 func (a announcer) kept(o ObjectReference, why *reason.Failure) {
 	a.write(o, corev1.EventTypeWarning, why.Reason,
 		"The changed kubeconfig is not used, the connection that serves is kept: "+why.Message)

@@ -15,10 +15,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// versionInterval is how long a Kubernetes version is believed: control planes are upgraded without going away.
+// versionInterval is how long a Kubernetes version is cached: control planes are upgraded without an outage.
 const versionInterval = 5 * time.Minute
 
-// checker finds out how a connection is that serves, and whether its credentials are still those of its Secret.
+// checker probes the active connection, and checks whether its credentials are still those of its Secret.
 type checker struct {
 	o        *Options
 	contact  *contact
@@ -28,7 +28,7 @@ type checker struct {
 	schedule schedule
 }
 
-// probe asks the API server how it is.
+// probe checks the API server's health.
 func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *reason.Failure, error) {
 	leave, err := c.contact.enter(r, allocation.ProbeLane(r.probeFailures))
 	if err != nil {
@@ -68,8 +68,8 @@ func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *reaso
 	return lifecycle.EventProbeSucceeded, nil, nil
 }
 
-// identify makes sure that it is the same cluster that answers, before anything is written to it: when it was away, and
-// when there are new TCP connections to it, which a name or a load balancer may have led elsewhere.
+// identify verifies that the same cluster responds before anything is written to it: after an outage, and after new TCP
+// connections, which DNS or a load balancer may have routed elsewhere.
 func (c *checker) identify(ctx context.Context, r *record) *reason.Failure {
 	dials := r.conn.transport.Dials()
 	if r.state != StateDegraded && dials == r.conn.verified {
@@ -86,7 +86,7 @@ func (c *checker) identify(ctx context.Context, r *record) *reason.Failure {
 	return nil
 }
 
-// endsConnection is whether what a probe found out ends the connection at once: the cluster answered, and is not to be
+// endsConnection reports whether a probe's result ends the connection at once: the cluster responded and must not be
 // written to.
 func endsConnection(reason string) bool {
 	return reason == ReasonClusterIdentityChanged || reason == ReasonOtherHub || reason == ReasonForbidden
@@ -102,9 +102,9 @@ func (c *checker) probeFailed(r *record, why *reason.Failure) (lifecycle.Event, 
 	return lifecycle.EventProbeFailed, why
 }
 
-// reauthorize reads the Secret when the API server does not accept the credentials: most likely they were rotated a
-// moment ago. If the Secret holds nothing new, or cannot be read, the probe has failed like any other: authenticators
-// fail for a moment, too.
+// reauthorize reads the Secret when the API server rejects the credentials: most likely they were just rotated. If the
+// Secret has no new ones or cannot be read, this is an ordinary failed probe: authenticators have transient failures,
+// too.
 func (c *checker) reauthorize(ctx context.Context, r *record, unauthorized *reason.Failure) (lifecycle.Event, *reason.Failure) {
 	version := r.enrolment.CredentialsVersion
 	if creds, why := c.contact.readCredentials(ctx, r); why == nil {

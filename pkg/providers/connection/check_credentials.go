@@ -12,7 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// checkCredentials looks at a Secret that has changed.
+// checkCredentials reads a changed Secret.
 func (c *checker) checkCredentials(ctx context.Context, r *record) (lifecycle.Event, *reason.Failure, error) {
 	version := r.enrolment.CredentialsVersion
 	r.readVersion = version
@@ -35,14 +35,14 @@ func (c *checker) checkCredentials(ctx context.Context, r *record) (lifecycle.Ev
 	change := credentials.Compare(r.conn.creds, creds)
 	if change == credentials.Unchanged {
 		r.credentialsVersion = version
-		c.schedule.set(r, lifecycle.ActionResetRetry) // Should other credentials have failed meanwhile.
+		c.schedule.set(r, lifecycle.ActionResetRetry) // In case other credentials failed meanwhile.
 		return "", nil, nil
 	}
 	if used := creds.Fingerprint(); used != r.tried {
 		r.tried = used
 		c.schedule.set(r, lifecycle.ActionResetRetry)
 	} else if c.o.Clock.Now().Before(r.retryAt) {
-		return "", nil, nil // The Secret was touched, and holds what did not work a moment ago.
+		return "", nil, nil // The Secret was touched, but holds the same failed credentials.
 	}
 	if change == credentials.TokenChanged {
 		return c.tryToken(ctx, r, creds, version)
@@ -51,8 +51,8 @@ func (c *checker) checkCredentials(ctx context.Context, r *record) (lifecycle.Ev
 	return lifecycle.EventEndpointChanged, nil, nil
 }
 
-// checkUntried ends the back-off if the Secret holds other credentials than those that did not work. That it was
-// touched says nothing.
+// checkUntried ends the back-off if the Secret's credentials differ from those that failed. Touching the Secret is not
+// enough.
 func (c *checker) checkUntried(r *record, creds *credentials.Credentials, why *reason.Failure) {
 	switch {
 	case why == nil && creds.Fingerprint() != r.tried:
@@ -63,8 +63,8 @@ func (c *checker) checkUntried(r *record, creds *credentials.Credentials, why *r
 	}
 }
 
-// checkDraining has the rest of a drain use a token that was rotated, or is not accepted any more. Anything else would
-// need a new connection, for which it is too late.
+// checkDraining makes the rest of a drain use a new token, if it was rotated or is no longer accepted. Any other change
+// would need a new connection, for which it is too late.
 func (c *checker) checkDraining(r *record, creds *credentials.Credentials, version string) lifecycle.Event {
 	r.probedAt = c.o.Clock.Now()
 	r.conn.transport.Trust()
@@ -75,8 +75,8 @@ func (c *checker) checkDraining(r *record, creds *credentials.Credentials, versi
 	return lifecycle.EventTokenChanged
 }
 
-// tryToken has a new token used unless the API server says that it does not accept it: then the old one, which may
-// still be good, is kept and the new one tried again later.
+// tryToken switches to a new token unless the API server rejects it. Then it keeps the old one, which may still be
+// valid, and retries the new one later.
 func (c *checker) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (lifecycle.Event, *reason.Failure, error) {
 	if r.state == StateConnected {
 		leave, err := c.contact.enter(r, allocation.ProbeLane(r.probeFailures))

@@ -35,17 +35,17 @@ func Class(ctx context.Context, classes client.Reader, name string) (*fleetv1alp
 	return class, nil
 }
 
-// ClassQueue is the queue of a controller that looks at clusters.
+// ClassQueue is the queue of a controller that reconciles clusters.
 type ClassQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 
-// Classes says which clusters are enrolled with a class. Provider implements it.
+// Classes returns the clusters enrolled with a class. Provider implements it.
 type Classes interface {
-	// InClass returns the enrolled clusters of a class, in no order, at a cost that depends on that class alone.
+	// InClass returns the enrolled clusters of a class, unordered. Its cost depends only on that class.
 	InClass(class string) []mcr.ClusterName
 }
 
-// ClassSource watches the EnrollmentClasses of the hub, and calls changed for each cluster of one that came, changed or
-// went. The status of a class changes with the fleet, and means nothing to a cluster.
+// ClassSource watches the EnrollmentClasses of the hub, and calls changed for each cluster of a class that was created,
+// changed or deleted. It ignores status, which changes with the fleet.
 func ClassSource[R comparable](
 	c cache.Cache, fleet Classes, changed func(mcr.ClusterName, workqueue.TypedRateLimitingInterface[R]),
 ) crsource.TypedSource[R] {
@@ -75,8 +75,7 @@ func classHandler[R comparable](
 	}
 }
 
-// EnqueueCluster has a cluster itself looked at: it is a ClassSource's changed for controllers that know no more than
-// clusters.
+// EnqueueCluster enqueues a cluster itself: a ClassSource's changed for controllers whose requests name only clusters.
 func EnqueueCluster(name mcr.ClusterName, q ClassQueue) {
 	q.Add(mcreconcile.Request{ClusterName: name})
 }

@@ -32,7 +32,7 @@ type connector struct {
 	share      connectionOptions // set by Start, before the first reconcile
 }
 
-// connect tries to make a connection, beside the one that serves if it is a shadow.
+// connect tries to make a connection; a shadow is made beside the active one.
 func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecycle.Event, *reason.Failure, error) {
 	leave, err := c.contact.enter(r, allocation.AttemptLane(r.attempts))
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecy
 	}
 	defer leave()
 	if !shadow && r.attempts == 0 {
-		c.view.publish(r) // The first attempt is visible; later ones are not, lest a dead cluster's state flaps.
+		c.view.publish(r) // Only the first attempt is visible, so that a dead cluster's state does not flap.
 	}
 	r.attempted = r.enrolment
 	r.retryNow.Store(false)
@@ -68,7 +68,7 @@ func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecy
 	}
 }
 
-// dial makes a connection: credentials, reachability, identity, arbitration, and only then what costs something.
+// dial makes a connection: credentials, reachability, identity, arbitration, and only then anything expensive.
 func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *reason.Failure) {
 	creds := r.next
 	if creds == nil {
@@ -90,7 +90,7 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 		}
 	}()
 	name, guarded := r.name, c.panics.guard(ctx, r, t.SetPanicked)
-	c.metrics.panicsOf(name) // That there was none is something to know, too.
+	c.metrics.panicsOf(name) // Create the series at zero.
 	t.Serve(transport.Owner{
 		Limits: c.o.Limits, Watches: c.metrics.watchesOf(name), Requests: c.metrics.requestsOf(name), Guard: guarded,
 		Pacing: &transport.Pacing{
@@ -99,7 +99,7 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 		},
 		Refused: func(err error) { c.view.answerRefused(name, err) },
 		Account: c.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
-			// Whoever is refused may hold a lock of a store that subscribers read.
+			// The refused caller may hold a lock of a store that subscribers read.
 			guarded.Go("telling of a refusal", func() { c.view.answerRefused(name, err) })
 		}),
 	})

@@ -38,19 +38,19 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// Causes with which the context of a connection ends.
+// Causes of the end of a connection's context.
 var (
 	errSucceeded = errors.New("succeeded by a new connection")
 	errStopped   = errors.New("the provider stopped")
 )
 
-// lifetime is that of every connection: what runs for one ends with ctx, and is waited for.
+// lifetime is shared by all connections: their goroutines end with ctx, and stop waits for them.
 type lifetime struct {
 	ctx     context.Context //nolint:containedctx // It is what the name says. Set by Start, before the first reconcile.
 	running sync.WaitGroup
 }
 
-// connectionOptions are what every connection shares.
+// connectionOptions are shared by all connections.
 type connectionOptions struct {
 	scheme         *runtime.Scheme
 	byObject       map[client.Object]cache.ByObject
@@ -71,8 +71,8 @@ type connected struct {
 	creds     *credentials.Credentials // changed by swapToken only, by the worker that holds the key
 	uid       string
 	transport *transport.Transport
-	// verified is how many TCP connections had been made when the cluster's identity was last asked for. The worker that
-	// holds the key touches it.
+	// verified is the number of TCP connections made when the cluster's identity was last checked. Only the worker that
+	// holds the key accesses it.
 	verified int64
 	prober   probe.Prober
 	dynamic  dynamic.Interface
@@ -81,7 +81,7 @@ type connected struct {
 	reader   client.Reader
 	ctx      context.Context //nolint:containedctx // It is the life of this object.
 	cancel   context.CancelCauseFunc
-	// cacheCtx ends with ctx, or alone with stopCache, which is what a cache that fails by itself looks like.
+	// cacheCtx ends with ctx, or alone with stopCache, which looks like a cache that failed by itself.
 	cacheCtx  context.Context //nolint:containedctx // As above.
 	stopCache context.CancelFunc
 	// ended is closed when the cache and everything else has stopped.
@@ -93,26 +93,25 @@ var _ Connected = &connected{}
 // Dynamic returns a client without a time-out.
 func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
 
-// Shared watches the kinds that several controllers follow in the cluster, once for all of them.
+// Shared runs one watch per kind for all controllers that use it.
 func (c *connected) Shared() *kindwatch.Shared { return c.shared }
 
-// Account is charged with what is kept of the cluster's objects; nil if nobody counts.
+// Account is charged with kept objects of the cluster; nil if memory is not counted.
 func (c *connected) Account() *budget.Account { return c.transport.Account() }
 
-// Progress says which kinds are not synced.
+// Progress reports which kinds are not synced.
 func (c *connected) Progress() *kindwatch.Progress { return &c.progress }
 
-// Guard recovers panics of what handles the cluster, and ends the connection.
+// Guard recovers panics of code that handles the cluster, and ends the connection.
 func (c *connected) Guard() *guard.Guard { return c.transport.Guard() }
 
-// GetAPIReader returns a reader whose requests have a deadline, the wait for the rate limiter included.
+// GetAPIReader returns a reader whose requests have a deadline, including the wait for the rate limiter.
 func (c *connected) GetAPIReader() client.Reader { return c.reader }
 
 // Context ends when this connection does.
 func (c *connected) Context() context.Context { return c.ctx }
 
-// newConnected builds what a cluster.Cluster is made of, and starts nothing. The caller made the transport, through
-// which the cluster has been probed already.
+// newConnected builds a connection and starts nothing. The caller has already probed the cluster through the transport.
 func newConnected(
 	ctx context.Context, name mcr.ClusterName, creds *credentials.Credentials, uid string, t *transport.Transport,
 	limiter flowcontrol.RateLimiter, log logr.Logger, o connectionOptions,
@@ -125,7 +124,7 @@ func newConnected(
 		RateLimiter: limiter,
 		QPS:         o.qps,
 		Burst:       o.burst,
-		// Otherwise the log would repeat whatever a cluster says in a header, as the message of a line of ours.
+		// Otherwise our log would repeat the text of a cluster's warning headers.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
 	requests := &http.Client{Transport: rt, Timeout: o.requestTimeout}
@@ -202,7 +201,7 @@ func (c *connected) run() error {
 	return c.Start(c.cacheCtx)
 }
 
-// stoppedByItself says whether the cache has ended though nobody closed the connection.
+// stoppedByItself reports whether the cache has ended although the connection was not closed.
 func (c *connected) stoppedByItself() bool {
 	select {
 	case <-c.ended:
@@ -212,13 +211,13 @@ func (c *connected) stoppedByItself() bool {
 	}
 }
 
-// panicFailure is the failure of a connection that was given up after a panic. What was panicked with is in the log
-// alone, since it can hold text of the cluster.
+// panicFailure is the failure of a connection that was closed after a panic. The panic value is only logged, since it
+// can contain text from the cluster.
 func panicFailure() *reason.Failure {
 	return reason.New(ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log")
 }
 
-// lost says why the connection is of no use any more though nobody closed it, or is nil.
+// lost returns why a connection that was not closed no longer works, or nil.
 func (c *connected) lost() *reason.Failure {
 	switch {
 	case c.transport.Panicked():
@@ -230,14 +229,13 @@ func (c *connected) lost() *reason.Failure {
 	}
 }
 
-// close ends everything that belongs to the connection. Whoever still holds a client of it gets
-// multicluster.ErrClusterNotConnected.
+// close ends everything that belongs to the connection. Its clients then return multicluster.ErrClusterNotConnected.
 func (c *connected) close(cause error) {
 	c.cancel(cause)
 	c.transport.Close()
 }
 
-// swapToken has the next request use the new credentials, which differ in the token only.
+// swapToken makes the next request use the new credentials, which differ only in the token.
 func (c *connected) swapToken(creds *credentials.Credentials) {
 	c.creds = creds
 	c.transport.SetToken(creds.Token())

@@ -16,7 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// contact is what it takes to talk to a cluster: room to do so, its credentials, and a probe that is measured.
+// contact provides what contacting a cluster needs: a place, its credentials, and a measured probe.
 type contact struct {
 	o         *Options
 	sources   map[string]Source
@@ -24,10 +24,10 @@ type contact struct {
 	metrics   *metrics
 }
 
-// errBusy says that there is no room to talk to a cluster now. The enrolment is woken when there is.
+// errBusy means that no place to contact a cluster is free. The enrolment is requeued when one is.
 var errBusy = errors.New("too many clusters are being talked to")
 
-// enter asks for room to talk to a cluster; errBusy if there is none now.
+// enter requests a place to contact a cluster; errBusy if none is free.
 func (c *contact) enter(r *record, l allocation.Lane) (leave func(), err error) {
 	leave, ok := c.admission.Enter(r.key, r.key.Namespace, l)
 	r.waits[l] = !ok
@@ -63,7 +63,7 @@ func (c *contact) readCredentials(ctx context.Context, r *record) (*credentials.
 	return creds, nil
 }
 
-// ask probes and measures.
+// ask probes the cluster and records the duration.
 func (c *contact) ask(ctx context.Context, pr probe.Prober, token string) (metav1.ConditionStatus, *reason.Failure) {
 	start := c.o.Clock.Now()
 	health, why := pr.Ready(ctx, token)

@@ -17,11 +17,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// countingGate counts who closes it. It is never idle.
+// countingGate counts calls of Close. It is never idle.
 type countingGate struct{ closed int }
 
 func (*countingGate) Open(mcr.ClusterName)    {}
-func (g *countingGate) Close(mcr.ClusterName) { g.closed++ } // Without a lock: nobody but the worker may close it.
+func (g *countingGate) Close(mcr.ClusterName) { g.closed++ } // Without a lock: only the worker may close it.
 func (*countingGate) Forget(mcr.ClusterName)  {}
 func (*countingGate) WaitIdle(ctx context.Context, _ mcr.ClusterName) error {
 	<-ctx.Done()

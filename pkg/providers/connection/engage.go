@@ -18,7 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
-// engager has the controllers work with clusters that are connected, and ends that.
+// engager engages controllers with connected clusters, and disengages them.
 type engager struct {
 	o       *Options
 	view    *view
@@ -27,7 +27,7 @@ type engager struct {
 	aware   mcr.Aware // set by Start, before the first reconcile
 }
 
-// engage makes the pending connection the one that serves.
+// engage makes the pending connection the active one.
 func (e *engager) engage(r *record) (lifecycle.Event, *reason.Failure) {
 	old, conn := r.conn, r.pending
 	r.conn, r.pending = conn, nil
@@ -50,7 +50,7 @@ func (e *engager) engage(r *record) (lifecycle.Event, *reason.Failure) {
 	return "", nil
 }
 
-// openGate lets queued work and writes through. A new connection lets them through from the start.
+// openGate lets queued work and writes through. A new connection starts open.
 func (e *engager) openGate(r *record) {
 	if r.pending == nil {
 		r.conn.transport.Allow(transport.Open)
@@ -58,21 +58,21 @@ func (e *engager) openGate(r *record) {
 	e.o.Gate.Open(r.name)
 }
 
-// closeGate holds queued work, and has writes fail at once.
+// closeGate holds queued work, and makes writes fail at once.
 func (e *engager) closeGate(r *record) {
 	r.conn.transport.Allow(transport.ReadOnly)
 	e.o.Gate.Close(r.name)
 }
 
-// handOver ends an old connection as soon as every watch of the new one has delivered what there is. Until then, both
-// deliver: an event may come twice, and none is lost.
+// handOver ends an old connection once every watch of the new one is synced. Until then both deliver: events may be
+// duplicated, but none is lost.
 func (e *engager) handOver(old, conn *connected) {
 	e.life.running.Go(func() {
 		defer old.close(errSucceeded)
 		_ = conn.Guard().Run("the hand-over", func() error {
 			ctx, cancel := context.WithTimeout(conn.ctx, e.o.HandoverTimeout)
 			defer cancel()
-			return e.o.Gate.WaitForSync(ctx, conn.name, conn) // In any case, it is over then.
+			return e.o.Gate.WaitForSync(ctx, conn.name, conn) // Close the old one in any case.
 		})
 	})
 }

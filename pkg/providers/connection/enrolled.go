@@ -13,21 +13,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Describer is the part of a Source that says whether an object is enrolled.
+// Describer is the part of a Source that decides whether an object is enrolled.
 type Describer interface {
-	// Name is the first part of the cluster names, for example "capi". It is constant and holds no slash.
+	// Name is the first part of the cluster names, for example "capi". It is constant and contains no slash.
 	Name() string
 
-	// Describe returns what the hub says about an enrolment now, from the hub's filled cache, or nothing and an error; nil
-	// and no error if the object is gone or is not enrolled. It is the only place where enrolment is decided: watches do
-	// not filter by the label, so that its removal is seen.
+	// Describe returns the enrolment as in the hub's synced cache, or an error; nil and no error if the object is gone or
+	// not enrolled. Only Describe decides on enrolment: watches do not filter by the label, so that its removal is
+	// noticed.
 	Describe(ctx context.Context, key types.NamespacedName) (*Enrolment, error)
 }
 
-// Describers are asked before what is published of a cluster is removed.
+// Describers are consulted before published objects of a cluster are removed.
 type Describers map[string]Describer
 
-// DescribersOf finds sources by their names.
+// DescribersOf indexes sources by their names.
 func DescribersOf(sources []Describer) Describers {
 	out := make(Describers, len(sources))
 	for _, s := range sources {
@@ -36,9 +36,9 @@ func DescribersOf(sources []Describer) Describers {
 	return out
 }
 
-// HasLeft is whether a cluster that is not in the fleet is not enrolled any more, as its own source says. One that is
-// enrolled and not in the fleet is about to be: there is no moment at which the fleet is known to be complete. Of the
-// cluster of a source that is not here nothing is known, so that it has not left.
+// HasLeft reports whether a cluster that is not in the fleet is no longer enrolled, according to its source. An
+// enrolled cluster may not be in the fleet yet: the fleet is never known to be complete. A cluster of an unknown source
+// has not left.
 func (d Describers) HasLeft(ctx context.Context, key Key) (bool, error) {
 	source, ok := d[key.Source]
 	if !ok {

@@ -34,8 +34,8 @@ func newHole(t *testing.T) (f *frontend, hang func()) {
 	return f, func() { f.setHang(true) }
 }
 
-// TestTouchedSecretKeepsTheBackOff: otherwise whoever may write a Secret has the manager try a dead cluster as often as
-// he likes.
+// TestTouchedSecretKeepsTheBackOff: otherwise a user who may write a Secret could make the manager retry a dead cluster
+// at will.
 func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 	f, _ := newHole(t)
 	src := newFakeSource()
@@ -95,7 +95,7 @@ func TestNoCredentialsKeepTheBackOff(t *testing.T) {
 }
 
 // TestOneNamespaceLeavesRoomToOthers has more clusters of one namespace tried at once than there are workers, all of
-// which hang for the whole test: nobody holds a worker while waiting for a place.
+// which hang for the whole test: waiting for a place holds no worker.
 func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
 	f := newFrontend(t, nil)
 	hole, hang := newHole(t)
@@ -146,7 +146,7 @@ func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 	h.waitFor(t, "a", StateConnected, "")
 }
 
-// TestSecondProbeIsQuick: writes fail until it is known whether it was a hiccup.
+// TestSecondProbeIsQuick: writes fail until the next probe shows whether the failure was transient.
 func TestSecondProbeIsQuick(t *testing.T) {
 	now := time.Now()
 	p, err := New(Options{

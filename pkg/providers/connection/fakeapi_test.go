@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// fakeAPI answers, under a prefix of the path, what a connection asks an API server: how it is, who it is, its version,
-// and the ServiceAccounts "masthead" and "slow". Writes of ServiceAccounts are accepted and forgotten. It is for tests
-// that are about the connection, not about API servers, and for fleets of thousands.
+// fakeAPI answers, under a prefix of the path, the requests of a connection to an API server: its health, identity,
+// version, and the ServiceAccounts "masthead" and "slow". Writes of ServiceAccounts are accepted and forgotten. It is
+// for tests that are about the connection, not about API servers, and for fleets of thousands.
 func fakeAPI(w http.ResponseWriter, r *http.Request, prefix, uid string) {
 	answer := func(code int, body string) {
 		w.Header().Set("Content-Type", "application/json")

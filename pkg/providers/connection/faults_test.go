@@ -107,7 +107,7 @@ func stacks() string {
 
 // TestDeadClustersDelayNobody enrols clusters that never answer, nearly as many as a namespace may have tried at once
 // and as many again in another namespace, before and after a live one, and a live one between them. What is dead stays
-// dead for the whole test: whoever waited for it would wait in vain.
+// dead for the whole test: waiting for it would never end.
 func TestDeadClustersDelayNobody(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
@@ -238,7 +238,7 @@ func TestBackoffIsForgottenWhenAConnectionLasts(t *testing.T) {
 func TestStoppedProcess(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	src := newFakeSource()
-	var degraded atomic.Bool // It lasts for a few probes only, so that who polls may miss it.
+	var degraded atomic.Bool // It lasts for a few probes only, so polling may miss it.
 	h := newHarnessWith(t, src, func(p *Provider) {
 		p.Subscribe(func(name mcr.ClusterName) {
 			if c, _ := p.Lookup(name); name == clusterName("b") && c.State == StateDegraded && c.Reason == ReasonDialError {

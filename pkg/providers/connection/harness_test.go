@@ -454,7 +454,7 @@ type engagement struct {
 	cl   cluster.Cluster
 }
 
-// Engage records who is engaged.
+// Engage records engaged clusters.
 func (h *harness) Engage(ctx context.Context, name mcr.ClusterName, cl cluster.Cluster) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

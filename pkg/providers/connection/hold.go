@@ -21,15 +21,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
-// classRules is what the EnrollmentClasses of the hub say about enrolments: which of them may be connected, and in
-// which clusters something is written.
+// classRules applies the hub's EnrollmentClasses: which enrolments may be connected, and which clusters are written to.
 type classRules struct {
 	required bool
 	hub      client.Reader // set before the first reconcile
 	quota    *allocation.Quota[Key]
 }
 
-// hold says why an enrolment must not be connected, or nil.
+// hold returns why an enrolment must not be connected, or nil.
 func (c *classRules) hold(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
 	if e == nil {
 		return nil, nil //nolint:nilnil // Nothing to hold.
@@ -44,9 +43,9 @@ func (c *classRules) hold(ctx context.Context, key Key, e *Enrolment) (*reason.F
 	return firstHold(byClass, e), nil
 }
 
-// firstHold returns the reason that counts of those that hold an enrolment, or nil. Those that take effect at once come
-// first, so that one with a grace period never hides them. Of these, what the class forbids is first: the others are up
-// to the owner of the enrolled object, from whom an administrator may just have taken the cluster.
+// firstHold returns the most important reason that holds an enrolment, or nil. Reasons with immediate effect come
+// first, so that one with a grace period never hides them. Among these, the class comes first: the others are up to the
+// owner of the enrolled object, from whom an administrator may just have taken the cluster.
 func firstHold(byClass *reason.Failure, e *Enrolment) *reason.Failure {
 	switch {
 	case byClass != nil && atOnce(byClass.Reason):
@@ -64,13 +63,13 @@ func firstHold(byClass *reason.Failure, e *Enrolment) *reason.Failure {
 	}
 }
 
-// atOnce says whether what holds an enrolment ends a connection without a grace period: what somebody asked for or
-// forbade, other than what is missing and may come back.
+// atOnce reports whether a reason ends a connection without a grace period: an explicit request or denial does,
+// something missing that may come back does not.
 func atOnce(reason string) bool {
 	return reason == ReasonPaused || reason == ReasonBadIdentifier || reason == ReasonNamespaceNotAllowed
 }
 
-// badIdentifier says why the annotation of an enrolment cannot be used, or returns nil.
+// badIdentifier returns why the annotation of an enrolment cannot be used, or nil.
 func badIdentifier(e *Enrolment) *reason.Failure {
 	if !probe.LikeUID(e.Identifier) {
 		return nil
@@ -80,8 +79,7 @@ func badIdentifier(e *Enrolment) *reason.Failure {
 		fleetv1alpha1.ClusterIdentifierAnnotation))
 }
 
-// Allows says whether a class allows a namespace with these labels. A selector that cannot be read selects
-// nothing.
+// Allows reports whether a class allows a namespace with these labels. An invalid selector selects nothing.
 func Allows(a *fleetv1alpha1.AllowedNamespaces, namespace string, namespaceLabels map[string]string) bool {
 	switch {
 	case a == nil:
@@ -91,12 +89,12 @@ func Allows(a *fleetv1alpha1.AllowedNamespaces, namespace string, namespaceLabel
 	case slices.Contains(a.List, namespace):
 		return true
 	}
-	selector, err := metav1.LabelSelectorAsSelector(a.Selector) // Of no selector, one that selects nothing.
+	selector, err := metav1.LabelSelectorAsSelector(a.Selector) // A nil selector selects nothing.
 	return err == nil && !selector.Empty() && selector.Matches(labels.Set(namespaceLabels))
 }
 
-// holdByClass says why the class of an enrolment keeps it from being connected, or returns nil. A tenant of the hub may
-// write objects in his namespace and name any class on them: that he may use it is for the class to say.
+// holdByClass returns why the class of an enrolment holds it, or nil. A tenant of the hub can name any class on objects
+// in their namespace: the class decides who may use it.
 func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
 	class := &fleetv1alpha1.EnrollmentClass{}
 	switch err := c.hub.Get(ctx, client.ObjectKey{Name: e.Class}, class); {
@@ -112,7 +110,7 @@ func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*r
 		if client.IgnoreNotFound(err) != nil {
 			return nil, fmt.Errorf("cannot get the metadata of namespace %q: %w", e.Object.Namespace, err)
 		}
-		namespaceLabels = ns.Labels // None if the cache has not seen the namespace yet: the watch wakes the enrolment.
+		namespaceLabels = ns.Labels // None if the namespace is not cached yet: the watch requeues the enrolment.
 	}
 	if Allows(class.Spec.AllowedNamespaces, e.Object.Namespace, namespaceLabels) {
 		return c.holdByQuota(key, class, e), nil
@@ -122,7 +120,7 @@ func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*r
 		"EnrollmentClass %q does not allow clusters of the namespace %q (spec.allowedNamespaces)", e.Class, e.Object.Namespace)), nil
 }
 
-// holdByQuota says that an enrolment has no place in its class, or returns nil.
+// holdByQuota returns a failure if an enrolment has no place in its class, or nil.
 func (c *classRules) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, e *Enrolment) *reason.Failure {
 	limit := int(ptr.Deref(class.Spec.MaxClusters, 0))
 	if c.quota.Admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
@@ -132,7 +130,7 @@ func (c *classRules) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, 
 		"EnrollmentClass %q holds at most %d clusters (spec.maxClusters), and as many others have a place", class.Name, limit))
 }
 
-// writes is whether something is written to the clusters of a class. What is not known may write.
+// writes reports whether Masthead writes to the clusters of a class. An unknown class may write.
 func (c *classRules) writes(ctx context.Context, name string) (bool, error) {
 	if !c.required {
 		return true, nil

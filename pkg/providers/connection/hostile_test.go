@@ -220,7 +220,7 @@ func questions() map[string]func(context.Context, Connected) error {
 		"watch": func(ctx context.Context, c Connected) error {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 			defer cancel()
-			for range 12 { // So many that a server which waits for somebody to settle down takes us for settled.
+			for range 12 { // Enough for a server that waits for a client to settle to consider us settled.
 				w, err := c.Dynamic().Resource(namespaces).Watch(ctx, metav1.ListOptions{ResourceVersion: "1"})
 				if err != nil {
 					return err

@@ -15,22 +15,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
-// A workload cluster belongs to one hub, which the marker in it names; see package hubidentity. The marker is claimed
-// before a cluster is engaged with a class that has something written there, and else before the first write. Until
-// then the transport lets no write through. It is looked at again every Options.HubInterval, and whenever a cluster
-// comes back.
+// A workload cluster belongs to one hub, which is named by a marker in the cluster; see package hubidentity. The marker
+// is claimed before a cluster is engaged if its class writes there, otherwise before the first write. Until then the
+// transport blocks writes. The marker is checked every Options.HubInterval, and when a cluster recovers.
 
-// maxClaimAttempts is how often a marker is read that somebody else changes while it is written.
+// maxClaimAttempts is how often claiming is tried when the marker changes concurrently.
 const maxClaimAttempts = 3
 
-// claimant claims workload clusters for this hub, and gives them up.
+// claimant claims workload clusters for this hub, and releases them.
 type claimant struct {
 	o       *Options
 	classes *classRules
 }
 
-// hold finds out whether a cluster belongs to this hub, and claims it if that is wanted and nobody else has it. It
-// returns whether the cluster is held, or why it cannot be.
+// hold checks whether a cluster belongs to this hub, and claims it if requested and free. It returns whether the
+// cluster is held, or why it cannot be.
 func (c *claimant) hold(ctx context.Context, r *record, pr probe.Prober, token string, claim bool) (bool, *reason.Failure) {
 	takeOver, err := hubidentity.Parse(r.enrolment.TakeOverFrom)
 	if err != nil {
@@ -74,7 +73,7 @@ func markerIn(have *metav1.ObjectMeta) *hubidentity.Marker {
 	return &m
 }
 
-// otherHub is why a cluster that belongs to another hub is not connected.
+// otherHub returns the failure for a cluster that belongs to another hub.
 func otherHub(m hubidentity.Marker) *reason.Failure {
 	if m.Foreign {
 		return reason.New(ReasonOtherHub, fmt.Sprintf(
@@ -86,8 +85,7 @@ func otherHub(m hubidentity.Marker) *reason.Failure {
 		m.Holder, fleetv1alpha1.TakeOverFromAnnotation, m.Holder.ID))
 }
 
-// begin finds out for a new connection whether the cluster belongs to this hub, and sets what the connection lets
-// through.
+// begin checks for a new connection whether the cluster belongs to this hub, and blocks writes if it does not.
 func (c *claimant) begin(ctx context.Context, r *record, pr probe.Prober, token string) *reason.Failure {
 	if c.o.Hub.ID == "" {
 		return nil
@@ -105,12 +103,12 @@ func (c *claimant) begin(ctx context.Context, r *record, pr probe.Prober, token 
 	return nil
 }
 
-// noAnswer is whether the cluster did not say if this hub may have it.
+// noAnswer reports whether the cluster did not tell if this hub may claim it.
 func noAnswer(why *reason.Failure) bool {
 	return why.Reason != ReasonOtherHub && why.Reason != ReasonForbidden
 }
 
-// verify finds out whether a cluster that is connected belongs to this hub still.
+// verify checks whether a connected cluster still belongs to this hub.
 func (c *claimant) verify(ctx context.Context, r *record) *reason.Failure {
 	if c.o.Hub.ID == "" {
 		return nil
@@ -135,7 +133,7 @@ func (c *claimant) verify(ctx context.Context, r *record) *reason.Failure {
 	return nil
 }
 
-// release gives a cluster up that leaves, so that another hub can have it.
+// release releases a cluster that leaves, so that another hub can claim it.
 func (c *claimant) release(ctx context.Context, conn *connected, token string) *reason.Failure {
 	if c.o.Hub.ID == "" || conn.transport.Unclaimed() {
 		return nil

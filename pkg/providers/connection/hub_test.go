@@ -142,7 +142,7 @@ func TestSecondHubIsRefusedBeforeItWrites(t *testing.T) {
 	}
 }
 
-// TestOfTwoHubsAtTheSameInstantOneHasTheCluster starts several hubs at once on a cluster that belongs to nobody.
+// TestOfTwoHubsAtTheSameInstantOneHasTheCluster starts several hubs at once on an unclaimed cluster.
 func TestOfTwoHubsAtTheSameInstantOneHasTheCluster(t *testing.T) {
 	f := newHubFixture(t)
 	ids := []hubidentity.Identity{"first", "second", "third"}
@@ -246,7 +246,7 @@ func TestClusterIsClaimedBeforeItIsWrittenTo(t *testing.T) {
 	f.belongsTo("first")
 }
 
-// TestClusterThatMayNotBeClaimedSaysSo has credentials that may not write definitions.
+// TestClusterThatMayNotBeClaimedSaysSo uses credentials that may not write definitions.
 func TestClusterThatMayNotBeClaimedSaysSo(t *testing.T) {
 	f := newHubFixture(t)
 	f.front.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {

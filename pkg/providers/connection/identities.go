@@ -14,15 +14,15 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
-// identities decides which enrolment has a cluster that several lead to, and which one an identifier.
+// identities decides which enrolment holds a cluster or an identifier that several request.
 type identities struct {
 	arbiter *allocation.Arbiter[Key]
 	sources map[string]Source
 	records *records
 }
 
-// claim asks the arbiter for the cluster, and says why it may not be had. A holder that is only known from before the
-// start is looked up in the hub first: its object may be gone since.
+// claim requests the cluster from the arbiter, and returns why it is refused. A holder loaded from a pin is first
+// looked up in the hub: its object may be gone.
 func (i *identities) claim(ctx context.Context, r *record, uid string) *reason.Failure {
 	identifier := r.enrolment.Identifier
 	if identifier == "" {
@@ -52,8 +52,8 @@ func (i *identities) claim(ctx context.Context, r *record, uid string) *reason.F
 	}
 }
 
-// stillEnrolled looks up the holder of a claim from before the start, and confirms or releases the claim. When the hub
-// cannot be read, the holder keeps it. The one who asks claims again; others that were refused are tried again.
+// stillEnrolled looks up the holder of a pinned claim, and confirms or releases the claim. If the hub cannot be read,
+// the holder keeps it. The caller claims again; other refused enrolments are retried.
 func (i *identities) stillEnrolled(ctx context.Context, holder, asks Key) bool {
 	e, err := i.sources[holder.Source].Describe(ctx, types.NamespacedName{Namespace: holder.Namespace, Name: holder.Name})
 	if err != nil {
@@ -68,7 +68,7 @@ func (i *identities) stillEnrolled(ctx context.Context, holder, asks Key) bool {
 	return false
 }
 
-// release gives up the hold on a cluster, and has those tried again that were refused because of it.
+// release gives up an enrolment's cluster, and retries enrolments that were refused because of it.
 func (i *identities) release(k Key) {
 	i.records.retry(i.arbiter.Release(k))
 }

@@ -21,8 +21,8 @@ type Key struct {
 	Source, Namespace, Name string
 }
 
-// ClusterName returns the name under which the cluster is engaged. No part can hold a slash (a source's name is a
-// constant, the others are names of Kubernetes objects), so two keys never share a cluster name.
+// ClusterName returns the name under which the cluster is engaged. No part contains a slash (a source's name is a
+// constant, the others are Kubernetes names), so two keys never share a cluster name.
 func (k Key) ClusterName() mcr.ClusterName {
 	return mcr.ClusterName(k.Source + "/" + k.Namespace + "/" + k.Name)
 }
@@ -30,7 +30,7 @@ func (k Key) ClusterName() mcr.ClusterName {
 // String returns the cluster name, for logs.
 func (k Key) String() string { return string(k.ClusterName()) }
 
-// ParseClusterName is the reverse of Key.ClusterName. It is false for a name that is not of the form
+// ParseClusterName is the reverse of Key.ClusterName. It returns false for a name not of the form
 // "<source>/<namespace>/<name>".
 func ParseClusterName(name mcr.ClusterName) (Key, bool) {
 	parts := strings.Split(string(name), "/")
@@ -40,14 +40,14 @@ func ParseClusterName(name mcr.ClusterName) (Key, bool) {
 	return Key{Source: parts[0], Namespace: parts[1], Name: parts[2]}, true
 }
 
-// Object names the enrolled object in the hub.
+// Object returns the name of the enrolled object in the hub.
 func (k Key) Object() types.NamespacedName {
 	return types.NamespacedName{Namespace: k.Namespace, Name: k.Name}
 }
 
-// Published is where what Masthead publishes about the cluster lives in the hub, whatever the kind: beside the enrolled
-// object, named "<source>-<name>". A name that is too long for an object is cut, and ends in a digest so that two long
-// names stay different.
+// Published returns the name of objects that Masthead publishes about the cluster in the hub, of any kind: in the
+// enrolled object's namespace, named "<source>-<name>". A name that is too long is cut and ends in a digest, to stay
+// unique.
 func (k Key) Published() types.NamespacedName {
 	name := k.Source + "-" + k.Name
 	if len(name) > validation.DNS1123SubdomainMaxLength {
@@ -58,8 +58,7 @@ func (k Key) Published() types.NamespacedName {
 	return types.NamespacedName{Namespace: k.Namespace, Name: name}
 }
 
-// EnrolledClass returns the name of the EnrollmentClass that an object's labels name, and whether the object is
-// enrolled at all.
+// EnrolledClass returns the EnrollmentClass named by an object's labels, and whether the object is enrolled.
 func EnrolledClass(labels map[string]string) (string, bool) {
 	switch v := labels[fleetv1alpha1.EnrollLabel]; v {
 	case "", fleetv1alpha1.EnrollLabelFalse:
@@ -71,8 +70,7 @@ func EnrolledClass(labels map[string]string) (string, bool) {
 	}
 }
 
-// CredentialsVersion returns what tells one version of a Secret from any other, also from one of a later Secret of the
-// same name.
+// CredentialsVersion returns a unique version of a Secret, also across Secrets re-created under the same name.
 func CredentialsVersion(secret metav1.Object) string {
 	return string(secret.GetUID()) + "/" + secret.GetResourceVersion()
 }

@@ -25,8 +25,8 @@ const (
 	causeReEnroll = "re-enrolled"
 )
 
-// metrics are the series of every cluster. All but the duration name the cluster and are deleted with the enrolment;
-// durations are kept for all clusters together, since a histogram for each would be a dozen series for each.
+// metrics are the metrics of all clusters. All but the duration have a cluster label and are deleted with the
+// enrolment; the duration is one histogram for all clusters, since one for each would add a dozen series per cluster.
 type metrics struct {
 	state     *prometheus.GaugeVec
 	connected *prometheus.GaugeVec
@@ -40,11 +40,11 @@ type metrics struct {
 	panics    *prometheus.CounterVec
 	duration  prometheus.Observer
 	requests  *prometheus.CounterVec
-	// pace and delay are what was last said about the processor.
+	// pace and delay are the last values about the processor.
 	pace, delay prometheus.Gauge
 
 	mu sync.Mutex
-	// counts are those of clusters that are enrolled.
+	// counts are the request counts of enrolled clusters.
 	counts map[mcr.ClusterName]*transport.Counts
 }
 
@@ -117,13 +117,13 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 }
 
-// setPressure notes what was found out about the processor.
+// setPressure records the processor's pressure.
 func (m *metrics) setPressure(part float64, delay time.Duration) {
 	m.pace.Set(part)
 	m.delay.Set(delay.Seconds())
 }
 
-// RegisterMetrics registers the metrics of this package without anything that they count, for the reference.
+// RegisterMetrics registers the metrics of this package without values, for the reference documentation.
 func RegisterMetrics(reg prometheus.Registerer) { newMetrics(reg) }
 
 // join lists states.
@@ -135,7 +135,7 @@ func join(states ...State) string {
 	return strings.Join(names, ", ")
 }
 
-// setState replaces the series of the state before.
+// setState replaces the series of the previous state.
 func (m *metrics) setState(name mcr.ClusterName, old, now State) {
 	if old != "" && old != now {
 		m.state.DeleteLabelValues(metric.ClusterValues(name, string(old))...)
@@ -148,7 +148,7 @@ func (m *metrics) setState(name mcr.ClusterName, old, now State) {
 	m.connected.WithLabelValues(metric.ClusterValues(name)...).Set(up)
 }
 
-// setHeld replaces the series of what held an enrolment before.
+// setHeld replaces the series of the previous reason for holding an enrolment.
 func (m *metrics) setHeld(r *record) {
 	reason := ""
 	if r.held != nil {
@@ -168,7 +168,7 @@ func (m *metrics) failed(name mcr.ClusterName, reason string) {
 	m.failures.WithLabelValues(metric.ClusterValues(name, reason)...).Inc()
 }
 
-// connectedBy counts a connection. How often it was lost is counted from zero on, because Prometheus does not see the
+// connectedBy counts a connection. The series for lost connections starts at zero, because Prometheus does not see the
 // increase with which a series begins.
 func (m *metrics) connectedBy(name mcr.ClusterName, cause string) {
 	m.connects.WithLabelValues(metric.ClusterValues(name, causeProbe)...).Add(0)
@@ -179,18 +179,18 @@ func (m *metrics) waited(name mcr.ClusterName, d time.Duration) {
 	m.throttled.WithLabelValues(metric.ClusterValues(name)...).Add(d.Seconds())
 }
 
-// watchesOf counts the watches of one connection. A request that is still under way when the series is deleted adds to
-// a counter that nobody reads any more; it does not bring the series back.
+// watchesOf counts the watches of one connection. A request still in flight when the series is deleted adds to a
+// detached counter; it does not re-create the series.
 func (m *metrics) watchesOf(name mcr.ClusterName) prometheus.Counter {
 	return m.watches.WithLabelValues(metric.ClusterValues(name)...)
 }
 
-// pausesOf counts like watchesOf for how long watches of one connection were not read.
+// pausesOf counts, like watchesOf, how long watches of one connection were not read.
 func (m *metrics) pausesOf(name mcr.ClusterName) prometheus.Counter {
 	return m.paused.WithLabelValues(metric.ClusterValues(name)...)
 }
 
-// panicsOf counts the panics of one cluster. The caller knows that the cluster is enrolled.
+// panicsOf counts the panics of one cluster. The caller ensures that the cluster is enrolled.
 func (m *metrics) panicsOf(name mcr.ClusterName) prometheus.Counter {
 	return m.panics.WithLabelValues(metric.ClusterValues(name)...)
 }

@@ -20,12 +20,12 @@ import (
 )
 
 const (
-	// offboardAttempts is how often an OffboardFunc is called that fails, offboardRetry the time in between.
+	// offboardAttempts is how often a failing OffboardFunc is called, offboardRetry the time in between.
 	offboardAttempts = 3
 	offboardRetry    = time.Second
 )
 
-// offboarding ends work in clusters that are to be disengaged, and offboards those that leave for good.
+// offboarding drains clusters before they are disengaged, and offboards those that leave for good.
 type offboarding struct {
 	o        *Options
 	claimant *claimant
@@ -43,8 +43,8 @@ func (f *offboarding) add(fn OffboardFunc) {
 	f.funcs = append(f.funcs, fn)
 }
 
-// start closes the gate before it returns. In the background it waits for work in flight, and offboards the cluster:
-// with many clusters to drain at once, workers would all wait.
+// start closes the gate before it returns. It waits for work in flight and offboards the cluster in the background, so
+// that draining many clusters does not block all workers.
 func (f *offboarding) start(r *record, logger logr.Logger) {
 	f.o.Gate.Close(r.name)
 	ctx, cancel := context.WithCancel(f.life.ctx) //nolint:gosec // cancel is called when the drain ends.
@@ -63,14 +63,14 @@ func (f *offboarding) start(r *record, logger logr.Logger) {
 				logger.Error(why, "Offboarded cluster without releasing it to other hubs")
 			}
 		})
-		// However it ended, also by a panic, the drain is over and the cluster is disengaged.
+		// However the drain ended, even by a panic, the cluster is disengaged.
 		cancel()
 		d.done.Store(true)
 		f.records.wake(key)
 	})
 }
 
-// drain waits for work in flight. Whether it is done or the time is over, the cluster is disengaged.
+// drain waits for work in flight. The cluster is disengaged when that is done or the time is over.
 func (f *offboarding) drain(ctx context.Context, name mcr.ClusterName) {
 	ctx, cancel := context.WithTimeout(ctx, f.o.DrainTimeout)
 	defer cancel()
@@ -84,14 +84,14 @@ func (f *offboarding) cancel(r *record) {
 	}
 }
 
-// endsForGood is whether a cluster is drained because somebody ended or forbade its enrolment, as opposed to a pause
-// or something that is missing and may come back.
+// endsForGood reports whether a cluster is drained because its enrolment was ended or forbidden, rather than paused or
+// missing something that may come back.
 func endsForGood(reason string) bool {
 	return reason == ReasonUnenrolled || reason == ReasonNamespaceNotAllowed || reason == ReasonClassFull
 }
 
-// offboard calls each OffboardFunc for a cluster that is still connected. It has a time limit of its own, since it is
-// work that begins here, unlike what a drain waits for; and it delays nobody, as it has a goroutine of its own.
+// offboard calls each OffboardFunc for a cluster that is still connected. It has its own time limit, since its work
+// starts here, unlike that of a drain. It runs in its own goroutine and delays no other cluster.
 func (f *offboarding) offboard(ctx context.Context, name mcr.ClusterName, logger logr.Logger) {
 	f.mu.RLock()
 	funcs := f.funcs
@@ -106,8 +106,8 @@ func (f *offboarding) offboard(ctx context.Context, name mcr.ClusterName, logger
 	}
 }
 
-// admit is whether a cluster can be offboarded. One failed probe, after which writes fail at once, is no reason to
-// leave finalizers behind, if the cluster answers and is still the same; then it can be written to.
+// admit reports whether a cluster can be offboarded. One failed probe, after which writes fail at once, is no reason to
+// leave finalizers behind: if the same cluster responds, writes are allowed again.
 func (f *offboarding) admit(ctx context.Context, conn *connected, uid string, logger logr.Logger) bool {
 	if ctx.Err() != nil || conn.transport.Mode() != transport.ReadOnly {
 		return ctx.Err() == nil
@@ -127,8 +127,8 @@ func (f *offboarding) admit(ctx context.Context, conn *connected, uid string, lo
 	return true
 }
 
-// persistently calls an OffboardFunc until it succeeds, has been called often enough, nobody answers, or ctx ends. It
-// returns the last error.
+// persistently calls an OffboardFunc until it succeeds, reaches its attempts, the cluster does not respond, or ctx
+// ends. It returns the last error.
 func persistently(ctx context.Context, offboard OffboardFunc, name mcr.ClusterName) error {
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Steps: offboardAttempts, Duration: offboardRetry}, func(ctx context.Context) (bool, error) {

@@ -77,7 +77,7 @@ func TestLeaveIsTakenBeforeTheConnectionEnds(t *testing.T) {
 	src.remove("a")
 	connectiontest.Eventually(t, "it is being offboarded, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
 	// Offboarding has a goroutine of its own, which may have written before the state is published. The state stays until
-	// it is let go.
+	// it is released.
 	l.h.waitFor(t, "a", StateDraining, ReasonUnenrolled)
 	if l.h.gate.IsOpen(clusterName("a")) {
 		t.Error("want no work of the cluster to run meanwhile")

@@ -31,49 +31,49 @@ type EventRecorder interface {
 
 // Options of a Provider. Sources and Gate are required, everything else has a default.
 type Options struct {
-	// Sources say which clusters exist. Their names differ.
+	// Sources define which clusters exist. Their names are unique.
 	Sources []Source
-	// Gate is told which clusters' queued work may run.
+	// Gate controls which clusters' queued work may run.
 	Gate Gate
-	// Pins remembers across restarts which cluster an enrolment led to. None: first come, first served after each start.
+	// Pins remembers across restarts which cluster an enrolment led to. Nil: first come, first served after each start.
 	Pins Pins
-	// RequireClass keeps enrolments from being connected whose EnrollmentClass does not exist, or does not allow their
-	// namespace. The hub must serve EnrollmentClasses, and the scheme of the hub's client must know them; the metadata of
-	// the hub's Namespaces are watched.
+	// RequireClass holds enrolments whose EnrollmentClass does not exist or does not allow their namespace. The hub must
+	// serve EnrollmentClasses, and the scheme of the hub's client must know them; the metadata of the hub's Namespaces is
+	// watched.
 	RequireClass bool
-	// HubUID is the UID of the hub's namespace kube-system, with which the hub itself is recognised. Empty: it is read
-	// from the hub at start.
+	// HubUID is the UID of the hub's namespace kube-system, which identifies the hub itself. Default: read from the hub at
+	// start.
 	HubUID string
 
-	// Hub is this hub, as it introduces itself to workload clusters. A cluster that belongs to another one is refused.
-	// Without an identity, clusters are neither claimed nor refused.
+	// Hub identifies this hub to workload clusters. A cluster that belongs to another hub is refused. Without an identity,
+	// clusters are neither claimed nor refused.
 	Hub hubidentity.Hub
-	// HubInterval is the time between two looks whether a cluster belongs to this hub still, and between attempts to
-	// connect to one that belongs to another. Default 30 s.
+	// HubInterval is the interval for checking that a cluster still belongs to this hub, and between attempts to connect
+	// to one that belongs to another. Default 30 s.
 	HubInterval time.Duration
 
-	// Credentials are the limits on what kubeconfigs may hold.
+	// Credentials restrict what kubeconfigs may contain.
 	Credentials credentials.Options
 	// Scheme of the clients and caches of workload clusters. Default: client-go's.
 	Scheme *runtime.Scheme
-	// CacheByObject narrows what the caches of workload clusters hold (labels, fields, namespaces, transforms).
+	// CacheByObject restricts the caches of workload clusters (labels, fields, namespaces, transforms).
 	CacheByObject map[client.Object]cache.ByObject
 
 	// Recorder writes events on the enrolled objects when the state of their connection changes. Default: none.
 	Recorder EventRecorder
-	// Registerer takes the metrics. Default: none, they are counted and not shown.
+	// Registerer registers the metrics. Default: none, metrics are counted but not exposed.
 	Registerer prometheus.Registerer
-	// Clock tells the time. Default: the real one.
+	// Clock is the time source. Default: the real clock.
 	Clock clock.PassiveClock
 	// Random returns numbers in [0, 1) for jitter. It is called concurrently. Default: math/rand.
 	Random func() float64
 
 	// MaxConcurrentReconciles is how many clusters that have not failed yet may be tried at once; at least 50. As many
-	// connections are probed at once, and half as many clusters that failed before are tried and probed again, each apart
-	// from the others. Default 100.
+	// connections are probed at once, and half as many clusters that failed before are each retried and probed again.
+	// These limits are separate. Default 100.
 	MaxConcurrentReconciles int
-	// MaxPerNamespace is how many of these may be of one namespace of the hub, so that a tenant whose clusters do not
-	// answer does not keep the others from being tried; of the rest it is the same share. Default half.
+	// MaxPerNamespace is how many of these may belong to one namespace of the hub, so that a tenant with unresponsive
+	// clusters does not block others. The same share applies to the other limits. Default half.
 	MaxPerNamespace int
 	// ProbeInterval is the time between two health probes of a cluster. Default 10 s.
 	ProbeInterval time.Duration
@@ -81,39 +81,37 @@ type Options struct {
 	ProbeTimeout time.Duration
 	// ProbeFailureThreshold is how many probes in a row fail before a cluster is disengaged. Default 5.
 	ProbeFailureThreshold int
-	// UnsyncedAfter is how long a kind of a connected cluster may be without being synced before that is told. Default 2
-	// min.
+	// UnsyncedAfter is how long a kind of a connected cluster may stay unsynced before it is reported. Default 2 min.
 	UnsyncedAfter time.Duration
 	// ConnectTimeout is how long one attempt to connect may take in all. Default 20 s.
 	ConnectTimeout time.Duration
 	// BackoffBase and BackoffMax bound the exponential back-off between attempts to connect. Default 1 s and 5 min.
 	BackoffBase, BackoffMax time.Duration
-	// SettlePeriod is how long a connection must have lasted for earlier failures to be forgotten. Before that, its loss
-	// makes the back-off grow further. Default 2 min.
+	// SettlePeriod is how long a connection must last to reset the back-off. If it is lost earlier, the back-off keeps
+	// growing. Default 2 min.
 	SettlePeriod time.Duration
-	// NotReadyGracePeriod is how long a connected cluster is kept while its source says that it is not ready or its
+	// NotReadyGracePeriod is how long a connected cluster is kept while its source reports that it is not ready or its
 	// Secret is gone. Default 5 min.
 	NotReadyGracePeriod time.Duration
-	// DrainTimeout is how long work that runs may go on before a cluster is disengaged. Default 30 s.
+	// DrainTimeout is how long running work may continue before a cluster is disengaged. Default 30 s.
 	DrainTimeout time.Duration
-	// OffboardTimeout is how long what has to be undone in a cluster that is un-enrolled may take. Default 5 min.
+	// OffboardTimeout is how long offboarding an un-enrolled cluster may take. Default 5 min.
 	OffboardTimeout time.Duration
-	// HandoverTimeout is how long an old connection is kept until its successor's caches are filled. Default 30 s.
+	// HandoverTimeout is how long an old connection is kept until its successor's caches are synced. Default 30 s.
 	HandoverTimeout time.Duration
 	// RequestTimeout is the deadline of each request that is not a watch. Default 10 s.
 	RequestTimeout time.Duration
-	// QPS and Burst limit the requests to one cluster, over all clients. Default 1000 and 2000: more than work is ever
-	// meant to need, so that it is a defect that meets them. An API server shares itself out among its users (API Priority
-	// and Fairness) and knows how much it can bear, which the client does not; a low limit here only makes claims wait.
+	// QPS and Burst limit the requests to one cluster, over all clients. Default 1000 and 2000: more than normal work
+	// needs, so only a defect reaches them. The API server's own API Priority and Fairness knows how much load it can
+	// take, which the client does not; a low limit here only delays claims.
 	QPS   float32
 	Burst int
-	// Limits are how much of an API server's answers is read.
+	// Limits restrict how much of an API server's responses is read.
 	Limits transport.Limits
-	// Budget is charged with what is kept of the clusters' objects and with answers under way, see package budget.
-	// Default: none.
+	// Budget is charged with kept objects of the clusters and with responses in flight, see package budget. Default: none.
 	Budget *budget.Budget
-	// WrapTransport is put around what the clients of workload clusters send and the credentials are added to; it sees
-	// neither these nor the probes. It is called once for each connection. Default: nothing.
+	// WrapTransport wraps the transport of workload cluster clients before credentials are added; it sees neither
+	// credentials nor probes. It is called once for each connection. Default: none.
 	WrapTransport clienttransport.WrapperFunc
 	// UserAgent is sent with each request. Default "masthead".
 	UserAgent string
@@ -181,7 +179,7 @@ func (o Options) validate() error {
 	return nil
 }
 
-// minConcurrentReconciles leaves room for live clusters while dead ones run into their time-outs.
+// minConcurrentReconciles leaves room for live clusters while dead ones time out.
 const minConcurrentReconciles = 50
 
 func setDefault[T int | time.Duration](v *T, d T) {

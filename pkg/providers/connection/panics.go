@@ -11,14 +11,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// panics is what is told of panics while something of a cluster is handled.
+// panics counts and logs panics while handling a cluster's data.
 type panics struct {
 	metrics *metrics
 	records *records
 }
 
-// guard makes the guard of what handles a cluster through one connection. It notes the first panic, and has the
-// cluster reconciled. Only that one is logged: what follows until the connection has ended is most likely the same.
+// guard makes the guard for one connection to a cluster. It notes the first panic and requeues the cluster. Only the
+// first is logged: later panics of the same connection most likely have the same cause.
 func (p *panics) guard(ctx context.Context, r *record, first func() bool) *guard.Guard {
 	logger := log.FromContext(ctx)
 	return guard.New(func(what *guard.Panic) {
@@ -30,8 +30,8 @@ func (p *panics) guard(ctx context.Context, r *record, first func() bool) *guard
 	})
 }
 
-// count counts a panic of a cluster that is enrolled. What is still read of one that is not, as by a request that
-// nobody has ended, would bring a series back which nobody deletes any more.
+// count counts a panic of an enrolled cluster. For one that is not, a late request could re-create a series that
+// nothing deletes.
 func (p *panics) count(r *record) {
 	p.records.mu.RLock()
 	defer p.records.mu.RUnlock()

@@ -20,10 +20,9 @@ import (
 )
 
 // Provider connects the manager to every cluster that its sources enrol. Its methods are safe for concurrent use, and
-// none that reads waits for anything but a short lock that is never held during I/O.
+// reads wait for nothing but a short lock that is never held during I/O.
 //
-// It takes enrolments through the states of the machine, one step after the other. What a step takes is the affair of
-// the types that it holds.
+// It moves enrolments through the state machine, step by step. Its fields implement the steps.
 type Provider struct {
 	o          *Options
 	sources    map[string]Source
@@ -31,12 +30,12 @@ type Provider struct {
 	controller controller.TypedController[Key]
 	metrics    *metrics
 	life       *lifetime
-	// events and answers are what the clusters that send much share.
+	// events and answers are shared by busy clusters.
 	events, answers *transport.Shared
-	// pressure says when they have to be read more slowly.
+	// pressure decides when they are read more slowly.
 	pressure *transport.Pressure
 
-	// What is known of enrolments, and what readers see of it.
+	// The state of enrolments, and its view for readers.
 	records *records
 	view    *view
 
@@ -66,7 +65,7 @@ var (
 	_ interface{ Subscribe(func(mcr.ClusterName)) } = &Provider{}
 )
 
-// Get returns an engaged cluster, as a Connected. For one that is enrolled and not engaged, the error is
+// Get returns an engaged cluster, as a Connected. For an enrolled cluster that is not engaged, the error is
 // multicluster.ErrClusterNotConnected, for any other mcr.ErrClusterNotFound.
 func (p *Provider) Get(_ context.Context, name mcr.ClusterName) (cluster.Cluster, error) {
 	return p.view.connection(name)
@@ -106,8 +105,8 @@ func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
 	return p.view.lookup(k.ClusterName())
 }
 
-// Subscribe has fn called, without any lock held, after each change that a reader could see. fn must not block.
+// Subscribe registers fn to be called, without a lock held, after each change visible to readers. fn must not block.
 func (p *Provider) Subscribe(fn func(mcr.ClusterName)) { p.view.subscribe(fn) }
 
-// OnOffboard registers a OffboardFunc. Call it before the Provider starts.
+// OnOffboard registers an OffboardFunc. Call it before the Provider starts.
 func (p *Provider) OnOffboard(fn OffboardFunc) { p.offboarding.add(fn) }

@@ -473,7 +473,7 @@ func TestIdentifierInTheFormOfAUIDIsRefused(t *testing.T) {
 	}, func(o *Options) { o.NotReadyGracePeriod = time.Hour })
 	src.set("b", f1.kubeconfig(t, s1.token(t)))
 	h.waitFor(t, "b", StateConnected, "")
-	// The cluster whose UID it is may not be enrolled yet: that nobody holds it must not matter.
+	// The cluster with that UID may not be enrolled yet: it must not matter that the UID is free.
 	for _, id := range []string{s0.uid, strings.ToUpper(s0.uid), strings.ReplaceAll(s0.uid, "-", "")} {
 		src.change("b", func(e *Enrolment) { e.Identifier = id })
 		h.waitFor(t, "b", StatePending, ReasonBadIdentifier)

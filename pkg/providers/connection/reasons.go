@@ -5,7 +5,7 @@ package connection
 
 import "github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 
-// Reasons say why a cluster is in its state. What each means is said where it is declared.
+// Reasons say why a cluster is in its state. Each is documented at its declaration.
 const (
 	ReasonConnected              = reason.ReasonConnected
 	ReasonConnecting             = reason.ReasonConnecting

@@ -24,10 +24,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// maxSteps is more than any chain of steps is long. A worker that got that far lets the others have a turn.
+// maxSteps is longer than any chain of steps. A worker that reaches it yields to others.
 const maxSteps = 16
 
-// Reconcile brings one enrolment as far as it gets now.
+// Reconcile moves one enrolment as far as possible now.
 func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, error) {
 	var r *record
 	defer func() {
@@ -45,7 +45,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot describe the enrolment of cluster %q: %w", key, err)
 	}
-	// The record comes first: what arrives from now on, and is not in the cache that hold reads, finds it and wakes it.
+	// Make the record first: events that are not yet in the cache read by hold then find it and requeue its key.
 	r = p.recordOf(key, e)
 	if r != nil {
 		r.waits = [allocation.Lanes]bool{}
@@ -65,12 +65,12 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		if d.Step == lifecycle.StepWait {
 			break
 		}
-		if err := p.performGuarded(ctx, r, d); err != nil && !errors.Is(err, errBusy) { // There may be more to do that needs no room.
+		if err := p.performGuarded(ctx, r, d); err != nil && !errors.Is(err, errBusy) { // Other steps may need no place.
 			p.view.publish(r)
 			return reconcile.Result{}, err
 		}
 		if r.state == StateRemoved {
-			if r = p.recordOf(key, e); r == nil { // A new object of the same name starts afresh.
+			if r = p.recordOf(key, e); r == nil { // A new object of the same name starts from scratch.
 				p.classes.quota.Leave(key)
 				return reconcile.Result{}, nil
 			}
@@ -80,8 +80,8 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	return reconcile.Result{RequeueAfter: lifecycle.WakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))}, nil
 }
 
-// recordOf returns the record of a key, and makes one for an enrolment that has none; nil if there is neither. It notes
-// the class that the enrolment names now. Nobody else makes the record of a key that a worker holds.
+// recordOf returns the record of a key, and creates it for a new enrolment; nil without an enrolment or a record. It
+// updates the record's class. Only the worker that holds a key creates its record.
 func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 	r := p.records.get(key)
 	switch {
@@ -106,8 +106,8 @@ func (p *Provider) newRecord(key Key, e *Enrolment) *record {
 	}
 }
 
-// take notes what the source says, without acting on it. Of another object under the same name nothing is noted: its
-// enrolment gets a record of its own.
+// take stores the source's description without acting on it. Another object under the same name is ignored: its
+// enrolment gets its own record.
 func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *reason.Failure) {
 	r.unenrolled = e == nil || e.Object.UID != r.enrolment.Object.UID
 	if r.unenrolled {
@@ -130,7 +130,7 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *reas
 	}
 }
 
-// performGuarded is perform, whose panics cost the cluster its connection, or are a failed attempt to connect.
+// performGuarded calls perform. A panic ends the cluster's connection, or counts as a failed attempt to connect.
 func (p *Provider) performGuarded(ctx context.Context, r *record, d lifecycle.Decision) error {
 	noted := &atomic.Bool{}
 	guarded := p.panics.guard(ctx, r, func() bool { return noted.CompareAndSwap(false, true) })
@@ -148,7 +148,7 @@ func (p *Provider) performGuarded(ctx context.Context, r *record, d lifecycle.De
 	}
 	switch {
 	case r.conn != nil:
-		r.conn.transport.SetPanicked() // It may have been made meanwhile.
+		r.conn.transport.SetPanicked() // It may have been made during perform.
 	case r.state == StateConnecting:
 		_, _, err := p.step(ctx, r, lifecycle.EventConnectFailed, panicFailure())
 		return err
@@ -158,7 +158,7 @@ func (p *Provider) performGuarded(ctx context.Context, r *record, d lifecycle.De
 	return nil
 }
 
-// perform takes one step, and those that follow from it without a new decision.
+// perform takes one step, and those that follow without a new decision.
 func (p *Provider) perform(ctx context.Context, r *record, d lifecycle.Decision) error {
 	ev, why, err := d.Event, (*reason.Failure)(nil), error(nil)
 	switch d.Step {
@@ -184,7 +184,7 @@ func (p *Provider) perform(ctx context.Context, r *record, d lifecycle.Decision)
 	return nil
 }
 
-// step feeds an event to the machine and performs its actions. An action that takes I/O leads to the next event.
+// step feeds an event to the state machine and performs its actions. An action with I/O returns the next event.
 func (p *Provider) step(ctx context.Context, r *record, ev lifecycle.Event, why *reason.Failure) (lifecycle.Event, *reason.Failure, error) {
 	from := r.state
 	to, actions := lifecycle.Transition(from, ev)
@@ -206,7 +206,7 @@ func (p *Provider) step(ctx context.Context, r *record, ev lifecycle.Event, why 
 	return "", nil, nil
 }
 
-// act performs one action. Those that talk to a cluster lead to the next event.
+// act performs one action. Actions that contact a cluster return the next event.
 func (p *Provider) act(ctx context.Context, r *record, a lifecycle.Action, ev lifecycle.Event) (lifecycle.Event, *reason.Failure, error) {
 	switch a {
 	case lifecycle.ActionConnect:

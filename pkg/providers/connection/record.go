@@ -20,58 +20,57 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// record is all that is known about one enrolment. Only the worker that holds its key touches it, and a work queue
-// hands a key to one worker at a time; the fields that others touch are atomic and say so. What readers see is a
-// snapshot that the worker publishes.
+// record is the state of one enrolment. Only the worker that holds its key accesses it, and a work queue hands a key to
+// one worker at a time; fields that others access are atomic and marked. Readers see a snapshot that the worker
+// publishes.
 type record struct {
 	key      Key
 	name     mcr.ClusterName
 	throttle *transport.Throttle
-	// events and answers are how much of the cluster is read.
+	// events and answers limit how much of the cluster is read.
 	events, answers *transport.Allowance
-	// class is the class that the enrolment named when it was last described. The lock of records guards it, because
-	// watches read it.
+	// class is the enrolment's class at the last Describe. The lock of records guards it, because watches read it.
 	class string
 
 	enrolment Enrolment
-	// unenrolled is whether the source has no enrolment of this object any more.
+	// unenrolled reports whether the source no longer enrols this object.
 	unenrolled      bool
 	state           State
 	reason, message string
 	health          metav1.ConditionStatus
 	version         string
 	uid             string
-	// identifier is what was granted last, which is not what a changed enrolment asks for.
+	// identifier is the last granted identifier, not that requested by a changed enrolment.
 	identifier string
 	// unsynced are the kinds that were not synced when the cluster was last probed.
 	unsynced []kindwatch.Unsynced
 
-	// hub is this hub as the owner of what is in the cluster, and hubAt when the marker was last looked at.
+	// hub is this hub as owner of objects in the cluster, and hubAt when the marker was last checked.
 	hub   hubidentity.Owner
 	hubAt time.Time
 
-	// held says why the cluster must not be connected, since when, and whether that takes effect at once.
+	// held is why the cluster must not be connected, with its start, and whether it takes effect at once.
 	held       *reason.Failure
 	heldAtOnce bool
 	heldSince  time.Time
-	// heldShown is the reason of which the metrics tell.
+	// heldShown is the reason in the metrics.
 	heldShown string
-	// conflict is set while the identifier that the enrolment asks for belongs to another.
+	// conflict is set while another enrolment holds the requested identifier.
 	conflict *reason.Failure
 
 	conn *connected // set while engaged
-	// pending is a connection that was made and is not engaged yet.
+	// pending is a connection that is not engaged yet.
 	pending *connected
-	// credentialsVersion is the version of the Secret that was last looked at to the end: used, or found to be of no use.
-	// readVersion is the one that was last read.
+	// credentialsVersion is the version of the Secret that was last processed: used, or found unusable. readVersion is the
+	// one last read.
 	credentialsVersion, readVersion string
 	// tried are the credentials of the last attempt to use any.
 	tried credentials.Fingerprint
-	// readFrom is where they were read last.
+	// readFrom is where credentials were last read.
 	readFrom SecretKey
-	// next are credentials that were read and are about to be used.
+	// next are credentials that were read and will be used next.
 	next *credentials.Credentials
-	// logged is the state and the reason of which the log tells at the level info.
+	// logged is the state and the reason last logged at the level info.
 	logged string
 	// cause says why the next connection is made, for a metric.
 	cause string
@@ -80,28 +79,27 @@ type record struct {
 	attempts, probeFailures int
 	retryAt, probeAt        time.Time
 	probedAt, versionAt     time.Time
-	// settleAt is when the connection will have lasted long enough for the attempts to be forgotten.
+	// settleAt is when the connection will have lasted long enough to reset attempts.
 	settleAt time.Time
-	// attempted is the enrolment at the last attempt: when it differs in more than the version of its Secret, waiting any
-	// longer is pointless.
+	// attempted is the enrolment at the last attempt: if it now differs in more than its Secret's version, retry at once.
 	attempted Enrolment
 
 	drain *drain
 
-	// waits are the lanes in which the reconcile that runs, or ran last, found no room.
+	// waits are the lanes in which the current or last reconcile found no place.
 	waits [allocation.Lanes]bool
 
-	// retryNow is set by others who know that a refusal has lost its reason.
+	// retryNow is set by others when the reason for a refusal is gone.
 	retryNow atomic.Bool
 }
 
-// drain is a drain under way.
+// drain is a drain in progress.
 type drain struct {
 	cancel context.CancelFunc
 	done   atomic.Bool // set by the goroutine that waits
 }
 
-// observe gathers what a decision needs.
+// observe gathers the input of Decide.
 func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) lifecycle.Observation {
 	o := lifecycle.Observation{
 		Now: now, State: r.state, Grace: grace,
@@ -128,30 +126,30 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) lifec
 	return o
 }
 
-// observeConnection adds what the connection says to what a decision needs.
+// observeConnection adds the connection's state to the observation.
 func (r *record) observeConnection(o *lifecycle.Observation) {
-	// A cluster is offboarded as far as that goes, panic or not: nobody comes back to what stays behind. What is
-	// missing then is the end of the drain, if starting it was what panicked.
+	// A cluster is offboarded as far as possible even after a panic: nothing cleans up later. If starting the drain
+	// panicked, the drain has no end.
 	o.Lost = r.conn.stoppedByItself() || r.conn.transport.Panicked() && (r.state != StateDraining || r.drain == nil)
 	if t := r.conn.transport; t.Suspect() || r.state != StateDraining && t.ClaimWanted() {
 		o.SuspectAt = r.probedAt.Add(minProbeInterval)
 	}
-	// A request was answered 401, or needs the cluster to be claimed: ask at once, but not again and again. Once a probe
-	// has failed, the next ones come as ever: the threshold is a time, too, for which an API server may be of two minds.
+	// A request was answered 401, or needs the cluster to be claimed: probe soon, but not repeatedly. Once a probe has
+	// failed, probes keep their interval: the threshold also gives an inconsistent API server some time.
 	if !o.SuspectAt.IsZero() && r.probeFailures == 0 && o.SuspectAt.Before(o.ProbeAt) {
 		o.ProbeAt = o.SuspectAt
 	}
 }
 
 const (
-	// minProbeInterval limits the probes that requests answered 401 cause.
+	// minProbeInterval limits the probes triggered by 401 responses.
 	minProbeInterval = time.Second
-	// secondProbe is how soon a connection is probed again when a probe fails for the first time: what was a hiccup is
-	// over then, and writes fail until it is known.
+	// secondProbe is how soon a connection is probed again after a first failure: a transient failure is over by then, and
+	// writes fail until the next probe.
 	secondProbe = time.Second
 )
 
-// describe sets the reason and the message for the state that was reached.
+// describe sets the reason and the message of the new state.
 func (r *record) describe(from State, ev lifecycle.Event, why *reason.Failure) {
 	switch {
 	case ev == lifecycle.EventConnectFailed && from.Engaged(): // Of a shadow, which changes nothing.
@@ -182,7 +180,7 @@ func (r *record) drainReason(ev lifecycle.Event) *reason.Failure {
 	}
 }
 
-// snapshot is what readers see.
+// snapshot returns the record as seen by readers.
 func (r *record) snapshot() Cluster {
 	message := r.message
 	if r.state == StateConnected && r.held != nil {
@@ -195,7 +193,7 @@ func (r *record) snapshot() Cluster {
 	}
 }
 
-// access is how others than Masthead reach the cluster.
+// access returns how clients other than Masthead reach the cluster.
 func (r *record) access() *Access {
 	if r.conn == nil || r.conn.creds.Endpoint() == nil {
 		return nil
@@ -203,9 +201,8 @@ func (r *record) access() *Access {
 	return &Access{Endpoint: *r.conn.creds.Endpoint(), Secret: r.readFrom}
 }
 
-// verbosity is the level at which the log tells of the state that was reached from another one: 0 for what is news, 1
-// for what is not. That a connection is tried again, and fails for the reason that is known, is no news: a thousand
-// clusters that are down for a day would fill the log.
+// verbosity is the log level of a state change: 0 for news, 1 otherwise. A retry that fails for a known reason is no
+// news: a thousand clusters that are down for a day would fill the log.
 func (r *record) verbosity(from State) int {
 	now := string(r.state) + "/" + r.reason
 	if r.state == StateConnecting || r.logged == now && from != r.state {

@@ -11,8 +11,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
-// records are the records of all enrolments, and the queue in which their keys wait for a worker. What wakes many of
-// them is an index: at a start, each class and each namespace of the hub is an event.
+// records holds the records of all enrolments, and the work queue of their keys. Mappings from classes and namespaces
+// are indexed: at start, each class and each namespace of the hub is an event.
 type records struct {
 	mu                   sync.RWMutex
 	byKey                map[Key]*record
@@ -39,7 +39,7 @@ func (rs *records) add(r *record) {
 	rs.byNamespace.Insert(r.key.Namespace, r.key)
 }
 
-// setClass notes the class that an enrolment names now.
+// setClass sets the class that an enrolment currently names.
 func (rs *records) setClass(r *record, class string) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -73,14 +73,14 @@ func (rs *records) ofNamespace(namespace string) []Key {
 	return rs.byNamespace.Values(namespace)
 }
 
-// wakeBy has keys added to a queue when they are woken. Before that, there is nobody to wake.
+// wakeBy sets the queue used by wake. Before that, wake does nothing.
 func (rs *records) wakeBy(q workqueue.TypedRateLimitingInterface[Key]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.queue = q
 }
 
-// wake has a key reconciled soon.
+// wake requeues a key.
 func (rs *records) wake(k Key) {
 	rs.mu.RLock()
 	q := rs.queue
@@ -90,7 +90,7 @@ func (rs *records) wake(k Key) {
 	}
 }
 
-// retry has enrolments tried again that were refused because of what has now been released.
+// retry retries enrolments that were refused because of what is now released.
 func (rs *records) retry(keys []Key) {
 	rs.mu.RLock()
 	for _, k := range keys {

@@ -14,11 +14,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 )
 
-// refusalLasts is for how long a refusal is told of. It is longer than any back-off after which the same is asked for
-// again, so that what is told does not come and go.
+// refusalLasts is how long a refusal is reported. It is longer than any back-off before the same request is repeated,
+// so that the condition does not flap.
 const refusalLasts = 10 * time.Minute
 
-// limitOf is the value of the metrics' label for a refusal.
+// limitOf returns the metric label value for a refusal.
 func limitOf(err error) string {
 	var refused *bounded.Error
 	if errors.As(err, &refused) {
@@ -27,18 +27,18 @@ func limitOf(err error) string {
 	return "Memory"
 }
 
-// answerRefused notes and counts that an answer of an engaged cluster was refused.
+// answerRefused notes and counts a refused response of an engaged cluster.
 func (v *view) answerRefused(name mcr.ClusterName, err error) {
 	v.beyondLimits(name, err, true)
 }
 
-// eventsDelayed notes that events of an engaged cluster are read late. How late is another metric's affair.
+// eventsDelayed notes that events of an engaged cluster are read late. Another metric measures the delay.
 func (v *view) eventsDelayed(name mcr.ClusterName, err error) {
 	v.beyondLimits(name, err, false)
 }
 
-// beyondLimits notes what an engaged cluster has too much of. Of several reasons the first one is told, until it has
-// not been true for a while.
+// beyondLimits notes that an engaged cluster exceeds a limit. The first of several reasons is reported until it has not
+// been true for a while.
 func (v *view) beyondLimits(name mcr.ClusterName, err error, count bool) {
 	why := probe.Refusal(err)
 	if why == nil {
@@ -47,7 +47,7 @@ func (v *view) beyondLimits(name mcr.ClusterName, err error, count bool) {
 	v.mu.Lock()
 	if _, engaged := v.engaged[name]; !engaged {
 		v.mu.Unlock()
-		return // What keeps a cluster from being connected is told by its state.
+		return // The state already reports why a cluster is not connected.
 	}
 	if count {
 		v.metrics.refused.WithLabelValues(metric.ClusterValues(name, limitOf(err))...).Inc()
@@ -64,16 +64,16 @@ func (v *view) beyondLimits(name mcr.ClusterName, err error, count bool) {
 	}
 }
 
-// forgetRefusal ends what is told of a refusal that has not been true for a while.
+// forgetRefusal clears a refusal that has not been true for a while.
 func (v *view) forgetRefusal(name mcr.ClusterName, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if r, ok := v.refusals[name]; ok && now.Sub(r.at) >= refusalLasts {
-		delete(v.refusals, name) // The reconcile that probed publishes it.
+		delete(v.refusals, name) // The probing reconcile publishes it.
 	}
 }
 
-// republishLocked brings what readers see of the refusals of a cluster up to date, and returns whom to tell of it.
+// republishLocked updates a cluster's refusal for readers, and returns the subscribers to notify.
 func (v *view) republishLocked(name mcr.ClusterName) ([]func(mcr.ClusterName), bool) {
 	c, visible := v.clusters[name]
 	if said := v.refusals[name].Refusal; visible && c.Refused != said {

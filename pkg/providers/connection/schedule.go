@@ -9,14 +9,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 )
 
-// panicWeight is how many failures to connect a panic counts as. What made the manager panic is likely to be there
-// still, and each attempt lists everything in the cluster again.
+// panicWeight is how many failures to connect a panic counts as. Its cause is likely still there, and each attempt
+// lists everything in the cluster again.
 const panicWeight = 3
 
-// schedule says when an enrolment is due next.
+// schedule sets when an enrolment is due next.
 type schedule struct{ o *Options }
 
-// set sets a time.
+// set sets the time for an action.
 func (s schedule) set(r *record, a lifecycle.Action) {
 	now := s.o.Clock.Now()
 	switch {
@@ -25,12 +25,12 @@ func (s schedule) set(r *record, a lifecycle.Action) {
 	case a == lifecycle.ActionScheduleProbe && r.probeFailures == 1:
 		r.probeAt = now.Add(jitter(min(secondProbe, s.o.ProbeInterval), s.o.Random()))
 	case a == lifecycle.ActionScheduleProbe && r.probedAt.IsZero():
-		// The first: clusters that were connected together are not probed together.
+		// The first probe: spread clusters that were connected together.
 		r.probeAt = now.Add(time.Duration(float64(s.o.ProbeInterval) * s.o.Random()))
 	case a == lifecycle.ActionScheduleProbe:
 		r.probeAt = now.Add(jitter(s.o.ProbeInterval, s.o.Random()))
 	case a == lifecycle.ActionScheduleRetry && r.reason == ReasonOtherHub:
-		// The other hub tells nobody when it releases the cluster.
+		// The other hub does not notify us when it releases the cluster.
 		r.attempts++
 		r.retryAt = now.Add(jitter(s.o.HubInterval, s.o.Random()))
 	case a == lifecycle.ActionScheduleRetry:

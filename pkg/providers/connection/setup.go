@@ -33,7 +33,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
-// New returns a Provider. Make the manager, then the sources over its clients, then the Provider; hand it to
+// New returns a Provider. Create the manager, then the sources with its clients, then the Provider; pass it to
 // mcmanager.WithMultiCluster and call SetupWithManager.
 func New(o Options) (*Provider, error) {
 	o, err := o.withDefaults()
@@ -75,7 +75,7 @@ func New(o Options) (*Provider, error) {
 	return p, nil
 }
 
-// SetupWithManager sets the Provider up to read the hub through the manager's local cluster. Call it before the manager
+// SetupWithManager makes the Provider read the hub through the manager's local cluster. Call it before the manager
 // starts. The manager starts the Provider itself, once it is elected.
 func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
@@ -116,13 +116,13 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	return c.Watch(source.TypedFunc[Key](func(_ context.Context, q workqueue.TypedRateLimitingInterface[Key]) error {
 		p.records.wakeBy(q)
 		for _, k := range p.classes.quota.Reserved() {
-			q.Add(k) // It may be gone since.
+			q.Add(k) // It may be gone.
 		}
 		return nil
 	}))
 }
 
-// classWatch wakes the enrolments that name a class when it comes, goes or changes.
+// classWatch requeues the enrolments of a class when it is created, changed or deleted.
 func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
 	return source.TypedKind(hub.GetCache(), &fleetv1alpha1.EnrollmentClass{}, handler.TypedEnqueueRequestsFromMapFunc(
 		func(_ context.Context, class *fleetv1alpha1.EnrollmentClass) []Key {
@@ -131,8 +131,8 @@ func (p *Provider) classWatch(hub cluster.Cluster) source.TypedSource[Key] {
 		predicate.TypedGenerationChangedPredicate[*fleetv1alpha1.EnrollmentClass]{})
 }
 
-// namespaceWatch wakes the enrolments of a namespace of the hub when it comes or its labels change, by which a class
-// may allow it.
+// namespaceWatch requeues the enrolments of a hub namespace when it is created or its labels change, since a class may
+// select on them.
 func (p *Provider) namespaceWatch(hub cluster.Cluster) source.TypedSource[Key] {
 	return source.TypedKind(hub.GetCache(), namespaceMetadata(), handler.TypedEnqueueRequestsFromMapFunc(
 		func(_ context.Context, ns *metav1.PartialObjectMetadata) []Key { return p.records.ofNamespace(ns.Name) }),
@@ -146,7 +146,7 @@ func (p *Provider) Start(ctx context.Context, aware mcr.Aware) error {
 	}
 	if err := p.prepare(ctx, aware); err != nil {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // Told to stop before the hub could be read.
+			return nil //nolint:nilerr // Stopped before the hub could be read.
 		}
 		return err
 	}
@@ -156,7 +156,7 @@ func (p *Provider) Start(ctx context.Context, aware mcr.Aware) error {
 	return err
 }
 
-// prepare reads what must be known before the first connection, and freezes the indexes.
+// prepare loads what the first connection needs, and freezes the indexes.
 func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
 	if err := p.loadHubUID(ctx); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
 	return nil
 }
 
-// hubRetry is how reads of the hub at start are repeated: the hub's API server may be restarting as well.
+// hubRetry is the back-off of hub reads at start: the hub's API server may be restarting as well.
 var hubRetry = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7}
 
 func (p *Provider) loadHubUID(ctx context.Context) error {
@@ -243,7 +243,7 @@ func (p *Provider) stop() {
 	p.life.running.Wait()
 }
 
-// logConstructor has every line say which cluster it is about.
+// logConstructor adds the cluster to every log line.
 func logConstructor(base logr.Logger) func(*Key) logr.Logger {
 	base = base.WithValues("controller", "connection")
 	return func(k *Key) logr.Logger {
@@ -254,9 +254,9 @@ func logConstructor(base logr.Logger) func(*Key) logr.Logger {
 	}
 }
 
-// newQueue returns a queue without priorities. They are strict: as long as there is something of a higher one, nothing
-// of a lower one is served, so that enough healthy clusters would keep those that failed from coming back, and those of
-// the first list from being connected. What costs something is shared out by the admission.
+// newQueue returns a queue without priorities. Priorities are strict: lower ones starve while higher ones have items,
+// so enough healthy clusters would keep failed ones from recovering, and those of the first list from being connected.
+// Admission shares out expensive work instead.
 func newQueue(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
 	q, ok := multicluster.NewHubQueue(name, limiter).(priorityqueue.PriorityQueue[Key])
 	if !ok {

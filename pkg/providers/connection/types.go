@@ -30,20 +30,20 @@ import (
 // ErrNoCredentials is returned by a Source whose Secret with the kubeconfig does not exist.
 var ErrNoCredentials = errors.New("no credentials")
 
-// A Source says which clusters should be connected, and with which credentials. It never talks to them.
+// A Source defines which clusters to connect, and with which credentials. It never contacts them.
 type Source interface {
 	Describer
 
 	// Kubeconfig reads the one Secret of the enrolment from the API server, so that no Secret is ever in a cache. It
 	// returns ErrNoCredentials if there is none.
 	Kubeconfig(ctx context.Context, e *Enrolment) (Kubeconfig, error)
-	// Watches returns the watches on the hub that wake the connection reconciler.
+	// Watches returns the watches on the hub that trigger the connection reconciler.
 	Watches(hub cluster.Cluster) ([]source.TypedSource[Key], error)
 }
 
-// A Kubeconfig is what a source read, and where.
+// A Kubeconfig is the kubeconfig that a source read, and its location.
 type Kubeconfig struct {
-	// Data is the kubeconfig, as somebody else wrote it.
+	// Data is the kubeconfig, untrusted.
 	Data []byte
 	SecretKey
 }
@@ -53,8 +53,8 @@ type SecretKey struct {
 	Namespace, Name, Key string
 }
 
-// Access says how a cluster is reached by others than Masthead, and where in the hub the credentials for it are.
-// Nothing in it is secret.
+// Access describes how clients other than Masthead reach a cluster, and where in the hub its credentials are. Nothing
+// in it is secret.
 type Access struct {
 	Endpoint credentials.Endpoint
 	Secret   SecretKey
@@ -68,9 +68,9 @@ type ObjectReference struct {
 	CreationTimestamp metav1.Time
 }
 
-// Enrolment is what a source says about one cluster.
+// Enrolment is a source's description of one cluster.
 type Enrolment struct {
-	// Object is the enrolled object. Its UID is the enrolment's identity: another UID under the same name is another
+	// Object is the enrolled object. Its UID identifies the enrolment: the same name with another UID is another
 	// enrolment.
 	Object ObjectReference
 	// Class is the name of the EnrollmentClass.
@@ -79,23 +79,24 @@ type Enrolment struct {
 	Identifier string
 	// TakeOverFrom is the value of the annotation that consents to taking the cluster over from another hub, or empty.
 	TakeOverFrom string
-	// Ready says whether the cluster can be expected to answer; if not, the reason and the message say why.
+	// Ready reports whether the cluster is expected to respond; if not, the reason and the message explain why.
 	Ready                           bool
 	NotReadyReason, NotReadyMessage string
-	// Paused asks for the cluster to be left alone.
+	// Paused requests that the cluster is left alone.
 	Paused bool
-	// Deleting says that the enrolled object has a deletion timestamp. The cluster stays engaged until the object is gone.
+	// Deleting means that the enrolled object has a deletion timestamp. The cluster stays engaged until the object is
+	// gone.
 	Deleting bool
-	// Endpoint is the address that the source knows, or empty. It is never dialled, it only tells that something changed.
+	// Endpoint is the address known to the source, or empty. It is never dialled, only used to detect changes.
 	Endpoint string
 	// CredentialsVersion is the UID and resource version of the Secret's metadata; empty if there is no Secret.
 	CredentialsVersion string
 }
 
-// A State is where an enrolment stands.
+// A State is the connection state of an enrolment.
 type State = lifecycle.State
 
-// The states of an enrolment; package lifecycle says what they mean, and holds the machine.
+// The states of an enrolment; package lifecycle documents them and holds the state machine.
 const (
 	StatePending    = lifecycle.StatePending
 	StateConnecting = lifecycle.StateConnecting
@@ -106,47 +107,44 @@ const (
 	StateRemoved    = lifecycle.StateRemoved
 )
 
-// Cluster is what is known about an enrolled cluster: a snapshot, a value.
+// Cluster is a snapshot of an enrolled cluster, passed by value.
 type Cluster struct {
 	// Name is the name under which the cluster is engaged.
 	Name mcr.ClusterName
-	// Enrolment is what the source said last.
+	// Enrolment is the source's latest description.
 	Enrolment Enrolment
-	// Unenrolled is whether the source says that there is no such enrolment any more: its object is gone, or is not
-	// enrolled. The cluster is in the fleet until it is disconnected.
+	// Unenrolled reports whether the source no longer has the enrolment: its object is gone or no longer enrolled. The
+	// cluster stays in the fleet until it is disconnected.
 	Unenrolled bool
-	// State, Reason and Message say where the connection stands, in words that can go into a condition.
+	// State, Reason and Message describe the connection, in a form suitable for a condition.
 	State           State
 	Reason, Message string
-	// ControlPlaneHealthy is what the API server says about itself on /readyz; Unknown if it could not be asked.
+	// ControlPlaneHealthy is the result of the API server's /readyz; Unknown if it could not be probed.
 	ControlPlaneHealthy metav1.ConditionStatus
 	// KubernetesVersion is the API server's version, for example "v1.36.3", or empty.
 	KubernetesVersion string
 	// UID is the UID of the cluster's namespace kube-system; empty before the first connection.
 	UID string
-	// Identifier is the identifier that the enrolment was granted last, which differs from what its object asks for while
-	// that is refused; empty before the first connection.
+	// Identifier is the last granted identifier, which differs from the requested one while that is refused; empty before
+	// the first connection.
 	Identifier string
-	// Hub is this hub as the owner of what is in the cluster.
+	// Hub is this hub as owner of objects in the cluster.
 	Hub hubidentity.Owner
-	// Access says how the cluster is reached, while it is engaged; nil if that cannot be published. It must not be
-	// changed.
+	// Access describes how to reach the cluster, while it is engaged; nil if that cannot be published. Read-only.
 	Access *Access
-	// Unsynced are the kinds that controllers have watched for a while without their being synced, while it is engaged,
-	// sorted.
+	// Unsynced are the kinds that controllers have watched for a while and that are not synced, sorted; set while engaged.
 	Unsynced []kindwatch.Unsynced
-	// Refused says which answers of the cluster were refused lately, while it is engaged.
+	// Refused describes recently refused responses of the cluster, while it is engaged.
 	Refused Refusal
 }
 
-// A Refusal says why answers of a cluster were refused, in words that can go into a condition. It is empty if none
-// were.
+// A Refusal explains why responses of a cluster were refused, in a form suitable for a condition. Empty if none were.
 type Refusal struct {
 	Reason, Message string
 }
 
-// EffectiveIdentifier is the identifier under which the cluster acts: the one that it was granted or, before that, the
-// one that its enrolment asks for or, without one, its UID.
+// EffectiveIdentifier is the identifier that the cluster uses: the granted one or, before that, the one requested by
+// its enrolment or, without one, its UID.
 func (c Cluster) EffectiveIdentifier() string {
 	if c.Identifier != "" {
 		return c.Identifier
@@ -157,7 +155,7 @@ func (c Cluster) EffectiveIdentifier() string {
 	return c.UID
 }
 
-// Equal says whether two snapshots tell a reader the same.
+// Equal reports whether two snapshots are the same to a reader.
 func (c Cluster) Equal(o Cluster) bool {
 	return c.Name == o.Name && c.Enrolment.equal(o.Enrolment) && c.Unenrolled == o.Unenrolled && c.State == o.State && c.Reason == o.Reason &&
 		c.Message == o.Message && c.ControlPlaneHealthy == o.ControlPlaneHealthy &&
@@ -173,63 +171,63 @@ func (e Enrolment) equal(o Enrolment) bool {
 	return e == o
 }
 
-// equalButCredentials says whether two differ in no more than the version of the Secret.
+// equalButCredentials reports whether two enrolments differ at most in the version of the Secret.
 func (e Enrolment) equalButCredentials(o Enrolment) bool {
 	e.CredentialsVersion = o.CredentialsVersion
 	return e.equal(o)
 }
 
-// A Pin says which cluster an enrolment led to before this process started.
+// A Pin records which cluster an enrolment led to before this process started.
 type Pin struct {
 	// UID is the UID of the cluster's namespace kube-system.
 	UID string
 	// Identifier is the effective identifier.
 	Identifier string
-	// ObjectUID is the UID of the enrolled object at that time; a pin of another object of the same name is ignored. Empty
-	// if unknown.
+	// ObjectUID is the UID of the enrolled object at that time; a pin of another object with the same name is ignored.
+	// Empty if unknown.
 	ObjectUID types.UID
 	// Class is the class in which the enrolment had a place; empty if it had none.
 	Class string
 }
 
-// valid says whether a pin can have been made by a connection.
+// valid reports whether a connection can have created the pin.
 func (p Pin) valid() bool {
 	return probe.ValidUID(p.UID) && (p.Identifier == "" || p.Identifier == p.UID || !probe.LikeUID(p.Identifier))
 }
 
-// claim is what the pin says that the enrolment holds.
+// claim returns what the enrolment holds according to the pin.
 func (p Pin) claim() allocation.Claim {
 	return allocation.Claim{UID: p.UID, Identifier: p.Identifier, ObjectUID: p.ObjectUID}
 }
 
 // Pins remembers across restarts which cluster an enrolment led to.
 type Pins interface {
-	// Load returns every pin. It is called once, before the first connection is made.
+	// Load returns every pin. It is called once, before the first connection.
 	Load(ctx context.Context) (map[mcr.ClusterName]Pin, error)
 }
 
 // Connected is implemented by the cluster.Cluster that Provider.Get returns.
 type Connected interface {
 	cluster.Cluster
-	// Dynamic returns a client that goes to the API server, and whose watches are not cut by a client's time-out: callers
-	// set deadlines on requests that are not watches.
+	// Dynamic returns a client that reads from the API server and has no client time-out, so that watches keep running:
+	// callers set deadlines on all other requests.
 	Dynamic() dynamic.Interface
-	// Shared watches the kinds that several controllers follow in the cluster, once for all of them.
+	// Shared runs one watch per kind for all controllers that use it.
 	Shared() *kindwatch.Shared
-	// Guard recovers panics of what handles data of the cluster, and ends the connection. Every goroutine that does runs
+	// Guard recovers panics of code that handles the cluster's data, and ends the connection. Every such goroutine runs
 	// under it.
 	Guard() *guard.Guard
 	// Context ends when this connection does, with the reason as its cause.
 	Context() context.Context
 }
 
-// An OffboardFunc undoes in a cluster what would be in the way of its users when nobody works on it any more. It is
-// called between the end of the cluster's work and the end of its connection, and returns when it is done, when the
-// cluster does not answer, or when ctx ends, which is also when the enrolment comes back. One that fails although the
-// cluster answers is called again a few times: nobody comes back to what it leaves behind.
+// An OffboardFunc removes from a cluster what would block its users once Masthead no longer manages it. It is called
+// after the cluster's work has ended and before it is disconnected. It returns when it is done, when the cluster does
+// not respond, or when ctx ends, also because the cluster is enrolled again. If it fails although the cluster responds,
+// it is retried a few times: nothing else cleans up what it leaves behind.
 type OffboardFunc func(ctx context.Context, name mcr.ClusterName) error
 
-// Gate is told which clusters' queued work may run; implemented by multicluster.Gate.
+// Gate controls which clusters' queued work may run; implemented by multicluster.Gate.
 type Gate interface {
 	Open(name mcr.ClusterName)
 	Close(name mcr.ClusterName)

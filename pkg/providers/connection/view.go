@@ -18,8 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
-// view is what readers see of the enrolled clusters: snapshots, connections, and which answers were refused lately. It
-// tells subscribers of changes.
+// view holds what readers see of the enrolled clusters: snapshots, connections, and recent refusals. It notifies
+// subscribers of changes.
 type view struct {
 	clock     clock.PassiveClock
 	metrics   *metrics
@@ -33,7 +33,7 @@ type view struct {
 	subscribers []func(mcr.ClusterName)
 }
 
-// datedRefusal is a Refusal and when it was last true.
+// datedRefusal is a Refusal and the time when it was last true.
 type datedRefusal struct {
 	Refusal
 	at time.Time
@@ -49,7 +49,7 @@ func newView(c clock.PassiveClock, m *metrics, a announcer) *view {
 	}
 }
 
-// connection returns that of an engaged cluster, or the error that Provider.Get promises.
+// connection returns the connection of an engaged cluster, or an error as documented for Provider.Get.
 func (v *view) connection(name mcr.ClusterName) (cluster.Cluster, error) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -62,7 +62,7 @@ func (v *view) connection(name mcr.ClusterName) (cluster.Cluster, error) {
 	return nil, fmt.Errorf("cluster %q: %w", name, mcr.ErrClusterNotFound)
 }
 
-// connections returns those of all engaged clusters.
+// connections returns the connections of all engaged clusters.
 func (v *view) connections() []*connected {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -99,14 +99,14 @@ func (v *view) subscribe(fn func(mcr.ClusterName)) {
 	v.subscribers = append(v.subscribers, fn)
 }
 
-// engage has readers get a connection.
+// engage makes a connection available to readers.
 func (v *view) engage(name mcr.ClusterName, conn *connected) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.engaged[name] = conn
 }
 
-// disengage takes the connection of a cluster from readers, with what was refused of its answers.
+// disengage removes a cluster's connection and refusals from the view.
 func (v *view) disengage(name mcr.ClusterName) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -136,7 +136,7 @@ func (v *view) publish(r *record) {
 	notify(subscribers, r.name)
 }
 
-// withdraw takes a cluster away from readers.
+// withdraw removes a cluster from the view.
 func (v *view) withdraw(name mcr.ClusterName) {
 	v.mu.Lock()
 	old, known := v.clusters[name]

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// Addresses at which clouds serve credentials to whoever can reach them, beyond the link-local ones.
+// Addresses at which clouds serve credentials to any client, beyond the link-local ones.
 var metadataAddresses = map[netip.Addr]bool{
 	netip.MustParseAddr("100.100.100.200"): true, // Alibaba Cloud
 	netip.MustParseAddr("168.63.129.16"):   true, // Azure, WireServer
@@ -20,19 +20,17 @@ var metadataAddresses = map[netip.Addr]bool{
 }
 
 var (
-	thisNetwork = netip.MustParsePrefix("0.0.0.0/8") // Linux treats it as the own host
+	thisNetwork = netip.MustParsePrefix("0.0.0.0/8") // Linux treats it as the local host
 	nat64       = netip.MustParsePrefix("64:ff9b::/96")
 )
 
-// ErrDenied is what CheckAddress returns for an address in one of Options.DeniedCIDRs.
+// ErrDenied is returned by CheckAddress for an address in one of Options.DeniedCIDRs.
 var ErrDenied = errors.New("the operator of this manager denies connections to this address")
 
-// deniedMessage tells nothing that the author of a kubeconfig did not know: not the network, and not whether anything
-// is there.
+// deniedMessage reveals nothing new to the author of a kubeconfig: neither the network, nor whether anything is there.
 const deniedMessage = "The kubeconfig's server has an address to which the operator of this manager denies connections"
 
-// ParseCIDR reads a network for Options.DeniedCIDRs. One of IPv4 addresses in IPv6 notation is that of the IPv4
-// addresses.
+// ParseCIDR parses a network for Options.DeniedCIDRs. IPv4 networks in IPv6 notation are converted to IPv4.
 func ParseCIDR(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
@@ -48,15 +46,14 @@ func ParseCIDR(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// denied is whether the operator denies one of these addresses.
+// denied reports whether the operator denies one of these addresses.
 func (o Options) denied(addresses ...netip.Addr) bool {
 	return slices.ContainsFunc(o.DeniedCIDRs, func(p netip.Prefix) bool { return slices.ContainsFunc(addresses, p.Contains) })
 }
 
-// CheckAddress says why an IP address is not connected to, or returns nil. A kubeconfig is written by somebody else,
-// and the manager stands where its author may not: without this check, its connections would be a way to reach the
-// metadata service of the manager's node and what listens on the manager's loopback interface. Dialers call it with the
-// address that a name resolved to, so that DNS is no way around it.
+// CheckAddress returns why an IP address is refused, or nil. A kubeconfig is untrusted, and the manager can reach hosts
+// that its author cannot: without this check, connections could reach the metadata service of the manager's node and
+// the manager's loopback interface. Dialers call it with the resolved address, so DNS cannot bypass it.
 func (o Options) CheckAddress(a netip.Addr) error {
 	a = a.Unmap().WithZone("")
 	written := a

@@ -8,15 +8,15 @@ import (
 	"fmt"
 )
 
-// A Change says how two sets of credentials differ.
+// A Change describes how two sets of credentials differ.
 type Change string
 
 const (
-	// Unchanged means: both mean the same.
+	// Unchanged means: both are equivalent.
 	Unchanged Change = "Unchanged"
-	// TokenChanged means: only the bearer token differs, so that it can be swapped in a live connection.
+	// TokenChanged means: only the bearer token differs, so it can be swapped in a live connection.
 	TokenChanged Change = "TokenChanged"
-	// Replaced means: the endpoint, its authority or the kind of credentials differs, so that a new connection is needed.
+	// Replaced means: the endpoint, its authority or the kind of credentials differs, so a new connection is needed.
 	Replaced Change = "Replaced"
 )
 
@@ -30,7 +30,7 @@ const (
 	CauseTransport  = "transport"
 )
 
-// fingerprint is what is compared: every part in a normal form, secrets as digests.
+// fingerprint is the compared form: normalized parts, secrets as digests.
 type fingerprint struct {
 	host       string // scheme, lower-case name or address, port, path without a trailing slash
 	ca         string // digest over the sorted certificates
@@ -39,18 +39,18 @@ type fingerprint struct {
 	transport  string // server name for TLS, insecure TLS, proxy, compression
 }
 
-// A Fingerprint tells credentials from others: equal ones mean the same. It reveals nothing of the secrets in them.
+// A Fingerprint identifies credentials: equivalent credentials have equal ones. It reveals no secrets.
 type Fingerprint [sha256.Size]byte
 
-// Fingerprint covers all that Compare looks at, the token included.
+// Fingerprint covers everything that Compare compares, the token included.
 func (c *Credentials) Fingerprint() Fingerprint {
 	return sha256.Sum256(fmt.Appendf(nil, "%q", []any{
 		c.print.host, c.print.ca, c.print.clientCert, c.print.hasToken, c.print.transport, c.token,
 	}))
 }
 
-// Compare says how two sets of credentials differ. The comparison is by meaning: the order and names of entries,
-// comments, text encoding and the order of authorities do not matter, and neither do contexts that are not used.
+// Compare returns how two sets of credentials differ. It compares by meaning: the order and names of entries, comments,
+// text encoding, the order of authorities and unused contexts do not matter.
 func Compare(old, now *Credentials) Change {
 	switch {
 	case old == nil || now == nil || old.print != now.print:
@@ -62,7 +62,7 @@ func Compare(old, now *Credentials) Change {
 	}
 }
 
-// Cause says what the most important difference between two sets of credentials is, as one of the Cause constants.
+// Cause returns the most important difference between two sets of credentials, as one of the Cause constants.
 func Cause(old, now *Credentials) string {
 	switch {
 	case old == nil || now == nil || old.print.host != now.print.host:

@@ -7,14 +7,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Credentials are what a kubeconfig says about one cluster, after everything that is refused was refused. They are
-// immutable, and print as the address of the API server only.
+// Credentials are the validated content of a kubeconfig for one cluster. They are immutable, and print as the address
+// of the API server only.
 type Credentials struct {
 	config *rest.Config
 	token  string
 	print  fingerprint
 
-	// endpoint is nil if it is not to be published.
+	// endpoint is nil if it must not be published.
 	endpoint *Endpoint
 }
 

@@ -12,34 +12,33 @@ import (
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 )
 
-// MaxPublicAuthorities is how many bytes of certificates an Endpoint has at most.
+// MaxPublicAuthorities is the maximum size of an Endpoint's certificates in bytes.
 const MaxPublicAuthorities = 64 << 10
 
-// An Endpoint is how an API server is reached and recognised. It may be published: nothing in it is secret, and nothing
-// is copied from a kubeconfig that was not understood.
+// An Endpoint describes how to reach and verify an API server. It may be published: it contains no secrets, and nothing
+// copied from a kubeconfig unparsed.
 type Endpoint struct {
 	// Server is the address of the API server as a URL, in its normal form.
 	Server string
 
-	// Authorities are the certificates by which the server is recognised, as PEM; none means those of the system.
+	// Authorities are the certificates that verify the server, as PEM; none means those of the system.
 	Authorities []byte
 
-	// TLSServerName is the name that the server's certificate has to bear, if that is not the one in the address.
+	// TLSServerName is the required name in the server's certificate, if it differs from the address.
 	TLSServerName string
 
-	// InsecureSkipTLSVerify says that the server is not recognised at all.
+	// InsecureSkipTLSVerify means that the server is not verified.
 	InsecureSkipTLSVerify bool
 
-	// ProxyURL is the proxy through which the server is reached, or empty.
+	// ProxyURL is the proxy to the server, or empty.
 	ProxyURL string
 }
 
-// Endpoint returns how the API server is reached. It returns nil if that cannot be published: the proxy needs a
-// password, or the certificates are larger than MaxPublicAuthorities. Every call returns the same, which must not be
-// changed.
+// Endpoint returns how to reach the API server. It returns nil if that cannot be published: the proxy needs a password,
+// or the certificates are larger than MaxPublicAuthorities. Every call returns the same pointer; do not modify it.
 func (c *Credentials) Endpoint() *Endpoint { return c.endpoint }
 
-// endpointOf is what may be published of a cluster that was checked.
+// endpointOf returns the publishable part of a validated cluster.
 func endpointOf(host string, c *clientcmdv1.Cluster, proxy *url.URL) *Endpoint {
 	e := &Endpoint{
 		Server: host, Authorities: certificatesIn(c.CertificateAuthorityData), TLSServerName: c.TLSServerName,
@@ -57,8 +56,7 @@ func endpointOf(host string, c *clientcmdv1.Cluster, proxy *url.URL) *Endpoint {
 	return e
 }
 
-// certificatesIn are the certificates of a bundle, without what stands around them: comments, and the headers of PEM
-// blocks.
+// certificatesIn returns the certificates of a bundle, without comments and the headers of PEM blocks.
 func certificatesIn(bundle []byte) []byte {
 	var out bytes.Buffer
 	for rest := bundle; ; {
@@ -67,7 +65,7 @@ func certificatesIn(bundle []byte) []byte {
 			return out.Bytes()
 		}
 		if _, err := x509.ParseCertificate(b.Bytes); err == nil && b.Type == "CERTIFICATE" {
-			_ = pem.Encode(&out, &pem.Block{Type: b.Type, Bytes: b.Bytes}) // A buffer takes everything.
+			_ = pem.Encode(&out, &pem.Block{Type: b.Type, Bytes: b.Bytes}) // A buffer never fails.
 		}
 	}
 }

@@ -25,29 +25,29 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// MaxSize is the size in bytes of the largest kubeconfig that is read; a Secret can hold no more.
+// MaxSize is the maximum size of a kubeconfig in bytes; a Secret can hold no more.
 const MaxSize = 1 << 20
 
-// Options are what an operator may allow kubeconfigs to hold beyond what is safe by default.
+// Options allow kubeconfig content that is refused by default, or deny more.
 type Options struct {
 	// AllowInsecureTLS allows insecure-skip-tls-verify.
 	AllowInsecureTLS bool
 	// AllowProxy allows proxy-url.
 	AllowProxy bool
-	// AllowLoopback allows API servers on the manager's own loopback interface, as on a developer's machine. In a
-	// cluster, loopback is the manager's own Pod: nothing that a kubeconfig should reach.
+	// AllowLoopback allows API servers on the manager's own loopback interface, as on a developer's machine. In a cluster,
+	// loopback is the manager's own Pod, which no kubeconfig should reach.
 	AllowLoopback bool
-	// DeniedCIDRs are networks in which no API server and no proxy is connected to, beside those that never are, see
-	// CheckAddress. They win over AllowLoopback.
+	// DeniedCIDRs are networks whose API servers and proxies are refused, in addition to those in CheckAddress. They take
+	// precedence over AllowLoopback.
 	DeniedCIDRs []netip.Prefix
 }
 
-// An InvalidError says why a kubeconfig is refused. It never holds secret material, nor the text of a parser's error,
+// An InvalidError explains why a kubeconfig is refused. It never contains secrets or the text of a parser's error,
 // which quotes its input.
 type InvalidError struct {
 	// Reason is one of the Reason constants.
 	Reason string
-	// Message says what is wrong, in words for the person who wrote the kubeconfig.
+	// Message explains the error to the author of the kubeconfig.
 	Message string
 }
 
@@ -58,8 +58,7 @@ func invalid(reason, format string, args ...any) *InvalidError {
 	return &InvalidError{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// Parse reads the current context, or the only one, of a kubeconfig that somebody else wrote. Its error is an
-// *InvalidError.
+// Parse parses the current context, or the only one, of an untrusted kubeconfig. Its error is an *InvalidError.
 func Parse(kubeconfig []byte, o Options) (*Credentials, error) {
 	c, err := parse(kubeconfig, o)
 	if err != nil {
@@ -83,7 +82,7 @@ func parse(kubeconfig []byte, o Options) (*Credentials, *InvalidError) {
 	return build(cluster, user, o)
 }
 
-// current is the current context of a kubeconfig, or its only one, with its user, who may be used.
+// current returns the current context of a kubeconfig, or its only one, with its validated user.
 func current(kubeconfig []byte) (*clientcmdv1.Config, *clientcmdv1.Context, *clientcmdv1.AuthInfo, *InvalidError) {
 	file, err := decode(kubeconfig)
 	if err != nil {
@@ -103,7 +102,7 @@ func current(kubeconfig []byte) (*clientcmdv1.Config, *clientcmdv1.Context, *cli
 	return file, context, &user.AuthInfo, nil
 }
 
-// clusterOf is the cluster of a context.
+// clusterOf returns the cluster of a context.
 func clusterOf(file *clientcmdv1.Config, context *clientcmdv1.Context) (*clientcmdv1.Cluster, *InvalidError) {
 	cluster, err := named(file.Clusters, "cluster", context.Cluster, func(c clientcmdv1.NamedCluster) string { return c.Name })
 	if err != nil {
@@ -112,8 +111,8 @@ func clusterOf(file *clientcmdv1.Config, context *clientcmdv1.Context) (*clientc
 	return &cluster.Cluster, nil
 }
 
-// decode reads YAML or JSON. A key that is there twice is refused, since readers differ in which one they take; keys
-// that are not known are ignored, since nothing that is not known is ever used.
+// decode parses YAML or JSON. Duplicate keys are refused, since parsers differ in which one they use; unknown keys are
+// ignored, since they are never used.
 func decode(kubeconfig []byte) (*clientcmdv1.Config, *InvalidError) {
 	if len(kubeconfig) > MaxSize {
 		return nil, invalid(ReasonTooLarge, "The kubeconfig is larger than %d bytes", MaxSize)
@@ -149,8 +148,8 @@ func currentContext(file *clientcmdv1.Config) (*clientcmdv1.Context, *InvalidErr
 	return &c.Context, nil
 }
 
-// named finds the one entry of that name. The names are not repeated in messages: nothing keeps people from pasting a
-// token into the wrong line.
+// named finds the one entry of that name. Messages do not repeat names: a user may have pasted a token into the wrong
+// line.
 func named[T any](all []T, what, name string, nameOf func(T) string) (*T, *InvalidError) {
 	var found *T
 	for i := range all {
@@ -168,7 +167,7 @@ func named[T any](all []T, what, name string, nameOf func(T) string) (*T, *Inval
 	return found, nil
 }
 
-// checkUser refuses what would run a program, read a file of the manager, act as somebody else or send a password.
+// checkUser refuses settings that run a program, read a file of the manager, impersonate a user or send a password.
 func checkUser(u *clientcmdv1.AuthInfo) *InvalidError {
 	for _, r := range []struct {
 		set  bool
@@ -214,8 +213,8 @@ func checkCluster(c *clientcmdv1.Cluster, o Options) *InvalidError {
 	return nil
 }
 
-// parseServer checks the address of the API server and returns its normal form. Its messages never hold the address
-// as it was written, which may hold a password or a token.
+// parseServer checks the address of the API server and returns its normal form. Its messages never repeat the address
+// as written, which may contain a password or a token.
 func parseServer(server string, o Options) (string, *InvalidError) {
 	u, err := url.Parse(server)
 	if server == "" {
@@ -241,7 +240,7 @@ func parseServer(server string, o Options) (string, *InvalidError) {
 	return (&url.URL{Scheme: "https", Host: host + ":" + port, Path: strings.TrimRight(u.Path, "/")}).String(), nil
 }
 
-// checkURL refuses whatever of a URL has no place in the address of an API server.
+// checkURL refuses parts of a URL that do not belong in the address of an API server.
 func checkURL(u *url.URL, server string) *InvalidError {
 	switch {
 	case u.Scheme == "http":
@@ -261,7 +260,7 @@ func checkURL(u *url.URL, server string) *InvalidError {
 	}
 }
 
-// parseHost returns the normal form of a name or an address, ready to have a port appended.
+// parseHost returns the normal form of a name or an address, to which a port can be appended.
 func parseHost(host string, o Options) (string, *InvalidError) {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	a, err := netip.ParseAddr(host)
@@ -370,8 +369,8 @@ func parseProxy(proxy string) (*url.URL, *InvalidError) {
 	return u, nil
 }
 
-// checkAuthorities returns a digest of the certificates. One that cannot be read is refused rather than skipped, since
-// a bundle that silently lost the authority in use is hard to find.
+// checkAuthorities returns a digest of the certificates. An invalid one is refused, not skipped: silently losing the
+// authority in use is hard to debug.
 func checkAuthorities(bundle []byte) (string, *InvalidError) {
 	if len(bundle) == 0 {
 		return "", nil

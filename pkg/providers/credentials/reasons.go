@@ -5,21 +5,21 @@ package credentials
 
 // Reasons of an InvalidError.
 const (
-	// ReasonEmpty means: there is no kubeconfig where it should be.
+	// ReasonEmpty means: the kubeconfig is missing.
 	ReasonEmpty = "Empty"
 	// ReasonTooLarge means: the kubeconfig is larger than MaxSize.
 	ReasonTooLarge = "TooLarge"
-	// ReasonMalformed means: it is not a kubeconfig, or a part of it cannot be read.
+	// ReasonMalformed means: it is not a kubeconfig, or a part of it is invalid.
 	ReasonMalformed = "Malformed"
-	// ReasonAmbiguous means: it is not clear which context, or which of two kubeconfigs, is meant.
+	// ReasonAmbiguous means: it is ambiguous which context, or which of two kubeconfigs, to use.
 	ReasonAmbiguous = "Ambiguous"
 	// ReasonNotOurs means: the Secret does not belong to the enrolled object.
 	ReasonNotOurs = "NotOurs"
-	// ReasonBadServer means: the server's address is not one that is connected to.
+	// ReasonBadServer means: the server's address is invalid or refused.
 	ReasonBadServer = "BadServer"
 	// ReasonDenied means: the server's address is in a network that the operator denies.
 	ReasonDenied = "Denied"
-	// ReasonRefused means: it holds something that is never or not by default allowed.
+	// ReasonRefused means: it contains something that is never allowed, or not by default.
 	ReasonRefused = "Refused"
 	// ReasonBadCertificate means: a certificate, an authority or a key cannot be used.
 	ReasonBadCertificate = "BadCertificate"

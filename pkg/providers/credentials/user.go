@@ -8,18 +8,17 @@ import (
 	clientcmdv1 "k8s.io/client-go/tools/clientcmd/api/v1"
 )
 
-// A User is who a kubeconfig says that its holder is: a bearer token, or a client certificate with its key. It says
-// nothing about where to show them. It is immutable, and prints as nothing.
+// A User is the user of a kubeconfig: a bearer token, or a client certificate with its key, without an API server. It
+// is immutable, and prints no content.
 type User struct {
 	token     string
 	cert, key []byte
 	print     string
 }
 
-// ParseUser reads the user of the current context, or of the only one, of a kubeconfig that somebody else wrote, for an
-// API server that is known already. So the server's address and its authority, which every kubeconfig has, are not
-// used. Whatever else would steer a connection or do more than to say who somebody is, is refused. Its error is an
-// *InvalidError.
+// ParseUser parses the user of the current context, or of the only one, of an untrusted kubeconfig, for a known API
+// server. It ignores the server's address and authority, which every kubeconfig has. It refuses anything else that
+// would change a connection or do more than identify a user. Its error is an *InvalidError.
 func ParseUser(kubeconfig []byte) (*User, error) {
 	u, err := parseUser(kubeconfig)
 	if err != nil {
@@ -55,8 +54,7 @@ func parseUser(kubeconfig []byte) (*User, *InvalidError) {
 	}, nil
 }
 
-// checkIgnoredCluster refuses what would steer a connection that is made without it: whoever wrote it expects it to be
-// used.
+// checkIgnoredCluster refuses connection settings that would be ignored: the author expects them to be used.
 func checkIgnoredCluster(c *clientcmdv1.Cluster) *InvalidError {
 	for _, r := range []struct {
 		set  bool
@@ -75,8 +73,7 @@ func checkIgnoredCluster(c *clientcmdv1.Cluster) *InvalidError {
 	return nil
 }
 
-// Authenticate returns a configuration for the same API server, reached in the same way, with the user's credentials
-// instead of those that it has.
+// Authenticate returns a copy of the configuration with the user's credentials instead of its own.
 func (u *User) Authenticate(base *rest.Config) *rest.Config {
 	cfg := rest.AnonymousClientConfig(base)
 	cfg.BearerToken = u.token
@@ -84,7 +81,7 @@ func (u *User) Authenticate(base *rest.Config) *rest.Config {
 	return cfg
 }
 
-// Same is whether two are the same credentials.
+// Same reports whether two users have the same credentials.
 func (u *User) Same(other *User) bool {
 	return u == other || u != nil && other != nil && u.print == other.print
 }

@@ -39,9 +39,8 @@ type Options struct {
 	Cached client.Reader
 	// Live reads single Secrets from the hub's API server. Required.
 	Live client.Reader
-	// SecretMetadata is a cache of the metadata of Secrets, if that is not the hub's. The hub's cache allows one
-	// selector for Secrets; a cache of its own lets each source have the selector that it needs. It must be started by
-	// whoever made it.
+	// SecretMetadata is a cache of the metadata of Secrets. Default: the hub's cache. The hub's cache allows one selector
+	// for Secrets; a separate cache lets each source use its own. The caller must start it.
 	SecretMetadata cache.Cache
 }
 
@@ -69,7 +68,7 @@ func New(o Options) (*Source, error) {
 // Name returns SourceName.
 func (s *Source) Name() string { return SourceName }
 
-// Describe returns what the metadata of the Secret say.
+// Describe returns the enrolment of a Secret's metadata.
 func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connection.Enrolment, error) {
 	m := metadataOfSecret()
 	if err := s.secrets.Get(ctx, nn, m); err != nil {
@@ -81,7 +80,7 @@ func (s *Source) Describe(ctx context.Context, nn types.NamespacedName) (*connec
 	return describe(m), nil
 }
 
-// describe is what the metadata of a Secret say; nil if it is not enrolled.
+// describe returns the enrolment of a Secret's metadata; nil if it is not enrolled.
 func describe(m *metav1.PartialObjectMetadata) *connection.Enrolment {
 	class, ok := connection.EnrolledClass(m.Labels)
 	if !ok {
@@ -109,7 +108,7 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 		return connection.Kubeconfig{}, err
 	}
 	if secret.UID != e.Object.UID {
-		// Deleted and made anew since the cache was read: the cache catches up, and then it is another enrolment.
+		// Re-created since the cache was read: once the cache catches up, it is another enrolment.
 		return connection.Kubeconfig{}, fmt.Errorf("cannot use Secret %q, which is not the enrolled one: %w", nn, connection.ErrNoCredentials)
 	}
 	key, err := keyOf(secret)
@@ -121,8 +120,7 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 	}, nil
 }
 
-// keyOf returns the key under which a Secret has its kubeconfig. Two different ones are refused: any choice would be a
-// guess.
+// keyOf returns the key of a Secret's kubeconfig. Two different values are refused: any choice would be a guess.
 func keyOf(secret *corev1.Secret) (string, error) {
 	a, hasA := secret.Data[keyKubeconfig]
 	b, hasB := secret.Data[keyValue]
@@ -140,8 +138,8 @@ func keyOf(secret *corev1.Secret) (string, error) {
 	}
 }
 
-// Watches wakes on every change of the metadata of a Secret. No predicate looks at the enrolment label: an update that
-// removes it must come through, and Describe decides.
+// Watches triggers on every change of the metadata of a Secret. No predicate filters by the enrolment label: an update
+// that removes it must pass, and Describe decides.
 func (s *Source) Watches(hub cluster.Cluster) ([]source.TypedSource[connection.Key], error) {
 	metadata := s.metadata
 	if metadata == nil {

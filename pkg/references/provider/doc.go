@@ -15,7 +15,7 @@
 // server-side apply, and that a managed resource without references costs nothing.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it runs in
-// providers, with their rights. These are wide: a provider can read Secrets everywhere. So the rules of
-// references.Tenancy hold here as well: a namespaced managed resource references its own namespace, and others only by
-// ReferenceGrants (WithReferenceGrants); what Secrets hold goes into marked fields only.
+// providers, with their rights. These are wide: a provider can read Secrets everywhere. So references.Tenancy applies
+// here as well: a namespaced managed resource references its own namespace, and others only by ReferenceGrants
+// (WithReferenceGrants); values from Secrets go into marked fields only.
 package provider

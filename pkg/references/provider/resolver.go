@@ -19,8 +19,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// A ReferenceResolver resolves the generic references of managed resources, and then those that their type has of its
-// own. It implements managed.ReferenceResolver.
+// A ReferenceResolver resolves the generic references of managed resources, and then their type's own references. It
+// implements managed.ReferenceResolver.
 type ReferenceResolver struct {
 	client   client.Client
 	reader   client.Reader
@@ -40,27 +40,26 @@ type Option func(*ReferenceResolver)
 // WithTenancy says what managed resources may reference. By default it is references.Tenancy{}, the strictest.
 func WithTenancy(t references.Tenancy) Option { return func(r *ReferenceResolver) { r.tenancy = t } }
 
-// WithReferenceGrants has managed resources reference other namespaces where a ReferenceGrant of the Gateway API in
-// that namespace permits it, instead of what the Grants of the Tenancy say. The lister needs the right to list them.
-// They are listed once for each managed resource whose references need one, so a lister that caches saves requests.
+// WithReferenceGrants lets managed resources reference other namespaces where a ReferenceGrant of the Gateway API in
+// that namespace permits it, instead of the Grants of the Tenancy. The lister needs the right to list them. They are
+// listed once for each managed resource whose references need one, so a lister that caches saves requests.
 func WithReferenceGrants(lister references.Lister) Option {
 	return func(r *ReferenceResolver) { r.grants = lister }
 }
 
-// WithSchema gives the schema of the managed resource: it says which fields may hold what Secrets hold, and which lists
-// are merged by keys. Without it no field may, and lists are applied whole. A field that another object of the kind has
-// taken out of a Secret is told from others by it, too.
+// WithSchema sets the schema of the managed resource: it says which fields may hold values from Secrets, and which
+// lists are merged by keys. Without it no field may, and lists are applied whole. It also identifies fields of other
+// objects of the kind that were filled from a Secret.
 func WithSchema(s *references.Schema) Option { return func(r *ReferenceResolver) { r.schema = s } }
 
-// WithNext replaces what resolves the references that a type has of its own: by default
-// managed.NewAPISimpleReferenceResolver, as in the managed reconciler.
+// WithNext replaces the resolver of a type's own references: by default managed.NewAPISimpleReferenceResolver, as in
+// the managed reconciler.
 func WithNext(next managed.ReferenceResolver) Option {
 	return func(r *ReferenceResolver) { r.next = next }
 }
 
-// New returns a ReferenceResolver. The client writes managed resources. The reader reads what they reference, and must
-// not cache, as otherwise every object of every kind is watched that is referenced once: use the manager's
-// GetAPIReader().
+// New returns a ReferenceResolver. The client writes managed resources. The reader reads referenced objects, and must
+// not cache, as it would otherwise watch every kind that is referenced once: use the manager's GetAPIReader().
 func New(c client.Client, reader client.Reader, mapper meta.RESTMapper, options ...Option) *ReferenceResolver {
 	r := &ReferenceResolver{
 		client: c, reader: reader, mapper: references.NewMapper(mapper), resolver: references.NewResolver(),
@@ -72,7 +71,7 @@ func New(c client.Client, reader client.Reader, mapper meta.RESTMapper, options 
 	return r
 }
 
-// ResolveReferences implements managed.ReferenceResolver. What was resolved before a failure is written.
+// ResolveReferences implements managed.ReferenceResolver. Fields resolved before a failure are written.
 func (r *ReferenceResolver) ResolveReferences(ctx context.Context, mg resource.Managed) error {
 	if err := r.resolve(ctx, mg); err != nil {
 		return err
@@ -107,10 +106,10 @@ func (r *ReferenceResolver) resolve(ctx context.Context, mg resource.Managed) er
 	return failed
 }
 
-// apply writes what was filled in, and makes the managed resource what the API server answers.
+// apply writes the filled fields, and updates the managed resource with the API server's answer.
 func (r *ReferenceResolver) apply(ctx context.Context, mg resource.Managed, before *unstructured.Unstructured, result references.Result) error {
 	if len(before.GetManagedFields()) == 0 {
-		// Without them, what was filled in before and is not now would be taken away.
+		// Without them, fields filled earlier and not now would be removed.
 		return errors.New("cannot apply what references filled in: the managed resource was read without metadata.managedFields; " +
 			"do not have the cache strip them")
 	}

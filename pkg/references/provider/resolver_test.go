@@ -83,7 +83,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// schemaOfSubnets is what the author of the provider has in his package.
+// schemaOfSubnets is the schema in the provider's package.
 func schemaOfSubnets(t *testing.T) *references.Schema {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(testenv.Root(), "internal", "managedexample", crdFile))
@@ -235,7 +235,7 @@ func TestManagedReconciler(t *testing.T) {
 		t.Errorf("want every field filled and none lost, got %+v", p)
 	}
 
-	// An edit of the user's, and a value that he deletes to have it filled again.
+	// A user's edit, and a value deleted to be filled again.
 	got.Spec.ForProvider.Region = ""
 	got.Spec.ForProvider.Mask = ptr.To[int64](24)
 	if err := api.Update(ctx, got); err != nil {
@@ -267,7 +267,7 @@ func TestReadOtherNamespaceWithTheProvidersRights(t *testing.T) {
 	}
 }
 
-// TestReferenceGrants: the owner of another namespace permits a reference, and nobody else.
+// TestReferenceGrants: only the owner of another namespace permits a reference.
 func TestReferenceGrants(t *testing.T) {
 	ctx := context.Background()
 	ns, owner := namespace(t), namespace(t)

@@ -1,5 +1,5 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agenttest has what the tests of the agent's packages share.
+// Package agenttest holds helpers shared by the tests of the agent's packages.
 package agenttest

@@ -15,7 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
-// AsUser writes a kubeconfig with one user.
+// AsUser returns a kubeconfig with one user.
 func AsUser(user map[string]any, cluster map[string]any) []byte {
 	kubeconfig, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "c",
@@ -29,7 +29,7 @@ func AsUser(user map[string]any, cluster map[string]any) []byte {
 	return kubeconfig
 }
 
-// AsToken is a kubeconfig with a token.
+// AsToken returns a kubeconfig with a token.
 func AsToken(token string) []byte {
 	return AsUser(map[string]any{"token": token}, map[string]any{"server": "https://hub.example.org"})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/objecttest"
 )
 
-// Parse makes an object of JSON, in which single quotes stand for double ones.
+// Parse parses an object from JSON, in which single quotes stand for double ones.
 func Parse(t *testing.T, s string) *unstructured.Unstructured {
 	t.Helper()
 	if s = strings.ReplaceAll(s, "'", `"`); s == "" {

@@ -22,8 +22,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// OfHub turns what the hub answered to a write into what a user should know, or returns nil for an error that is
-// better retried: the hub could not be reached, was busy, or the object had changed.
+// OfHub turns the hub's answer to a write into a problem to report, or returns nil for an error that is better retried:
+// the hub could not be reached, was busy, or the object had changed.
 func OfHub(err error, verb, resource, target string) *condition.Problem {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -52,9 +52,9 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 	return nil
 }
 
-// HubUnavailable is what a user should know of an answer by which the hub could not do what it was asked for, as when a
-// webhook of the hub is down: nil for every other answer, and if there was none, which concerns the manager rather than
-// a claim. It says nothing about the claim, so that its condition is Unknown.
+// HubUnavailable returns the problem to report if the hub answered that it could not process a request, as when one of
+// its webhooks is down. It is nil for any other answer, and for none, which concerns the manager rather than a claim.
+// It says nothing about the claim, so that its condition is Unknown.
 func HubUnavailable(err error) *condition.Problem {
 	if !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
 		return nil
@@ -66,12 +66,12 @@ func HubUnavailable(err error) *condition.Problem {
 	}
 }
 
-// refusedRight is how the hub's authorizer says what somebody may not do.
+// refusedRight matches the refusal of the hub's authorizer.
 var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
 	`User "([^"]*)" cannot ([a-z:-]+) resource "([^"]*)" in API group "([^"]*)"`)
 
-// MissingRight says who lacks which right in the hub. If that is not the manager, it is in the words of the hub: they
-// name the user, whose name the manager need not know, and the one right of an apply that is missing.
+// MissingRight reports who lacks which right in the hub. For an identity other than the manager it uses the hub's
+// words: they name the user, which the manager need not know, and the one missing right of an apply.
 func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	var refused hubaccess.RefusalError
 	if !errors.As(err, &refused) {
@@ -84,7 +84,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	if said == nil {
 		said = []string{"", "", verb, resource, ""}
 	}
-	// Newer API servers speak of the verbs of constrained impersonation first.
+	// Newer API servers mention the verbs of constrained impersonation first.
 	if strings.HasPrefix(said[2], "impersonate") {
 		return &condition.Problem{
 			Reason:  reason.ReasonImpersonationForbidden,
@@ -102,8 +102,8 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	}
 }
 
-// IsUnauthorized is whether the hub does not know the user of an identity that is not the manager's. Of several errors,
-// one that says so is enough. What a workload cluster answers says nothing about that user.
+// IsUnauthorized reports whether the hub does not know the user of an identity other than the manager. Of several
+// errors, one is enough. Answers of a workload cluster do not count.
 func IsUnauthorized(err error) bool {
 	return slices.ContainsFunc(Each(err), func(err error) bool {
 		var refused hubaccess.RefusalError
@@ -111,13 +111,13 @@ func IsUnauthorized(err error) bool {
 	})
 }
 
-// IsConflict is whether an error is a conflict, which passes by itself. Several errors are if all of them are.
+// IsConflict reports whether an error is a conflict, which resolves by itself. Of several errors, all must be.
 func IsConflict(err error) bool {
 	return err != nil && !slices.ContainsFunc(Each(err), func(err error) bool { return !apierrors.IsConflict(err) })
 }
 
-// Each are the errors of which an error consists, or it alone. The functions of apierrors look at the first only that
-// has an answer.
+// Each returns the errors that an error joins, or the error alone. The functions of apierrors only check the first one
+// with an answer.
 func Each(err error) []error {
 	var several interface{ Unwrap() []error }
 	if !errors.As(err, &several) {
@@ -132,13 +132,13 @@ func Each(err error) []error {
 	return out
 }
 
-// unansweredError is an error of a workload cluster that did not answer. To ask it again at once costs another timeout.
+// unansweredError is an error of a workload cluster that did not answer. Retrying at once costs another timeout.
 type unansweredError struct{ error }
 
-// Unwrap is the error itself.
+// Unwrap returns the error itself.
 func (e unansweredError) Unwrap() error { return e.error }
 
-// MarkUnanswered marks the error of a request to a workload cluster if it is no answer.
+// MarkUnanswered marks the error of a request to a workload cluster if there was no answer.
 func MarkUnanswered(err error) error {
 	var answer apierrors.APIStatus
 	if err == nil || errors.As(err, &answer) {
@@ -147,14 +147,14 @@ func MarkUnanswered(err error) error {
 	return unansweredError{err}
 }
 
-// IsUnanswered is whether a workload cluster did not answer. Of several errors, one that says so is enough.
+// IsUnanswered reports whether a workload cluster did not answer. Of several errors, one is enough.
 func IsUnanswered(err error) bool {
 	var e unansweredError
 	return errors.As(err, &e)
 }
 
-// IsMissingObject recognises the answer that there is no such object, as opposed to no such kind, for which a server
-// has the same code.
+// IsMissingObject reports whether an answer means that the object does not exist, as opposed to its kind, for which
+// servers use the same code.
 func IsMissingObject(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

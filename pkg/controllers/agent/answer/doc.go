@@ -1,9 +1,9 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answer reads the errors of requests to the hub and to workload clusters: what a user should know of one, and
-// whether it passes by itself, or is no answer at all.
+// Package answer interprets the errors of requests to the hub and to workload clusters: what to report to users,
+// whether an error resolves by itself, or is no answer at all.
 //
-// What the hub answers is shown in the claim of whoever caused it, and in no other. The answer to another identity than
-// the manager's names that identity; the manager's own name in the hub is not told.
+// The hub's answer is shown only in the claim that caused it. The answer to an identity other than the manager names
+// that identity; the manager's own name in the hub is not revealed.
 package answer

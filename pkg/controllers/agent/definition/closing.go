@@ -12,21 +12,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// A definition that is not offered any more goes when no object of its kind is left. To delete a definition deletes its
-// objects, so that one that is created while we look must not be lost: nothing in the API lets a definition be deleted
-// on condition that it has no objects. So it is closed first: each version gets a rule that refuses every object. After
-// a time in which every API server of the cluster has learnt of that, a live list that shows no object shows that there
-// will be none, and the definition is deleted on condition that it is still the one that was closed. If there is an
-// object after all, the definition is opened again and stays. So is one whose cluster leaves or is left alone
-// meanwhile: nobody would ever remove or open it.
+// A definition that is no longer offered is deleted when it has no objects. Deleting a definition deletes its objects,
+// and the API has no precondition on there being none, so an object created meanwhile must not be lost. So the
+// definition is closed first: each version gets a rule that rejects every object. After a grace period, in which every
+// API server of the cluster has observed the rule, a live list without objects proves that there will be none, and the
+// definition is deleted on condition that it is still the closed one. If there is an object, the definition is opened
+// again and stays. It is also opened if its cluster leaves or is left alone meanwhile: nothing else would remove or
+// open it.
 
-// WithdrawnAnnotation is set on a definition in a workload cluster that is closed, and says since when.
+// WithdrawnAnnotation is set on a closed definition in a workload cluster, and says since when.
 const WithdrawnAnnotation = "agent.masthead.dev/withdrawn-at"
 
-// WithdrawnMessage is what somebody reads who creates an object of a closed kind. It also marks our rule.
+// WithdrawnMessage is the error for creating an object of a closed kind. It also marks our rule.
 const WithdrawnMessage = "the hub does not offer this kind to the cluster any more, and its definition is about to be removed"
 
-// ClosedSince is whether a definition is closed, and since when. One that only bears the annotation is not.
+// ClosedSince reports whether a definition is closed, and since when. The annotation alone does not count.
 func ClosedSince(crd *unstructured.Unstructured) (time.Time, bool) {
 	since, err := time.Parse(time.RFC3339, crd.GetAnnotations()[WithdrawnAnnotation])
 	if err != nil {
@@ -53,7 +53,7 @@ func isClosingRule(rule any) bool {
 	return ok && r["rule"] == "false" && r["message"] == WithdrawnMessage
 }
 
-// ClosedDefinition is a definition that refuses every object. Those that there are can still be read.
+// ClosedDefinition returns a definition that rejects every object. Existing objects can still be read.
 func ClosedDefinition(crd *unstructured.Unstructured, now time.Time) *unstructured.Unstructured {
 	out := Opened(crd)
 	annotations := out.GetAnnotations()
@@ -68,7 +68,7 @@ func ClosedDefinition(crd *unstructured.Unstructured, now time.Time) *unstructur
 	return out
 }
 
-// Opened is a definition without what ClosedDefinition added.
+// Opened returns a definition without what ClosedDefinition added.
 func Opened(crd *unstructured.Unstructured) *unstructured.Unstructured {
 	out := crd.DeepCopy()
 	annotations := out.GetAnnotations()

@@ -17,14 +17,14 @@ import (
 )
 
 // DefinitionFor returns the CustomResourceDefinition that a workload cluster shall have for one of the hub: the same
-// names, versions and schemas, without what is about the hub.
+// names, versions and schemas, without hub-specific content.
 //
-//   - Conversion is None, and where the hub's definition has a webhook, only the version that travels is served; see
+//   - Conversion is None, and where the hub's definition has a webhook, only the synchronised version is served; see
 //     conversion.go.
-//   - The status of a new object is observedGeneration -1, where the schema lets it be; see observesGeneration.
+//   - The status of a new object is observedGeneration -1, where the schema allows it; see observesGeneration.
 //   - Lists of objects show the condition AgentSynced, see showsAgentSynced.
-//   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and stay
-//     behind. The labels that say whose it is are those of the cluster's hub; see stamped.
+//   - Owner references (the XRD is not there), annotations, labels, finalizers and status are the hub's and not copied.
+//     The ownership labels are those of the cluster's hub; see stamped.
 func DefinitionFor(hub *unstructured.Unstructured, travels string) *unstructured.Unstructured {
 	out, spec := managed.DefinitionLike(hub)
 	preservesExplicitly(spec)
@@ -36,12 +36,12 @@ func DefinitionFor(hub *unstructured.Unstructured, travels string) *unstructured
 	return out
 }
 
-// observesGeneration adds the field observedGeneration to the status, and sets it to -1 in an object that has no status
-// yet. Nobody but Masthead writes the field, and there alone: it is how kstatus finds out that nobody has looked at an
-// object, or at its latest change, yet. Otherwise a claim would look ready from its creation until its first status.
+// observesGeneration adds the field observedGeneration to the status, and defaults it to -1 in an object without a
+// status. Only Masthead writes the field, and only in workload clusters: it tells kstatus that an object, or its latest
+// change, has not been reconciled yet. Otherwise a claim would look ready from its creation until its first status.
 //
-// It is added only where an object with this field alone is surely valid. A schema that asks for more of a status stays
-// as it is.
+// It is added only where an object with this field alone is surely valid. A schema with further requirements on the
+// status is left unchanged.
 func observesGeneration(spec map[string]any) {
 	versions, _ := spec["versions"].([]any)
 	for _, v := range versions {
@@ -66,9 +66,9 @@ func observesGeneration(spec map[string]any) {
 	}
 }
 
-// showsAgentSynced adds a column with the condition AgentSynced to what lists of objects show, before their age:
-// without it, a claim that does not reach the hub looks like one with which Crossplane has not begun. A definition that
-// has no columns shows the age, and goes on to. A definition that has the column, whoever put it there, stays as it is.
+// showsAgentSynced adds a printer column with the condition AgentSynced, before the age: without it, a claim that does
+// not reach the hub looks like one that Crossplane has not started on. A definition without columns shows the age, and
+// continues to. A definition that already has the column is left unchanged.
 func showsAgentSynced(spec map[string]any) {
 	const path = `.status.conditions[?(@.type=='` + reason.ConditionAgentSynced + `')].status`
 	age := map[string]any{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
@@ -99,7 +99,7 @@ func showsAgentSynced(spec map[string]any) {
 	}
 }
 
-// rulesMentionStatus is whether a rule about the whole object may be about its status.
+// rulesMentionStatus reports whether a rule about the whole object may be about its status.
 func rulesMentionStatus(version map[string]any) bool {
 	rules, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "x-kubernetes-validations")
 	list, _ := rules.([]any)
@@ -112,7 +112,7 @@ func rulesMentionStatus(version map[string]any) bool {
 	return false
 }
 
-// onlyDescribes is whether the schema of an object says nothing that an object with one of its fields could violate.
+// onlyDescribes reports whether a schema has no constraint that an object with one of its fields could violate.
 func onlyDescribes(schema map[string]any) bool {
 	for key := range schema {
 		switch key {
@@ -124,25 +124,25 @@ func onlyDescribes(schema map[string]any) bool {
 	return schema["type"] == "object"
 }
 
-// Stamped returns a definition with the labels that say which hub put it into a cluster.
+// Stamped returns a definition with the labels that say which hub installed it in a cluster.
 func Stamped(crd *unstructured.Unstructured, owner hubidentity.Owner) *unstructured.Unstructured {
 	out := crd.DeepCopy()
 	out.SetLabels(owner.Stamp(out.GetLabels()))
 	return out
 }
 
-// IsOurs is whether a definition in a workload cluster was put there by the Masthead of a hub, and nobody has taken it
-// over since.
+// IsOurs reports whether a definition in a workload cluster was installed by a hub's Masthead, and has no other owner
+// since.
 func IsOurs(crd *unstructured.Unstructured, owner hubidentity.Owner) bool {
 	return managed.MarksOf(crd).AreOf(owner)
 }
 
-// SameDefinition is whether a definition in a workload cluster is what it should be.
+// SameDefinition reports whether a definition in a workload cluster is what it should be.
 func SameDefinition(have, want *unstructured.Unstructured, owner hubidentity.Owner) bool {
 	return IsOurs(have, owner) && owner.IsStamped(have) && equality.Semantic.DeepEqual(have.Object["spec"], want.Object["spec"])
 }
 
-// Corrected returns the definition to write over one that is Masthead's and not what it should be.
+// Corrected returns the definition to write over one that Masthead owns and that differs from what it should be.
 func Corrected(have, want *unstructured.Unstructured) *unstructured.Unstructured {
 	content := runtime.DeepCopyJSON(want.Object)
 	return managed.Wanted{Content: content, Name: want.GetName(), Labels: want.GetLabels()}.Over(Opened(have))

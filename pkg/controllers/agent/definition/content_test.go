@@ -51,7 +51,7 @@ func TestDefinitionFor(t *testing.T) {
 	}
 }
 
-// TestObservesGeneration sees that a definition gets the default only where every object stays valid with it.
+// TestObservesGeneration checks that a definition gets the default only where every object stays valid with it.
 func TestObservesGeneration(t *testing.T) {
 	const field = `'observedGeneration':{'type':'integer','format':'int64','description':'The generation that this status is about, or -1 before Masthead has looked at the object.'}`
 	const whole = `{'type':'object','properties':{'a':{'type':'string'}}}`

@@ -21,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// Reconcile puts one definition into one workload cluster.
+// Reconcile reconciles one definition in one workload cluster.
 func (r *Reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
 	result, err := r.reconcile(ctx, req)
 	return result, multicluster.AsForeign(err)
@@ -30,7 +30,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req mcreconcile.Request) (re
 func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (reconcile.Result, error) {
 	w, ok := r.workloads.Get(req.ClusterName)
 	if !ok {
-		// The cluster's claims are not watched yet, or not any more. Engaging it queues its definitions.
+		// The cluster's claims are not watched yet, or no longer. Engaging it queues its definitions.
 		return reconcile.Result{}, nil
 	}
 	cluster, ok := r.fleet.Lookup(req.ClusterName)
@@ -48,7 +48,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 	return r.carryOut(ctx, PhaseOf(l.Facts), w, cluster, req, l)
 }
 
-// carryOut does what the phase of a definition asks for.
+// carryOut executes the phase of a definition.
 func (r *Reconciler) carryOut(
 	ctx context.Context, phase Phase, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
 ) (reconcile.Result, error) {
@@ -71,8 +71,8 @@ func (r *Reconciler) carryOut(
 	return reconcile.Result{}, nil
 }
 
-// offer puts a definition into the cluster, or keeps it as it is in the hub. While the hub's cannot be known, nothing
-// happens.
+// offer installs a definition in the cluster, or keeps it as it is in the hub. It does nothing while the hub's is
+// unknown.
 func (r *Reconciler) offer(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
 ) (reconcile.Result, error) {
@@ -83,8 +83,8 @@ func (r *Reconciler) offer(
 	return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)
 }
 
-// forget drops what is told of a definition that is not offered; and what is noted of it, if it is none of ours.
-// Whoever can write definitions in the cluster decides how many names there are.
+// forget drops what was reported about a definition that is not offered, and its state if we do not own it. Cluster
+// users who can write definitions decide how many names there are.
 func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, f Facts) {
 	switch {
 	case f.Following || f.Current != nil && IsOurs(f.Current, f.Owner):
@@ -97,22 +97,22 @@ func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, f Facts) {
 	r.metrics.ForgetDefinition(req.ClusterName, req.Name)
 }
 
-// looked is what is known of a definition when a reconcile begins.
+// looked is the known state of a definition at the start of a reconcile.
 type looked struct {
 	Facts
 
 	// publication is what the hub offers under the definition's name, if it does.
 	publication crossplane.Publication
 
-	// states identify the definitions on both sides on which it is judged how a kind is followed that is not offered.
+	// states identify the definitions on both sides from which it is judged how a kind that is not offered is followed.
 	states string
 }
 
-// look finds out what watches and caches know of a definition.
+// look gathers a definition's state from watches and caches.
 //
-// A definition that is not offered stays in the cluster as long as there are claims of that kind, because deleting it
-// would delete them, which is their owners' decision. Its claims are still watched, so that one that is deleted is
-// deleted in the hub, too, and does not hang on our finalizer.
+// A definition that is not offered stays in the cluster as long as it has claims, because deleting it would delete
+// them, which is their owners' decision. Its claims are still watched, so that deleting one also deletes it in the hub,
+// and does not hang on our finalizer.
 func (r *Reconciler) look(ctx context.Context, w *view.Cluster, cluster connection.Cluster, name string) (looked, error) {
 	p, offered, known := r.hub.Publication(name)
 	current, err := w.Watcher.Get(view.OwnedCRDKind, types.NamespacedName{Name: name})
@@ -131,8 +131,8 @@ func (r *Reconciler) look(ctx context.Context, w *view.Cluster, cluster connecti
 	if err != nil {
 		return l, err
 	}
-	// A class that does not exist offers nothing. A cluster that is left alone, or of which nobody says what it is
-	// offered, keeps what it has.
+	// A class that does not exist offers nothing. A cluster whose class is missing or disables the agent keeps what it
+	// has.
 	l.Offered = offered && class != nil && view.Offers(class.Spec.Agent, p.Kind.Group)
 	l.Kept = class == nil || class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled
 	l.Followed, l.Following = w.Followed(name)
@@ -141,12 +141,12 @@ func (r *Reconciler) look(ctx context.Context, w *view.Cluster, cluster connecti
 	return l, nil
 }
 
-// Forget drops what is kept about a cluster that is gone.
+// Forget drops the state of a cluster that is gone.
 func (r *Reconciler) Forget(name mcr.ClusterName) {
 	r.refused.Forget(func(req mcreconcile.Request) bool { return req.ClusterName == name })
 }
 
-// forgetGone is the same for a definition.
+// forgetGone does the same if the cluster is gone, for metrics too.
 func (r *Reconciler) forgetGone(name mcr.ClusterName) {
 	r.workloads.IfGone(name, func() {
 		r.Forget(name)

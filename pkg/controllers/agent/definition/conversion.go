@@ -11,22 +11,22 @@ import (
 )
 
 // A conversion webhook of a definition is a Service of the hub, which a workload cluster cannot call. Without it, an
-// API server takes an object of one version for one of another by changing its apiVersion, and drops the fields that
-// the other does not have. Where the hub has no webhook that is what the API's author chose, and it is the same in both
-// clusters. Where it has one, no object must ever be taken for one of another version:
+// API server converts an object by changing its apiVersion, and drops the fields that the other version lacks. If the
+// hub has no webhook, that is the API author's choice, and the same in both clusters. If it has one, no object may ever
+// be converted like that:
 //
-//   - The workload cluster serves and stores the one version in which requirements travel, and no other. Somebody who
-//     writes another one is told so by the API server; nothing is lost.
+//   - The workload cluster serves and stores only the version in which requirements are synchronised. The API server
+//     rejects other versions; nothing is lost.
 //   - When that version changes in the hub while the workload cluster has objects of the old one, the definition is
 //     refused.
 
-// NeedsConversion is whether a definition has a conversion webhook.
+// NeedsConversion reports whether a definition has a conversion webhook.
 func NeedsConversion(crd *unstructured.Unstructured) bool {
 	strategy, _, _ := unstructured.NestedString(crd.Object, "spec", "conversion", "strategy")
 	return strategy == "Webhook"
 }
 
-// onlyVersion makes one version of a definition's spec the only one that is served, and the one that is stored.
+// onlyVersion makes one version of a definition's spec the only served one, and the storage version.
 func onlyVersion(spec map[string]any, only string) {
 	versions, _ := spec["versions"].([]any)
 	for _, v := range versions {
@@ -37,7 +37,7 @@ func onlyVersion(spec map[string]any, only string) {
 	}
 }
 
-// StorageVersion is the version in which objects of a definition are stored.
+// StorageVersion returns the version in which a definition's objects are stored.
 func StorageVersion(crd *unstructured.Unstructured) string {
 	for _, v := range crossplane.VersionsOf(crd) {
 		version, _ := v.(map[string]any)
@@ -49,9 +49,9 @@ func StorageVersion(crd *unstructured.Unstructured) string {
 	return ""
 }
 
-// KeepingStored is a wanted definition with the versions that the hub's does not have any more, and in which objects of
-// the workload cluster may still be stored. They are not served. An API server does not let such a version go, and
-// whoever removed it from the hub has converted the objects of the hub only.
+// KeepingStored returns a wanted definition with versions added that the hub's no longer has, and in which the workload
+// cluster may still store objects. They are not served. An API server does not allow removing such a version, and its
+// removal from the hub only means that the hub's objects were converted.
 func KeepingStored(want, have *unstructured.Unstructured) *unstructured.Unstructured {
 	ours := crossplane.VersionsOf(want)
 	versions := managed.KeepStored(ours, have, func(version map[string]any) { version["served"] = false })
@@ -63,8 +63,8 @@ func KeepingStored(want, have *unstructured.Unstructured) *unstructured.Unstruct
 	return out
 }
 
-// preservesExplicitly turns the preserveUnknownFields of a definition from the time of apiextensions.k8s.io/v1beta1,
-// which can be read in v1 and not created, into what replaced it.
+// preservesExplicitly replaces preserveUnknownFields, which dates from apiextensions.k8s.io/v1beta1 and can be read but
+// not created in v1, by its successor.
 func preservesExplicitly(spec map[string]any) {
 	preserve, _ := spec["preserveUnknownFields"].(bool)
 	delete(spec, "preserveUnknownFields")

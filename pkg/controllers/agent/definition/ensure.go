@@ -23,12 +23,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// want returns the definition that workload clusters shall have of a kind that travels in a version, or nil while the
-// hub's cannot be known.
+// want returns the definition that workload clusters shall have of a kind synchronised in a version, or nil while the
+// hub's is unknown.
 func (r *Reconciler) want(ctx context.Context, name, travels string) (*wantedDefinition, error) {
 	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
 	if err != nil {
-		// Not there yet or not synced yet: its coming queues the definition again.
+		// Not there yet or not synced yet: its appearance requeues the definition.
 		return nil, nil //nolint:nilerr,nilnil // See above.
 	}
 	of := managed.StateOf(meta, travels)
@@ -93,8 +93,7 @@ func (r *Reconciler) ensure(
 	return r.Accept(ctx, w, cluster, req, p.Kind)
 }
 
-// unwritten makes of the answer of a cluster to the write of a definition what is to be told and when it is tried
-// again.
+// unwritten maps a cluster's error on writing a definition to what is reported, and when to retry.
 func (r *Reconciler) unwritten(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, err error,
 ) (reconcile.Result, error) {
@@ -109,7 +108,7 @@ func (r *Reconciler) unwritten(
 		p.Reason = reason.ReasonDefinitionForbidden
 		fallthrough
 	case managed.Rejected:
-		w.SetUnoffered(req.Name, false) // Its objects have no say in that.
+		w.SetUnoffered(req.Name, false) // Its objects do not matter for that.
 		r.refuse(ctx, cluster, req, p)
 		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	case managed.Accepted, managed.Failed:
@@ -117,20 +116,20 @@ func (r *Reconciler) unwritten(
 	return reconcile.Result{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
 }
 
-// wouldConvert is whether to put a definition into a cluster would take the objects that are there for ones of another
-// version, although they need a webhook for that.
+// wouldConvert reports whether writing a definition would reinterpret existing objects as another version, although
+// they need a webhook for that.
 func (r *Reconciler) wouldConvert(
 	ctx context.Context, w *view.Cluster, have *unstructured.Unstructured, want *wantedDefinition, p crossplane.Publication,
 ) (bool, error) {
 	if !want.converts || StorageVersion(have) == p.Kind.Version {
 		return false, nil
 	}
-	w.SetUnoffered(have.GetName(), true) // Before looking: the end of the last object is a reason to look again.
+	w.SetUnoffered(have.GetName(), true) // Before the check: deleting the last object requeues the definition.
 	empty, err := r.hasNoObjects(ctx, w, have)
 	return !empty, err
 }
 
-// refuseConversion leaves a definition as it is whose objects cannot be converted. They can still be deleted.
+// refuseConversion leaves a definition unchanged whose objects cannot be converted. They can still be deleted.
 func (r *Reconciler) refuseConversion(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
 ) reconcile.Result {
@@ -145,7 +144,7 @@ func (r *Reconciler) refuseConversion(
 	return reconcile.Result{RequeueAfter: condition.SlowRetry()}
 }
 
-// refuseForeign leaves a definition alone that is somebody else's, or has become so.
+// refuseForeign leaves a definition alone that has, or has got, another owner.
 func (r *Reconciler) refuseForeign(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
 ) reconcile.Result {
@@ -153,7 +152,7 @@ func (r *Reconciler) refuseForeign(
 	const consequence = "its objects are not synchronised"
 	message := managed.Definition(req.Name).NotOurs(managed.MarksOf(have), w.Owner(), consequence)
 	if _, ok := managed.MarksOf(have).OtherHub(w.Owner()); ok {
-		// That hub looks after the claims, also after those that it took over.
+		// That hub manages the claims, including those that it took over.
 		r.Unfollow(w, req.Name)
 		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: message})
 		return result
@@ -171,14 +170,14 @@ func (r *Reconciler) refuseForeign(
 	return result
 }
 
-// Accept synchronises the claims of a kind whose definition is in place. Those that are known already are looked at
-// again: the class or the publication may have changed what they should do.
+// Accept synchronises the claims of a kind whose definition is in place. Known claims are requeued: a change of the
+// class or the publication may affect them.
 func (r *Reconciler) Accept(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
 ) (reconcile.Result, error) {
 	w.SetUnoffered(req.Name, false)
 	var result reconcile.Result
-	// The watch is tried again with back-off, and its coming through makes a new request.
+	// The watch is retried with back-off, and makes a new request when it succeeds.
 	switch state, message := w.Watcher.State(kind); state {
 	case kindwatch.StateForbidden:
 		r.refuse(ctx, cluster, req, &condition.Problem{

@@ -20,7 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
-// Judge reads a definition that is not offered on both sides, and decides how it is retained.
+// Judge reads both sides' definitions of a kind that is not offered, and decides how it is retained.
 func (r *Reconciler) Judge(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, before view.Followed, following bool, states string,
 ) (reconcile.Result, error) {
@@ -60,16 +60,15 @@ func (r *Reconciler) Judge(
 	}
 	w.SetJudged(req.Name, states)
 	if !r.Follow(w, req.Name, f) {
-		// Its claims may have become known in the same instant in which it changed, so that nothing else would tell that
-		// there are none.
+		// Its claims may have become known just as it changed, so that no other event would say that there are none.
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
 	return reconcile.Result{}, nil
 }
 
-// drain treats a definition that has the name of one of ours and is not ours, or not any more. Its claims are left
-// alone, except that those which bear our finalizer, because it was ours once, can be deleted. When there are none, it
-// is not followed any more; only we could add the finalizer.
+// drain handles a definition that has the name of one of ours but is not ours, or no longer. Its claims are left alone,
+// except that those still bearing our finalizer can be deleted. When none is left, it is no longer followed; only we
+// could add the finalizer.
 func (r *Reconciler) drain(w *view.Cluster, crd string, kind kindwatch.Kind) reconcile.Result {
 	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
 	if w.IsDrained(crd) {
@@ -87,7 +86,7 @@ func (r *Reconciler) drain(w *view.Cluster, crd string, kind kindwatch.Kind) rec
 	return result
 }
 
-// Follow has the claims of a kind followed in a cluster, and says whether that is news.
+// Follow starts following the claims of a kind in a cluster, and returns whether that is new.
 func (r *Reconciler) Follow(w *view.Cluster, crd string, f view.Followed) bool {
 	before, following := w.Followed(crd)
 	news := w.Follow(crd, f)
@@ -100,7 +99,7 @@ func (r *Reconciler) Follow(w *view.Cluster, crd string, f view.Followed) bool {
 	return news
 }
 
-// Unfollow leaves the claims of a kind in a cluster alone.
+// Unfollow stops following the claims of a kind in a cluster.
 func (r *Reconciler) Unfollow(w *view.Cluster, crd string) {
 	before, _ := w.Followed(crd)
 	if w.Unfollow(crd) {
@@ -109,9 +108,9 @@ func (r *Reconciler) Unfollow(w *view.Cluster, crd string) {
 	}
 }
 
-// hubDefinition returns what is needed of the hub's definition of a name, nil if the hub has none, as the watch says. A
-// definition can be large, and the owner of a cluster says how often one of its name is judged: it is read once in each
-// of its states, for all clusters. known is false as long as nobody could look.
+// hubDefinition returns the relevant parts of the hub's definition of a name, nil if the watch says there is none. A
+// definition can be large, and a cluster's owner decides how often one of its name is judged: it is read once per
+// state, for all clusters. known is false as long as the hub could not be checked.
 func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDefinition, known bool, err error) {
 	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
 	if apierrors.IsNotFound(err) {
@@ -121,7 +120,7 @@ func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDe
 		return nil, true, nil
 	}
 	if err != nil {
-		return nil, false, nil // Its becoming known queues the definition again.
+		return nil, false, nil // Its appearance requeues the definition.
 	}
 	r.mu.Lock()
 	kept, ok := r.judgeable[name]
@@ -131,7 +130,7 @@ func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDe
 	}
 	crd, err := r.get(ctx, r.hubReader, name)
 	if err != nil || crd == nil {
-		return nil, false, err // The watch is about to tell that it is gone.
+		return nil, false, err // The watch is about to report the deletion.
 	}
 	hub = HubDefinitionOf(crd)
 	r.mu.Lock()

@@ -15,19 +15,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// A KindFunc is called with a kind of a cluster, and whether a watch knows its objects; or with why a kind, or which
-// kinds there are, cannot be found out. An error that it returns ends the calls. It returns an error with which it was
-// called unless the others are to follow nevertheless.
+// A KindFunc is called with a kind of a cluster, and whether a watch has its objects; or with the error of looking up a
+// kind, or the list of kinds. An error that it returns ends the calls. It returns the error passed to it unless the
+// other kinds are to follow anyway.
 type KindFunc func(kind kindwatch.Kind, known bool, err error) error
 
-// Offboard opens what is closed of the definitions of a cluster, and calls fn for each kind of which claims can bear
-// our finalizer: those that are followed, and then those of definitions of ours of which that is not decided, as in the
-// moment after a restart, or that are too many to be followed. A definition comes before its claims: an API server lets
-// no claim of a closed one be changed.
+// Offboard opens the closed definitions of a cluster, and calls fn for each kind whose claims may bear our finalizer:
+// first the followed kinds, then those of our definitions that are undecided, as right after a restart, or beyond the
+// limit of followed kinds. A definition is opened before its claims are handled: an API server rejects changes to
+// claims of a closed one.
 //
-// It is for a cluster that leaves, in which nothing is reconciled any more and to which nobody comes back: what no
-// watch knows is read now, and not kept. There can be as many definitions with our label as the cluster's owner likes,
-// so that the kinds that are followed go first.
+// It is for a cluster that leaves, in which nothing is reconciled any more: what no watch has is read now, and not
+// kept. The cluster's owner can create any number of definitions with our label, so that followed kinds go first.
 func (r *Reconciler) Offboard(ctx context.Context, w *view.Cluster, fn KindFunc) error {
 	followed := w.FollowedNames()
 	for _, crd := range followed {
@@ -80,7 +79,7 @@ func (r *Reconciler) kindOf(ctx context.Context, w *view.Cluster, name string, f
 	case crd == nil:
 		return nil // Its claims are gone, too.
 	}
-	// The version that is followed need not be one that is served.
+	// The followed version need not be a served one.
 	kind, ok := ClaimKindOf(crd)
 	if !ok {
 		return nil
@@ -88,7 +87,7 @@ func (r *Reconciler) kindOf(ctx context.Context, w *view.Cluster, name string, f
 	return fn(kind, false, nil)
 }
 
-// mayBeClosed is whether a definition of ours is marked as closed, or it is not known whether it is.
+// mayBeClosed reports whether a definition of ours is marked as closed, or may be because that is unknown.
 func mayBeClosed(w *view.Cluster, name string) bool {
 	meta, err := w.Watcher.Get(view.OwnedCRDKind, types.NamespacedName{Name: name})
 	if err != nil {

@@ -10,60 +10,58 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
-// Phase is where a definition of the hub, or one that was pulled before, stands in one workload cluster.
+// Phase is the state of one definition, of the hub or pulled before, in one workload cluster.
 type Phase string
 
 const (
-	// Unknown means that one of the sides is not known yet. Nothing is decided; its becoming known is a reason to look
-	// again.
+	// Unknown means that one of the sides is not known yet. Nothing is decided; its appearance requeues the definition.
 	Unknown Phase = "Unknown"
 
-	// Offered means that the hub offers the kind to the cluster. The definition is put there, or kept as it is in the hub.
+	// Offered means that the hub offers the kind to the cluster. The definition is created, or kept as it is in the hub.
 	Offered Phase = "Offered"
 
-	// Unrelated means that the kind is not offered, and that the definition, if there is one, is none that Masthead
-	// pulled.
+	// Unrelated means that the kind is not offered, and that Masthead did not pull the definition, if there is one.
 	Unrelated Phase = "Unrelated"
 
-	// Unjudged means that the kind is not offered, and that it is not decided yet how its claims are followed. Both
-	// definitions are read.
+	// Unjudged means that the kind is not offered, and that how to follow its claims is undecided. Both definitions are
+	// read.
 	Unjudged Phase = "Unjudged"
 
-	// Retained means that the kind is not offered, and that the definition stays: nobody says that it is to go, or it is
-	// not ours any more.
+	// Retained means that the kind is not offered, and that the definition stays: its removal is not requested, or it is
+	// no longer ours.
 	Retained Phase = "Retained"
 
-	// Withdrawn means that the kind is not offered, and that the definition goes when there are no objects of it.
+	// Withdrawn means that the kind is not offered, and that the definition is deleted when it has no objects.
 	Withdrawn Phase = "Withdrawn"
 )
 
-// Facts are what is known of a definition when its phase is determined. They come from watches and caches.
+// Facts are the inputs of PhaseOf. They come from watches and caches.
 type Facts struct {
-	// PublishedKnown is whether it is known what the hub offers, or that it cannot be known; ClusterKnown is the same of
-	// what is in the cluster.
+	// PublishedKnown reports whether the hub's offer is known, or cannot be known; ClusterKnown reports whether the
+	// cluster's state is known.
 	PublishedKnown, ClusterKnown bool
 
-	// Offered is whether the hub offers the kind and the class offers it to the cluster.
+	// Offered reports whether the hub offers the kind and the class offers it to the cluster.
 	Offered bool
 
-	// Kept is whether the class says nothing about the cluster, or leaves it alone, so that the cluster keeps what it has.
+	// Kept reports whether the class is missing or disables the agent, so that the cluster keeps what it has.
 	Kept bool
 
-	// Current is the metadata of the definition in the cluster, if it bears our label; nil if there is none. Owner is the
-	// hub as the owner of what is in the cluster.
+	// Current is the metadata of the cluster's definition, if it bears our label; nil if there is none. Owner is the hub
+	// as the owner of objects in the cluster.
 	Current *unstructured.Unstructured
 	Owner   hubidentity.Owner
 
-	// Following is whether the kind is followed, and Followed how.
+	// Following reports whether the kind is followed; Followed says how.
 	Following bool
 	Followed  view.Followed
 
-	// JudgeableKnown is whether the definitions on both sides are known as far as it takes to judge, and Judged whether it
-	// was decided in their present states how the kind is followed.
+	// JudgeableKnown reports whether enough of both sides' definitions is known to judge, and Judged whether how the kind
+	// is followed was decided in their present states.
 	JudgeableKnown, Judged bool
 }
 
-// ours is whether the definition in the cluster is one that Masthead pulled, and still follows as that.
+// ours reports whether Masthead pulled the cluster's definition, and still follows it as such.
 func (f Facts) ours() bool {
 	return f.Current != nil && IsOurs(f.Current, f.Owner) && f.Following && !f.Followed.DeletionsOnly
 }

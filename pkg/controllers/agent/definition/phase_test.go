@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
-// TestPhaseOf has every situation of a definition, and the phase that it is in.
+// TestPhaseOf covers every situation of a definition, with its phase.
 func TestPhaseOf(t *testing.T) {
 	owner := hubidentity.Owner{ID: agenttest.OurHub}
 	labelled := func(by hubidentity.Owner) *unstructured.Unstructured {

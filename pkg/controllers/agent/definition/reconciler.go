@@ -25,12 +25,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
-// Metrics are told how the definitions fare in the workload clusters.
+// Metrics records the state of definitions in the workload clusters.
 type Metrics interface {
-	// Definition notes whether a definition that is offered to a cluster is there as it is in the hub.
+	// Definition records whether a definition offered to a cluster is there as it is in the hub.
 	Definition(cluster mcr.ClusterName, crd string, served bool)
 
-	// ForgetDefinition drops what was noted about a definition, and ForgetCluster everything about a cluster.
+	// ForgetDefinition drops the records of a definition, and ForgetCluster those of a cluster.
 	ForgetDefinition(cluster mcr.ClusterName, crd string)
 	ForgetCluster(cluster mcr.ClusterName)
 }
@@ -49,27 +49,27 @@ type Reconciler struct {
 
 	clock clock.PassiveClock
 
-	// users are as whom the clusters know Masthead.
+	// users tracks our username in each cluster.
 	users *readonlypolicy.Users
 
-	// grace is how long a definition that is not offered any more is closed before it is deleted.
+	// grace is how long a definition that is no longer offered is closed before it is deleted.
 	grace time.Duration
 
-	// KindGone is called when the claims of a kind are not followed any more in a cluster.
+	// kindGone is called when the claims of a kind are no longer followed in a cluster.
 	kindGone func(mcr.ClusterName, kindwatch.Kind)
 
 	mu sync.Mutex
-	// wanted are the definitions that the hub's ones lead to, read once for all clusters.
+	// wanted are the definitions derived from the hub's, read once for all clusters.
 	wanted map[string]wantedDefinition
 
-	// judgeable is what is needed of the hub's definitions to judge those of clusters, read once for all clusters.
+	// judgeable holds the parts of the hub's definitions needed to judge those of clusters, read once for all clusters.
 	judgeable map[string]HubDefinition
 
-	// refused is the reason that was last told about a definition that could not be put into a cluster.
+	// refused is the last reported reason why a definition could not be put into a cluster.
 	refused *managed.Told[mcreconcile.Request]
 }
 
-// Options are what the reconciler needs; its fields of the same names say what they are.
+// Options are the reconciler's options; its fields of the same names are documented there.
 type Options struct {
 	Hub       *view.Hub
 	Workloads *view.Clusters
@@ -94,13 +94,13 @@ func New(o Options) *Reconciler {
 	}
 }
 
-// wantedDefinition is what all workload clusters shall have for one state of a definition of the hub.
+// wantedDefinition is the definition that all workload clusters shall have for one state of the hub's.
 type wantedDefinition struct {
 	of   managed.State
 	crd  *unstructured.Unstructured
 	hash string
 
-	// converts is whether the hub's definition has a conversion webhook.
+	// converts reports whether the hub's definition has a conversion webhook.
 	converts bool
 }
 

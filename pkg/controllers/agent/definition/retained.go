@@ -20,17 +20,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
-// MaxRetainedKinds is how many kinds of a cluster are followed that the hub does not offer to it. A cluster whose owner
-// labels more definitions than any hub ever withdrew does so for another purpose.
+// MaxRetainedKinds limits how many kinds of a cluster are followed that the hub does not offer to it. A cluster with
+// more labelled definitions than any hub ever withdrew has them for another purpose.
 const MaxRetainedKinds = 100
 
-// RetainedKind decides how a kind is followed of which a workload cluster has a definition with our label, and which is
-// not offered. The label is no proof, because the owner of the cluster can write it. So the definition counts only if
-// it is of the form of a claim's, and then:
+// RetainedKind decides how a kind is followed that is not offered, and whose definition in a workload cluster bears our
+// label. The label is no proof, because the cluster's owner can write it. So the definition counts only if it has the
+// form of a claim's, and then:
 //
-//   - if the hub has a definition of that name, only if that is one that Crossplane made for requirements, of the same
-//     kind. Its kind is then followed in the hub, too, in a version that both serve;
-//   - if the hub has none, there is nothing in the hub to be deleted, and the kind is followed in the workload cluster
+//   - if the hub has a definition of that name, only if Crossplane made that one for requirements, of the same kind.
+//     The kind is then also followed in the hub, in a version that both serve;
+//   - if the hub has none, there is nothing in the hub to delete, and the kind is followed in the workload cluster
 //     only.
 func RetainedKind(crd *unstructured.Unstructured, hub *HubDefinition) (view.Followed, bool) {
 	kind, ok := ClaimKindOf(crd)
@@ -54,18 +54,18 @@ func RetainedKind(crd *unstructured.Unstructured, hub *HubDefinition) (view.Foll
 	return view.Followed{}, false
 }
 
-// HubDefinition is what is needed of a definition of the hub to judge one of a cluster.
+// HubDefinition is the part of a hub definition needed to judge one of a cluster.
 type HubDefinition struct {
 	// of is the state that was read.
 	of string
 
-	// kind is that of its objects, and published whether Crossplane made it for requirements.
+	// kind is that of its objects. published reports whether Crossplane made it for requirements.
 	kind      kindwatch.Kind
 	published bool
 	served    []string
 }
 
-// HubDefinitionOf is what is needed of a definition of the hub; nil if there is none.
+// HubDefinitionOf returns the relevant parts of a hub definition; nil if there is none.
 func HubDefinitionOf(hub *unstructured.Unstructured) *HubDefinition {
 	if hub == nil {
 		return nil
@@ -74,9 +74,9 @@ func HubDefinitionOf(hub *unstructured.Unstructured) *HubDefinition {
 	return &HubDefinition{of: ownership.VersionOf(hub), kind: kind, published: ok && isPublishedDefinition(hub), served: servedVersions(hub)}
 }
 
-// isPublishedDefinition is whether Crossplane made a definition in the hub for requirements: for claims, for namespaced
-// composites, or for what an InfrastructurePublication publishes. Of those, 0.12 says that the InfrastructureDefinition
-// controls them. Whether the definition is of the form of a requirement's has been looked at before.
+// isPublishedDefinition reports whether Crossplane made a hub definition for requirements: for claims, namespaced
+// composites, or what an InfrastructurePublication publishes. Crossplane 0.12 makes the InfrastructureDefinition the
+// controller of the latter. That the definition has a requirement's form was checked before.
 func isPublishedDefinition(crd *unstructured.Unstructured) bool {
 	owner := metav1.GetControllerOfNoCopy(crd)
 	if owner == nil {
@@ -96,17 +96,17 @@ func isPublishedDefinition(crd *unstructured.Unstructured) bool {
 	return false
 }
 
-// ManagedByOther is whether a definition with our label is, going by its metadata, what another controller of Masthead
-// puts into clusters: copies of Crossplane's own, and that of Applications. Neither is read, to find that it is no
-// definition of claims. The annotation alone does not say so, since the owner of the cluster can write it on any.
+// ManagedByOther reports whether the metadata of a definition with our label say that another Masthead controller
+// manages it: copies of Crossplane's own, and that of Applications. These are not read. The annotation alone is no
+// proof, since the cluster's owner can write it on any.
 func ManagedByOther(crd *unstructured.Unstructured) bool {
 	_, group, _ := strings.Cut(crd.GetName(), ".")
 	return group == appsv1alpha1.GroupVersion.Group ||
 		group == crossplane.XRDKind.Group && crd.GetAnnotations()[fleetv1alpha1.MirroredAnnotation] != ""
 }
 
-// ClaimKindOf returns the kind that a definition defines, if it could be that of claims. That of Applications, which
-// bears our label as well, never is: it is another controller's, and no hub offers it.
+// ClaimKindOf returns the kind that a definition defines, if it could be a claim kind. Applications, whose definition
+// bears our label as well, never are: another controller manages them, and no hub offers them.
 func ClaimKindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 	kind, ok := managed.KindOf(crd)
 	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")

@@ -15,7 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// refuse tells everybody who should know that a definition cannot be put into a cluster, once.
+// refuse reports once that a definition cannot be put into a cluster.
 func (r *Reconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *condition.Problem) {
 	r.metrics.Definition(req.ClusterName, req.Name, false)
 	if !r.refused.IsNews(req, p.Reason) {

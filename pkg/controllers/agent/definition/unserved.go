@@ -19,12 +19,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// servedPatience is how long an API server may take to serve a kind whose definition it has taken.
+// servedPatience is how long an API server may take to serve a kind whose definition it has accepted.
 const servedPatience = 5 * time.Second
 
-// unserved finds out why a kind is not served whose definition is in place, and when that is to be looked at again. An
-// API server takes a definition whose names another one has, and never serves its kind. A moment after it was written,
-// it is no problem; nor is it if the definition says that the kind is served: then the watch is behind.
+// unserved finds out why a kind is not served although its definition is in place, and when to check again. An API
+// server accepts a definition whose names are taken, and never serves its kind. Shortly after the write, it is no
+// problem; nor if the definition says that the kind is served: then the watch is behind.
 func (r *Reconciler) unserved(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
 ) (again time.Duration, p *condition.Problem, err error) {
@@ -37,11 +37,11 @@ func (r *Reconciler) unserved(
 		return 0, nil, err
 	}
 	if crd == nil {
-		return condition.SlowRetry(), nil, nil // Its end makes a new request.
+		return condition.SlowRetry(), nil, nil // Its deletion makes a new request.
 	}
 	why, not := NotEstablished(crd)
 	if !not {
-		// An API server serves a kind a moment after it says so, and the watch may be far in its back-off.
+		// An API server serves a kind a moment after it says so, and the watch may be in a long back-off.
 		w.Watcher.Retry(kind.GroupResource())
 		return servedPatience, nil, nil
 	}
@@ -52,7 +52,7 @@ func (r *Reconciler) unserved(
 	}, nil
 }
 
-// NotEstablished is whether a definition says that its kind is not served, and why.
+// NotEstablished reports whether a definition says that its kind is not served, and why.
 func NotEstablished(crd *unstructured.Unstructured) (why string, not bool) {
 	if status, message := managed.ConditionOf(crd, "NamesAccepted"); status == "False" {
 		return "its names are not accepted: " + message, true

@@ -24,11 +24,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// DefaultWithdrawalGrace is how long a definition is closed before it is deleted. API servers learn of a change of a
-// definition by a watch, within seconds.
+// DefaultWithdrawalGrace is how long a definition is closed before it is deleted. API servers watch definitions, and
+// observe a change within seconds.
 const DefaultWithdrawalGrace = time.Minute
 
-// withdraw takes a definition that is not offered a step further on its way out of the cluster.
+// withdraw takes the next step in removing a definition that is not offered.
 func (r *Reconciler) withdraw(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, kind kindwatch.Kind, current *unstructured.Unstructured,
 ) (reconcile.Result, error) {
@@ -38,7 +38,7 @@ func (r *Reconciler) withdraw(
 	}
 	seen, marked := current.GetAnnotations()[WithdrawnAnnotation]
 	if len(claims) > 0 && !marked {
-		return reconcile.Result{}, nil // The end of the last one makes a new request.
+		return reconcile.Result{}, nil // Deleting the last one makes a new request.
 	}
 	if at, err := time.Parse(time.RFC3339, seen); err == nil && len(claims) == 0 {
 		if left := r.graceLeft(at); left > 0 {
@@ -48,8 +48,8 @@ func (r *Reconciler) withdraw(
 	return r.close(ctx, w, req, marked)
 }
 
-// close has a definition without objects refuse new ones, and removes it when it has for long enough. One that has
-// objects after all is opened again.
+// close makes a definition without objects reject new ones, and deletes it after the grace period. A definition that
+// has objects after all is opened again.
 func (r *Reconciler) close(ctx context.Context, w *view.Cluster, req mcreconcile.Request, marked bool) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
 	if err != nil || crd == nil || !IsOurs(crd, w.Owner()) {
@@ -74,7 +74,7 @@ func (r *Reconciler) close(ctx context.Context, w *view.Cluster, req mcreconcile
 	return r.remove(ctx, w, req, crd)
 }
 
-// remove deletes a definition, if it is still the one that was looked at.
+// remove deletes a definition, if it is unchanged since it was read.
 func (r *Reconciler) remove(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured,
 ) (reconcile.Result, error) {
@@ -92,14 +92,14 @@ func (r *Reconciler) remove(
 	return reconcile.Result{}, nil
 }
 
-// graceLeft is how much longer a definition has to be closed. A time in the future is not ours, or the clock's: it is a
-// grace from now at most.
+// graceLeft returns how much longer a definition must stay closed. A time in the future is not ours, or clock skew: the
+// result is at most one grace period.
 func (r *Reconciler) graceLeft(since time.Time) time.Duration {
 	return min(since.Add(r.grace).Sub(r.clock.Now()), r.grace)
 }
 
-// hasNoObjects is whether an API server says that there is no object of the kind of a definition. One that serves no
-// version of it says nothing.
+// hasNoObjects reports whether an API server says that a definition has no objects. A server that serves no version of
+// it proves nothing.
 func (r *Reconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) (bool, error) {
 	kind, ok := managed.KindOf(crd)
 	if !ok {
@@ -117,23 +117,23 @@ func (r *Reconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *uns
 	return len(list.Items) == 0 && list.GetContinue() == "", nil
 }
 
-// reopen opens a definition that stays because its cluster is left alone, and that was closed before.
+// reopen opens a closed definition that stays because its cluster's agent is disabled or its class is missing.
 func (r *Reconciler) reopen(ctx context.Context, w *view.Cluster, req mcreconcile.Request) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
 	if err != nil || crd == nil || !isMarked(crd, w.Owner()) {
 		return reconcile.Result{}, err
 	}
-	// That it was written is an event; that it was refused is none.
+	// A successful write is an event; a refused one is not.
 	return reconcile.Result{RequeueAfter: condition.SlowRetry()}, r.rewrite(ctx, w, Opened(crd))
 }
 
-// isMarked is whether a definition of ours says that it was closed. Its metadata are enough to know.
+// isMarked reports whether a definition of ours says that it was closed. Its metadata suffice.
 func isMarked(crd *unstructured.Unstructured, owner hubidentity.Owner) bool {
 	_, marked := crd.GetAnnotations()[WithdrawnAnnotation]
 	return marked && IsOurs(crd, owner)
 }
 
-// rewrite writes a definition over the one that it was made of. That the cluster refuses it is no error.
+// rewrite writes a changed definition over its original. A refusal by the cluster is not an error.
 func (r *Reconciler) rewrite(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) error {
 	err := write(ctx, w, crd)
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {

@@ -27,18 +27,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// LateFields shows in claims what Crossplane has filled in, and has them record their objects in the hub.
+// LateFields shows late-initialized fields in claims, and records their objects in the hub there.
 type LateFields struct {
 	Clock   clock.PassiveClock
 	Metrics *metrics.Metrics
 	Ledger  *ledger.Ledger
 
-	// Patience is how long the first fields that were filled in wait for the others.
+	// Patience is how long the first late-initialized fields wait for the others.
 	Patience time.Duration
 }
 
-// Initialise shows in the claim what Crossplane has filled in, and has the claim record its object in the hub. A record
-// that can wait for the status is left to Record.
+// Initialise shows late-initialized fields in the claim, and records its object in the hub there. A record that can
+// wait for the status is left to Record.
 func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	if err := r.inheritLate(ctx, s); err != nil {
 		return nil, 0, err
@@ -49,37 +49,37 @@ func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstru
 	}
 	record := ownership.RecordFor(s.Claim, hub)
 	if ownership.Announces(s.Claim) && (ownership.Records(s.Claim, hub) || recordCanWait(s.Claim)) {
-		record = "" // The status is to show that what the claim has announced is there.
+		record = "" // The status will show that the announced object exists.
 	}
 	return r.write(ctx, s, hub, record, spec, changes)
 }
 
-// Record has the claim record its object in the hub where the status, which users wait for and which is written by now,
-// does not say enough. A status that is awaited will.
+// Record records the claim's object in the hub if the status, which users wait for and which is written by now, does
+// not imply it. A status still to come will.
 func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	if s.AwaitsStatus || s.RecordTried || ownership.Records(s.Claim, hub) {
 		return nil, 0, nil
 	}
 	spec, changes := propagation.LateSpec(s.Claim, hub, s.Form)
 	if changes && !r.shownInVain(s, "", spec) {
-		return nil, 0, nil // Looked at again when these are due.
+		return nil, 0, nil // Requeued when these are due.
 	}
 	return r.write(ctx, s, hub, ownership.RecordFor(s.Claim, hub), spec, changes)
 }
 
-// recordCanWait is whether the status of a claim may be written before its record. A record of another object would be
-// followed. A claim that tells of a problem may tell of this very one: whether it is over has to be known before that
-// is told.
+// recordCanWait reports whether a claim's status may be written before its record. A record of another object would be
+// followed. A problem shown in the claim may be a failed record: whether it is over must be known before it is
+// reported.
 //
-// Late fields cannot wait: they change the generation that a status says it has observed.
+// Late fields cannot wait: they change the generation that a status has observed.
 func recordCanWait(claim *unstructured.Unstructured) bool {
 	_, outdated := ownership.RecordOf(claim)
 	shown, told := propagation.ShownAgentSynced(claim)
 	return !outdated && (!told || shown.Status == metav1.ConditionTrue)
 }
 
-// write shows fields in the claim and has it record its object in the hub, unless there is a reason to wait with both.
-// An empty record is none. changes is whether there are fields to show.
+// write shows fields in the claim and records its object in the hub, unless both should wait. An empty record means
+// none. changes means that there are fields to show.
 func (r *LateFields) write(
 	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, record string, spec map[string]any, changes bool,
 ) (*condition.Problem, time.Duration, error) {
@@ -96,7 +96,7 @@ func (r *LateFields) write(
 	again := time.Duration(0)
 	manager := s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager)
 	if record != "" && ownership.Announces(s.Claim) {
-		// The announcement is of another field manager of ours, and an apply would be refused for it.
+		// Another field manager of ours owns the announcement, and an apply would conflict.
 		if err := r.correctRecord(ctx, s, hub); err != nil {
 			return r.refused(s, err)
 		}
@@ -107,14 +107,14 @@ func (r *LateFields) write(
 	}
 	claim, err := r.Apply(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
-		// The record came with the manifest of another claim, or somebody has changed it.
+		// The record was copied with another claim's manifest, or somebody has changed it.
 		if err = r.correctRecord(ctx, s, hub); err == nil {
 			claim, err = r.Apply(ctx, s, manager, record, spec)
 		}
 	}
 	if fields := propagation.ConflictingFields(err, s.Form.LateFields(spec)); len(fields) > 0 {
-		// The user says the same as we did, so that it was taken for ours; it is his. What is his has to travel, and the
-		// watch does not have the claim looked at again because of what we have written ourselves.
+		// The user set the same value as we did, so that it looked like ours; it is theirs and has to be pushed. The watch
+		// does not requeue the claim for our own write.
 		spec, _ = propagation.LateSpec(s.Claim, hub, s.Form, fields...)
 		claim, err = r.Apply(ctx, s, manager, record, spec)
 		again = lookAgain
@@ -123,15 +123,15 @@ func (r *LateFields) write(
 		return r.refused(s, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
-	// The apply is unconditional, and its answer can contain somebody's change that nobody has looked at. So it does not
-	// count as written by this reconcile, and its event has the claim reconciled again.
+	// The apply is unconditional, and its answer can contain changes by others that were never read. So it does not count
+	// as written by this reconcile, and its event requeues the claim.
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 	s.Claim = claim
 	r.rememberShown(s, record, spec, hub)
 	return nil, again, nil
 }
 
-// refused is what comes of a write that did not come through.
+// refused returns the result of a failed write.
 func (r *LateFields) refused(s *scope.Scope, err error) (*condition.Problem, time.Duration, error) {
 	if p := reason.OfWorkload(err, "show the fields that Crossplane filled in", reason.ReasonWorkloadRejected); p != nil {
 		return p, condition.SlowRetry(), nil
@@ -139,8 +139,7 @@ func (r *LateFields) refused(s *scope.Scope, err error) (*condition.Problem, tim
 	return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
 }
 
-// inheritLate makes what former field managers of ours have filled in this hub's: it applies the same, and then has
-// them give it up.
+// inheritLate moves fields of our former field managers to this hub's: it applies the same, then makes them give it up.
 func (r *LateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 	former := propagation.FormerManagers(s.Claim, s.Workload.Owner())
 	if len(former) == 0 {
@@ -154,7 +153,7 @@ func (r *LateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 	manager, record := s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager), s.Claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]
 	claim, err := r.Apply(ctx, s, manager, record, spec)
 	if conflictsWithRecord(err) {
-		// It is somebody else's, and is corrected afterwards.
+		// The record is somebody else's, and is corrected later.
 		claim, err = r.Apply(ctx, s, manager, "", spec)
 	}
 	for _, manager := range former {
@@ -163,7 +162,7 @@ func (r *LateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 		}
 	}
 	if err != nil {
-		// What a user has changed meanwhile is an event.
+		// A concurrent change by a user is an event.
 		return fmt.Errorf("cannot take over in %s what was filled in before: %w", s.Request, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
@@ -172,19 +171,19 @@ func (r *LateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 	return nil
 }
 
-// lookAgain is when a claim is looked at again of which this reconcile has found out that it says more than was pushed.
+// lookAgain is when to requeue a claim that turned out to contain more user intent than was pushed.
 const lookAgain = time.Millisecond
 
-// correctRecord makes the record of a claim that of an object of the hub, whoever wrote it.
+// correctRecord overwrites a claim's record with that of an object of the hub.
 func (r *LateFields) correctRecord(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) error {
 	claim := s.Claim.DeepCopy()
 	ownership.SetRecord(claim, ownership.RecordFor(claim, hub))
 	return scope.PatchClaim(ctx, s, claim, metrics.WriteAnnotation, r.Metrics)
 }
 
-// Apply applies what we manage of the very claim that was looked at, which is what was filled in late and the
-// record of its object in the hub. A claim that is gone is not made anew. Both are one apply, because each request
-// counts. An empty record is none.
+// Apply applies the fields that we manage in the very claim that was read: late-initialized fields and the record of
+// its object in the hub. It does not recreate a deleted claim. Both are one apply, because each request counts. An
+// empty record means none.
 func (r *LateFields) Apply(
 	ctx context.Context, s *scope.Scope, manager, record string, spec map[string]any,
 ) (*unstructured.Unstructured, error) {
@@ -209,8 +208,8 @@ func (r *LateFields) Apply(
 	return claim, nil
 }
 
-// rememberShown remembers an apply that did not lead to what was applied, because the workload cluster drops or changes
-// it. It is not repeated as long as it would be the same.
+// rememberShown remembers an apply whose result the workload cluster dropped or changed. An identical apply is not
+// repeated.
 func (r *LateFields) rememberShown(s *scope.Scope, record string, spec map[string]any, hub *unstructured.Unstructured) {
 	_, still := propagation.LateSpec(s.Claim, hub, s.Form)
 	r.Ledger.Edit(s.Request, func(e *ledger.Entry) {
@@ -225,8 +224,8 @@ func (r *LateFields) shownInVain(s *scope.Scope, record string, spec map[string]
 	return r.Ledger.Of(s.Request).Shown == record+propagation.HashOf(spec)
 }
 
-// conflictsWithRecord is whether an API server refused an apply because somebody else wrote the record, or applied
-// annotations without content, which nobody else may add to by an apply.
+// conflictsWithRecord reports whether an apply was refused because somebody else wrote the record, or applied empty
+// annotations, to which nobody else may add by an apply.
 func conflictsWithRecord(err error) bool {
 	return slices.ContainsFunc(propagation.ConflictCauses(err), func(c metav1.StatusCause) bool {
 		return c.Field == ".metadata.annotations" || strings.HasSuffix(c.Field, "."+fleetv1alpha1.HubObjectAnnotation)

@@ -35,20 +35,20 @@ import (
 type Secrets struct {
 	Hub *view.Hub
 
-	// HubReader is the hub with the rights of the identity of the context.
+	// HubReader reads the hub with the rights of the context's identity.
 	HubReader client.Reader
 	Metrics   *metrics.Metrics
 }
 
-// delivery is one Secret that is brought from the hub to a workload cluster.
+// delivery is one Secret to copy from the hub to a workload cluster.
 type delivery struct {
-	// watched is the watch of the hub that knows the Secret's metadata.
+	// watched is the hub's watch that has the Secret's metadata.
 	watched kindwatch.Kind
 
 	from, to types.NamespacedName
 }
 
-// Pull brings what the hub's object has made for its requirement to the workload cluster.
+// Pull copies the Secrets of the hub's object to the workload cluster.
 func (r *Secrets) Pull(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	pull := r.pullSecret
 	if s.Form == crossplane.FormComposite {
@@ -62,11 +62,11 @@ func (r *Secrets) Pull(ctx context.Context, s *scope.Scope, hub *unstructured.Un
 	return p, retryAfter, err
 }
 
-// pullSecret brings the connection Secret of the hub's claim to the workload cluster.
+// pullSecret copies the connection Secret of the hub's claim to the workload cluster.
 //
-// Which Secret that is, is decided by the hub's claim: the name that it writes to, in its own namespace, and only if
-// the claim controls the Secret of that name. A workload cluster chooses the name, and could choose that of any Secret
-// in the namespace; it gets what Crossplane made for it and nothing else.
+// The hub's claim decides which Secret that is: the one it writes to, in its own namespace, and only if the claim
+// controls it. A workload cluster chooses the name, and could choose that of any Secret in the namespace; it gets only
+// what Crossplane made for it.
 func (r *Secrets) pullSecret(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	d := delivery{
 		watched: crossplane.HubSecretKind,
@@ -90,13 +90,13 @@ func (r *Secrets) pullSecret(ctx context.Context, s *scope.Scope, hub *unstructu
 	return r.pullOne(ctx, s, hub, d)
 }
 
-// pullOne brings one Secret, if the hub's object controls it and the copy is not what it should be already.
+// pullOne copies one Secret if the hub's object controls it and the copy is not up to date.
 func (r *Secrets) pullOne(
 	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, d delivery,
 ) (*condition.Problem, time.Duration, error) {
 	have, err := s.Workload.Watcher.Get(view.OwnedSecretKind, d.to)
 	if err != nil && !apierrors.IsNotFound(err) {
-		// Its becoming known makes a new request.
+		// Syncing the watch requeues the claim.
 		return workloadSecretsUnknown(s), 0, nil
 	}
 	seen, err := r.Hub.Watcher.Get(d.watched, d.from)
@@ -107,7 +107,7 @@ func (r *Secrets) pullOne(
 		if p := r.secretUnknown(d.watched); p != nil && !apierrors.IsNotFound(err) {
 			return p, condition.SlowRetry(), nil
 		}
-		// Its coming makes a new request.
+		// Its creation requeues the claim.
 		return nil, 0, nil
 	case !ownership.ControlledBy(seen, hub):
 		return secretNotControlled(d.from), condition.SlowRetry(), nil
@@ -118,7 +118,7 @@ func (r *Secrets) pullOne(
 	return r.copySecret(ctx, s, hub, d)
 }
 
-// copySecret compares the Secret in the workload cluster with the hub's as they are, and makes it the same.
+// copySecret compares the Secret in the workload cluster with the hub's, both read live, and updates it.
 func (r *Secrets) copySecret(
 	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, d delivery,
 ) (*condition.Problem, time.Duration, error) {
@@ -134,20 +134,20 @@ func (r *Secrets) copySecret(
 	case !ownership.ControlledBy(secret, hub) || !deliverable(s.Form, secret.Type):
 		return secretNotControlled(d.from), condition.SlowRetry(), nil
 	case isWithheld(secret):
-		// The watch is behind; its event makes a new request.
+		// The watch is behind; its event requeues the claim.
 		return nil, 0, nil
 	}
 	return r.writeSecret(ctx, s, d.to, secret)
 }
 
-// isWithheld is whether a label keeps a Secret in the hub. What it could mean other than "true" is not guessed at: a
-// Secret that was delivered cannot be taken back.
+// isWithheld reports whether a label keeps a Secret in the hub. A value other than "true" is not guessed at: a
+// delivered Secret cannot be taken back.
 func isWithheld(secret metav1.Object) bool {
 	value, labelled := secret.GetLabels()[fleetv1alpha1.DeliverLabel]
 	return labelled && value != "true"
 }
 
-// withheld is whether the Secret of a delivery is the hub's object's and is kept in the hub, as far as the watch knows.
+// withheld reports whether, as far as the watch knows, a delivery's Secret is the hub's object's and kept in the hub.
 func (r *Secrets) withheld(hub *unstructured.Unstructured, d delivery) bool {
 	seen, err := r.Hub.Watcher.Get(d.watched, d.from)
 	return err == nil && ownership.ControlledBy(seen, hub) && isWithheld(seen)
@@ -160,7 +160,7 @@ func secretWithheld(from types.NamespacedName) *condition.Problem {
 	}
 }
 
-// deliverable is whether a Secret of the hub is of a type that is brought to a workload cluster.
+// deliverable reports whether Secrets of a type are copied to workload clusters.
 func deliverable(f crossplane.Form, secretType corev1.SecretType) bool {
 	if f == crossplane.FormComposite {
 		return secretType != corev1.SecretTypeServiceAccountToken
@@ -168,7 +168,7 @@ func deliverable(f crossplane.Form, secretType corev1.SecretType) bool {
 	return secretType == crossplane.SecretTypeConnection
 }
 
-// secretUnknown is why the hub's Secret is not known, if that is something that a user should know.
+// secretUnknown returns why the hub's Secret is unknown, if that should be reported to the user.
 func (r *Secrets) secretUnknown(watched kindwatch.Kind) *condition.Problem {
 	if state, _ := r.Hub.Watcher.State(watched); state == kindwatch.StateForbidden {
 		return &condition.Problem{Reason: reason.ReasonForbidden, Message: "Masthead lacks the right to list and watch Secrets in the hub."}
@@ -176,7 +176,7 @@ func (r *Secrets) secretUnknown(watched kindwatch.Kind) *condition.Problem {
 	return nil
 }
 
-// writeSecret creates or corrects the Secret in the workload cluster.
+// writeSecret creates or updates the Secret in the workload cluster.
 func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.NamespacedName, from *corev1.Secret) (*condition.Problem, time.Duration, error) {
 	have := &corev1.Secret{}
 	err := s.Workload.Reader.Get(ctx, to, have)
@@ -227,29 +227,28 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 	return nil, 0, nil
 }
 
-// sameContent is whether a copy that a claim controls says what the hub's Secret says. Of which state of the hub's
-// Secret it says that it is a copy makes no difference, so that a change of that Secret's metadata is no reason to
-// write.
+// sameContent reports whether a copy that a claim controls matches the hub's Secret. The recorded state of the hub's
+// Secret is ignored, so that changing that Secret's metadata causes no write.
 func sameContent(have, from *corev1.Secret, owner hubidentity.Owner) bool {
 	return have.Type == from.Type && equality.Semantic.DeepEqual(have.Data, from.Data) &&
 		owner.IsStamped(have) && have.Annotations[view.HubSecretVersionAnnotation] != ""
 }
 
-// changeable is whether a copy can be made what the hub's Secret is by an update. The type of a Secret never changes,
-// nor does the content of one that somebody made immutable.
+// changeable reports whether an update can make a copy match the hub's Secret. The type of a Secret never changes, nor
+// does the content of an immutable one.
 func changeable(have, from *corev1.Secret) bool {
 	return have.Type == from.Type && (have.Immutable == nil || !*have.Immutable)
 }
 
-// upToDate is whether a Secret in a workload cluster is a copy of the state of the hub's that is known, as far as
-// metadata can tell: it is the claim's, and both are in the state in which we compared them. One of which we do not
-// remember how we left it has to be compared.
+// upToDate reports whether a Secret in a workload cluster is a copy of the hub's cached state, as far as metadata can
+// tell: it is the claim's, and both are in the state in which they were compared. Without a remembered state they must
+// be compared.
 func upToDate(have metav1.Object, claim metav1.Object, of string, left view.CopyState) bool {
 	return ownership.ControlledBy(have, claim) && left == view.CopyState{Of: of, Version: have.GetResourceVersion()}
 }
 
-// connectionSecret is the copy of a Secret of the hub for a claim: its data, owned by the claim, so that it goes with
-// it. What others have put into the metadata of an existing copy stays.
+// connectionSecret returns the copy of a hub's Secret for a claim: its data, owned by the claim, so that it is deleted
+// with it. Metadata that others added to an existing copy stays.
 func connectionSecret(
 	have *corev1.Secret, claim *unstructured.Unstructured, to types.NamespacedName, from *corev1.Secret,
 	owner hubidentity.Owner,
@@ -265,14 +264,14 @@ func connectionSecret(
 	want.Annotations[view.HubSecretVersionAnnotation] = ownership.VersionOf(from)
 	if !ownership.ControlledBy(want, claim) {
 		owner := metav1.NewControllerRef(claim, claim.GroupVersionKind())
-		// Blocking the owner's deletion is a right of its own in clusters that enforce it, and nothing waits for the Secret.
+		// Blocking the owner's deletion needs an extra right in clusters that enforce it, and nothing waits for the Secret.
 		owner.BlockOwnerDeletion = nil
 		want.OwnerReferences = append(want.OwnerReferences, *owner)
 	}
 	return want
 }
 
-// metadataOf is a Secret without its content, as the watch keeps it.
+// metadataOf returns a Secret without its content, as the watch keeps it.
 func metadataOf(secret *corev1.Secret) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(view.OwnedSecretKind.GroupVersionKind)

@@ -18,15 +18,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// pullComposed brings the Secrets that the hub's composite controls to the workload cluster, and deletes the copies of
-// those that it does not compose any more. One that fails does not keep the others from arriving; the first problem is
-// told.
+// pullComposed copies the Secrets that the hub's composite controls to the workload cluster, and deletes copies of
+// those that it no longer composes. One failure does not block the others; the first problem is reported.
 func (r *Secrets) pullComposed(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	if state, _ := r.Hub.Watcher.State(view.HubComposedSecretKind); state != kindwatch.StateSynced {
 		if p := r.secretUnknown(view.HubComposedSecretKind); p != nil {
 			return p, condition.SlowRetry(), nil
 		}
-		return nil, 0, nil // Its becoming known makes a new request.
+		return nil, 0, nil // Syncing the watch requeues the claim.
 	}
 	if state, _ := s.Workload.Watcher.State(view.OwnedSecretKind); state != kindwatch.StateSynced {
 		return workloadSecretsUnknown(s), 0, nil
@@ -38,7 +37,7 @@ func (r *Secrets) pullComposed(ctx context.Context, s *scope.Scope, hub *unstruc
 		}
 	}
 	for name := range wanted {
-		// Whoever wrote the composition wants it so, and there is nothing to tell.
+		// The composition's author wants it so, and there is nothing to report.
 		if r.withheld(hub, composedDelivery(s, hub, name)) {
 			wanted.Delete(name)
 		}
@@ -68,10 +67,10 @@ func composedDelivery(s *scope.Scope, hub *unstructured.Unstructured, name strin
 	}
 }
 
-// composes is whether a composite that has no such Secret may still be about to compose it: Crossplane has not said yet
-// that it has composed everything, or it still refers to the Secret. Crossplane deletes what it does not compose any
-// more before it drops the reference. Until then the copy is kept, so that whoever uses it is not cut off while the
-// Secret is made again.
+// composes reports whether a composite without such a Secret may still be about to compose it: Crossplane has not
+// reported yet that everything is composed, or the composite still refers to the Secret. Crossplane deletes what it no
+// longer composes before it drops the reference. Until then the copy is kept, so that its consumers keep working while
+// the Secret is recreated.
 func composes(hub *unstructured.Unstructured, name string) bool {
 	if !crossplane.ConditionTrue(hub, "Synced") {
 		return true

@@ -26,8 +26,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// deleteCopies deletes the connection Secrets of a claim that the claim does not ask for any more, because it names
-// another one now or none. Only what is a copy of ours and controlled by the claim is deleted, as a live read shows it.
+// deleteCopies deletes connection Secrets that a claim no longer asks for, because it names another one or none. It
+// deletes only our copies that the claim controls, as a live read shows.
 func (r *Secrets) deleteCopies(ctx context.Context, s *scope.Scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
 	for _, name := range s.Workload.CopiesOf(s.Claim.GetUID()) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
@@ -57,13 +57,13 @@ func (r *Secrets) deleteCopies(ctx context.Context, s *scope.Scope, wanted sets.
 	return nil, 0, nil
 }
 
-// isCopy is whether a Secret in a workload cluster is a copy that was made for a claim.
+// isCopy reports whether a Secret in a workload cluster is a copy for a claim.
 func isCopy(have *unstructured.Unstructured, claim *unstructured.Unstructured) bool {
 	return have != nil && ownership.ControlledBy(have, claim) && have.GetAnnotations()[view.HubSecretVersionAnnotation] != ""
 }
 
-// secretProblem turns what a workload cluster answered about a Secret into what the user should know, or into an error
-// if it is better retried.
+// secretProblem turns a workload cluster's answer about a Secret into a problem to report, or into an error if it is
+// better retried.
 func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) (*condition.Problem, time.Duration, error) {
 	p := reason.OfWorkload(err, fmt.Sprintf("%s the Secret %q", verb, key.Name), reason.ReasonSecretRejected)
 	if p == nil {
@@ -72,8 +72,8 @@ func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr
 	return p, condition.SlowRetry(), nil
 }
 
-// workloadSecretsUnknown is why the Secrets that Masthead wrote into a workload cluster are not known, or nil if they
-// will be in a moment.
+// workloadSecretsUnknown returns why the Secrets that Masthead wrote into a workload cluster are unknown, or nil if
+// they will be known in a moment.
 func workloadSecretsUnknown(s *scope.Scope) *condition.Problem {
 	switch state, message := s.Workload.Watcher.State(view.OwnedSecretKind); state {
 	case kindwatch.StateForbidden:

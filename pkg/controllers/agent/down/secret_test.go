@@ -86,7 +86,7 @@ func TestIsWithheld(t *testing.T) {
 	}
 }
 
-// TestStaleSecretsAreNotBelieved is about Secrets that can be neither listed nor watched any more.
+// TestStaleSecretsAreNotBelieved is about Secrets that can no longer be listed or watched.
 func TestStaleSecretsAreNotBelieved(t *testing.T) {
 	s := &scope.Scope{Workload: view.NewCluster(view.Connection{Watcher: stalekind.Watcher(t, view.OwnedSecretKind)})}
 	if p := workloadSecretsUnknown(s); p == nil || p.Reason != reason.ReasonSecretRejected {

@@ -32,19 +32,19 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// maxIdentities is how many identities of a cluster, and how many ServiceAccounts, are kept. Another one takes the
-// place of the one that was not used for longest, which is made again when it is needed. So a cluster with an identity
-// for each of a thousand namespaces pays for it, and no other.
+// maxIdentities limits the identities of a cluster, and the ServiceAccounts, that are kept. A new one replaces the
+// least recently used one, which is recreated when needed. So a cluster with an identity for each of a thousand
+// namespaces pays for it, and no other.
 const maxIdentities = 64
 
-// identityIdle is after how long an identity that is not used is dropped.
+// identityIdle is how long an unused identity is kept.
 const identityIdle = 10 * time.Minute
 
-// Clients are the clients of the hub, one for each identity that is in use.
+// Clients holds the clients of the hub, one for each identity in use.
 //
-// Credentials are read from the workload cluster when they are first needed, again when they are used and the last look
-// is older than poll, and at once after the hub has refused them. Nothing is read while nothing is done. They are in
-// memory only, and the connections on which they are sent are closed when the identity is dropped.
+// Credentials are read from the workload cluster when they are first needed, again when they are used and the last read
+// is older than poll, and at once after the hub has refused them. Unused credentials are not read. They are in memory
+// only, and their connections are closed when the identity is dropped.
 type Clients struct {
 	// Manager is the manager itself.
 	Manager *Access
@@ -56,7 +56,7 @@ type Clients struct {
 
 	clock clock.PassiveClock
 
-	// poll is how old the last look at a Secret may be, and retry how old that at one which could not be used.
+	// poll is the maximum age of the last read of a usable Secret, retry that of an unusable one.
 	poll, retry time.Duration
 
 	mu      sync.Mutex
@@ -64,8 +64,8 @@ type Clients struct {
 	swept   time.Time
 }
 
-// New returns the clients of the hub for a manager, which are made when they are needed. poll and retry are how old the
-// last look at a Secret may be that could be used, and at one that could not.
+// New returns a manager's clients of the hub, which are created when needed. poll and retry are the maximum ages of the
+// last read of a usable and of an unusable Secret.
 func New(local manager.Manager, c clock.PassiveClock, poll, retry time.Duration) *Clients {
 	return &Clients{
 		Manager: &Access{reader: local.GetAPIReader(), writer: local.GetClient()},
@@ -75,13 +75,13 @@ func New(local manager.Manager, c clock.PassiveClock, poll, retry time.Duration)
 	}
 }
 
-// identityEntry is what is known about an identity.
+// identityEntry is the cached state of an identity.
 type identityEntry struct {
 	// access is nil if problem says why it cannot be used.
 	access  *Access
 	problem *condition.Problem
 
-	// last is what was used before the problem arose, for letting claims go.
+	// last is the access used before the problem arose, for releasing claims.
 	last *Access
 
 	user  *credentials.User
@@ -89,11 +89,11 @@ type identityEntry struct {
 
 	read, used time.Time
 
-	// refused is whether the hub has answered that it does not know the user, since the Secret was read.
+	// refused means that the hub has rejected the user since the Secret was read.
 	refused bool
 }
 
-// RetryAfter is when a claim looks again at an identity that cannot be used.
+// RetryAfter is when a claim retries an unusable identity.
 func (i *Clients) RetryAfter() time.Duration { return wait.Jitter(i.retry+i.retry/2, 0.5) }
 
 // Use returns the hub with the rights of an identity, or why they cannot be used. secrets reads Secrets of the workload
@@ -124,7 +124,7 @@ func (i *Clients) Use(ctx context.Context, secrets client.Reader, key Key) (*Acc
 	return e.access, e.problem, err
 }
 
-// known returns what is known about an identity, and whether that is new enough.
+// known returns the cached state of an identity, and whether it is fresh.
 func (i *Clients) known(key Key) (identityEntry, bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -142,7 +142,7 @@ func (i *Clients) known(key Key) (identityEntry, bool) {
 	return *e, key.Secret.Name == "" || !e.refused && age < limit
 }
 
-// renewed takes in what a Secret holds now.
+// renewed updates the cache with what a Secret holds now.
 func (i *Clients) renewed(key Key, user *credentials.User) (identityEntry, error) {
 	i.mu.Lock()
 	e := i.entries[key.Cluster][key]
@@ -150,7 +150,7 @@ func (i *Clients) renewed(key Key, user *credentials.User) (identityEntry, error
 		defer i.mu.Unlock()
 		e.read = i.clock.Now()
 		if e.refused {
-			// It is what the hub has refused. After a while it is tried once more: the hub can have learnt of it.
+			// The hub has refused these credentials. They are retried after a while: the hub may accept them by then.
 			e.refused, e.problem = false, credentialsRejected(key)
 			return identityEntry{problem: e.problem}, nil
 		}
@@ -167,7 +167,7 @@ func (i *Clients) renewed(key Key, user *credentials.User) (identityEntry, error
 	return made, nil
 }
 
-// put keeps what is known about an identity instead of what was known before.
+// put replaces the cached state of an identity.
 func (i *Clients) put(key Key, e identityEntry) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -187,7 +187,7 @@ func (i *Clients) put(key Key, e identityEntry) {
 	of[key] = &e
 }
 
-// usable is the access with which claims can be let go.
+// usable returns the access with which claims can be released.
 func (e *identityEntry) usable() *Access {
 	if e.access != nil {
 		return e.access
@@ -195,7 +195,7 @@ func (e *identityEntry) usable() *Access {
 	return e.last
 }
 
-// Last returns what was used for an identity before it could not be used any more, or nil.
+// Last returns the last usable access of an identity that is unusable now, or nil.
 func (i *Clients) Last(key Key) *Access {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -205,8 +205,8 @@ func (i *Clients) Last(key Key) *Access {
 	return nil
 }
 
-// Reject notes that the hub has refused the credentials of a context's identity. They are read again before they are
-// next used.
+// Reject records that the hub has refused the credentials of a context's identity. They are read again before their
+// next use.
 func (i *Clients) Reject(ctx context.Context) {
 	access, err := AccessOf(ctx)
 	if err != nil {
@@ -234,7 +234,7 @@ func (i *Clients) Forget(cluster mcr.ClusterName) {
 	delete(i.entries, cluster)
 }
 
-// sweep drops the identities that nobody uses any more.
+// sweep drops unused identities.
 func (i *Clients) sweep(now time.Time) {
 	if now.Sub(i.swept) < i.poll {
 		return
@@ -263,7 +263,7 @@ func (i *Clients) dropLocked(key Key) {
 	delete(i.entries[key.Cluster], key)
 }
 
-// make makes the client of an identity.
+// make creates the client of an identity.
 func (i *Clients) make(key Key, user *credentials.User) (identityEntry, error) {
 	cfg, httpClient, closing, err := i.connect(key, user)
 	if err != nil {
@@ -276,11 +276,10 @@ func (i *Clients) make(key Key, user *credentials.User) (identityEntry, error) {
 	return identityEntry{access: &Access{reader: c, writer: c, Key: key}, user: user, close: closing}, nil
 }
 
-// connect returns how the hub is reached as an identity.
+// connect returns how to reach the hub as an identity.
 //
-// A ServiceAccount is impersonated by its name only: the API server adds the groups of a ServiceAccount by itself, so
-// that Masthead needs the right to impersonate that ServiceAccount and no group. The manager's own connections are
-// used.
+// A ServiceAccount is impersonated by its name only: the API server adds its groups, so that Masthead needs the right
+// to impersonate that ServiceAccount and no group. The manager's own connections are used.
 //
 // Credentials are sent to the hub at the manager's address of it, on connections of their own.
 func (i *Clients) connect(key Key, user *credentials.User) (*rest.Config, *http.Client, func(), error) {
@@ -293,8 +292,8 @@ func (i *Clients) connect(key Key, user *credentials.User) (*rest.Config, *http.
 		return cfg, httpClient, func() {}, err
 	}
 	cfg := user.Authenticate(i.config)
-	// What the manager has put around its own requests, such as what stops them without the lease, is not credentials,
-	// which client-go adds elsewhere.
+	// The manager's transport wrappers, such as the one that stops requests without the lease, hold no credentials;
+	// client-go adds those elsewhere.
 	cfg.WrapTransport = i.config.WrapTransport
 	tlsConfig, err := rest.TLSConfigFor(cfg)
 	if err != nil {
@@ -316,7 +315,7 @@ func (i *Clients) connect(key Key, user *credentials.User) (*rest.Config, *http.
 	}
 	return cfg, &http.Client{
 		Transport: wrapped, Timeout: cfg.Timeout,
-		// The credentials are for the hub, and the hub has no reason to send anybody elsewhere.
+		// The credentials are for the hub, which has no reason to redirect.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, transport.CloseIdleConnections, nil
 }

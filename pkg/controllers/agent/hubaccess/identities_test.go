@@ -89,7 +89,7 @@ func TestNamespaceIdentity(t *testing.T) {
 	}
 }
 
-// secrets are a workload cluster that has Secrets.
+// secrets is a workload cluster with Secrets.
 type secrets struct {
 	client.Reader
 	data map[types.NamespacedName][]byte
@@ -110,7 +110,7 @@ func (s *secrets) Get(_ context.Context, key client.ObjectKey, into client.Objec
 	return nil
 }
 
-// identitiesFixture are identities with a clock that the test turns.
+// identitiesFixture holds identities with a clock that the test advances.
 func identitiesFixture(t *testing.T) (*Clients, *testclock.FakePassiveClock) {
 	t.Helper()
 	clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))

@@ -21,21 +21,20 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// Whose rights are used in the hub for a claim is decided once, when its reconcile begins, and goes with the context.
-// The hub's API can be used with such a context only: a read or a write for which nobody has decided fails, rather than
-// be done with the manager's rights.
+// The identity used in the hub for a claim is decided once, when its reconcile begins, and carried in the context. The
+// hub's API requires such a context: reads and writes without one fail, rather than use the manager's rights.
 
-// Key names an identity: a ServiceAccount of the hub, or a Secret of a workload cluster with credentials. The zero
+// Key identifies an identity: a ServiceAccount of the hub, or a Secret of a workload cluster with credentials. The zero
 // value is the manager itself.
 type Key struct {
 	ServiceAccount types.NamespacedName
 
-	// Cluster is the one that holds the Secret.
+	// Cluster holds the Secret.
 	Cluster mcr.ClusterName
 	Secret  types.NamespacedName
 }
 
-// Mark is the identity as an object of the hub names its creator.
+// Mark returns the identity as the creator mark of an object in the hub.
 func (k Key) Mark() string {
 	switch {
 	case k.ServiceAccount.Name != "":
@@ -48,8 +47,8 @@ func (k Key) Mark() string {
 
 const markOfSecret = "secret/"
 
-// CreatorOf is the identity that an object of the hub names as its creator, if that is one that the owner of the
-// claim's namespace gave.
+// CreatorOf returns the identity that an object of the hub names as its creator, if the owner of the claim's namespace
+// provided it.
 func CreatorOf(obj metav1.Object, cluster mcr.ClusterName, namespace string) (Key, bool) {
 	name, ok := strings.CutPrefix(obj.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation], markOfSecret+namespace+"/")
 	if !ok || namespace == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
@@ -58,10 +57,10 @@ func CreatorOf(obj metav1.Object, cluster mcr.ClusterName, namespace string) (Ke
 	return Key{Cluster: cluster, Secret: types.NamespacedName{Namespace: namespace, Name: name}}, true
 }
 
-// isManager is whether the identity is the manager itself.
+// isManager reports whether the identity is the manager itself.
 func (k Key) isManager() bool { return k == Key{} }
 
-// ClassIdentity is the identity that a class gives to the claims of a cluster.
+// ClassIdentity returns the identity that a class assigns to the claims of a cluster.
 func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key, *condition.Problem) {
 	id := agent.Identity
 	switch {
@@ -80,8 +79,8 @@ func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key,
 	}, nil
 }
 
-// NamespaceIdentity is the identity that the owner of a namespace of a workload cluster gives to its claims, if he
-// does.
+// NamespaceIdentity returns the identity that the owner of a workload cluster's namespace assigns to its claims, if
+// any.
 func NamespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, namespace string) (Key, bool, *condition.Problem) {
 	name, ok := annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
 	if !ok {
@@ -106,15 +105,15 @@ type Access struct {
 
 type accessKey struct{}
 
-// In returns a context for what is done with the rights of the identity.
+// In returns a context that uses the rights of the identity.
 func (a *Access) In(ctx context.Context) context.Context {
 	return context.WithValue(ctx, accessKey{}, a)
 }
 
-// ErrNoIdentity is that nobody has decided whose rights to use.
+// ErrNoIdentity means that the context has no identity.
 var ErrNoIdentity = errors.New("it is not decided whose rights in the hub to use") //nolint:gochecknoglobals // A constant.
 
-// AccessOf returns the hub with the rights that a context is for.
+// AccessOf returns the hub with the rights of a context's identity.
 func AccessOf(ctx context.Context) (*Access, error) {
 	if a, ok := ctx.Value(accessKey{}).(*Access); ok {
 		return a, nil
@@ -122,25 +121,25 @@ func AccessOf(ctx context.Context) (*Access, error) {
 	return nil, ErrNoIdentity
 }
 
-// AsManager is whether a context is for what is done with the manager's own rights.
+// AsManager reports whether a context uses the manager's own rights.
 func AsManager(ctx context.Context) bool {
 	a, err := AccessOf(ctx)
 	return err == nil && a.Key.isManager()
 }
 
-// RefusalError is an answer of the hub to somebody else than the manager.
+// RefusalError is an answer of the hub to an identity other than the manager.
 type RefusalError struct {
 	Answer error
 	Key    Key
 }
 
-// Error is the answer.
+// Error returns the answer's text.
 func (r RefusalError) Error() string { return r.Answer.Error() }
 
-// Unwrap is the answer.
+// Unwrap returns the answer.
 func (r RefusalError) Unwrap() error { return r.Answer }
 
-// do does something with the rights of the identity of a context.
+// do calls what with the access of the context's identity.
 func do(ctx context.Context, what func(*Access) error) error {
 	a, err := AccessOf(ctx)
 	if err != nil {
@@ -155,7 +154,7 @@ func do(ctx context.Context, what func(*Access) error) error {
 	return nil
 }
 
-// API is the hub, with the rights of the identity of the context.
+// API is the hub, with the rights of the context's identity.
 type API struct{}
 
 var (

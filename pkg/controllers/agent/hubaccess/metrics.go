@@ -11,18 +11,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// usable is the reason of an identity that can be used.
+// usable is the reason of a usable identity.
 const usable = "Usable"
 
-// identityMetrics counts the identities that are in use when it is asked. Which ones they are is for the conditions of
-// the claims: names of Secrets and ServiceAccounts would be series that a cluster can make.
+// identityMetrics counts the identities in use on scrape. The claims' conditions tell which ones: with names of Secrets
+// and ServiceAccounts as labels, a cluster could create series.
 type identityMetrics struct {
 	clients *Clients
 	desc    *prometheus.Desc
 }
 
-// RegisterMetrics publishes how many identities of each cluster are in use in the hub. It panics if that is published
-// there already.
+// RegisterMetrics publishes how many identities of each cluster are in use in the hub. It panics if it is registered
+// already.
 func RegisterMetrics(reg prometheus.Registerer, i *Clients) {
 	reg.MustRegister(&identityMetrics{clients: i, desc: metric.NewGaugeDesc(reg, metric.Definition{
 		Name: "masthead_agent_identities",
@@ -49,7 +49,7 @@ func (m *identityMetrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// standings counts the identities that are kept by cluster and by whether they can be used.
+// standings counts the cached identities by cluster and by usability.
 func (i *Clients) standings() map[mcr.ClusterName]map[string]int {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -11,14 +11,13 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// A burst is when the fleet creates claims in the hub, or brings them their first status, faster than burstSize in
-// burstWindow. The API servers, that of the hub before all, are what everybody waits for then. A condition AgentSynced
-// that would be written alone, because the hub has no status yet, would be a write more for each claim, at the cost of
-// claims that are not in the hub yet, and nearly all of these writes are saved by waiting for the hub's status.
+// In a burst, the fleet creates claims in the hub, or writes their first status, faster than burstSize in burstWindow.
+// The API servers, above all the hub's, are the bottleneck then. Writing AgentSynced alone before the hub has a status
+// would cost one more write for each claim and delay claims that are not in the hub yet. Waiting for the hub's status
+// saves nearly all of these writes.
 //
-// A cluster has part in a burst if burstShare of this are its own, in shareWindow: whoever creates one claim is not
-// kept waiting for what others do. It has part in it until burstLinger after the last sign of it: a hub that stalls for
-// a second has not become idle.
+// A cluster bursts when it adds burstShare of these events within shareWindow: creating a single claim does not wait
+// for other clusters. It bursts until burstLinger after the last event: a hub that stalls for a second is not idle.
 const (
 	burstSize   = 20
 	burstWindow = time.Second
@@ -26,28 +25,28 @@ const (
 	shareWindow = 5 * time.Second
 	BurstLinger = 5 * time.Second
 
-	// burstPatience is how long the first status of a claim waits for the hub's at most, if that long there is a burst.
+	// burstPatience is the longest time that the first status of a claim waits for the hub's during a burst.
 	burstPatience = 2 * time.Minute
 )
 
-// Bursts knows which clusters have part in a burst right now.
+// Bursts tracks which clusters are bursting.
 type Bursts struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// fleet are the last times of all clusters.
+	// fleet holds the last times of all clusters.
 	fleet    *ring
 	clusters map[mcr.ClusterName]*share
 }
 
-// share is what one cluster has to do with bursts.
+// share is one cluster's part in bursts.
 type share struct {
 	own *ring
-	// inBurst is when there was a sign of a burst last in which the cluster has part.
+	// inBurst is the time of the cluster's last event in a burst.
 	inBurst time.Time
 }
 
-// ring has the times of the last creations, and begins at next.
+// ring holds the times of the last events; the oldest is at next.
 type ring struct {
 	times []time.Time
 	next  int
@@ -60,18 +59,18 @@ func (r *ring) add(t time.Time) {
 	r.next = (r.next + 1) % len(r.times)
 }
 
-// full is whether it has no time from before since.
+// full reports whether no time is before since.
 func (r *ring) full(since time.Time) bool {
-	// What stands at next is the oldest.
+	// The oldest is at next.
 	return !r.times[r.next].Before(since)
 }
 
-// NewBursts returns one that has seen no burst.
+// NewBursts returns Bursts without events.
 func NewBursts(c clock.PassiveClock) *Bursts {
 	return &Bursts{clock: c, fleet: newRing(burstSize), clusters: map[mcr.ClusterName]*share{}}
 }
 
-// Sign notes that an object was created in the hub for a claim of a cluster, or that the claim got its first status.
+// Sign records that an object was created in the hub for a claim of a cluster, or that the claim got its first status.
 func (b *Bursts) Sign(cluster mcr.ClusterName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,7 +87,7 @@ func (b *Bursts) Sign(cluster mcr.ClusterName) {
 	}
 }
 
-// Patience is how long the first status of a claim may wait now, if it is usually so long.
+// Patience returns how long the first status of a claim may wait now; usually is the value outside bursts.
 func (b *Bursts) Patience(cluster mcr.ClusterName, usually time.Duration) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,7 +98,7 @@ func (b *Bursts) Patience(cluster mcr.ClusterName, usually time.Duration) time.D
 	return max(usually, burstPatience)
 }
 
-// Forget forgets a cluster.
+// Forget drops a cluster.
 func (b *Bursts) Forget(cluster mcr.ClusterName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

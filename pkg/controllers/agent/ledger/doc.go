@@ -1,12 +1,10 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger has what is kept in memory between two reconciles: one entry for each claim, the creations in the hub
-// that may be under way, what watches report of claims that are being reconciled, and which clusters create many claims
-// right now.
+// Package ledger holds the in-memory state between two reconciles: one entry for each claim, the creations in the hub
+// that may be in flight, the watch events of claims being reconciled, and which clusters create many claims right now.
 //
-// Everything here belongs to one claim or one cluster and goes with it: a cluster costs as much memory as it has
-// claims. Nothing that one cluster does changes what is kept of another; that a cluster has part in a burst is
-// decided by its own share of it. A cluster that reports a change of a claim under the version of another one hides it
-// from that claim alone.
+// All state belongs to one claim or one cluster and is dropped with it: memory is proportional to a cluster's claims.
+// No cluster can change the state of another; whether a cluster bursts depends on its own share of the events. A
+// cluster that reports a change of a claim under the version of another one hides it from that claim alone.
 package ledger

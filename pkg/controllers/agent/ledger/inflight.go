@@ -15,28 +15,28 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
-// A creation that was sent and not answered may still be carried out: by an API server that is slow, or that was
-// frozen, when its sender has been killed or has given up. That nothing is in the hub now does not mean then that
-// nothing will be; and a claim that was let go in between would leave an object in the hub of which nobody knows.
+// A create request without an answer may still be carried out by a slow or frozen API server after its sender was
+// killed or gave up. So a missing object in the hub may still appear; releasing the claim in between would leave an
+// orphan in the hub.
 //
-// The same is true of a claim whose target namespace has changed since: what was sent to the one could land beside what
-// is created in the other. So nothing is created in another place while a creation can be under way.
+// The same holds for a claim whose target namespace changed since: the object of the first request could appear beside
+// the second one. So nothing is created elsewhere while a creation may be in flight.
 //
-// So a claim for which nothing is found in the hub is only let go when no creation for it can be under way any more.
-// Which creations this process has sent it knows. Of those of its predecessor it knows nothing but that they are older
-// than itself: package fence keeps a predecessor that still lives from sending more. A connection that ends has the API
-// server give up what came by it, so that the time to allow for is short.
+// So a claim without an object in the hub is released only when no creation for it can be in flight. This
+// process knows which creations it has sent. Of its predecessor's it knows only that they are older than itself:
+// package fence keeps a live predecessor from sending more. When a connection ends, the API server gives up its
+// requests, so that the time to allow for is short.
 
-// InFlight knows which creations may be under way.
+// InFlight tracks which creations may be in flight.
 type InFlight struct {
 	clock clock.PassiveClock
-	// grace is how long a creation may be under way after its sender has stopped to wait for it.
+	// grace is how long a creation may be in flight after its sender stopped waiting for it.
 	grace time.Duration
 
 	mu sync.Mutex
-	// began is when it was first asked for, which is after the hub has answered this process for the first time.
+	// began is the time of the first query, which is after the hub's first answer to this process.
 	began time.Time
-	// unanswered are the creations of this process to which there was no answer, or not yet.
+	// unanswered are the creations of this process without an answer so far.
 	unanswered map[request.Request]creation
 }
 
@@ -48,13 +48,12 @@ type creation struct {
 	at time.Time
 }
 
-// NewInFlight returns one that knows nothing yet. A creation may be under way for grace after its sender has given it
-// up.
+// NewInFlight returns an empty InFlight. A creation may be in flight for grace after its sender gave it up.
 func NewInFlight(c clock.PassiveClock, grace time.Duration) *InFlight {
 	return &InFlight{clock: c, grace: grace, unanswered: map[request.Request]creation{}}
 }
 
-// Sending notes that a creation is about to be sent.
+// Sending records that a creation is about to be sent.
 func (f *InFlight) Sending(req request.Request, place ownership.Place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +66,7 @@ func (f *InFlight) Sending(req request.Request, place ownership.Place) {
 	f.unanswered[req] = creation{place: place, at: now}
 }
 
-// Sent notes how a creation ended. An error that does not come from the API server says nothing about what it did.
+// Sent records the result of a creation. An error that is not from the API server leaves the result unknown.
 func (f *InFlight) Sent(req request.Request, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +78,7 @@ func (f *InFlight) Sent(req request.Request, err error) {
 	f.unanswered[req] = creation{place: f.unanswered[req].place, at: f.clock.Now()}
 }
 
-// Wait is how long to wait until no creation of an object for a claim can be under way.
+// Wait returns how long to wait until no creation for a claim can be in flight.
 func (f *InFlight) Wait(req request.Request) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,8 +90,8 @@ func (f *InFlight) Wait(req request.Request) time.Duration {
 	return max(left, 0)
 }
 
-// WaitElsewhere is how long to wait before an object is created for a claim at a place of the hub, until no creation at
-// another place can be under way. protected is whether somebody may have sent one before.
+// WaitElsewhere returns how long to wait before creating an object for a claim at a place of the hub, until no creation
+// at another place can be in flight. protected means that a predecessor may have sent one.
 func (f *InFlight) WaitElsewhere(req request.Request, place ownership.Place, protected bool) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,7 +99,7 @@ func (f *InFlight) WaitElsewhere(req request.Request, place ownership.Place, pro
 	left := time.Duration(0)
 	if c, ok := f.unanswered[req]; ok {
 		if c.place == place {
-			return 0 // That one is arbitrated by the name.
+			return 0 // The name prevents a second object.
 		}
 		left = f.grace - now.Sub(c.at)
 	}
@@ -110,8 +109,8 @@ func (f *InFlight) WaitElsewhere(req request.Request, place ownership.Place, pro
 	return max(left, 0)
 }
 
-// predecessors is how long a creation of a predecessor may still be under way, of which it is not known to which place
-// it goes. The caller holds mu.
+// predecessors returns how long a predecessor's creation, at an unknown place, may still be in flight. The caller holds
+// mu.
 func (f *InFlight) predecessors(now time.Time) time.Duration {
 	if f.began.IsZero() {
 		f.began = now

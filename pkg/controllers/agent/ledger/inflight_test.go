@@ -22,7 +22,7 @@ func TestInFlight(t *testing.T) {
 	const grace = 10 * time.Second
 	req := request.Request{ClusterName: "capi/default/w1"}
 	here := ownership.Place{NamespacedName: types.NamespacedName{Namespace: "target-1", Name: "db"}}
-	// begun is one whose predecessor cannot have anything under way any more.
+	// begun is one whose predecessor's creations are no longer in flight.
 	begun := func(f *InFlight, c *clocktesting.FakePassiveClock) {
 		f.Wait(req)
 		c.SetTime(c.Now().Add(grace))
@@ -110,8 +110,7 @@ func TestInFlight(t *testing.T) {
 	}
 }
 
-// TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay changes the target of a claim after a creation that nobody
-// answered.
+// TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay changes a claim's target after an unanswered creation.
 func TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay(t *testing.T) {
 	const grace = 10 * time.Second
 	req := request.Request{ClusterName: "capi/default/w1"}

@@ -14,14 +14,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 )
 
-// A watch often reports what a reconcile wrote before the reconcile has read the answer to its write. Then nobody can
-// tell yet that the change is the reconcile's own, and the claim would be looked at once more to find nothing to do. Of
-// claims that travel without trouble, that was more than every third reconcile. So what is reported of a claim while it
-// is reconciled waits for the end of the reconcile, and is dropped if it is exactly what the reconcile wrote.
-// Everything else has the claim looked at again, as if it had been reported at the end.
+// A watch often reports a write before the reconcile has read the response to it. The change cannot be recognised as
+// the reconcile's own yet, and would requeue the claim for nothing. Of claims without trouble, that was more than every
+// third reconcile. So events of a claim are held while it is reconciled, and dropped if they are exactly what the
+// reconcile wrote. All others requeue the claim when the reconcile ends.
 
-// maxReported is how many reports of one claim wait. A reconcile of a claim without trouble makes three writes; whoever
-// changes a claim faster has it looked at again.
+// maxReported is how many events of one claim are held. A reconcile without trouble makes three writes; faster changes
+// requeue the claim.
 const maxReported = 8
 
 // Version identifies a state of an object.
@@ -30,30 +29,30 @@ type Version struct {
 	ResourceVersion string
 }
 
-// VersionOf is the state that an object is in.
+// VersionOf returns the current state of an object.
 func VersionOf(obj *unstructured.Unstructured) Version {
 	return Version{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
 }
 
-// Report is a state of a claim, or of its object in the hub, that a watch reported.
+// Report is a state of a claim, or of its object in the hub, reported by a watch.
 type Report struct {
 	Version
-	// InHub is whether it is the object in the hub.
+	// InHub means that it is the object in the hub.
 	InHub bool
-	// Changed is whether the state of a claim is news to the hub; see package metrics.
+	// Changed means that the hub does not have this state of the claim yet; see package metrics.
 	Changed bool
 	// At is when it was reported.
 	At time.Time
 }
 
-// Reported has what is reported of claims while they are reconciled. The zero value knows of no reconcile.
+// Reported holds the watch events of claims while they are reconciled. The zero value is ready to use.
 type Reported struct {
 	mu      sync.Mutex
 	waiting map[request.Request][]Report
 }
 
-// Begin notes that a reconcile of a claim begins, of which there is one at a time. What is reported before that, the
-// reconcile does not need to have seen: the claim is queued again.
+// Begin records that a reconcile of a claim begins; there is one at a time. The reconcile need not have seen earlier
+// events: they have queued the claim again.
 func (r *Reported) Begin(req request.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,8 +62,8 @@ func (r *Reported) Begin(req request.Request) {
 	r.waiting[req] = nil
 }
 
-// Hold keeps a report until the reconcile of the claim ends. It returns false if there is no reconcile, or too much
-// waits already: then the claim is to be queued now.
+// Hold keeps a report until the claim's reconcile ends. It returns false if there is no reconcile, or too many reports
+// wait already: then queue the claim now.
 func (r *Reported) Hold(req request.Request, report Report) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +75,7 @@ func (r *Reported) Hold(req request.Request, report Report) bool {
 	return true
 }
 
-// End notes that the reconcile has ended, and returns what was reported meanwhile that it did not write itself.
+// End records that the reconcile has ended, and returns the reports received meanwhile that it did not write itself.
 func (r *Reported) End(req request.Request, wrote []Version) []Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,21 +13,20 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// Latencies are measured by the manager's own clock alone, from when a watch reports a change to when the other side
-// has answered the write that follows from it. Timestamps of objects are not used: they have whole seconds, and those
-// of a workload cluster are what its owner wants them to be. What happens before the watch reports, in the API server
-// and on the way, is not in them.
+// Latencies are measured by the manager's own clock alone, from the watch event of a change to the other side's answer
+// to the resulting write. Objects' timestamps are not used: they have whole seconds, and the owner of a workload
+// cluster can set any. Delays before the watch event, in the API server and on the network, are not included.
 //
-// The oldest change that was not answered yet counts. What a reconcile finds to be no reason to write is forgotten, and
-// so is what waits for somebody, such as a claim in conflict: the time until a person acts is not the manager's.
+// The oldest unanswered change counts. Changes that need no write are dropped, and so are those that wait for somebody,
+// such as a claim in conflict: the time until a person acts is not the manager's.
 
-// latencies are the histograms.
+// latencies holds the histograms.
 type latencies struct {
 	claimToHub, hubToStatus *prometheus.HistogramVec
 }
 
 func newLatencies(reg prometheus.Registerer) latencies {
-	// Six buckets, for each cluster: a series each, and three more.
+	// Six buckets for each cluster: one series each, and three more.
 	buckets := []float64{.25, 1, 5, 15, 60, 300}
 	return latencies{
 		claimToHub: metric.NewHistogram(reg, metric.Definition{
@@ -49,25 +48,26 @@ func newLatencies(reg prometheus.Registerer) latencies {
 	}
 }
 
-// Changes are since when a claim, and its object in the hub, are other than the other side shows; zero if they are not.
+// Changes are the times since which the claim, and its object in the hub, differ from the other side; zero if they do
+// not.
 type Changes struct {
 	claim, Hub time.Time
 }
 
-// ClaimChanged notes that the watch of a workload cluster reported what is news to the hub.
+// ClaimChanged records a watch event of a workload cluster that is news to the hub.
 func (m *Metrics) ClaimChanged(req request.Request, now time.Time) {
 	if m != nil {
 		m.noteChange(req, func(c *Changes) { c.claim = earlier(c.claim, now) })
 	}
 }
 
-// ChangesClaim is whether what a watch of a workload cluster reported is news to the hub.
+// ChangesClaim reports whether a watch event of a workload cluster is news to the hub.
 func ChangesClaim(e kindwatch.Event) bool {
 	return !e.Initial && !e.SelfInduced && e.Type != kindwatch.Deleted && e.Object.GetDeletionTimestamp() == nil &&
 		(e.Old == nil || e.Old.GetGeneration() != e.Object.GetGeneration())
 }
 
-// HubChanged notes that the watch of the hub reported a change of a claim's object.
+// HubChanged records a watch event of the hub that changes a claim's object.
 func (m *Metrics) HubChanged(req request.Request, now time.Time) {
 	if m != nil {
 		m.noteChange(req, func(c *Changes) { c.Hub = earlier(c.Hub, now) })
@@ -89,7 +89,7 @@ func (m *Metrics) noteChange(req request.Request, change func(*Changes)) {
 	m.changed.Set(req, c)
 }
 
-// ChangesOf are those that a reconcile that begins will have seen.
+// ChangesOf returns the changes that a reconcile beginning now will have seen.
 func (m *Metrics) ChangesOf(req request.Request) Changes {
 	if m == nil {
 		return Changes{}
@@ -100,7 +100,7 @@ func (m *Metrics) ChangesOf(req request.Request) Changes {
 	return c
 }
 
-// Carried notes that the hub has what the claim says.
+// Carried records that the hub matches the claim.
 func (m *Metrics) Carried(req request.Request, seen Changes, now time.Time) {
 	if m != nil && !seen.claim.IsZero() {
 		m.latencies.claimToHub.WithLabelValues(metric.ClusterValues(req.ClusterName)...).Observe(now.Sub(seen.claim).Seconds())
@@ -108,7 +108,7 @@ func (m *Metrics) Carried(req request.Request, seen Changes, now time.Time) {
 	}
 }
 
-// Shown notes that the claim shows what the hub says.
+// Shown records that the claim shows the hub's status.
 func (m *Metrics) Shown(req request.Request, seen Changes, now time.Time) {
 	if m != nil && !seen.Hub.IsZero() {
 		m.latencies.hubToStatus.WithLabelValues(metric.ClusterValues(req.ClusterName)...).Observe(now.Sub(seen.Hub).Seconds())
@@ -116,7 +116,7 @@ func (m *Metrics) Shown(req request.Request, seen Changes, now time.Time) {
 	}
 }
 
-// Settle forgets changes that were answered, or need no answer. One that came meanwhile stays.
+// Settle drops changes that were answered, or need no answer. Newer ones stay.
 func (m *Metrics) Settle(req request.Request, answered Changes) {
 	if m == nil {
 		return

@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// What is counted by masthead_agent_writes_total.
+// What masthead_agent_writes_total counts.
 const (
 	WriteFinalizer  = "finalizer"
 	WriteLateFields = "late-fields"
@@ -36,9 +36,9 @@ type Metrics struct {
 	latencies    latencies
 
 	mu sync.Mutex
-	// changed has the claims that wait to be carried, or to show what the hub says.
+	// changed holds the claims waiting to be pushed, or to show the hub's status.
 	changed request.Map[Changes]
-	// reasons is what each claim was last counted as.
+	// reasons holds the reason under which each claim was last counted.
 	reasons request.Map[string]
 }
 
@@ -81,7 +81,7 @@ func (m *Metrics) Wrote(cluster mcr.ClusterName, what string) {
 	}
 }
 
-// Requirement counts a claim under a reason; under none if the reason is empty.
+// Requirement counts a claim under a reason; an empty reason stops counting it.
 func (m *Metrics) Requirement(r request.Request, reason string) {
 	if m == nil {
 		return
@@ -106,7 +106,7 @@ func (m *Metrics) Requirement(r request.Request, reason string) {
 	m.Requirements.WithLabelValues(metric.ClusterValues(r.ClusterName, reason)...).Inc()
 }
 
-// Definition notes whether a definition that is offered to a cluster is there as it is in the hub.
+// Definition records whether a definition offered to a cluster is there as in the hub.
 func (m *Metrics) Definition(cluster mcr.ClusterName, crd string, served bool) {
 	if m == nil {
 		return
@@ -118,7 +118,7 @@ func (m *Metrics) Definition(cluster mcr.ClusterName, crd string, served bool) {
 	m.definitions.WithLabelValues(metric.ClusterValues(cluster, crd)...).Set(value)
 }
 
-// ForgetDefinition drops what was noted about a definition.
+// ForgetDefinition drops the series of a definition.
 func (m *Metrics) ForgetDefinition(cluster mcr.ClusterName, crd string) {
 	if m != nil {
 		m.definitions.DeleteLabelValues(metric.ClusterValues(cluster, crd)...)
@@ -142,7 +142,7 @@ func (m *Metrics) ForgetCluster(cluster mcr.ClusterName) {
 	m.latencies.hubToStatus.DeletePartialMatch(labels)
 }
 
-// ForgetRequests ends the counting of those claims of a cluster that are gone.
+// ForgetRequests stops counting a cluster's claims that are gone.
 func (m *Metrics) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bool) {
 	if m == nil {
 		return

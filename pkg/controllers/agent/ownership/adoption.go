@@ -15,14 +15,14 @@ import (
 // anyNamespace stands for every namespace of a cluster in the consent to an adoption. No namespace has this name.
 const anyNamespace = "*"
 
-// Adoptable is whether a claim may take over an object of the hub that names no source, or that an earlier namespace of
-// the claim's name has left.
+// Adoptable reports whether a claim may take over an object of the hub that names no source, or that an earlier
+// namespace of the claim's name has left.
 //
-// The consent has to come from the hub: whoever may annotate the object there names the source. What the owner of a
-// workload cluster writes is not enough, or he could take whatever the platform team made for others; his annotation
-// only counts for an object that was his, as the hub's own note says, and that he gave up. Neither annotation can be
-// brought to the hub by a claim, since annotations of masthead.dev do not travel. What an earlier namespace of the same
-// name gave up is not its successor's.
+// The consent has to come from the hub, by naming the source in an annotation there. The owner of a workload cluster
+// cannot consent alone, or they could take what the platform team made for others; their annotation only counts for an
+// object that was theirs, according to the hub's own note, and that they gave up. A claim cannot bring either
+// annotation to the hub, since masthead.dev annotations are not pushed. A namespace does not inherit what an earlier
+// one of its name gave up.
 func Adoptable(obj, claim metav1.Object, us Source, home Residence) bool {
 	if obj.GetDeletionTimestamp() != nil || us.Identifier == "" || us.Namespace == "" {
 		return false
@@ -41,8 +41,8 @@ func Adoptable(obj, claim metav1.Object, us Source, home Residence) bool {
 	return !former && adopt == "true" && from == us.String()
 }
 
-// Adopted returns an object of the hub with the marks of a source. The consent is used up, so that an object that is
-// given up later is not taken again by accident.
+// Adopted returns an object of the hub with the marks of a source. The consent is removed, so that an object given up
+// later is not adopted again by accident.
 func Adopted(obj *unstructured.Unstructured, marks map[string]string) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	annotations := out.GetAnnotations()

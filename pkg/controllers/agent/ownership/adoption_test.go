@@ -13,7 +13,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// formerly are annotations of an object that a namespace with the UID "old" of the cluster "c1" has pushed.
+// formerly are annotations of an object pushed by a namespace with the UID "old" of the cluster "c1".
 func formerly(annotations map[string]string) map[string]string {
 	maps.Copy(annotations, Residence{"c1", "old"}.Annotations())
 	return annotations

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// annotationOf is obj.GetAnnotations()[name], and whether it is there. An unstructured object copies all of its
-// annotations for whoever gets them. For the few that are read here, at each look at a claim, that was a twelfth of all
-// that the manager allocated.
+// annotationOf is obj.GetAnnotations()[name], and whether it exists. GetAnnotations of an unstructured object copies
+// all annotations. For the few that are read here, each time a claim is reconciled, that was a twelfth of the manager's
+// allocations.
 func annotationOf(obj metav1.Object, name string) (string, bool) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -23,11 +23,11 @@ func annotationOf(obj metav1.Object, name string) (string, bool) {
 		switch value.(type) {
 		case nil, string:
 		default:
-			// All or none, as there: an object must not have annotations for one reader and none for another.
+			// All or none, as in GetAnnotations: both readers must agree.
 			return "", false
 		}
 	}
 	value, found := annotations[name]
-	text, _ := value.(string) // Null is empty, as there.
+	text, _ := value.(string) // Null is empty, as in GetAnnotations.
 	return text, found
 }

@@ -11,7 +11,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// MarkCreated notes on an object that is about to be created in the hub when that is.
+// MarkCreated sets the creation time on an object about to be created in the hub.
 func MarkCreated(obj metav1.Object, now time.Time) {
 	annotations := obj.GetAnnotations()
 	if annotations == nil {
@@ -21,16 +21,16 @@ func MarkCreated(obj metav1.Object, now time.Time) {
 	obj.SetAnnotations(annotations)
 }
 
-// WasCreatedWithin is whether an object of the hub was created for a claim within a time before now, and has not been
-// changed for it since. It counts what Masthead noted, and not the creation timestamp: an object that was restored from
-// a backup is as old as when it was saved. What is in the future, by more than that time, is not believed.
+// WasCreatedWithin reports whether an object of the hub was created for a claim within a time before now, and not
+// changed for it since. It uses Masthead's mark, not the creation timestamp: an object restored from a backup is as old
+// as when it was saved. Marks further in the future than that time are ignored.
 func WasCreatedWithin(obj metav1.Object, now time.Time, within time.Duration) bool {
 	at, ok := CreatedAt(obj)
 	age := now.Sub(at)
 	return ok && -within < age && age < within
 }
 
-// CreatedAt is when an object of the hub was created for a claim, if it has not been changed for it since.
+// CreatedAt returns when an object of the hub was created for a claim, if it has not been changed for it since.
 func CreatedAt(obj metav1.Object) (time.Time, bool) {
 	annotation, _ := annotationOf(obj, fleetv1alpha1.CreatedAtAnnotation)
 	at, err := time.Parse(time.RFC3339, annotation)

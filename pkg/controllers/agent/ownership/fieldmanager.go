@@ -15,9 +15,9 @@ import (
 // maxFieldManagerLength is the API server's limit.
 const maxFieldManagerLength = 128
 
-// FieldManager is the field manager of the claims of one cluster. A cluster that takes over the identifier of another
-// takes over its fields, too. Identifiers are free text: what the API server would refuse is replaced, and the hash
-// keeps apart what was apart.
+// FieldManager returns the field manager of the claims of one cluster. A cluster that takes over another's identifier
+// takes over its fields, too. Identifiers are free text: characters that the API server would refuse are replaced, and
+// a hash keeps names distinct.
 func FieldManager(identifier string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII || !unicode.IsPrint(r) {

@@ -11,7 +11,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// ControlledBy is whether an object's controller is the object with a UID.
+// ControlledBy reports whether owner is an object's controller, by UID.
 func ControlledBy(obj metav1.Object, owner metav1.Object) bool {
 	c := metav1.GetControllerOfNoCopy(obj)
 	return c != nil && owner.GetUID() != "" && c.UID == owner.GetUID()
@@ -26,7 +26,7 @@ type Source struct {
 	Namespace string
 }
 
-// Annotations are what marks a claim in the hub as coming from the source.
+// Annotations returns the annotations that mark a claim in the hub as coming from the source.
 func (s Source) Annotations() map[string]string {
 	return map[string]string{
 		fleetv1alpha1.SourceUIDAnnotation:       s.Identifier,
@@ -34,18 +34,18 @@ func (s Source) Annotations() map[string]string {
 	}
 }
 
-// String is the source as annotations name it. A namespace has no slash, so that no two sources are the same text.
+// String is the source as annotations name it. A namespace has no slash, so that the text is unique.
 func (s Source) String() string { return s.Identifier + "/" + s.Namespace }
 
 // SourceOf returns the source that an object of the hub names. An object with only one of the annotations names a
-// source that is nobody's.
+// source that nobody has.
 func SourceOf(obj metav1.Object) (Source, bool) {
 	identifier, hasIdentifier := annotationOf(obj, fleetv1alpha1.SourceUIDAnnotation)
 	namespace, hasNamespace := annotationOf(obj, fleetv1alpha1.SourceNamespaceAnnotation)
 	return Source{Identifier: identifier, Namespace: namespace}, hasIdentifier || hasNamespace
 }
 
-// State is whose an object of the hub is, from the point of view of one source.
+// State is the ownership of an object in the hub, as seen by one source.
 type State string
 
 const (
@@ -61,12 +61,12 @@ const (
 	// Former means that the object names our source, and belonged to an earlier namespace of our name; see residence.
 	Former State = "Former"
 
-	// Unowned means that the object names no source, somebody created it in the hub.
+	// Unowned means that the object names no source: somebody created it in the hub.
 	Unowned State = "Unowned"
 )
 
-// Of decides whose an object of the hub is. An unowned object is not free for the taking: whoever made it did not
-// make it for the source that happens to have a claim of the same name. An empty identifier owns nothing.
+// Of returns the ownership of an object in the hub. An unowned object may not simply be taken: it was not made for the
+// source that happens to have a claim of the same name. An empty identifier owns nothing.
 func Of(exists bool, obj metav1.Object, us Source) State {
 	if !exists {
 		return None
@@ -81,7 +81,7 @@ func Of(exists bool, obj metav1.Object, us Source) State {
 	return Foreign
 }
 
-// HolderOf names who has a name in the hub.
+// HolderOf names the holder of a name in the hub.
 func HolderOf(holder metav1.Object) string {
 	s, named := SourceOf(holder)
 	by := "an object that was created in the hub"

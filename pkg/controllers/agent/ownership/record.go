@@ -14,35 +14,34 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// A claim records which object of the hub is its own. Two questions are answered by the record and by nothing else:
+// A claim records which object of the hub is its own. The record alone answers two questions:
 //
-//   - Is the claim's object in another namespace of the hub than the one to which the claim would go now? Any object of
-//     the hub can name any source, in any namespace: by accident, as when a backup is restored under another name, or
-//     on purpose. One that the claim does not record is not the claim's, wherever it is, as long as the claim has one.
-//   - Was the claim's object deleted, or was there never one?
+//   - Is the claim's object in another namespace of the hub than its target? Any object of the hub can name any source,
+//     in any namespace: by accident, as when a backup is restored under another name, or on purpose. While a claim has
+//     an object, one that it does not record is not its own, wherever it is.
+//   - Was the claim's object deleted, or did it never exist?
 //
 // The record is on the claim rather than in memory, so that a restart changes no answer. Its owner can change or remove
-// it, and decides thereby about objects of that same source only: what is in the hub has to name the claim's source,
-// too.
+// it, but that affects only objects of the same source: an object in the hub has to name the claim's source, too.
 //
-// The record costs no request of its own. With the finalizer, before anything is created, the claim announces the place
-// alone. That there was an object is then said by the status that the claim shows: Crossplane's conditions come from an
-// object that was the claim's, and stay when it is gone. Where they do not show, as in kinds without a status, or do
-// not show any more, because another object has taken the place of the first one and has no status yet, the claim
-// records the UID of its object, in a request more. So it does if it shows such conditions before it announces a place:
-// they are about an object of before.
+// The record needs no extra request. With the finalizer, before anything is created, the claim announces the place
+// only. That an object existed then follows from the claim's status: Crossplane's conditions come from an object that
+// was the claim's, and stay when it is gone. If there are none, as in kinds without a status, or no longer any, because
+// another object has replaced the first one and has no status yet, one more request records the object's UID in the
+// claim. The same is done if the claim shows such conditions before it announces a place: they are about an earlier
+// object.
 
-// Record says which object of the hub is a claim's.
+// Record identifies a claim's object in the hub.
 type Record struct {
 	// Namespace of the object, in the hub.
 	Namespace string
 
-	// UID of the object; empty where the claim records the place alone.
+	// UID of the object; empty if the claim records only the place.
 	UID types.UID
 }
 
-// Consent is what a claim's owner writes into fleetv1alpha1.RecreateAnnotation to have another object in place of the
-// one that is recorded: its UID, or that of the claim for the first one, whose UID is not recorded.
+// Consent returns what a claim's owner writes into fleetv1alpha1.RecreateAnnotation to replace the recorded object: its
+// UID, or the claim's for the first object, whose UID is not recorded.
 func (r Record) Consent(claim metav1.Object) string {
 	if r.UID == "" {
 		return string(claim.GetUID())
@@ -50,15 +49,15 @@ func (r Record) Consent(claim metav1.Object) string {
 	return string(r.UID)
 }
 
-// isSpent is whether the owner of a claim has consented to the loss of what is recorded. Whatever the claim has now is
-// to be recorded, so that this is no consent to the next loss.
+// isSpent reports whether the owner of a claim has consented to the loss of the recorded object. The claim's current
+// object is recorded then, so that the consent does not cover the next loss.
 func (r Record) isSpent(claim metav1.Object) bool {
 	consent, _ := annotationOf(claim, fleetv1alpha1.RecreateAnnotation)
 	return consent == r.Consent(claim)
 }
 
-// Announcement is what a claim is to record of the place where its object is about to be created, or nothing: for a
-// claim that records an object or this very place, or shows conditions of an object of before.
+// Announcement returns what a claim should record of the place where its object is about to be created, or nothing: for
+// a claim that records an object or this very place, or shows conditions of an earlier object.
 func Announcement(claim *unstructured.Unstructured, namespace string) string {
 	was, ok := parse(claim)
 	if crossplane.IsReported(claim) || ok && (was.UID != "" || was.Namespace == namespace) {
@@ -67,13 +66,13 @@ func Announcement(claim *unstructured.Unstructured, namespace string) string {
 	return namespace + "//" + string(claim.GetUID())
 }
 
-// Announces is whether a claim records a place alone.
+// Announces reports whether a claim records only a place.
 func Announces(claim metav1.Object) bool {
 	was, ok := parse(claim)
 	return ok && was.UID == ""
 }
 
-// Records is whether what a claim records says which object of the hub is its own.
+// Records reports whether a claim's record identifies its object in the hub.
 func Records(claim *unstructured.Unstructured, hub metav1.Object) bool {
 	was, ok := RecordOf(claim)
 	if !ok || was.Namespace != hub.GetNamespace() {
@@ -82,8 +81,8 @@ func Records(claim *unstructured.Unstructured, hub metav1.Object) bool {
 	return was.UID == hub.GetUID() || was.UID == "" && !was.isSpent(claim)
 }
 
-// RecordOf returns what a claim records. What was recorded for another claim, from which this one was copied, does not
-// count, nor does a place while nothing shows that there was an object.
+// RecordOf returns a claim's record. A record copied from another claim does not count, nor does a place while nothing
+// shows that an object existed.
 func RecordOf(claim *unstructured.Unstructured) (Record, bool) {
 	was, ok := parse(claim)
 	if !ok || was.UID == "" && !crossplane.IsReported(claim) {
@@ -102,12 +101,12 @@ func parse(claim metav1.Object) (Record, bool) {
 	return Record{Namespace: parts[0], UID: types.UID(parts[1])}, true
 }
 
-// RecordFor is the value of the annotation by which a claim records an object of the hub.
+// RecordFor returns the annotation value by which a claim records an object of the hub.
 func RecordFor(claim, hub metav1.Object) string {
 	return hub.GetNamespace() + "/" + string(hub.GetUID()) + "/" + string(claim.GetUID())
 }
 
-// SetRecord has a claim record something.
+// SetRecord sets a claim's record.
 func SetRecord(claim metav1.Object, record string) {
 	annotations := claim.GetAnnotations()
 	if annotations == nil {
@@ -117,7 +116,7 @@ func SetRecord(claim metav1.Object, record string) {
 	claim.SetAnnotations(annotations)
 }
 
-// WithoutRecord removes the record of a claim that Masthead lets go.
+// WithoutRecord removes the record of a claim that Masthead releases.
 func WithoutRecord(claim metav1.Object) {
 	annotations := claim.GetAnnotations()
 	if _, ok := annotations[fleetv1alpha1.HubObjectAnnotation]; !ok {

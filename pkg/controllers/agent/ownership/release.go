@@ -12,16 +12,16 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// AppliedHashAnnotation is set on a claim in the hub and is the hash of what Masthead applied last. The watch does not
-// keep managedFields, and comparing what is wanted with what is there does not show that a field is not wanted any
-// more; the hash does. It says nothing that is not in the object itself.
+// AppliedHashAnnotation is set on a claim in the hub to the hash of Masthead's last apply. The watch does not keep
+// managedFields, and comparing desired and actual state does not reveal fields that are no longer wanted; the hash
+// does. It reveals nothing that is not in the object itself.
 const AppliedHashAnnotation = "agent.masthead.dev/applied-hash"
 
-// Released returns an object of the hub as nobody's, which says whose it was, and from which namespace. Nothing else of
-// it changes.
+// Released returns an unowned copy of an object of the hub, which names its former owner and namespace. Nothing else
+// changes.
 //
-// Our field manager gives up its fields without removing them. If it kept them, whoever adopts the object later would
-// share them with a manager that never applies again, and could set them but never remove one.
+// Our field manager gives up its fields without removing them. If it kept them, a later adopter would share them with a
+// manager that never applies again, and could set them but never remove one.
 func Released(obj *unstructured.Unstructured, us Source) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	annotations := out.GetAnnotations()
@@ -37,14 +37,14 @@ func Released(obj *unstructured.Unstructured, us Source) *unstructured.Unstructu
 	manager := FieldManager(us.Identifier)
 	fields := slices.DeleteFunc(out.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == manager })
 	if len(fields) == 0 {
-		// An object without any would get a manager of all its fields (before-first-apply) with the next apply.
+		// Without any entry, the next apply would add a manager of all fields (before-first-apply).
 		fields = append(fields, noteOfRelease(out.GetAPIVersion()))
 	}
 	out.SetManagedFields(fields)
 	return out
 }
 
-// noteOfRelease is the entry of managedFields that says that we wrote whose an object was.
+// noteOfRelease returns our managedFields entry for the note of the former owner.
 func noteOfRelease(apiVersion string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: fleetv1alpha1.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: apiVersion,

@@ -1,14 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan decides what is done about a claim. Everything here is pure: Decide makes a Plan of Facts, and asks
-// nobody.
+// Package plan decides how a claim is reconciled. Everything here is pure: Decide computes a Plan from Facts alone.
 //
-// A plan has steps, which go up to the hub and change the claim, and Down, which is what flows from the hub to the
-// claim whatever becomes of the steps. Whoever carries out a step does so on condition that what it writes is as the
-// plan saw it.
+// A plan has steps, which write to the hub and to the claim, and Down, which flows from the hub to the claim whatever
+// the steps' result. A step's write is conditional on the state that the plan saw.
 //
-// What does the owner of one workload cluster gain? By annotations he chooses among the targets that his class allows,
-// and asks for more care with what is his, or for nothing to be done with it. Only objects that name his claim as their
-// source are his, and of these only the one that the claim records or that is where the claim goes.
+// What can the owner of one workload cluster gain? With annotations they choose among the targets that their class
+// allows, and ask for more care with their objects, or to leave them alone. They own only objects that name their claim
+// as the source, and of these only the one that the claim records or that is at the claim's target.
 package plan

@@ -15,28 +15,27 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// Pairing is what decides about the target of the claims in one namespace of a workload cluster.
+// Pairing decides the target of the claims in one namespace of a workload cluster.
 type Pairing struct {
 	Class string
 	Agent fleetv1alpha1.AgentSpec
 
-	// Namespace is the claims' own, and annotations are those that its owner has put on it.
+	// Namespace is the claims' own, Annotations are those that its owner set on it.
 	Namespace   string
 	Annotations map[string]string
 
 	// Protected are namespaces of the hub that are never a target.
 	Protected []string
 
-	// Allowed is whether the class's allowedTargetNamespaces, which are there, have a namespace of the hub.
+	// Allowed reports whether the class's allowedTargetNamespaces, if set, contain a namespace of the hub.
 	Allowed func(target string) bool
 }
 
-// Target returns the namespace of the hub to which the claims go.
+// Target returns the claims' target namespace in the hub.
 //
-// An annotation and, with matchNamespaces, the name of a namespace are chosen by the owner of a workload cluster. So
-// both lead only to where the class allows, or if it does not say, to where the identity that is used may write; the
-// manager's own identity may write everywhere, and is no limit. Namespaces of the control plane are never a target,
-// whoever names them.
+// Annotations and, with matchNamespaces, namespace names are chosen by the owner of a workload cluster. So both are
+// limited to what the class allows or, if the class does not say, to where the identity used may write; the manager's
+// own identity may write everywhere, and is no limit. Control plane namespaces are never a target.
 func (p *Pairing) Target() (string, *condition.Problem) {
 	classTarget := p.Agent.DefaultTargetNamespace
 	if p.Agent.MatchNamespaces {
@@ -75,7 +74,7 @@ func (p *Pairing) Target() (string, *condition.Problem) {
 	return target, nil
 }
 
-// mayChoose is whether the class lets claims go to a target, given the one that follows from the class.
+// mayChoose reports whether the class allows a target, given the class's own target.
 func (p *Pairing) mayChoose(target, classTarget string) bool {
 	switch {
 	case target == p.Agent.DefaultTargetNamespace:
@@ -86,8 +85,8 @@ func (p *Pairing) mayChoose(target, classTarget string) bool {
 	return p.Allowed(target)
 }
 
-// withdrawn is whether claims may not be in a namespace of the hub any more, whatever their target is now: it is
-// reserved, or none of the class's allowedTargetNamespaces. A class that lists none has taken none away.
+// withdrawn reports whether claims may no longer be in a namespace of the hub, whatever their target is now: it is
+// reserved, or not in the class's allowedTargetNamespaces. A class that lists none withdraws none.
 func (p *Pairing) withdrawn(namespace string) bool {
 	switch {
 	case isControlPlane(namespace) || slices.Contains(p.Protected, namespace):
@@ -98,20 +97,20 @@ func (p *Pairing) withdrawn(namespace string) bool {
 	return !p.Allowed(namespace)
 }
 
-// asManager is whether the claims are carried with the manager's own rights.
+// asManager reports whether claims are pushed with the manager's own rights.
 func (p *Pairing) asManager() bool {
 	_, annotated := p.Annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
 	return !annotated && p.Agent.Identity == nil
 }
 
-// isControlPlane is whether a namespace of the hub is one that by convention holds a part of the control plane:
-// Kubernetes' own, those that end in -system, as Crossplane's, Cluster API's with its providers, and Masthead's do, and
-// cert-manager's.
+// isControlPlane reports whether a namespace of the hub by convention belongs to the control plane: Kubernetes' own,
+// cert-manager's, and those ending in -system, such as those of Crossplane, Cluster API with its providers, and
+// Masthead.
 func isControlPlane(namespace string) bool {
 	return strings.HasPrefix(namespace, "kube-") || strings.HasSuffix(namespace, "-system") || namespace == "cert-manager"
 }
 
-// NamespaceAnnotations are those of the claims' namespace, as far as they are known.
+// NamespaceAnnotations returns the annotations of the claims' namespace, as far as known.
 func (p *Pairing) NamespaceAnnotations() map[string]string {
 	if p == nil {
 		return nil

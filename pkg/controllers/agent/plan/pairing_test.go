@@ -130,7 +130,7 @@ func TestTargetNamespace(t *testing.T) {
 	}
 }
 
-// TestWithdrawn has every way in which an administrator can take a namespace of the hub away.
+// TestWithdrawn has every way for an administrator to withdraw a namespace of the hub.
 func TestWithdrawn(t *testing.T) {
 	some := &fleetv1alpha1.AllowedNamespaces{List: []string{"some"}}
 	for name, tc := range map[string]struct {

@@ -19,82 +19,82 @@ import (
 type Action string
 
 const (
-	// Protect adds our finalizer to the claim, and has it announce the place of the step.
+	// Protect adds our finalizer to the claim, and announces the step's place there.
 	Protect Action = "Protect"
 
-	// Adopt makes an object of the hub, which consents to it, the claim's.
+	// Adopt makes a consenting object of the hub the claim's.
 	Adopt Action = "Adopt"
 
-	// Push creates the claim's object, or makes it what the claim says.
+	// Push creates the claim's object, or updates it to match the claim.
 	Push Action = "Push"
 
-	// Rehearse asks the hub whether it would accept the claim's object, and changes nothing.
+	// Rehearse dry-runs the write of the claim's object in the hub.
 	Rehearse Action = "Rehearse"
 
-	// Disclose replaces what is told by what may be told to the identity that is used.
+	// Disclose limits the reported problem to what the identity used may learn.
 	Disclose Action = "Disclose"
 
-	// Remove deletes or releases the claim's object, as the policy of the step says.
+	// Remove deletes or releases the claim's object, according to the step's policy.
 	Remove Action = "Remove"
 
-	// RemoveNamed is Remove for every object that names the claim, wherever a live list finds one.
+	// RemoveNamed is Remove for every object that names the claim, found by a live list.
 	RemoveNamed Action = "RemoveNamed"
 
-	// AwaitCreations ends the plan, to be made again, if an object could still be created for the claim.
+	// AwaitCreations ends the plan, to be retried, if an object could still be created for the claim.
 	AwaitCreations Action = "AwaitCreations"
 
 	// Release removes our finalizer and the record from the claim.
 	Release Action = "Release"
 
-	// Forget drops what is kept about the claim.
+	// Forget drops the in-memory state of the claim.
 	Forget Action = "Forget"
 )
 
-// Step is a part of a plan. A step that does not come through ends the plan, and says why.
+// Step is one step of a plan. A step that fails ends the plan and reports why.
 type Step struct {
 	Do Action
 
-	// At is the place in the hub, and saw the object that the plan saw there: what is written is written to that object in
-	// that state.
+	// At is the place in the hub, Saw the object that the plan saw there. Writes are conditional on that object in that
+	// state.
 	At  ownership.Place
 	Saw *unstructured.Unstructured
 
-	// Policy says what Remove does.
+	// Policy selects what Remove does.
 	Policy fleetv1alpha1.DeletionPolicy
 
-	// To is where the object will be created again after Remove, if it is.
+	// To is where the object is recreated after Remove, if it is.
 	To *ownership.Place
 }
 
-// Down is what flows from the hub to the claim, whatever becomes of the steps.
+// Down is what flows from the hub to the claim, whatever the steps' result.
 type Down struct {
-	// Object is the claim's object in the hub, whose status is shown; nil if none is known.
+	// Object is the claim's object in the hub, whose status is shown; nil if unknown.
 	Object *unstructured.Unstructured
 
-	// All is whether late fields and Secrets are brought as well, for which somebody's rights in the hub are needed.
+	// All means that late fields and Secrets are pulled too, which needs an identity in the hub.
 	All bool
 }
 
-// Plan is what is done about a claim.
+// Plan is how a claim is reconciled.
 type Plan struct {
 	Steps []Step
 	Down  Down
 
-	// Silent says that there is nothing to tell when the steps have come through; else problem is told, which is nil for
-	// none. holder is who has the claim's name in the hub, if that is the problem.
+	// Silent means that nothing is reported once the steps succeed. Otherwise Problem is reported; nil means none. Holder
+	// holds the claim's name in the hub, if that is the problem.
 	Silent  bool
 	Problem *condition.Problem
 	Holder  string
 
-	// WaitAt is where in the hub a change is a reason to look again.
+	// WaitAt is the place in the hub whose changes requeue the claim.
 	WaitAt *ownership.Place
 
-	// Again is when to look again, and slowly whether it is after condition.SlowRetry.
+	// Again is when to requeue; Slowly requeues after condition.SlowRetry.
 	Again  time.Duration
 	Slowly bool
 }
 
-// Decide decides what is done about a claim. It is a pure function: the table of its cases is in plan_test.go.
+// Decide computes the plan for a claim. It is a pure function: its cases are tabled in plan_test.go.
 func Decide(f Facts) Plan {
 	switch {
 	case f.Vanished:
@@ -112,8 +112,8 @@ func Decide(f Facts) Plan {
 	case !f.PublishedKnown:
 		return Plan{Silent: true}
 	case f.Target == nil || !f.Offered:
-		// Nobody says whose rights to use without a class, nor what the fields of a kind are that is not published. No
-		// password flows once a claim may not have its target: it is how an administrator takes a namespace away from it.
+		// Without a class the identity is unknown, and without a published kind its fields are. No password flows once a
+		// claim may not have its target: that is how an administrator withdraws a namespace.
 		return Plan{Problem: f.cause(), Down: Down{Object: f.Own(), All: f.Class != nil && f.Published && f.Untargeted == nil}}
 	case !f.Hub.Known:
 		return Plan{Silent: f.Hub.Unknown == nil, Problem: f.Hub.Unknown, WaitAt: f.Target}
@@ -121,7 +121,7 @@ func Decide(f Facts) Plan {
 	return decideTarget(f)
 }
 
-// cause is why the claim goes nowhere.
+// cause returns why the claim has no target.
 func (f *Facts) cause() *condition.Problem {
 	switch {
 	case f.Class == nil:
@@ -132,7 +132,7 @@ func (f *Facts) cause() *condition.Problem {
 	return f.Untargeted
 }
 
-// decideDisabled lets a claim be whose class is Disabled.
+// decideDisabled leaves alone a claim whose class is Disabled.
 func decideDisabled(f Facts) Plan {
 	if f.Protected {
 		return Plan{Silent: true, Steps: []Step{{Do: Release}}}
@@ -140,12 +140,12 @@ func decideDisabled(f Facts) Plan {
 	return Plan{Silent: true, Steps: []Step{{Do: Forget}}}
 }
 
-// decideTarget decides about a claim of which it is known where it goes, and what is there.
+// decideTarget decides about a claim whose target, and the object there, are known.
 func decideTarget(f Facts) Plan {
 	there := f.Hub.Target
 	moves := Recreates(f.Claim, f.Pairing.NamespaceAnnotations())
 	taken := there != nil && !f.Owns(there) && !ownership.Adoptable(there, f.Claim, f.Us, f.Home)
-	// That the name is taken is in the way of those only that want to move there.
+	// A taken name blocks only claims that want to move there.
 	if from := f.Elsewhere(); from != nil && (!taken || !moves) {
 		return decideMove(f, *from, moves)
 	}
@@ -173,7 +173,7 @@ func decideTarget(f Facts) Plan {
 	return carried
 }
 
-// decideTaken decides about a claim whose name in the hub is another's.
+// decideTaken decides about a claim whose name in the hub is taken.
 func decideTaken(f Facts) Plan {
 	there := f.Hub.Target
 	p := Plan{WaitAt: f.Target, Down: Down{Object: f.Own()}, Steps: []Step{{Do: Disclose, At: *f.Target, Saw: there}}}
@@ -186,11 +186,11 @@ func decideTaken(f Facts) Plan {
 	return p
 }
 
-// decideMove decides about a claim whose object is at another place of the hub than the one where it would be created.
+// decideMove decides about a claim whose object in the hub is not at the target.
 //
-// Nothing moves silently. If somebody has asked for it, the object is let go as for a deletion of the claim, so that it
-// can be created at the other place; and that begins only if the hub would accept it there. No password flows from a
-// namespace that the administrator has taken away.
+// Nothing moves silently. If a move was requested, the object is removed as for a deletion of the claim, so that it can
+// be recreated at the target; that starts only if the hub would accept it there. No password flows from a namespace
+// that the administrator has withdrawn.
 func decideMove(f Facts, from NamedObject, moves bool) Plan {
 	stays := Plan{Problem: targetChanged(from.Place, *f.Target), WaitAt: &from.Place}
 	if from.Object != nil && f.Owns(from.Object) {
@@ -208,7 +208,7 @@ func decideMove(f Facts, from NamedObject, moves bool) Plan {
 	begun := from.Object != nil && from.Object.GetDeletionTimestamp() != nil
 	if arrived := f.Hub.Target != nil && f.Owns(f.Hub.Target); !begun && !arrived {
 		if f.Unresolved != nil {
-			// It would be let go, and not be created again.
+			// The object would be removed and not recreated.
 			stays.Problem = f.Unresolved
 			return stays
 		}
@@ -218,11 +218,11 @@ func decideMove(f Facts, from NamedObject, moves bool) Plan {
 	return move
 }
 
-// decideDeletion decides about a claim that is being deleted. It is let go once it is gone from the hub.
+// decideDeletion decides about a claim that is being deleted. The claim is released once its object is gone from the
+// hub.
 //
-// Its object is deleted, or released, as the policy says, where the claim records it and where it would be created now.
-// Objects that name another source, or none, are not touched, nor are those that name the claim's and are somewhere
-// else.
+// The object is deleted or released, according to the policy, at the recorded place and at the target. Objects that
+// name another source, or none, are not touched, nor are those that name the claim's source but are elsewhere.
 func decideDeletion(f Facts) Plan {
 	release := Step{Do: Release}
 	switch {
@@ -246,7 +246,7 @@ func decideDeletion(f Facts) Plan {
 	return Plan{Silent: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, release)}
 }
 
-// decideVanished decides about a claim that is gone although it had our finalizer. There is nobody to tell about it.
+// decideVanished decides about a claim that is gone although it had our finalizer. Nothing is reported.
 func decideVanished(f Facts) Plan {
 	forget := Step{Do: Forget}
 	switch {
@@ -259,15 +259,15 @@ func decideVanished(f Facts) Plan {
 	}
 	policy, p := deletionPolicy(f.Class, f.ClassName, f.Claim)
 	if p != nil || isPaused(f.Claim) {
-		// Nobody can correct or unpause it any more, so that what can be undone is done.
+		// Nobody can correct or unpause it any more: do what can be undone.
 		policy = fleetv1alpha1.DeletionPolicyOrphan
 	}
 	return Plan{Silent: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, forget)}
 }
 
-// removals remove what the claim has in the hub: where the claim records it, and where the class says that it would be
-// created. A claim without a record has its object wherever the watch knows one that names its source; if there is no
-// class to say where it would be created either, the hub is asked for every object of that name.
+// removals removes the claim's objects from the hub: at the recorded place and at the class's target. A claim without a
+// record has its objects wherever the watch has one that names its source; if there is no class to give a target
+// either, a live list finds every object of that name.
 func removals(f Facts, policy fleetv1alpha1.DeletionPolicy) []Step {
 	places := f.RecordedPlaces()
 	if f.Target != nil {
@@ -289,7 +289,7 @@ func removals(f Facts, policy fleetv1alpha1.DeletionPolicy) []Step {
 	return steps
 }
 
-// recreating is why a claim waits whose object is being deleted although the claim is not.
+// recreating reports that the object of a live claim is being deleted.
 func recreating(kind string, at ownership.Place) *condition.Problem {
 	return &condition.Problem{
 		Reason:  reason.ReasonRecreating,
@@ -297,14 +297,14 @@ func recreating(kind string, at ownership.Place) *condition.Problem {
 	}
 }
 
-// mayCreate is whether an object may be created at the target, or why not.
+// mayCreate returns why no object may be created at the target; nil if it may.
 func (f *Facts) mayCreate() *condition.Problem {
 	moves := Recreates(f.Claim, f.Pairing.NamespaceAnnotations())
 	return mayCreate(f.Claim, f.Class.Spec.Agent.RecreatePolicy, moves, f.Kind.Kind, *f.Target)
 }
 
-// RefusesFreeName is why nothing would be created for a claim if its name were free in the hub; nil if it would. It
-// needs no look at what is there.
+// RefusesFreeName returns why nothing would be created for a claim if its name were free in the hub; nil if it would.
+// It does not depend on what is there.
 func (f *Facts) RefusesFreeName() *condition.Problem {
 	if p := f.mayCreate(); p != nil {
 		return p

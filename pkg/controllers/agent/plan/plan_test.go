@@ -22,8 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// offeredClaim are the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is known
-// yet.
+// offeredClaim are the facts of a claim "foo/db" with target "bar" in the hub, where nothing is known yet.
 func offeredClaim(claim *unstructured.Unstructured) Facts {
 	at := ownershiptest.InBar("db")
 	class := &fleetv1alpha1.EnrollmentClass{Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
@@ -38,7 +37,7 @@ func offeredClaim(claim *unstructured.Unstructured) Facts {
 	}
 }
 
-// TestDecide has every situation of a claim, and what is done in it.
+// TestDecide has every situation of a claim, and its plan.
 func TestDecide(t *testing.T) {
 	const uid = "claim-uid"
 	var (
@@ -78,7 +77,7 @@ func TestDecide(t *testing.T) {
 		named = func(f *Facts, obj *unstructured.Unstructured) {
 			f.Hub.Named = append(f.Hub.Named, NamedObject{Place: f.PlaceIn(obj.GetNamespace()), Object: obj})
 		}
-		// records has the claim record its object in a namespace: by its UID, or, if it announced the place before, by that
+		// records makes the claim record its object in a namespace: by its UID, or, if it announced the place before, by that
 		// and a condition of Crossplane's.
 		announced = false
 		records   = func(f *Facts, namespace string) {
@@ -89,13 +88,13 @@ func TestDecide(t *testing.T) {
 			}
 			annotate(f, fleetv1alpha1.HubObjectAnnotation, ownership.RecordFor(f.Claim, mine(namespace)))
 		}
-		// synced is a claim whose object is where it belongs.
+		// synced is a claim whose object is at its target.
 		synced = func(f *Facts) {
 			records(f, "bar")
 			f.Protected, f.Hub.Target = true, mine("bar")
 			f.Hub.Recorded = f.Hub.Target
 		}
-		// movedAway is a claim whose object is where it was recorded, and not where the claim would go now.
+		// movedAway is a claim whose object is at the recorded place, but not at its target.
 		movedAway = func(f *Facts) {
 			records(f, "old")
 			f.Protected, f.Hub.Recorded = true, mine("old")
@@ -134,10 +133,10 @@ func TestDecide(t *testing.T) {
 		because string
 		given   []func(*Facts)
 		steps   []Action
-		removes []string // The namespaces of the hub from which something is removed.
-		tells   string   // The reason that is told, "silent" for nothing, or empty for Synced.
+		removes []string // The namespaces of the hub with removals.
+		tells   string   // The reported reason, "silent" for none, or empty for Synced.
 		Down    string
-		waits   string // The namespace of the hub in which the claim waits for a change.
+		waits   string // The namespace of the hub where the claim waits for a change.
 	}{
 		"New": {because: "A claim of which the hub has nothing is protected and pushed.", steps: []Action{Protect, Push}},
 		"Synced": {

@@ -15,9 +15,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// Recreates is whether a claim is created anew when its target changes. The claim says so, else its namespace. To lose
-// a database because somebody corrected an annotation is worse than to wait; so it has to be said, in so many words,
-// and what means nothing is not taken for consent.
+// Recreates reports whether a claim is recreated when its target changes. The claim's annotation wins over its
+// namespace's. Losing a database because somebody corrected an annotation is worse than waiting, so the consent must be
+// explicit, and invalid values are no consent.
 func Recreates(claim metav1.Object, namespace map[string]string) bool {
 	value, ok := claim.GetAnnotations()[fleetv1alpha1.OnTargetChangeAnnotation]
 	if !ok {
@@ -26,21 +26,21 @@ func Recreates(claim metav1.Object, namespace map[string]string) bool {
 	return value == fleetv1alpha1.OnTargetChangeRecreate
 }
 
-// isPaused is whether the owner of a claim has paused it, in the words in which Crossplane is told the same.
+// isPaused reports whether the owner of a claim paused it, with Crossplane's own annotation.
 //
-// Like a claim's deletion policy, a pause only ever asks for less to be done: nothing is pushed, brought back or
-// deleted for the claim. A class that is Disabled, and a cluster that is un-enrolled, take the finalizer off a paused
-// claim all the same. Both delete nothing in the hub, and no claim may keep a cluster from leaving.
+// Like a claim's deletion policy, a pause can only prevent actions: nothing is pushed, pulled or deleted for the claim.
+// A Disabled class, and un-enrolling a cluster, still remove the finalizer from a paused claim. Both delete nothing in
+// the hub, and no claim may keep a cluster from leaving.
 func isPaused(claim metav1.Object) bool {
 	return claim.GetAnnotations()[fleetv1alpha1.PausedAnnotation] == fleetv1alpha1.PausedAnnotationTrue
 }
 
-// mayCreate is whether an object may be created for a claim that has none at a place of the hub, or why not.
+// mayCreate returns why no object may be created for a claim that has none at a place of the hub; nil if it may.
 //
-// One that was there and is gone was deleted by somebody else: Masthead deletes only when the claim goes or moves. A
-// new object gets new infrastructure. That is an empty database in place of a lost one, of which every condition says
-// that all is well; so the class or the claim's owner has to want it. The owner names the object that was deleted, so
-// that what he said once does not count for the next loss.
+// If a recorded object is gone, somebody else deleted it: Masthead deletes only when the claim is deleted or moves. A
+// new object gets new infrastructure: an empty database replaces a lost one while all conditions look healthy. So the
+// class or the claim's owner has to consent. The owner names the deleted object, so that the consent does not cover the
+// next loss.
 func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePolicy, moves bool, kind string, place ownership.Place) *condition.Problem {
 	was, recorded := ownership.RecordOf(claim)
 	switch {
@@ -57,12 +57,11 @@ func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePo
 	}
 }
 
-// deletionPolicy decides what happens to a claim's object in the hub when the claim goes.
+// deletionPolicy decides what happens to a claim's object in the hub when the claim is deleted.
 //
-// The class decides. A claim can only ask for more care: that infrastructure is kept can be undone, and what is kept is
-// still in the target namespace, counts against its quota and says where it comes from; that it is deleted cannot. So a
-// claim of a class that says Orphan is orphaned whatever it says, and a value that means nothing is not guessed at.
-// Neither is what a class said that is not there any more.
+// The class decides. A claim can only ask for more care: keeping infrastructure can be undone, since it stays in the
+// target namespace, counts against its quota and names its source; deleting it cannot. So a claim of a class with
+// Orphan is always orphaned, and an invalid value is not guessed at. A deleted class's policy is not assumed.
 func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, claim metav1.Object) (fleetv1alpha1.DeletionPolicy, *condition.Problem) {
 	asked := fleetv1alpha1.DeletionPolicy(claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation])
 	switch {

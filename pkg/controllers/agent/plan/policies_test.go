@@ -127,8 +127,8 @@ func TestDeletionPolicy(t *testing.T) {
 	}
 }
 
-// TestRefusesFreeName: what is told about a name that is free has to be told about one that is taken, to those that may
-// not know which it is.
+// TestRefusesFreeName: a problem reported for a free name must be reported for a taken one, too, to those that may not
+// know which it is.
 func TestRefusesFreeName(t *testing.T) {
 	lost := map[string]string{fleetv1alpha1.HubObjectAnnotation: "bar/lost/claim"}
 	unresolved := &condition.Problem{Reason: reason.ReasonReferencesUnresolved}

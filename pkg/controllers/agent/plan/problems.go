@@ -13,7 +13,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// classNotFound is the condition of a claim whose cluster names a class that is not there.
+// classNotFound is reported if the claim's cluster names a class that does not exist.
 func classNotFound(name string) *condition.Problem {
 	return &condition.Problem{
 		Reason:  reason.ReasonClassNotFound,
@@ -21,7 +21,7 @@ func classNotFound(name string) *condition.Problem {
 	}
 }
 
-// paused is the condition of a claim that its owner has paused.
+// paused is reported if the claim's owner paused it.
 func paused(what string) *condition.Problem {
 	return &condition.Problem{
 		Reason: reason.ReasonReconcilePaused,
@@ -30,8 +30,7 @@ func paused(what string) *condition.Problem {
 	}
 }
 
-// targetChanged is why a claim whose object is in another namespace of the hub than it would go to now is not
-// synchronised.
+// targetChanged is reported if a claim is not synchronised because its object is not in the target namespace.
 func targetChanged(place, key ownership.Place) *condition.Problem {
 	return &condition.Problem{
 		Reason: reason.ReasonTargetNamespaceChanged,
@@ -41,9 +40,8 @@ func targetChanged(place, key ownership.Place) *condition.Problem {
 	}
 }
 
-// conflict is the condition of a claim whose place in the hub is taken. It names the holder by what the hub's
-// administrator chose to let clusters know of each other, the identifier and the namespace, and nothing else of the
-// holder's object.
+// conflict is reported if the claim's place in the hub is taken. It names the holder by identifier and namespace, which
+// the hub's administrator lets clusters know of each other, and reveals nothing else of the holder's object.
 func conflict(kind, target, name, holder string) *condition.Problem {
 	return &condition.Problem{
 		Reason: reason.ReasonConflict,
@@ -52,7 +50,7 @@ func conflict(kind, target, name, holder string) *condition.Problem {
 	}
 }
 
-// Deleting is the condition of a claim that waits for the hub.
+// Deleting is reported while a claim waits for the hub.
 func Deleting(kind, target, name string) *condition.Problem {
 	return &condition.Problem{
 		Reason:  reason.ReasonDeleting,
@@ -60,7 +58,7 @@ func Deleting(kind, target, name string) *condition.Problem {
 	}
 }
 
-// namespaceRecreated is why a claim does not get what an earlier namespace of the same name had.
+// namespaceRecreated is reported if the object belongs to an earlier namespace of the same name.
 func namespaceRecreated(kind, target, name string, us ownership.Source) *condition.Problem {
 	return &condition.Problem{
 		Reason: reason.ReasonNamespaceRecreated,
@@ -70,7 +68,7 @@ func namespaceRecreated(kind, target, name string, us ownership.Source) *conditi
 	}
 }
 
-// kindNotOffered is the condition of a claim whose kind the hub does not publish, or not to its cluster.
+// kindNotOffered is reported if the hub does not publish the kind, or not to the claim's cluster.
 func kindNotOffered(kind kindwatch.Kind) *condition.Problem {
 	return &condition.Problem{
 		Reason:  reason.ReasonKindNotOffered,
@@ -78,7 +76,7 @@ func kindNotOffered(kind kindwatch.Kind) *condition.Problem {
 	}
 }
 
-// Moving is the condition of a claim whose object is being deleted, to be created again in another namespace.
+// Moving is reported while a claim's object is being deleted, to be recreated in another namespace.
 func Moving(st Step) *condition.Problem {
 	return &condition.Problem{
 		Reason: reason.ReasonMoving,

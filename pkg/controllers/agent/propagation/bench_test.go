@@ -33,7 +33,7 @@ func benchmarkClaim(b *testing.B) *unstructured.Unstructured {
 	return u
 }
 
-// BenchmarkPush is what finding out whether a claim has to be pushed costs.
+// BenchmarkPush measures the check whether a claim has to be pushed.
 func BenchmarkPush(b *testing.B) {
 	claim, us := benchmarkClaim(b), ownership.Source{Identifier: "w1", Namespace: "foo"}
 	hub := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim)
@@ -45,7 +45,7 @@ func BenchmarkPush(b *testing.B) {
 	}
 }
 
-// BenchmarkStatus is what bringing a status back costs, but for the request.
+// BenchmarkStatus measures propagating the status, without the request.
 func BenchmarkStatus(b *testing.B) {
 	hub := benchmarkClaim(b)
 	claim := hub.DeepCopy()

@@ -17,10 +17,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/usermeta"
 )
 
-// Intent returns what the hub shall hold for a claim of a workload cluster: its spec, its labels and its annotations,
-// as far as they may travel and the class does not exclude them, and all annotations of Masthead. What it is called and
-// of which kind it is says the place in the hub, never the claim: the claim is what a workload cluster's API server
-// answered.
+// Intent returns the desired object in the hub for a claim of a workload cluster: its spec, labels and annotations, as
+// far as they may be pushed and the class does not exclude them, and all annotations of Masthead. Name and kind come
+// from the place in the hub, never from the claim: the claim is whatever a workload cluster's API server answered.
 func Intent(claim *unstructured.Unstructured, place ownership.Place, marks map[string]string, f crossplane.Form, excluded ...string) *unstructured.Unstructured {
 	intent := &unstructured.Unstructured{Object: map[string]any{}}
 	intent.SetGroupVersionKind(place.Kind.GroupVersionKind)
@@ -43,19 +42,19 @@ func Intent(claim *unstructured.Unstructured, place ownership.Place, marks map[s
 	return intent
 }
 
-// HashOf is a hash of JSON content. Go writes the keys of maps in order.
+// HashOf returns a hash of JSON content. Go writes the keys of maps in order.
 func HashOf(content map[string]any) string {
 	data, err := json.Marshal(content)
 	if err != nil {
-		// Content comes from JSON. What cannot go back is different from everything else.
+		// Content comes from JSON. What cannot be marshalled differs from everything else.
 		return fmt.Sprintf("unknown: %v", err)
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }
 
-// Applied is whether an object of the hub already is what the intent says, so that nothing needs to be written: it was
-// Applied with this intent, and every field of the intent still has its value.
+// Applied reports whether an object of the hub already matches the intent, so that no write is needed: this intent was
+// applied last, and all its fields still have their values.
 func Applied(intent, hub *unstructured.Unstructured, f crossplane.Form) bool {
 	if hub.GetAnnotations()[ownership.AppliedHashAnnotation] != intent.GetAnnotations()[ownership.AppliedHashAnnotation] {
 		return false
@@ -77,10 +76,9 @@ func toAny(in map[string]string) map[string]any {
 	return out
 }
 
-// covers is whether everything that is wanted is there with the same value. Fields that are not mentioned may have any
-// value. Lists must have the same length and cover each other element by element: that allows for fields that were
-// filled in late inside of an element. A null that is wanted is covered by a missing field, since the API server drops
-// it.
+// covers reports whether everything wanted is present with the same value. Unmentioned fields may have any value. Lists
+// must have the same length and cover each other element by element, which allows for late-initialized fields inside
+// elements. A missing field covers a wanted null, since the API server drops nulls.
 func covers(have, want any) bool {
 	switch w := want.(type) {
 	case nil:
@@ -128,18 +126,18 @@ func coversList(have any, want []any) bool {
 	return true
 }
 
-// ForCreation makes an intent one that the API server accepts only if there is no object of that name. In server-side
-// apply a resource version of 0 passes for an object that is to be created, and is refused for one that exists, without
-// a window between looking and writing. An ordinary create would do, too, but what it writes belongs to the manager's
-// "Update" fields, and a later apply would not remove them.
+// ForCreation makes the API server accept an intent only if no object of that name exists. In server-side apply,
+// resource version 0 passes for a new object and is refused for an existing one, without a race between reading and
+// writing. A plain create would work, too, but its fields belong to the manager's "Update" entry, and a later apply
+// would not remove them.
 func ForCreation(intent *unstructured.Unstructured) *unstructured.Unstructured {
 	out := intent.DeepCopy()
 	out.SetResourceVersion("0")
 	return out
 }
 
-// ForUpdate makes an intent one that the API server accepts only for the very object that was looked at, in the state
-// in which it was: neither another one of the same name nor one that names another source meanwhile.
+// ForUpdate makes the API server accept an intent only for the very object that was read, in that state: not for
+// another one of the same name, nor for one that names another source meanwhile.
 func ForUpdate(intent, hub *unstructured.Unstructured) *unstructured.Unstructured {
 	out := intent.DeepCopy()
 	out.SetUID(hub.GetUID())

@@ -111,7 +111,7 @@ func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	claim := agenttest.Parse(t, `{'metadata':{'name':'db','labels':{'team':'a'}},'spec':{'version':'5.7'}}`)
 	before := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim).GetAnnotations()[ownership.AppliedHashAnnotation]
 
-	// What happens to the claim in the workload cluster that does not travel makes no other intent.
+	// Changes of the claim in the workload cluster that are not pushed leave the intent unchanged.
 	claim.SetFinalizers([]string{"x"})
 	claim.SetResourceVersion("7")
 	claim.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "x"}})
@@ -180,7 +180,7 @@ func FuzzIntentOf(f *testing.F) {
 	})
 }
 
-// intentOf is a Intent with the annotations that name the source alone.
+// intentOf is Intent with only the annotations that name the source.
 func intentOf(claim *unstructured.Unstructured, place ownership.Place, us ownership.Source, f crossplane.Form, excluded ...string) *unstructured.Unstructured {
 	return Intent(claim, place, us.Annotations(), f, excluded...)
 }

@@ -21,21 +21,20 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
-// Crossplane fills in fields of the hub's object late: which composite resource, which composition and which revision
-// of it a claim got. They are shown in the claim's spec, so that the user sees what he would see next to Crossplane, by
-// server-side apply under a field manager of its own and without force. That manager is the whole memory of what was
-// filled in:
+// Crossplane fills in fields of the hub's object late: the composite resource, composition and composition revision of
+// a claim. They are shown in the claim's spec, as next to Crossplane, by server-side apply under their own field
+// manager and without force. That manager is the only record of what was filled in:
 //
-//   - what only it manages is a copy of the hub's, which follows the hub and never travels back as if the user had
-//     wished it;
-//   - what anybody else manages, even with the same value, is the user's. It is not touched, and travels.
+//   - a field that only it manages is a copy of the hub's, which follows the hub and is never pushed back as user
+//     intent;
+//   - a field that anybody else manages, even with the same value, is the user's. It is not touched, and is pushed.
 //
-// Server-side apply tells the two apart at the moment of the write, whoever wrote with which tool, and remembers it in
-// the object itself, over a restart of the manager. A record in an annotation was rejected: it can only compare values,
-// and is lost when a user replaces the object.
+// Server-side apply tells the two apart at the time of the write, whatever the tool, and stores that in the object
+// itself, across restarts of the manager. A record in an annotation was rejected: it can only compare values, and is
+// lost when a user replaces the object.
 
-// LateOwned returns which fields of its spec a claim has from us, in the form of managedFields. What another hub filled
-// in is no more the user's than what this one did.
+// LateOwned returns which spec fields of a claim we filled in, in the form of managedFields. Fields that another hub
+// filled in are not the user's either.
 func LateOwned(claim *unstructured.Unstructured) map[string]any {
 	var owned map[string]any
 	for _, fields := range LateEntries(claim) {
@@ -44,7 +43,7 @@ func LateOwned(claim *unstructured.Unstructured) map[string]any {
 	return owned
 }
 
-// LateEntries returns which fields of its spec, if any, a claim has from each field manager of what was filled in late.
+// LateEntries returns which spec fields of a claim, if any, each of our late-init field managers owns.
 func LateEntries(claim *unstructured.Unstructured) map[string]map[string]any {
 	managed, _, _ := unstructured.NestedFieldNoCopy(claim.Object, "metadata", "managedFields")
 	entries, _ := managed.([]any)
@@ -62,7 +61,7 @@ func LateEntries(claim *unstructured.Unstructured) map[string]map[string]any {
 	return out
 }
 
-// union returns the fields of both, in the form of managedFields. A field without members is all of it.
+// union returns the fields of both, in the form of managedFields. A field without members covers all of it.
 func union(a, b map[string]any) map[string]any {
 	if a == nil {
 		return b
@@ -83,8 +82,7 @@ func union(a, b map[string]any) map[string]any {
 	return out
 }
 
-// FormerManagers are the field managers, under which what a claim was filled in with was written before, that manage
-// fields of it still.
+// FormerManagers returns the earlier late-init field managers that still own fields of a claim.
 func FormerManagers(claim *unstructured.Unstructured, owner hubidentity.Owner) []string {
 	entries := LateEntries(claim)
 	return slices.DeleteFunc(owner.FormerFieldManagers(fleetv1alpha1.LateInitFieldManager), func(m string) bool { _, there := entries[m]; return !there })
@@ -102,7 +100,7 @@ func ownedAt(fields map[string]any, path []string) (map[string]any, bool) {
 	return fields, true
 }
 
-// ownsAll is whether fields cover a value completely. Fields without members cover whatever is there.
+// ownsAll reports whether fields cover a value completely. Fields without members cover any value.
 func ownsAll(fields map[string]any, value any) bool {
 	if len(fields) == 0 {
 		return true
@@ -120,7 +118,7 @@ func ownsAll(fields map[string]any, value any) bool {
 	return true
 }
 
-// OwnedPart is what fields cover of a value; nil if that is nothing.
+// OwnedPart returns the part of a value that fields cover; nil if there is none.
 func OwnedPart(fields map[string]any, value any) any {
 	object, ok := value.(map[string]any)
 	if len(fields) == 0 || !ok {
@@ -138,8 +136,8 @@ func OwnedPart(fields map[string]any, value any) any {
 	return out
 }
 
-// UsersSpec is what a user says in the spec of a claim: all of it, without what was filled in late and is still only
-// ours. Where he has changed a part of what was filled in, all of that is what he says.
+// UsersSpec returns the user intent in the spec of a claim: all but late-initialized fields that only we manage. If a
+// user changed part of such a field, the whole field is user intent.
 func UsersSpec(claim *unstructured.Unstructured, f crossplane.Form) (map[string]any, bool) {
 	spec, ok := claim.Object["spec"].(map[string]any)
 	if !ok {
@@ -161,9 +159,9 @@ func UsersSpec(claim *unstructured.Unstructured, f crossplane.Form) (map[string]
 	return spec, true
 }
 
-// LateSpec is what we shall manage in the spec of a claim, and whether that changes anything: everything that
-// Crossplane has filled in and the user has not, except for the fields in notOurs. A part that is left to us of what a
-// user has changed stays as it is.
+// LateSpec returns the spec fields of a claim that we should manage, and whether that is a change: all that Crossplane
+// has filled in and the user has not, except the fields in notOurs. If a user changed part of a field, the part that we
+// still own stays as it is.
 func LateSpec(claim, hub *unstructured.Unstructured, f crossplane.Form, notOurs ...string) (spec map[string]any, changes bool) {
 	have, _ := claim.Object["spec"].(map[string]any)
 	want, _ := hub.Object["spec"].(map[string]any)
@@ -192,13 +190,13 @@ func LateSpec(claim, hub *unstructured.Unstructured, f crossplane.Form, notOurs 
 	return spec, changes
 }
 
-// setField sets a field, by a copy. What is in the way is what a workload cluster answered, and stays.
+// setField sets a field, on a copy. A value in its way came from a workload cluster, and stays.
 func setField(spec map[string]any, value any, path []string) {
 	_ = unstructured.SetNestedField(spec, runtime.DeepCopyJSONValue(value), path...)
 }
 
-// AwaitsLateFields is how much longer the first fields that were filled in should wait for the others, or zero.
-// Crossplane fills them in one after the other until the object is ready; each would be one more write.
+// AwaitsLateFields returns how much longer the first late-initialized fields should wait for the others, or zero.
+// Crossplane fills them in one by one until the object is ready; each would be one more write.
 func AwaitsLateFields(hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
 	if crossplane.ConditionTrue(hub, "Ready") {
 		return 0
@@ -207,14 +205,14 @@ func AwaitsLateFields(hub *unstructured.Unstructured, now time.Time, patience ti
 	return min(max(left, 0), patience)
 }
 
-// ConflictingFields are those of LateFields that an API server refused to give us because somebody else manages them.
+// ConflictingFields returns the LateFields that an API server refused us because somebody else manages them.
 func ConflictingFields(err error, late [][]string) []string {
 	var out []string
 	causes := ConflictCauses(err)
 	for _, path := range late {
 		field := strings.Join(path, ".")
 		if slices.ContainsFunc(causes, func(c metav1.StatusCause) bool {
-			// What is managed may be a member of the field, the field, or what the field is in.
+			// A managed field may be a member of the field, the field, or a parent.
 			of, is := c.Field+".", ".spec."+field+"."
 			return strings.HasPrefix(of, is) || strings.HasPrefix(is, of)
 		}) {
@@ -224,7 +222,7 @@ func ConflictingFields(err error, late [][]string) []string {
 	return out
 }
 
-// ConflictCauses are the fields that an API server refused to give us because somebody else manages them.
+// ConflictCauses returns the fields that an API server refused us because somebody else manages them.
 func ConflictCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {

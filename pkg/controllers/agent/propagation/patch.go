@@ -14,8 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/mergepatch"
 )
 
-// MetadataPatch makes the metadata of an object those of another state of it, on condition that it has not changed
-// meanwhile.
+// MetadataPatch returns a patch between two states of an object's metadata, which fails if it has changed meanwhile.
 func MetadataPatch(from, to *unstructured.Unstructured) (client.Patch, error) {
 	had, _ := from.Object["metadata"].(map[string]any)
 	wanted, _ := to.Object["metadata"].(map[string]any)
@@ -24,9 +23,9 @@ func MetadataPatch(from, to *unstructured.Unstructured) (client.Patch, error) {
 	return rawPatch(map[string]any{"metadata": patch})
 }
 
-// StatusPatch makes the status of an object another one, on condition that the object has not changed meanwhile: a
-// merge patch replaces the list of conditions as a whole, and others write some of them (keepReferencesResolved). No
-// other object of the name has the same resource version, so that none gets the status; a UID would be ignored here.
+// StatusPatch returns a patch of an object's status, which fails if the object has changed meanwhile: a merge patch
+// replaces the whole list of conditions, and others write some of them (keepReferencesResolved). Another object of the
+// name has another resource version, and never gets the status; a UID would be ignored here.
 func StatusPatch(of *unstructured.Unstructured, to map[string]any) (client.Patch, error) {
 	shown, _ := of.Object["status"].(map[string]any)
 	return rawPatch(map[string]any{
@@ -43,7 +42,7 @@ func rawPatch(content map[string]any) (client.Patch, error) {
 	return client.RawPatch(types.MergePatchType, data), nil
 }
 
-// Shell is an object that only says which one it is, to be filled by what an API server answers.
+// Shell returns an object with only its identity, to be filled by an API server's answer.
 func Shell(of *unstructured.Unstructured) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(of.GroupVersionKind())

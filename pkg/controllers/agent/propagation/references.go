@@ -9,11 +9,11 @@ import (
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
-// ConditionReferencesResolved is written by whoever resolves the references of claims.
+// ConditionReferencesResolved is written by the resolver of the claims' references.
 const ConditionReferencesResolved = commonv1alpha1.ConditionReferencesResolved
 
-// keepReferencesResolved keeps the condition of a claim that says how far its references are resolved. It is about the
-// claim, and not about the hub's object, whose own is left there.
+// keepReferencesResolved keeps the claim's condition about resolving its references. It is about the claim; the one of
+// the hub's object is not propagated.
 func keepReferencesResolved(claim *unstructured.Unstructured, conditions []any) []any {
 	kept := make([]any, 0, len(conditions)+1)
 	for _, c := range conditions {

@@ -12,16 +12,15 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// Tools that wait for a claim (kstatus in Flux and Helm, Argo CD) do not know AgentSynced. They read Ready, which is
-// Crossplane's and comes from the hub as it is, and beside it two conditions by which kstatus lets anybody say more:
+// Tools that wait for a claim (kstatus in Flux and Helm, Argo CD) do not know AgentSynced. They read Ready, which comes
+// unchanged from Crossplane in the hub, and two more conditions that kstatus lets anybody write:
 //
-//   - Stalled is True while the claim is refused until somebody does something.
-//   - Reconciling is True while it is not known yet, or not reported by the hub, whether the claim is ready as it is
-//     now.
+//   - Stalled is True while the claim is refused until somebody acts.
+//   - Reconciling is True while it is unknown, or not reported by the hub, whether the current claim is ready.
 //
-// At most one of them is there because of Masthead, and neither when the claim is synchronised and the hub has observed
-// it. Then what remains is what the hub's object says, these two conditions included. Like AgentSynced they are written
-// to the claim only; nothing of a status travels to the hub.
+// Masthead sets at most one of them, and neither when the claim is synchronised and the hub has observed it. Then the
+// conditions of the hub's object remain, these two included. Like AgentSynced they are written to the claim only; no
+// status is pushed to the hub.
 //
 // Rejected: writing Ready. It is Crossplane's, and two writers of one condition would undo each other's work.
 const (
@@ -30,8 +29,8 @@ const (
 	conditionReconciling = "Reconciling"
 )
 
-// passing are the reasons of AgentSynced that go by themselves, and the one that the claim's owner wants. Every other
-// reason for which it is False, also one that is added without a thought of this, waits for somebody.
+// passing returns the reasons of AgentSynced that resolve by themselves, and the one that the claim's owner wants. For
+// any other reason, including one added later, AgentSynced False waits for somebody.
 func passing() []string {
 	return []string{
 		reason.ReasonMoving, reason.ReasonDeleting, reason.ReasonRecreating, reason.ReasonKindNotServed, reason.ReasonSecretMissing,
@@ -39,13 +38,13 @@ func passing() []string {
 	}
 }
 
-// IsOurCondition is whether a condition of that type may be Masthead's.
+// IsOurCondition reports whether a condition of that type may be Masthead's.
 func IsOurCondition(conditionType any) bool {
 	return conditionType == reason.ConditionAgentSynced || conditionType == conditionStalled || conditionType == conditionReconciling
 }
 
-// forTools is the condition that tells tools why a claim is not what they wait for, or nil if AgentSynced is no reason.
-// theirs are the conditions from the hub, with the generations of the claim.
+// forTools returns the condition that tells tools why to keep waiting for a claim, or nil if AgentSynced is no reason.
+// theirs are the conditions from the hub, with the claim's generations.
 func forTools(claim *unstructured.Unstructured, synced metav1.Condition, theirs []any) *metav1.Condition {
 	c := synced
 	switch {
@@ -63,8 +62,8 @@ func forTools(claim *unstructured.Unstructured, synced metav1.Condition, theirs 
 	return &c
 }
 
-// observedByHub is whether what the hub says of a claim's readiness is about the claim as it is now. A condition
-// without a generation may be: Crossplane before v1.20 writes none.
+// observedByHub reports whether the hub's readiness is about the current claim. A condition without a generation may
+// be: Crossplane before v1.20 writes none.
 func observedByHub(claim *unstructured.Unstructured, theirs []any) bool {
 	for _, c := range theirs {
 		if c, ok := c.(map[string]any); ok && c["type"] == conditionReady {
@@ -75,10 +74,10 @@ func observedByHub(claim *unstructured.Unstructured, theirs []any) bool {
 	return false
 }
 
-// setObservedGeneration sets the field status.observedGeneration, which the definitions in workload clusters have (see
-// observesGeneration), to the generation of the claim of which the status speaks. One that an API's author has defined
-// counts the hub's generations, and is translated as those of conditions are. A definition that does not know the field
-// does not get it: the claim would never show it.
+// setObservedGeneration sets status.observedGeneration, which the definitions in workload clusters have (see
+// observesGeneration), to the claim's generation that the status is about. A field that the API's author defined counts
+// the hub's generations, and is translated like those of conditions. A definition without the field does not get it:
+// the claim would never show it.
 func setObservedGeneration(status map[string]any, claim, hub *unstructured.Unstructured, current bool) {
 	_, shown, _ := unstructured.NestedFieldNoCopy(claim.Object, "status", "observedGeneration")
 	if !shown {

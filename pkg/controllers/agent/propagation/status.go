@@ -16,7 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-// Condition makes the condition AgentSynced of a claim: True without a problem.
+// Condition returns the claim's condition AgentSynced: True without a problem.
 func Condition(claim *unstructured.Unstructured, p *condition.Problem) metav1.Condition {
 	c := metav1.Condition{
 		Type:               reason.ConditionAgentSynced,
@@ -34,15 +34,14 @@ func Condition(claim *unstructured.Unstructured, p *condition.Problem) metav1.Co
 	return c
 }
 
-// StatusOf returns the status that a claim in a workload cluster shall have: that of the hub's object, whole, and our
-// conditions: AgentSynced, and what it means for tools. Without an object in the hub of which to speak, it is what the
-// claim shows already, with our conditions.
+// StatusOf returns the desired status of a claim in a workload cluster: the whole status of the hub's object, and our
+// conditions: AgentSynced, and its equivalent for tools. Without an object in the hub, it is the claim's current status
+// with our conditions.
 //
-// A condition AgentSynced that the hub's object has is not brought along: it would be about the hub's own enrolment in
-// yet another hub.
+// AgentSynced of the hub's object is not propagated: it is about the hub's own enrolment in yet another hub.
 //
-// The generations that conditions of the hub's object have observed are told as generations of the claim. current says
-// whether the hub's object is what the claim says.
+// Generations observed by conditions of the hub's object are translated to generations of the claim. current means that
+// the hub's object matches the claim.
 func StatusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.Condition, now time.Time) map[string]any {
 	from := claim
 	if hub != nil {
@@ -69,7 +68,7 @@ func StatusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.C
 	}
 	conditions = keepReferencesResolved(claim, conditions)
 	if tools := forTools(claim, ours, conditions); tools != nil {
-		// What the hub says of the same is about an older state, or less than what keeps the claim from being synchronised.
+		// The hub's value is about an older state, or less important than what blocks synchronising the claim.
 		conditions = slices.DeleteFunc(conditions, func(c any) bool {
 			theirs, ok := c.(map[string]any)
 			return ok && IsOurCondition(theirs["type"])
@@ -81,10 +80,10 @@ func StatusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.C
 	return status
 }
 
-// translateGeneration makes the generation that a condition has observed one of the claim. Each side counts its own:
-// the hub's number in the claim would have `kubectl wait` and kstatus wait for ever, or not at all. What has observed
-// the hub's object as it is, has observed the claim as it is, provided that the one is what the other says; everything
-// else is the generation before, which says no more than "not yet".
+// translateGeneration translates a condition's observed generation to one of the claim. Each side counts its own: with
+// the hub's number `kubectl wait` and kstatus would wait for ever, or not at all. A condition that has observed the
+// current object in the hub has observed the current claim, if the two match; anything else becomes the generation
+// before, which only says "not yet".
 func translateGeneration(condition map[string]any, claim, hub *unstructured.Unstructured, current bool) {
 	observed, ok := asInt64(condition["observedGeneration"])
 	if !ok {
@@ -108,12 +107,12 @@ func asInt64(v any) (int64, bool) {
 	return 0, false
 }
 
-// AgentSynced is the condition AgentSynced as a claim shows it, or nil.
+// AgentSynced returns the condition AgentSynced of a claim, or nil.
 func AgentSynced(claim *unstructured.Unstructured) map[string]any {
 	return ShownCondition(claim, reason.ConditionAgentSynced)
 }
 
-// ShownAgentSynced is the condition AgentSynced as a claim shows it, if it does.
+// ShownAgentSynced returns the condition AgentSynced of a claim, if it has one.
 func ShownAgentSynced(claim *unstructured.Unstructured) (metav1.Condition, bool) {
 	shown := AgentSynced(claim)
 	if shown == nil {
@@ -130,7 +129,7 @@ func ShownAgentSynced(claim *unstructured.Unstructured) (metav1.Condition, bool)
 	}, true
 }
 
-// ShownCondition is a condition as a claim shows it, or nil.
+// ShownCondition returns a condition of a claim, or nil.
 func ShownCondition(claim *unstructured.Unstructured, conditionType string) map[string]any {
 	conditions, _, _ := unstructured.NestedSlice(claim.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -141,9 +140,8 @@ func ShownCondition(claim *unstructured.Unstructured, conditionType string) map[
 	return nil
 }
 
-// transitioned is a condition of ours as it shall be shown. The time of the transition is that of the last change of
-// the status, as everywhere; a field that the definition of the claims does not know, and hence drops, makes no
-// difference.
+// transitioned returns one of our conditions as it should be shown. As usual, the transition time is that of the last
+// change of its status; fields that the claims' definition does not know, and hence drops, make no difference.
 func transitioned(shown map[string]any, c metav1.Condition, now time.Time) map[string]any {
 	since := now.UTC().Format(time.RFC3339)
 	if s, ok := shown["lastTransitionTime"].(string); ok && shown["status"] == string(c.Status) {
@@ -163,14 +161,14 @@ func transitioned(shown map[string]any, c metav1.Condition, now time.Time) map[s
 	return out
 }
 
-// StatusDiffers is whether a claim has to be written to show a status.
+// StatusDiffers reports whether a claim must be written to show a status.
 func StatusDiffers(claim *unstructured.Unstructured, status map[string]any) bool {
 	shown, _ := claim.Object["status"].(map[string]any)
 	return !equality.Semantic.DeepEqual(shown, status)
 }
 
-// dropNulls removes fields that are null. In a merge patch they would mean "remove", so that an object would never look
-// like what was written.
+// dropNulls removes null fields. In a merge patch they mean "remove", so that the object would never match what was
+// written.
 func dropNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -189,11 +187,10 @@ func dropNulls(v any) any {
 	return v
 }
 
-// AwaitsFirstStatus is how much longer the first status of a claim should wait for the hub's, or zero.
+// AwaitsFirstStatus returns how much longer the first status of a claim should wait for the hub's, or zero.
 //
-// A claim that was just created in the hub has no status there for a moment. Writing our condition at once and
-// everything else a moment later would be two writes where one tells the user the same; so our condition waits a little
-// for company.
+// A claim just created in the hub has no status there yet. Writing our condition at once and the rest a moment later
+// would be two writes where one suffices; so our condition waits a little.
 func AwaitsFirstStatus(claim, hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
 	if AgentSynced(claim) != nil {
 		return 0
@@ -205,7 +202,7 @@ func AwaitsFirstStatus(claim, hub *unstructured.Unstructured, now time.Time, pat
 	return min(max(left, 0), patience)
 }
 
-// hasStatus is whether the hub's object has a status; there may be no object.
+// hasStatus reports whether the hub's object, which may be nil, has a status.
 func hasStatus(hub *unstructured.Unstructured) bool {
 	if hub == nil {
 		return false
@@ -214,8 +211,8 @@ func hasStatus(hub *unstructured.Unstructured) bool {
 	return len(status) > 0
 }
 
-// IsFirstStatus is whether writing the status of a claim brings it the hub's for the first time. Our condition alone is
-// none: that it is written says that a burst is over.
+// IsFirstStatus reports whether a status write brings the claim the hub's status for the first time. Our condition
+// alone does not count: that it is written means that a burst is over.
 func IsFirstStatus(toldBefore bool, hub *unstructured.Unstructured) bool {
 	return !toldBefore && hasStatus(hub)
 }

@@ -1,6 +1,6 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reason has the reasons that the agent gives in conditions and events, and recognises answers of workload
-// clusters that a user should know about.
+// Package reason defines the reasons of the agent's conditions and events, and recognises answers of workload clusters
+// that should be reported to users.
 package reason

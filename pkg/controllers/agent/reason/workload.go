@@ -14,10 +14,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// MissingRight recognises the authorizer's refusal. An admission plugin refuses with the same code.
+// MissingRight matches the authorizer's refusal. Admission plugins refuse with the same code.
 var MissingRight = regexp.MustCompile(`cannot [a-z:-]+ resource `) //nolint:gochecknoglobals // A constant.
 
-// IsMissingNamespace recognises the answer to a write into a namespace that does not exist.
+// IsMissingNamespace reports whether a write failed because its namespace does not exist.
 func IsMissingNamespace(err error) bool {
 	var status apierrors.APIStatus
 	if !apierrors.IsNotFound(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -26,8 +26,8 @@ func IsMissingNamespace(err error) bool {
 	return status.Status().Details.Kind == "namespaces"
 }
 
-// OfWorkload turns the answer of a workload cluster that will be the same if the question is repeated into what the
-// user should know, or returns nil.
+// OfWorkload turns a workload cluster's answer into a problem to report, or returns nil if a retry may change the
+// answer.
 func OfWorkload(err error, what, rejected string) *condition.Problem {
 	switch {
 	case apierrors.IsForbidden(err) && MissingRight.MatchString(err.Error()):

@@ -18,9 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// WithConflict returns a claim that names the holder of its name in an annotation, or none for an empty holder; nil if
-// the claim is like that already. The annotation says the same as the condition, for definitions that drop conditions
-// which they do not know.
+// WithConflict returns a claim whose annotation names the holder of its name, or without one for an empty holder; nil
+// if nothing changes. The annotation repeats the condition, for definitions that drop unknown conditions.
 func WithConflict(claim *unstructured.Unstructured, holder string) *unstructured.Unstructured {
 	holder = multicluster.BoundedText(holder)
 	if claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == holder {
@@ -39,8 +38,8 @@ func WithConflict(claim *unstructured.Unstructured, holder string) *unstructured
 	return out
 }
 
-// noteConflict brings the annotation of a claim in line with what was found. A cluster that does not let us is told so
-// in the log only: the condition says everything that the annotation would. Of a paused claim nothing was found.
+// noteConflict updates a claim's conflict annotation. If the cluster refuses, that is only logged: the condition says
+// everything that the annotation would. A paused claim has no result, and is skipped.
 func (r *Reporter) noteConflict(ctx context.Context, s *scope.Scope, holder string) error {
 	claim := WithConflict(s.Claim, holder)
 	if claim == nil || s.IsPaused() {

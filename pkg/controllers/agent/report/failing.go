@@ -20,16 +20,16 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// FailurePatience is how long synchronising a claim has to fail before the claim says so. What passes within that time,
-// such as the restart of a webhook of the hub, is retried silently.
+// FailurePatience is how long synchronising a claim has to fail before the claim reports it. Shorter failures, such as
+// the restart of a webhook of the hub, are retried silently.
 const FailurePatience = 10 * time.Second
 
-// Failed notes that synchronising a claim has failed, and says what its user should be told if that lasts: nothing,
-// unless it has failed for a while. tellable is whether there is anything to tell: conflicts pass by themselves, and
-// what ends because the manager or the connection does is not the claim's affair.
+// Failed records that synchronising a claim has failed, and returns what to report to its user if that lasts: nothing,
+// unless it has failed for a while. tellable means that there is anything to report: conflicts resolve by themselves,
+// and failures because the manager or the connection stops do not concern the claim.
 //
-// The message does not repeat the error. It is the hub's, names its webhooks and their addresses, and changes with each
-// attempt; all of that is in the log of the manager.
+// The message does not repeat the error. The error is the hub's, names its webhooks and their addresses, and changes
+// with each attempt; the manager logs it in full.
 func (r *Reporter) Failed(ctx context.Context, s *scope.Scope, err error) (lasting *condition.Problem, tellable bool) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || answer.IsConflict(err) || s.Vanished {
 		return nil, false
@@ -53,7 +53,7 @@ func (r *Reporter) Failed(ctx context.Context, s *scope.Scope, err error) (lasti
 	}, true
 }
 
-// Succeeded notes that synchronising a claim did not fail.
+// Succeeded records that synchronising a claim did not fail.
 func (r *Reporter) Succeeded(req request.Request) {
 	r.Ledger.Edit(req, func(e *ledger.Entry) { e.Failing = ledger.Failure{} })
 }

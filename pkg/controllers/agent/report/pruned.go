@@ -13,14 +13,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// prunedStatus is what is remembered of a status that was written to a claim.
+// prunedStatus returns what to remember of a status written to a claim.
 func prunedStatus(claim *unstructured.Unstructured, reason string, status map[string]any) ledger.PrunedStatus {
 	shown, _ := claim.Object["status"].(map[string]any)
 	return ledger.PrunedStatus{UID: claim.GetUID(), Reason: reason, Written: propagation.HashOf(withoutTransition(status)), Shown: propagation.HashOf(shown)}
 }
 
-// withoutTransition is a status without the times of our conditions' last transitions: where these are dropped, each
-// status that is made says that it was now.
+// withoutTransition returns a status without our conditions' transition times: where these are dropped, every computed
+// status has the current time.
 func withoutTransition(status map[string]any) map[string]any {
 	out := runtime.DeepCopyJSON(status)
 	conditions, _ := out["conditions"].([]any)
@@ -37,7 +37,7 @@ func (r *Reporter) statusPruned(s *scope.Scope, c metav1.Condition, status map[s
 	return r.Ledger.Of(s.Request).Pruned == prunedStatus(s.Claim, c.Reason, status)
 }
 
-// rememberPruned remembers a status that did not stay as it was written.
+// rememberPruned remembers a status that the schema pruned.
 func (r *Reporter) rememberPruned(s *scope.Scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
 	dropped := propagation.StatusDiffers(after, status)
 	r.Ledger.Edit(s.Request, func(e *ledger.Entry) {
@@ -48,7 +48,7 @@ func (r *Reporter) rememberPruned(s *scope.Scope, after *unstructured.Unstructur
 	})
 }
 
-// lastReported is the reason that was written to a claim last, and whether any was.
+// lastReported returns the reason last written to a claim, and whether there was any.
 func (r *Reporter) lastReported(s *scope.Scope) (string, bool) {
 	if shown := propagation.AgentSynced(s.Claim); shown != nil {
 		reason, _ := shown["reason"].(string)

@@ -25,29 +25,29 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// Metrics is who counts what users are told.
+// Metrics counts what is reported to users.
 type Metrics interface {
-	// Requirement counts a claim by the reason of its condition. It does not count it any more for an empty one.
+	// Requirement counts a claim by its condition's reason. An empty reason stops counting it.
 	Requirement(req request.Request, reason string)
 	scope.Writes
-	// Shown notes that a change of the hub's object is shown now.
+	// Shown records that the claim now shows a change of the hub's object.
 	Shown(req request.Request, seen metrics.Changes, now time.Time)
 }
 
-// Reporter tells users what became of their claims.
+// Reporter reports the state of claims to users.
 type Reporter struct {
 	Clock   clock.PassiveClock
 	Metrics Metrics
 	Ledger  *ledger.Ledger
 
-	// Bursts knows which clusters create many claims right now, and Patience how long the first status of a claim waits
+	// Bursts tracks which clusters create many claims right now. Patience is how long the first status of a claim waits
 	// for the hub's otherwise; see propagation.AwaitsFirstStatus.
 	Bursts   *ledger.Bursts
 	Patience time.Duration
 }
 
-// Report tells the user what was found: the hub's status and our condition in the claim's status, and an event if there
-// is news. Nothing is written that is there already.
+// Report writes the result to the claim: the hub's status and our condition, and an event if the result is new. It does
+// not repeat writes.
 func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) (reconcile.Result, error) {
 	result := reconcile.Result{RequeueAfter: o.RetryAfter}
 	if o.Silent {
@@ -60,14 +60,14 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 			return result, nil
 		}
 		c = shown
-		// The hub's object is still what the claim says if it was, and the claim has not changed since.
+		// The hub's object still matches the claim if it did, and the claim has not changed since.
 		o.Current = o.Current || shown.Status == metav1.ConditionTrue && shown.ObservedGeneration == s.Claim.GetGeneration()
 	} else if err := r.noteConflict(ctx, s, o.Holder); err != nil {
 		return reconcile.Result{}, err
 	}
 	if !o.AsShown {
-		// What the claim shows is the workload cluster's to write, and its words make no series. The last reason that was
-		// found stays counted.
+		// The workload cluster writes what the claim shows, and its texts must not become series. The last reason found stays
+		// counted.
 		r.Metrics.Requirement(s.Request, c.Reason)
 	}
 	now := r.Clock.Now()
@@ -90,8 +90,7 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 	return result, err
 }
 
-// writeStatus writes the status of a claim, and makes an event if it is news. It returns why the workload cluster
-// refuses it.
+// writeStatus writes the status of a claim, and an event if it is new. It returns why the workload cluster refuses it.
 func (r *Reporter) writeStatus(
 	ctx context.Context, s *scope.Scope, o scope.Outcome, c metav1.Condition, status map[string]any,
 ) (*condition.Problem, error) {
@@ -107,7 +106,7 @@ func (r *Reporter) writeStatus(
 	}
 	if err != nil {
 		if p := reason.OfWorkload(err, "write the status of this claim", reason.ReasonWorkloadRejected); p != nil {
-			// There is no place to say it to the user, but the log.
+			// It can only be logged, not shown to the user.
 			log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.Reason, "message", p.Message)
 			r.Metrics.Requirement(s.Request, p.Reason)
 			return p, nil
@@ -119,7 +118,7 @@ func (r *Reporter) writeStatus(
 	}
 	r.rememberPruned(s, after, c, status)
 	s.ObserveClaim(after)
-	if after.GetUID() == before.GetUID() { // Its cluster may answer with another object, which is nobody's claim.
+	if after.GetUID() == before.GetUID() { // A cluster may answer with another object.
 		s.Claim = after
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteStatus)

@@ -1,5 +1,5 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package request names claims for the queues of the agent, and holds things by claim.
+// Package request identifies claims in the agent's queues, and maps them to values.
 package request

@@ -14,11 +14,11 @@ import (
 	crsource "sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// aheadPriority is positive, which the fair queue takes for "ahead of the others, but not of all of them".
+// aheadPriority is positive, which the fair queue treats as "ahead of the others, but not of all of them".
 const aheadPriority = 1
 
-// A Queue lets those who watch something outside of a controller add to its queue, from before the controller has
-// started. It is a source of the controller.
+// A Queue lets watches outside of a controller add to its queue, even before the controller has started. It is a source
+// of the controller.
 type Queue[R comparable] struct {
 	mu      sync.Mutex
 	q       workqueue.TypedRateLimitingInterface[R]
@@ -39,21 +39,21 @@ func (e *Queue[R]) Start(_ context.Context, q workqueue.TypedRateLimitingInterfa
 	return nil
 }
 
-// Add queues requests because of something that happened just now.
+// Add queues requests because of a live event.
 func (e *Queue[R]) Add(requests ...R) { e.add(0, 0, requests...) }
 
-// AddAfter is Add after some time. Before the controller has started, nothing waits.
+// AddAfter is Add after a delay. Before the controller has started, the delay is ignored.
 func (e *Queue[R]) AddAfter(after time.Duration, requests ...R) { e.add(0, after, requests...) }
 
-// AddAhead queues requests because of something that happened in the hub just now: the claim was pushed before, and its
-// user waits for what became of it. In its cluster it goes ahead of what is to be pushed, so that a cluster that gets
-// many claims at once shows the status of the first ones while the last ones are still pushed.
+// AddAhead queues requests because of a live event in the hub: the claim was pushed before, and its user waits for the
+// result. Within its cluster it precedes claims still to be pushed, so that a cluster with many new claims shows the
+// status of the first ones while the last ones are still pushed.
 func (e *Queue[R]) AddAhead(requests ...R) { e.add(aheadPriority, 0, requests...) }
 
-// AddInitial queues requests because of something that was there before we looked. What happens meanwhile goes first.
+// AddInitial queues requests because of existing objects. Live events go first.
 func (e *Queue[R]) AddInitial(requests ...R) { e.add(handler.LowPriority, 0, requests...) }
 
-// ForgetFailures has the back-off of a request begin anew.
+// ForgetFailures resets the back-off of a request.
 func (e *Queue[R]) ForgetFailures(request R) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// TestOrder holds what a cluster's claims are looked at for, before and after the controller has started, against the
-// order of the queue that the agent has.
+// TestOrder checks the order of a cluster's requests, queued before and after the controller has started, against the
+// agent's queue.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	claim := func(name string) Request {

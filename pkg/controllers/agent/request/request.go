@@ -12,7 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// ForDefinition names one CRD in one workload cluster.
+// ForDefinition returns the request for one CRD in one workload cluster.
 func ForDefinition(cluster mcr.ClusterName, crd string) mcreconcile.Request {
 	return mcreconcile.Request{
 		ClusterName: cluster,
@@ -20,20 +20,20 @@ func ForDefinition(cluster mcr.ClusterName, crd string) mcreconcile.Request {
 	}
 }
 
-// A Request names one claim in one workload cluster. One controller serves the claims of all kinds, so that a kind that
-// is published later needs no controller of its own, and the fair queue sees everything that a cluster asks for.
+// A Request identifies one claim in one workload cluster. One controller serves the claims of all kinds, so that a kind
+// published later needs no own controller, and the fair queue sees all requests of a cluster.
 type Request struct {
 	types.NamespacedName
 
 	// ClusterName is the workload cluster.
 	ClusterName mcr.ClusterName
 
-	// Kind is the kind of the claim as it was published when the request was made. A request whose kind has been
-	// published in another version since is dropped: the watch of the new version makes a new one.
+	// Kind is the kind of the claim as published when the request was made. If another version has been published since,
+	// the request is dropped: the watch of the new version makes a new one.
 	Kind kindwatch.Kind
 }
 
-// String is the request for people.
+// String is the request in readable form.
 func (r Request) String() string {
 	return "cluster://" + r.ClusterName.String() + "/" + r.Kind.String() + "/" + r.NamespacedName.String()
 }
@@ -47,7 +47,7 @@ func (r Request) WithCluster(name mcr.ClusterName) Request {
 	return r
 }
 
-// LogValues are what a log line about the request says besides the cluster.
+// LogValues returns the log values of the request besides the cluster.
 func (r Request) LogValues() []any {
 	return []any{"kind", r.Kind.Kind, "namespace", r.Namespace, "name", r.Name}
 }

@@ -11,33 +11,32 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// Outcome is what came of a plan, to be told to the user.
+// Outcome is the result of a plan, reported in the claim's status.
 type Outcome struct {
-	// Silent says that there is nothing to tell: the claim is gone, or not ours to touch, or what there is to know will
-	// come as an event.
+	// Silent means that nothing is reported: the claim is gone, or not ours to touch, or an event will follow.
 	Silent bool
 
-	// Hub is the object in the hub whose status the claim shall show; nil if there is none, or none of ours.
+	// Hub is the object in the hub whose status the claim shows; nil if there is none owned by the claim.
 	Hub *unstructured.Unstructured
 
-	// All is whether late fields and Secrets are brought as well.
+	// All means that late fields and Secrets are pulled too.
 	All bool
 
-	// Current says that the spec of that object is what the claim says.
+	// Current means that the spec of that object matches the claim.
 	Current bool
 
 	// Problem is why the claim is not synchronised; nil if it is.
 	Problem *condition.Problem
 
-	// AsShown says that it is not known whether the claim is synchronised, so that its condition stays as it is shown.
+	// AsShown means that it is unknown whether the claim is synchronised, so that its condition stays as it is.
 	AsShown bool
 
-	// Holder is who has the claim's name in the hub, if that is the problem.
+	// Holder holds the claim's name in the hub, if that is the problem.
 	Holder string
 
-	// Err is why this has to be tried again with back-off, after it was told.
+	// Err is why to retry with back-off, after reporting.
 	Err error
 
-	// RetryAfter is when to look again, if nothing would tell that something has changed.
+	// RetryAfter is when to requeue, if no event would.
 	RetryAfter time.Duration
 }

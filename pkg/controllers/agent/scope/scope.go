@@ -23,37 +23,37 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
-// Scope is what the steps of one reconcile share.
+// Scope is the state shared by the steps of one reconcile.
 type Scope struct {
 	plan.Facts
 
-	// Workload is the cluster of the claim.
+	// Workload is the claim's cluster.
 	Workload *view.Cluster
 
-	// Changes are those that this reconcile has seen, and AwaitsStatus is whether it let the hub's wait; see package
+	// Changes are those that this reconcile has seen; AwaitsStatus means that it left the hub's pending; see package
 	// metrics.
 	Changes      metrics.Changes
 	AwaitsStatus bool
 
-	// Wrote are the states of the claim and of its object that this reconcile wrote on condition that they were as it had
-	// looked at them; see ledger.Reported.
+	// Wrote are the states of the claim and of its object that this reconcile wrote conditionally on the state it had
+	// read; see ledger.Reported.
 	Wrote []ledger.Version
 
-	// RecordTried is whether this reconcile has asked the workload cluster to record the claim's object.
+	// RecordTried means that this reconcile tried to record the object in the claim.
 	RecordTried bool
 
-	// InTheWay are the Secrets of others that were found where the claim's should be.
+	// InTheWay are the foreign Secrets found in place of the claim's.
 	InTheWay []types.NamespacedName
 }
 
-// Writes is who counts writes.
+// Writes counts writes.
 type Writes interface {
 	// Wrote counts a write to a cluster.
 	Wrote(cluster mcr.ClusterName, what string)
 }
 
-// PatchClaim writes the metadata of a claim, on condition that the claim has not changed meanwhile: a merge patch
-// replaces the list of finalizers as a whole, and those of others must not get lost.
+// PatchClaim writes the metadata of a claim if the claim has not changed meanwhile: a merge patch replaces the whole
+// list of finalizers, and must not lose those of others.
 func PatchClaim(ctx context.Context, s *Scope, claim *unstructured.Unstructured, what string, m Writes) error {
 	patch, err := propagation.MetadataPatch(s.Claim, claim)
 	if err != nil {
@@ -72,8 +72,8 @@ func PatchClaim(ctx context.Context, s *Scope, claim *unstructured.Unstructured,
 	return nil
 }
 
-// ObserveClaim takes in what the workload cluster answered to a write of the claim, before its watch reports it. The
-// write was conditional on the state that was looked at: what else is in the answer, nobody has looked at.
+// ObserveClaim caches the workload cluster's answer to a write of the claim before the watch reports it. The write must
+// have been conditional on the state that was read: otherwise the answer can contain unseen changes.
 func (s *Scope) ObserveClaim(claim *unstructured.Unstructured) {
 	if claim.GetUID() == s.Claim.GetUID() { // A cluster may answer with another object.
 		s.Wrote = append(s.Wrote, ledger.VersionOf(claim))
@@ -81,7 +81,7 @@ func (s *Scope) ObserveClaim(claim *unstructured.Unstructured) {
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 }
 
-// Intent is what the hub shall hold for the claim, given what it holds now, which may be nothing.
+// Intent returns what the hub should hold for the claim, given its current object, which may be nil.
 func (s *Scope) Intent(ctx context.Context, place ownership.Place, hub *unstructured.Unstructured) *unstructured.Unstructured {
 	var excluded []string
 	if s.Class != nil {
@@ -90,9 +90,9 @@ func (s *Scope) Intent(ctx context.Context, place ownership.Place, hub *unstruct
 	return propagation.Intent(s.Claim, place, s.Marks(ctx, hub), s.Form, excluded...)
 }
 
-// Marks are the annotations that Masthead sets on the claim's object in the hub: which source it comes from, where that
-// is, and with whose rights it was created. Who takes an object over from another cluster, or adopts it, counts as its
-// creator.
+// Marks returns the annotations that Masthead sets on the claim's object in the hub: its source, that source's
+// residence, and the identity that created it. Adopting an object, or taking it over from another cluster, counts as
+// creating it.
 func (s *Scope) Marks(ctx context.Context, hub *unstructured.Unstructured) map[string]string {
 	marks := s.Us.Annotations()
 	maps.Copy(marks, s.Home.Annotations())

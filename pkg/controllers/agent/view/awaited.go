@@ -17,20 +17,20 @@ import (
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
-// A Secret that is not Masthead's can be in the way of a connection Secret. Masthead does not watch the Secrets of a
-// workload cluster, only those that it wrote. While a claim is refused because of another one, that one is watched by
-// its namespace and name, so that the claim goes on as soon as it is deleted.
+// A Secret that Masthead did not write can occupy the name of a connection Secret. Masthead watches only the Secrets
+// that it wrote in a workload cluster. While a foreign Secret blocks a claim, it is watched by namespace and name, so
+// that the claim proceeds once it is deleted.
 //
-// What is watched of it is its existence: metadata without labels, and of annotations none but our own.
+// Only its existence is watched: metadata without labels, and only our own annotation.
 
-// maxAwaitedSecrets is how many Secrets of one cluster are watched by their names. Each watch is a request to the
-// cluster's API server and about 40 KiB. What is not watched is looked at again by SlowRetry.
+// maxAwaitedSecrets limits how many Secrets of one cluster are watched by name. Each watch is a request to the
+// cluster's API server and about 40 KiB. Claims blocked by an unwatched Secret are requeued after SlowRetry.
 const maxAwaitedSecrets = 16
 
-// ownerAwaited asks the watcher of a workload cluster for the Secrets that are in the way.
+// ownerAwaited owns the watches of blocking Secrets in a workload cluster's watcher.
 const ownerAwaited = "awaited-secrets"
 
-// AwaitedSecretKind watches one Secret.
+// AwaitedSecretKind returns the kind that watches one Secret.
 func AwaitedSecretKind(key types.NamespacedName) kindwatch.Kind {
 	return kindwatch.Kind{
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
@@ -41,14 +41,13 @@ func AwaitedSecretKind(key types.NamespacedName) kindwatch.Kind {
 	}
 }
 
-// awaitedSecrets are the Secrets of a workload cluster that are in the way of claims. The mutex of the workload guards
-// it.
+// awaitedSecrets are the Secrets of a workload cluster that block claims. The workload's mutex guards it.
 type awaitedSecrets struct {
-	// requests are the claims that wait for a Secret to go, and keys is the inverse.
+	// requests maps a blocking Secret to the claims that wait for its deletion; keys is the inverse.
 	requests setmap.Map[types.NamespacedName, request.Request]
 	keys     setmap.Map[request.Request, types.NamespacedName]
 
-	// Watched are those of them that are watched.
+	// watched are the blocking Secrets that are watched.
 	watched map[kindwatch.Kind]types.NamespacedName
 }
 
@@ -60,7 +59,7 @@ func newAwaitedSecrets() awaitedSecrets {
 	}
 }
 
-// set makes keys all that a request waits for, and says whether other Secrets are to be watched than before.
+// set replaces the Secrets that a request waits for, and reports whether the set of watched Secrets changed.
 func (a *awaitedSecrets) set(req request.Request, keys []types.NamespacedName) (changed bool) {
 	wanted := sets.New(keys...)
 	for _, key := range a.keys.Values(req) {
@@ -90,7 +89,7 @@ func (a *awaitedSecrets) isWatched(kind kindwatch.Kind) bool {
 	return ok
 }
 
-// AwaitSecrets makes keys all the Secrets whose end a claim waits for.
+// AwaitSecrets replaces the Secrets whose deletion a claim waits for.
 func (w *Cluster) AwaitSecrets(req request.Request, keys ...types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +98,7 @@ func (w *Cluster) AwaitSecrets(req request.Request, keys ...types.NamespacedName
 	}
 }
 
-// ForgetAwaiting ends that claims wait for Secrets.
+// ForgetAwaiting removes the waits of claims that are gone.
 func (w *Cluster) ForgetAwaiting(gone func(request.Request) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,7 +113,7 @@ func (w *Cluster) ForgetAwaiting(gone func(request.Request) bool) {
 	}
 }
 
-// AwaitedSecret returns the Secret that is watched as a kind because it is in the way, if it is one.
+// AwaitedSecret returns the blocking Secret that a kind watches, if the kind watches one.
 func (w *Cluster) AwaitedSecret(kind kindwatch.Kind) (types.NamespacedName, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +121,7 @@ func (w *Cluster) AwaitedSecret(kind kindwatch.Kind) (types.NamespacedName, bool
 	return key, ok
 }
 
-// Awaiting are the claims for which a Secret is in the way.
+// Awaiting returns the claims that a Secret blocks.
 func (w *Cluster) Awaiting(key types.NamespacedName) []request.Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()

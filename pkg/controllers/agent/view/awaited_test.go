@@ -33,7 +33,7 @@ func TestFewAwaitedSecretsAreWatched(t *testing.T) {
 	if !w.awaited.isWatched(AwaitedSecretKind(secret(maxAwaitedSecrets))) || w.awaited.isWatched(AwaitedSecretKind(secret(0))) {
 		t.Error("want the place of one that is not waited for to go to one that is asked for again")
 	}
-	// Of two that wait for the same Secret, one ceases to.
+	// Of two requests that wait for the same Secret, one stops.
 	w.AwaitSecrets(asking(1), secret(2))
 	w.AwaitSecrets(asking(2))
 	if !w.awaited.isWatched(AwaitedSecretKind(secret(2))) {

@@ -37,7 +37,7 @@ const (
 
 var namespaceGVK = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"} //nolint:gochecknoglobals // A constant.
 
-// NamespaceKind are the namespaces of a workload cluster, of which only what pairs them with the hub is kept.
+// NamespaceKind watches the namespaces of a workload cluster. Only what pairs them with the hub is cached.
 var NamespaceKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	GroupVersionKind: namespaceGVK,
 	Resource:         "namespaces",
@@ -50,8 +50,8 @@ var NamespaceKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	}, ","),
 }
 
-// claimOf returns the claim that an object of the hub comes from, or nil if the cluster does not have it. known is
-// false as long as that cannot be told.
+// claimOf returns the claim of an object in the hub, or nil if the cluster does not have it. known is false while the
+// watch cannot tell.
 func (w *Cluster) claimOf(from ownership.Origin) (claim *unstructured.Unstructured, known bool) {
 	kind, followed := w.KindOf(from.Kind.GroupResource().String())
 	if !followed {
@@ -64,60 +64,59 @@ func (w *Cluster) claimOf(from ownership.Origin) (claim *unstructured.Unstructur
 	return claim, true
 }
 
-// BearsFinalizer is whether a claim has our finalizer.
+// BearsFinalizer reports whether a claim has our finalizer.
 func (w *Cluster) BearsFinalizer(claim *unstructured.Unstructured) bool {
 	return w.Owner().IsProtected(claim)
 }
 
-// Identity is which cluster an instance leads to.
+// Identity identifies the cluster behind an instance.
 type Identity struct {
-	// Object is the enrolled object of the hub.
+	// Object is the UID of the enrolled object in the hub.
 	Object types.UID
 
-	// Cluster is the cluster itself.
+	// Cluster identifies the cluster itself.
 	Cluster string
 }
 
-// same is whether two identities are known to be those of the same cluster.
+// same reports whether two identities are known to be of the same cluster.
 func (i Identity) same(other Identity) bool { return i == other && i.Cluster != "" }
 
 // Cluster is one instance of an engaged workload cluster. It lives as long as its connection.
 type Cluster struct {
 	Connection
 
-	// Verified are the definitions that were compared with the hub's and found right.
+	// Verified are the definitions that were compared with the hub's and found equal.
 	Verified *managed.Verified[string]
 
 	mu sync.Mutex
 
-	// kinds are the claim kinds that are synchronised, by the name of their CRD: those whose CRD in this cluster is the
-	// one that Masthead put there, and those of which claims may be left that need us to go.
+	// kinds are the synchronised claim kinds, by CRD name: those whose CRD Masthead installed in this cluster, and those
+	// that may still have claims with our finalizer.
 	kinds map[string]Followed
 
-	// judged are the states of definitions on both sides in which it was decided how they are retained.
+	// judged records, by CRD, the states on both sides for which retention was last decided.
 	judged map[string]string
 
-	// drained are the CRDs that are not Masthead's, and of which no claim bears our finalizer.
+	// drained are the foreign CRDs of which no claim has our finalizer.
 	drained sets.Set[string]
 
-	// unoffered are the definitions that the hub does not offer to the cluster, or not in the version that it has.
+	// unoffered are the definitions that the hub does not offer to the cluster, or not in its version.
 	unoffered map[string]struct{}
 
-	// unserved are the definitions that are in place and whose kinds are not served, with since when that is known.
+	// unserved are the installed definitions whose kinds are not served, and since when that is known.
 	unserved map[string]time.Time
 
-	// secrets are the states in which Masthead left the Secrets that it wrote into the cluster, to notice that somebody
-	// else wrote them.
+	// secrets are the last states of the Secrets that Masthead wrote into the cluster, to detect foreign writes.
 	secrets map[types.NamespacedName]CopyState
 
-	// copies are the names of the Secrets with our label, by the UID of their controller.
+	// copies are the names of the Secrets with our label, by their controller's UID.
 	copies map[types.UID]sets.Set[string]
 
-	// Awaited are Secrets of others that are in the way of claims.
+	// awaited are foreign Secrets that block claims.
 	awaited awaitedSecrets
 }
 
-// Connection is how an instance of a cluster is reached.
+// Connection is how an instance reaches its cluster.
 type Connection struct {
 	Name     mcr.ClusterName
 	Identity Identity
@@ -127,11 +126,11 @@ type Connection struct {
 	Guard    *guard.Guard
 	Watcher  *kindwatch.Watcher
 
-	// Owner is the hub as the owner of what is in the cluster.
+	// Owner returns the hub as the owner of objects in the cluster.
 	Owner func() hubidentity.Owner
 }
 
-// NewCluster returns an instance of a cluster of which nothing is known yet.
+// NewCluster returns an instance of a cluster with an empty cache.
 func NewCluster(c Connection) *Cluster {
 	return &Cluster{
 		Connection: c,
@@ -146,7 +145,7 @@ func NewCluster(c Connection) *Cluster {
 	}
 }
 
-// Request names a claim of the cluster.
+// Request returns the request for a claim of the cluster.
 func (w *Cluster) Request(kind kindwatch.Kind, claim *unstructured.Unstructured) request.Request {
 	return request.Request{
 		ClusterName: w.Name, Kind: kind,
@@ -154,7 +153,7 @@ func (w *Cluster) Request(kind kindwatch.Kind, claim *unstructured.Unstructured)
 	}
 }
 
-// FieldOwner is the field manager with which the cluster is written to.
+// FieldOwner is our field manager in the cluster.
 func (w *Cluster) FieldOwner() client.FieldOwner {
 	return client.FieldOwner(w.Owner().FieldManager(fleetv1alpha1.FieldManager))
 }
@@ -166,7 +165,7 @@ func (w *Cluster) Unprotected(claim *unstructured.Unstructured) *unstructured.Un
 	return out
 }
 
-// takeOver begins with what another instance of the same cluster knows.
+// takeOver copies the state of another instance of the same cluster.
 func (w *Cluster) takeOver(old *Cluster) {
 	old.mu.Lock()
 	defer old.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// Kinds of a workload cluster that are always watched: what Masthead itself put there, without content.
+// Kinds that are always watched in a workload cluster: objects that Masthead created, metadata only.
 var (
 	OwnedCRDKind = multicluster.OwnedDefinitions() //nolint:gochecknoglobals // A constant.
 
@@ -31,7 +31,7 @@ var (
 	}
 )
 
-// ControllerName is the name of the controller of claims, in metrics, logs and events.
+// ControllerName is the claim controller's name in metrics, logs and events.
 const ControllerName = "agent"
 
 // ManagedByValue is the value of the label masthead.dev/managed-by.
@@ -43,28 +43,27 @@ type Clusters struct {
 	ClustersOptions
 }
 
-// ClustersOptions say what the engaged clusters need to know, and whom they tell.
+// ClustersOptions are the dependencies and callbacks of Clusters.
 type ClustersOptions struct {
-	// Engaged is told that an instance is the one that counts from now on, and disengaged that a cluster has none any
-	// more. Both are called with the lock held: what they note and forget, they do before another instance of the cluster
-	// is known.
+	// Engaged is called when an instance becomes active, Disengaged when a cluster has no instance left. Both are called
+	// with the lock held, and return before another instance of the cluster is known.
 	Engaged    func(*Cluster)
 	Disengaged func(mcr.ClusterName)
 
-	// Queued has a cluster that was engaged looked at.
+	// Queued requeues an engaged cluster.
 	Queued func(*Cluster)
 
-	// Identify says which cluster a name leads to now.
+	// Identify returns the cluster that a name refers to now.
 	Identify func(mcr.ClusterName) Identity
 
-	// Fleet knows whose the clusters are.
+	// Fleet knows the hub of each cluster.
 	Fleet Fleet
 
-	// Handle is called for what happens in a cluster.
+	// Handle is called for each event in a cluster.
 	Handle func(*Cluster, kindwatch.Event)
 }
 
-// NewClusters returns the engaged clusters, of which there are none yet.
+// NewClusters returns Clusters without any cluster.
 func NewClusters(o ClustersOptions) *Clusters {
 	s := &Clusters{ClustersOptions: o}
 	s.Instances = multicluster.NewInstances(multicluster.InstancesOptions[request.Request, *Cluster]{
@@ -77,7 +76,7 @@ func NewClusters(o ClustersOptions) *Clusters {
 	return s
 }
 
-// ownerOf returns what says whose is what is in a cluster. A hub can take over from another one while it is connected.
+// ownerOf returns a getter of the cluster's hub. Another hub can take over while the cluster is connected.
 func (s *Clusters) ownerOf(name mcr.ClusterName) func() hubidentity.Owner {
 	return func() hubidentity.Owner {
 		c, _ := s.Fleet.Lookup(name)
@@ -85,7 +84,7 @@ func (s *Clusters) ownerOf(name mcr.ClusterName) func() hubidentity.Owner {
 	}
 }
 
-// engage makes an instance of a cluster, which watches its claims.
+// engage creates an instance of a cluster and watches its claims.
 func (s *Clusters) engage(name mcr.ClusterName, cl cluster.Cluster) (*Cluster, error) {
 	w := NewCluster(Connection{
 		Name:     name,
@@ -108,9 +107,9 @@ func (s *Clusters) engage(name mcr.ClusterName, cl cluster.Cluster) (*Cluster, e
 	return w, nil
 }
 
-// added is called when an instance is the one that counts, with the lock held. If it leads to the same cluster as its
-// predecessor, in another way, it starts with what that one knows. If it does not, or if that is not known, nothing is
-// taken over: the predecessor is treated as gone although it may live for a while.
+// added is called with the lock held when an instance becomes active. If it is known to be the same cluster as its
+// predecessor, reached differently, it inherits the predecessor's state. Otherwise it inherits nothing: the predecessor
+// counts as gone, although it may live for a while.
 func (s *Clusters) added(name mcr.ClusterName, w, old *Cluster, replaced bool) {
 	switch {
 	case !replaced:

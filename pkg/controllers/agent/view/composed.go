@@ -16,17 +16,16 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// A namespaced composite has no connection Secret that Crossplane makes for it. What it is for is in the Secrets that
-// its composition composes beside it, which Crossplane labels with the composite's name and makes the composite the
-// controller of. All of these are brought to the workload cluster, under the names that they have in the hub, but for
-// those that the composition's author keeps in the hub with the label agent.masthead.dev/deliver.
+// Crossplane writes no connection Secret for a namespaced composite. Instead, its composition composes Secrets, which
+// Crossplane labels with the composite's name and makes the composite control. All of them are copied to the workload
+// cluster under their names in the hub, except those that the composition's author keeps in the hub with the label
+// agent.masthead.dev/deliver.
 //
-// The label only narrows what is watched: anybody who can write Secrets in the hub can set it. The controller's UID
-// decides.
+// The label only narrows the watch: anybody who can write Secrets in the hub can set it. The controller's UID decides.
 
-// HubComposedSecretKind are the Secrets of the hub that were composed, without their data. It is watched only while the
-// hub publishes composites. Tokens of service accounts are not seen at all: they are credentials for the hub itself,
-// whatever a composition made them for. Of the metadata no more is kept than of crossplane.HubSecretKind.
+// HubComposedSecretKind watches the metadata of composed Secrets in the hub, only while the hub publishes composites.
+// ServiceAccount tokens are excluded: they are credentials for the hub itself, whatever a composition made them for. It
+// keeps no more metadata than crossplane.HubSecretKind.
 var HubComposedSecretKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
 	Resource:         "secrets",
@@ -38,7 +37,7 @@ var HubComposedSecretKind = kindwatch.Kind{ //nolint:gochecknoglobals // A const
 	FieldSelector:    "type!=" + string(corev1.SecretTypeServiceAccountToken),
 }
 
-// watchComposed watches the composed Secrets as long as composites are published.
+// watchComposed watches composed Secrets while composites are published.
 func (h *Hub) watchComposed() {
 	for _, p := range h.publications() {
 		if p.Form == crossplane.FormComposite {
@@ -52,7 +51,7 @@ func (h *Hub) watchComposed() {
 	clear(h.composed)
 }
 
-// handleComposed keeps the index of composed Secrets, and finds the composite whose Secret changed.
+// handleComposed indexes composed Secrets, and enqueues the composite whose Secret changed.
 func (h *Hub) handleComposed(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
 		for _, p := range h.publications() {

@@ -12,39 +12,39 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// Wrote remembers the state of a Secret that Masthead wrote or found right.
+// Wrote records the state of a Secret that Masthead wrote or verified.
 func (w *Cluster) Wrote(key types.NamespacedName, state CopyState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.secrets[key] = state
 }
 
-// CopyState is how a Secret was left, as far as it is remembered.
+// CopyState returns the recorded state of a Secret; empty if none is recorded.
 func (w *Cluster) CopyState(key types.NamespacedName) CopyState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.secrets[key]
 }
 
-// WroteVersion is the version in which a Secret was left, or empty.
+// WroteVersion returns the recorded version of a Secret, or empty.
 func (w *Cluster) WroteVersion(key types.NamespacedName) string { return w.CopyState(key).Version }
 
-// ForgetSecret drops how a Secret was left that is gone.
+// ForgetSecret drops the state of a deleted Secret.
 func (w *Cluster) ForgetSecret(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.secrets, key)
 }
 
-// HubSecretVersionAnnotation is set on a connection Secret in a workload cluster and names the state of the hub's
-// Secret from which its content was copied last, by UID and resource version. Unlike a hash it says nothing about the
-// content, which is often short enough to be guessed.
+// HubSecretVersionAnnotation is set on a connection Secret in a workload cluster. It names the state (UID and resource
+// version) of the hub's Secret that was copied last. Unlike a hash it reveals nothing about the content, which is often
+// short enough to guess.
 const HubSecretVersionAnnotation = "agent.masthead.dev/hub-secret-version"
 
-// CopyState is how a copy was left: in which version, and of which state of the hub's Secret.
+// CopyState is a copy's last state: its version, and the state of the hub's Secret it was copied from.
 type CopyState struct{ Of, Version string }
 
-// TrackCopy keeps the index of the copies by the claim that controls them.
+// TrackCopy indexes copies by the claim that controls them.
 func (w *Cluster) TrackCopy(e kindwatch.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// Judgement identifies the states of the definitions on both sides on which RetainedKind decides, so that they need not
-// be read again while they are the same. known is false as long as nobody could look.
+// Judgement identifies the states of the definitions on both sides that RetainedKind depends on, so that they are not
+// read again while unchanged. known is false while they cannot be read.
 func (h *Hub) Judgement(crd *unstructured.Unstructured, name string) (states string, known bool) {
 	hub, err := h.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
 	if client.IgnoreNotFound(err) != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// Fleet is what the agent needs to know about the enrolled clusters. connection.Provider implements it.
+// Fleet is the agent's view of the enrolled clusters. connection.Provider implements it.
 type Fleet interface {
-	// Lookup returns the cluster that is enrolled under a name.
+	// Lookup returns the cluster enrolled under a name.
 	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
 
 	// ByIdentifier returns the cluster that holds an identifier. At most one does.
@@ -20,10 +20,9 @@ type Fleet interface {
 	// Classes finds the clusters of a class.
 	connection.Classes
 
-	// Subscribe registers a function that is called whenever what is known about a cluster has changed. It must not
-	// block.
+	// Subscribe registers a function to call when what is known about a cluster changes. It must not block.
 	Subscribe(fn func(mcr.ClusterName))
 
-	// OnOffboard registers what is called when a cluster leaves for good, while it is still connected.
+	// OnOffboard registers a function to call when a cluster leaves for good, while it is still connected.
 	OnOffboard(fn connection.OffboardFunc)
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
-// Hub is what the agent knows about the hub, and what turns changes there into requests.
+// Hub caches the state of the hub, and turns changes there into requests.
 type Hub struct {
 	Watcher      *kindwatch.Watcher
 	Fleet        Fleet
@@ -30,48 +30,48 @@ type Hub struct {
 	Requirements *request.Queue[request.Request]
 	Definitions  *request.Queue[mcreconcile.Request]
 
-	// Changed is told of each change of a claim's object that was reported just now, and returns whether the claim is to
-	// be queued for it; nil if nobody asks. It must not block.
+	// Changed is called for each live change of a claim's object, and reports whether to queue the claim for it. It may be
+	// nil, and must not block.
 	Changed func(request.Request, kindwatch.Event) bool
 
-	// Clock tells what was created a moment ago.
+	// Clock determines which objects were just created.
 	Clock clock.PassiveClock
 
-	// refreshing is held while it is found out and noted what the hub offers. It is taken before mu, and so is the lock of
-	// the workloads.
+	// refreshing serializes refreshes of what the hub offers. It is acquired before mu, and so is the lock of the
+	// workloads.
 	refreshing sync.Mutex
 
 	mu sync.Mutex
 
-	// published are the claim kinds that the hub offers, by the name of their CRD. While the XRDs cannot be watched, they
-	// stay as they were last seen.
+	// published are the claim kinds that the hub offers, by CRD name. While the XRDs cannot be watched, the last known
+	// kinds stay.
 	published map[string]crossplane.Publication
 
-	// publishedKnown is whether the XRDs were ever seen.
+	// publishedKnown reports whether the XRDs were ever read.
 	publishedKnown bool
 
-	// watched are the claim kinds that the hub's watcher is asked for, with the clusters because of which it is. wants is
-	// the inverse.
+	// watched are the claim kinds that the hub's watcher is asked for, with the clusters that need them. wants is the
+	// inverse.
 	watched setmap.Map[kindwatch.Kind, mcr.ClusterName]
 	wants   map[mcr.ClusterName]sets.Set[kindwatch.Kind]
 
-	// composed are the Secrets that were composed in the hub, by the UID of their controller.
+	// composed are the composed Secrets in the hub, by their controller's UID.
 	composed map[types.UID]sets.Set[types.NamespacedName]
 
-	// origins are the claims in the hub that name a source, by that source.
+	// origins are the claims in the hub that name a source, by source.
 	origins originIndex
 
-	// newborns are those of them that were created a moment ago, and released those whose claims were let go since.
+	// newborns are the origins created just now, released those whose claims were released since.
 	newborns, released newborns
 
-	// waiting are the claims in workload clusters that wait for something to change at a place in the hub.
+	// waiting are the claims in workload clusters that wait for a change at a place in the hub.
 	waiting setmap.Map[ownership.Place, request.Request]
 
 	// waitsAt is the inverse of waiting.
 	waitsAt request.Map[ownership.Place]
 }
 
-// NewHub returns what is known of the hub, which is nothing yet. Its Watcher is to be set before it is used.
+// NewHub returns a Hub with an empty cache. Set its Watcher before using it.
 func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Request], definitions *request.Queue[mcreconcile.Request]) *Hub {
 	return &Hub{
 		Clock:        clock.RealClock{},
@@ -91,20 +91,20 @@ func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Reques
 	}
 }
 
-// MustSource is the source that an object names; the zero value if it names none.
+// MustSource returns the source that an object names, or the zero value.
 func MustSource(obj *unstructured.Unstructured) ownership.Source {
 	s, _ := ownership.SourceOf(obj)
 	return s
 }
 
-// Observe takes in what the hub answered to a write or a live read, before the watch reports it.
+// Observe caches the hub's answer to a write or a live read before the watch reports it.
 func (h *Hub) Observe(key ownership.Place, obj *unstructured.Unstructured) {
 	h.Watcher.Observe(key.Kind, key.NamespacedName, obj)
 	h.track(key, kindwatch.Event{Type: kindwatch.Added, Kind: key.Kind, Object: obj})
 }
 
-// PlacesOf returns where in the hub objects name an origin. What the watch does not know, or not any more, is no place:
-// the event that says so can be under way.
+// PlacesOf returns the places in the hub whose objects name an origin. Objects that the watch does not have are
+// skipped: their event can be under way.
 func (h *Hub) PlacesOf(o ownership.Origin) []ownership.Place {
 	h.mu.Lock()
 	places := h.origins.places(o)
@@ -145,7 +145,7 @@ func (h *Hub) enqueueAll() {
 	}
 }
 
-// Wait makes a request wait for a change at a place of the hub, and at no other.
+// Wait makes a request wait for a change at one place of the hub, replacing its earlier wait.
 func (h *Hub) Wait(key ownership.Place, r request.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,7 +154,7 @@ func (h *Hub) Wait(key ownership.Place, r request.Request) {
 	h.waitsAt.Set(r, key)
 }
 
-// StopWaiting is the opposite of wait.
+// StopWaiting undoes Wait.
 func (h *Hub) StopWaiting(r request.Request) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,14 +170,14 @@ func (h *Hub) stopWaitingLocked(r request.Request) {
 	h.waiting.Delete(key, r)
 }
 
-// WaitingFor are the claims that wait for a change at a place of the hub.
+// WaitingFor returns the claims that wait for a change at a place of the hub.
 func (h *Hub) WaitingFor(key ownership.Place) []request.Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.waiting.Values(key)
 }
 
-// ForgetRequests ends that claims of a cluster wait.
+// ForgetRequests drops the waits of a cluster's claims that are gone.
 func (h *Hub) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -189,7 +189,7 @@ func (h *Hub) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bo
 	h.waitsAt.Forget(name, gone)
 }
 
-// track keeps the index of origins.
+// track maintains the index of origins.
 func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

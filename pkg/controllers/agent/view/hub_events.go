@@ -22,12 +22,12 @@ import (
 func (h *Hub) Handle(e kindwatch.Event) {
 	switch e.Kind {
 	case crossplane.XRDKind, crossplane.InfrastructurePublicationKind, crossplane.InfrastructureDefinitionKind:
-		// During the first list each XRD would be one more reason to look at all of them; the end of it is reason enough.
+		// Skip the XRDs of the first list: its end refreshes them all at once.
 		if !e.Initial && (e.Type != kindwatch.StateChanged || e.State == kindwatch.StateSynced) {
 			h.refreshPublished()
 		}
 		if e.Type == kindwatch.StateChanged && e.State != kindwatch.StateSynced && h.CannotKnowPublications() {
-			// What the clusters have can go without knowing what is offered.
+			// Needs only what the clusters have, not what is offered.
 			for _, w := range h.Clusters.All() {
 				h.EnqueueDefinitions(w)
 			}
@@ -71,14 +71,14 @@ func (h *Hub) handleCRD(e kindwatch.Event) {
 		if offered || slices.Contains(w.definitionNames(), name) {
 			h.Definitions.Add(request.ForDefinition(w.Name, name))
 		}
-		// A claim that is being deleted may have waited for the kind to be gone for good.
+		// A claim being deleted may have waited for the kind to be removed.
 		if e.Type == kindwatch.Deleted {
 			h.EnqueueKind(w, resource, h.Requirements.Add)
 		}
 	}
 }
 
-// handleSecrets finds the claims to which a Secret belongs and belonged.
+// handleSecrets enqueues the claims that a Secret belongs to, or belonged to.
 func (h *Hub) handleSecrets(e kindwatch.Event) {
 	h.handleSecret(e, e.Object)
 	if e.Old != nil && !equality.Semantic.DeepEqual(metav1.GetControllerOfNoCopy(e.Old), metav1.GetControllerOfNoCopy(e.Object)) {
@@ -86,8 +86,8 @@ func (h *Hub) handleSecrets(e kindwatch.Event) {
 	}
 }
 
-// handleSecret finds the claim whose connection Secret changed. The Secret itself says whose it is; that is checked
-// against the claim's UID by whoever copies it.
+// handleSecret enqueues the claim whose connection Secret changed. The Secret names its claim; the copying reconcile
+// checks that against the claim's UID.
 func (h *Hub) handleSecret(e kindwatch.Event, secret *unstructured.Unstructured) {
 	owner := metav1.GetControllerOfNoCopy(secret)
 	if owner == nil {
@@ -110,7 +110,7 @@ func (h *Hub) handleSecret(e kindwatch.Event, secret *unstructured.Unstructured)
 
 func (h *Hub) handleClaim(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
-		// Whoever found the kind not synced has been waiting for this.
+		// Requests that found the kind not synced wait for this.
 		for _, w := range h.Clusters.All() {
 			h.EnqueueKind(w, e.Kind.GroupResource(), h.Requirements.AddInitial)
 		}
@@ -126,13 +126,13 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 			h.enqueueSource(e.Kind, e.Old, e.Initial, nil)
 		}
 	}
-	// The claim's own reconcile knows what it wrote; whoever waits for that place does not.
+	// The claim's own reconcile knows what it wrote; other claims waiting for that place do not.
 	if !e.SelfInduced {
 		h.enqueueSource(e.Kind, e.Object, e.Initial, func(r request.Request) bool { return h.Changed == nil || h.Changed(r, e) })
 	}
 }
 
-// enqueueSource queues the claim from which an object of the hub comes, if its cluster is enrolled.
+// enqueueSource queues the claim of an object in the hub if the claim's cluster is enrolled.
 func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool, changed func(request.Request) bool) {
 	s, named := ownership.SourceOf(obj)
 	if !named || s.Identifier == "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
-// TestWhatChangesInTheHubGoesAheadOfWhatIsToBePushed has claims wait to be pushed when the object of one that
-// was pushed before changes: its status must not wait for them. In another cluster nothing goes ahead of anything.
+// TestWhatChangesInTheHubGoesAheadOfWhatIsToBePushed queues claims to be pushed, then changes the object of one pushed
+// before: its status must not wait for them. Other clusters' requests keep their order.
 func TestWhatChangesInTheHubGoesAheadOfWhatIsToBePushed(t *testing.T) {
 	t.Parallel()
 	const cluster, other mcr.ClusterName = "capi/fleet/w1", "capi/fleet/w2"

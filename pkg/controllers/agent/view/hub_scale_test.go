@@ -41,8 +41,8 @@ func engagedHub(t *testing.T, n int) *Hub {
 	return h
 }
 
-// TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize counts memory that is asked for: it was as much for each
-// cluster of the fleet.
+// TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize counts allocated memory: it once grew with each cluster of the
+// fleet.
 func TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize(t *testing.T) {
 	cost := func(n int) float64 {
 		h := engagedHub(t, n)
@@ -95,8 +95,8 @@ func TestTheHubFollowsAKindAsLongAsOneClusterDoes(t *testing.T) {
 	}
 }
 
-// TestAWaitOfANewInstanceOutlivesTheOldOne has a cluster engaged again as soon as its old instance lets it: while the
-// old one was forgotten, the waits of the new one were.
+// TestAWaitOfANewInstanceOutlivesTheOldOne re-engages a cluster as soon as its old instance allows: forgetting the old
+// one once dropped the waits of the new one.
 func TestAWaitOfANewInstanceOutlivesTheOldOne(t *testing.T) {
 	h := engagedHub(t, 1)
 	old, _ := h.Clusters.Get("w0")
@@ -109,7 +109,7 @@ func TestAWaitOfANewInstanceOutlivesTheOldOne(t *testing.T) {
 	h.Clusters.Disengaged = func(name mcr.ClusterName) {
 		var came atomic.Bool
 		go func() { again(); came.Store(true) }()
-		for range 10000 { // Whoever can come between, does. Nobody can, since the lock is held.
+		for range 10000 { // Let other goroutines interfere. None can: the lock is held.
 			if came.Load() {
 				break
 			}

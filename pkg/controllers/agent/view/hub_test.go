@@ -26,7 +26,7 @@ func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Watcher = watcher // One that is not started, and only keeps what it is asked for.
+	h.Watcher = watcher // It is not started, and only records the kinds.
 	w := NewCluster(Connection{Name: "w1", Watcher: watcher})
 	h.Clusters.Add(w.Name, nil, w)
 	var running sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// ClaimKinds are the claim kinds that are followed in the cluster.
+// ClaimKinds returns the claim kinds followed in the cluster.
 func (w *Cluster) ClaimKinds() []kindwatch.Kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -22,7 +22,7 @@ func (w *Cluster) ClaimKinds() []kindwatch.Kind {
 	return out
 }
 
-// HubKinds are the claim kinds that have to be followed in the hub because of this cluster.
+// HubKinds returns the claim kinds to follow in the hub for this cluster.
 func (w *Cluster) HubKinds() []kindwatch.Kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,7 +35,7 @@ func (w *Cluster) HubKinds() []kindwatch.Kind {
 	return out
 }
 
-// RetainedKinds is how many kinds are followed that are not offered.
+// RetainedKinds counts the followed kinds that are not offered.
 func (w *Cluster) RetainedKinds() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -48,21 +48,21 @@ func (w *Cluster) RetainedKinds() int {
 	return n
 }
 
-// IsDrained is whether SetDrained has noted that nothing is left of a kind to be let go.
+// IsDrained reports whether SetDrained was called: no claim of the kind is left to release.
 func (w *Cluster) IsDrained(crd string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.drained.Has(crd)
 }
 
-// SetDrained notes that a definition is not Masthead's, and that no claim of it bears our finalizer.
+// SetDrained records that a definition is foreign and none of its claims has our finalizer.
 func (w *Cluster) SetDrained(crd string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.drained.Insert(crd)
 }
 
-// SetAccepted notes that a definition is Masthead's, so that claims can get our finalizer.
+// SetAccepted records that a definition is Masthead's, so that its claims can get our finalizer.
 func (w *Cluster) SetAccepted(crd string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,14 +70,14 @@ func (w *Cluster) SetAccepted(crd string) {
 	delete(w.judged, crd)
 }
 
-// FollowedNames are the names of the CRDs of the claim kinds that are followed in the cluster.
+// FollowedNames returns the CRD names of the claim kinds followed in the cluster.
 func (w *Cluster) FollowedNames() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.kinds))
 }
 
-// definitionNames are the names of the CRDs that Masthead has to do with in this cluster, whether published or not.
+// definitionNames returns the names of all CRDs in this cluster that concern Masthead, published or not.
 func (w *Cluster) definitionNames() []string {
 	names := w.FollowedNames()
 	crds, err := w.Watcher.List(OwnedCRDKind)
@@ -98,13 +98,13 @@ func (w *Cluster) Followed(crd string) (Followed, bool) {
 	return f, ok
 }
 
-// KindOf returns the claim kind that is followed for a CRD.
+// KindOf returns the claim kind followed for a CRD.
 func (w *Cluster) KindOf(crd string) (kindwatch.Kind, bool) {
 	f, ok := w.Followed(crd)
 	return f.Kind, ok
 }
 
-// Follow follows the claims of a kind from now on, and says whether that is news.
+// Follow starts following the claims of a kind, and reports whether that is a change.
 func (w *Cluster) Follow(crd string, f Followed) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,7 +116,7 @@ func (w *Cluster) Follow(crd string, f Followed) bool {
 	return true
 }
 
-// Unfollow leaves the claims of a kind alone from now on, and says whether that is news.
+// Unfollow stops following the claims of a kind, and reports whether that is a change.
 func (w *Cluster) Unfollow(crd string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,8 +136,7 @@ func (w *Cluster) watchKinds() {
 	w.Watcher.Set(OwnerClaims, kinds...)
 }
 
-// UnservedSince notes that the kind of a definition that is in place is not served, and returns since when that is
-// known.
+// UnservedSince records that the kind of an installed definition is not served, and returns since when that is known.
 func (w *Cluster) UnservedSince(crd string, now time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,36 +148,35 @@ func (w *Cluster) UnservedSince(crd string, now time.Time) time.Time {
 	return since
 }
 
-// SetServed notes that the kind of a definition is served.
+// SetServed records that the kind of a definition is served.
 func (w *Cluster) SetServed(crd string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.unserved, crd)
 }
 
-// Followed is a kind of claims that is followed in a workload cluster.
+// Followed is a claim kind followed in a workload cluster.
 type Followed struct {
 	Kind kindwatch.Kind
 
-	// InHub is whether the kind is followed in the hub because of this cluster. The hub says so, never the cluster alone.
+	// InHub reports whether this cluster has the kind followed in the hub. The hub decides, never the cluster alone.
 	InHub bool
 
-	// Retained is whether the kind is not offered, and followed only because the cluster has claims of it.
+	// Retained reports whether the kind is not offered, and followed only because the cluster has claims of it.
 	Retained bool
 
-	// DeletionsOnly is whether nothing is done but to let claims go that bear our finalizer: the definition is not
-	// Masthead's any more.
+	// DeletionsOnly means that claims with our finalizer are only released: the definition is no longer Masthead's.
 	DeletionsOnly bool
 }
 
-// IsJudged is whether it was decided on these states of a definition how its kind is followed.
+// IsJudged reports whether it was decided for these states of a definition how to follow its kind.
 func (w *Cluster) IsJudged(crd, states string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return states != "" && w.judged[crd] == states
 }
 
-// SetJudged notes the states of a definition on which it was decided how its kind is followed.
+// SetJudged records the states of a definition for which it was decided how to follow its kind.
 func (w *Cluster) SetJudged(crd, states string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,8 +187,7 @@ func (w *Cluster) SetJudged(crd, states string) {
 	w.judged[crd] = states
 }
 
-// ForgetDefinition drops what was noted of a definition that is gone. Names of definitions are as many as the cluster
-// ever shows.
+// ForgetDefinition drops the records of a deleted definition, since a cluster can show any number of names.
 func (w *Cluster) ForgetDefinition(crd string) {
 	w.Verified.Forget(func(name string) bool { return name == crd })
 	w.mu.Lock()
@@ -201,8 +198,8 @@ func (w *Cluster) ForgetDefinition(crd string) {
 	w.drained.Delete(crd)
 }
 
-// SetUnoffered remembers that a definition is not offered, or not as it is in the cluster, so that the end of each of
-// its objects is a reason to look at it.
+// SetUnoffered records whether a definition is not offered, or not as it is in the cluster. While it is, deleting one
+// of its objects requeues it.
 func (w *Cluster) SetUnoffered(crd string, unoffered bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -216,7 +213,7 @@ func (w *Cluster) SetUnoffered(crd string, unoffered bool) {
 	w.unoffered[crd] = struct{}{}
 }
 
-// IsUnoffered is whether SetUnoffered has noted that a definition is not offered.
+// IsUnoffered reports whether SetUnoffered recorded that a definition is not offered.
 func (w *Cluster) IsUnoffered(crd string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

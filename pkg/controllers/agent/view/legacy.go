@@ -11,7 +11,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// hasCRD is whether the hub has a definition; known is false as long as nobody could look.
+// hasCRD reports whether the hub has a definition; known is false while that cannot be read.
 func (h *Hub) hasCRD(kind kindwatch.Kind) (has, known bool) {
 	_, err := h.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
 	return err == nil, err == nil || apierrors.IsNotFound(err)
@@ -28,7 +28,7 @@ func (h *Hub) refreshLegacy() {
 	h.Watcher.Set(ownerLegacy)
 }
 
-// legacyPublications returns what the hub publishes by the old API, if that is known.
+// legacyPublications returns what the hub publishes with the old API, if known.
 func (h *Hub) legacyPublications() ([]crossplane.Publication, bool) {
 	for _, kind := range []kindwatch.Kind{crossplane.InfrastructurePublicationKind, crossplane.InfrastructureDefinitionKind} {
 		if has, known := h.hasCRD(kind); !has {

@@ -18,18 +18,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// livePage is how many objects a page of a live list has. Two pages at most are in memory at once.
+// livePage is the page size of a live list. At most two pages are in memory at once.
 const livePage = 100
 
-// EachLive calls fn with the metadata of each object of a kind that the API server of the cluster lists now, page by
-// page: for what no watch knows, however much there is of it. An error of fn ends it and is returned. Of a kind that
-// the cluster does not serve there are no objects.
+// EachLive lists a kind live from the cluster's API server, page by page, and calls fn with the metadata of each
+// object. Use it for unwatched kinds of any size. It stops at the first error of fn and returns it. A kind that the
+// cluster does not serve has no objects.
 func (w *Cluster) EachLive(ctx context.Context, kind kindwatch.Kind, fn func(*unstructured.Unstructured) error) error {
 	pages := pager.New(func(ctx context.Context, page metav1.ListOptions) (runtime.Object, error) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		options := &client.ListOptions{Limit: page.Limit, Continue: page.Continue, Raw: &metav1.ListOptions{LabelSelector: kind.LabelSelector}}
-		// The pager has a goroutine of its own.
+		// The pager runs in its own goroutine.
 		err := w.Guard.Run("listing "+kind.Resource, func() error { return w.Reader.List(ctx, list, options) })
 		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err) {
 			return &metav1.PartialObjectMetadataList{}, nil
@@ -39,7 +39,7 @@ func (w *Cluster) EachLive(ctx context.Context, kind kindwatch.Kind, fn func(*un
 		}
 		return list, nil
 	})
-	// All at once, to which it would fall back, is what must not be in memory.
+	// The fallback is a full list, which must not be in memory.
 	pages.PageSize, pages.PageBufferSize, pages.FullListIfExpired = livePage, 0, false
 	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)

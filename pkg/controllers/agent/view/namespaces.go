@@ -12,13 +12,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// HubNamespace is the place in the hub at which a claim waits for a namespace. Namespaces of the hub are not watched by
-// the hub's watcher: the manager's cache has them already, for the classes' allowedNamespaces.
+// HubNamespace is the place in the hub where a claim waits for a namespace. The hub's watcher does not watch
+// namespaces: the manager's cache has them already, for the classes' allowedNamespaces.
 func HubNamespace(name string) ownership.Place {
 	return ownership.Place{Kind: kindwatch.Kind{GroupVersionKind: namespaceGVK, Resource: "namespaces"}, NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// NamespaceMetadata is an empty namespace, to be read from the manager's cache of namespaces of the hub.
+// NamespaceMetadata returns an empty namespace for reading from the manager's cache of hub namespaces.
 func NamespaceMetadata() *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

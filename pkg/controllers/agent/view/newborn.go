@@ -17,22 +17,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// NewbornFor is how long after its creation an object of the hub is taken for one whose claim was perhaps deleted in
-// the instant of the creation. A manager that was killed has a successor by then.
+// NewbornFor is how long after the creation of an object in the hub its claim may have been deleted at the same
+// instant. A killed manager has a successor by then.
 const NewbornFor = 5 * time.Minute
 
-// leastNewborns is how many origins of a cluster are noted before it is looked which of them are too old.
+// leastNewborns is how many origins of a cluster are recorded before old ones are pruned.
 const leastNewborns = 64
 
-// newborns are the origins of objects that were created in the hub a moment ago, by the identifier of their cluster.
-// The old ones are dropped when there are twice as many as there were last time, so that one costs the same however
-// many there are.
+// newborns are the origins of objects just created in the hub, by cluster identifier. Old ones are pruned when their
+// number has doubled since the last time, so that the cost of each is constant.
 type newborns map[string]*cohort
 
 type cohort struct {
-	// created is when the object of an origin was created.
+	// created is the creation time of each origin's object.
 	created map[ownership.Origin]time.Time
-	// limit is how many there may be before the old ones are dropped.
+	// limit is the number of origins at which old ones are pruned.
 	limit int
 }
 
@@ -60,7 +59,7 @@ func (n newborns) remove(o ownership.Origin) {
 	}
 }
 
-// forgetKinds drops what is of kinds that are not watched any more.
+// forgetKinds drops the origins of kinds that are no longer watched.
 func (n newborns) forgetKinds(kinds sets.Set[kindwatch.Kind]) {
 	for identifier, c := range n {
 		maps.DeleteFunc(c.created, func(o ownership.Origin, _ time.Time) bool { return kinds.Has(o.Kind) })
@@ -88,7 +87,7 @@ func (n newborns) has(o ownership.Origin, now time.Time) bool {
 	return !at.IsZero() && now.Sub(at) < NewbornFor
 }
 
-// at is when what is noted about an origin happened; the zero time if nothing is.
+// at returns the time recorded for an origin, or the zero time.
 func (n newborns) at(o ownership.Origin) time.Time {
 	if c := n[o.Identifier]; c != nil {
 		return c.created[o]
@@ -96,7 +95,7 @@ func (n newborns) at(o ownership.Origin) time.Time {
 	return time.Time{}
 }
 
-// trackNewborn keeps the index of what was created a moment ago. The caller holds mu.
+// trackNewborn maintains the index of new objects. The caller holds mu.
 func (h *Hub) trackNewborn(o ownership.Origin, obj *unstructured.Unstructured) {
 	now := h.Clock.Now()
 	if at, ok := ownership.CreatedAt(obj); ok && ownership.WasCreatedWithin(obj, now, NewbornFor) && at.After(h.released.at(o)) {
@@ -106,15 +105,15 @@ func (h *Hub) trackNewborn(o ownership.Origin, obj *unstructured.Unstructured) {
 	h.newborns.remove(o)
 }
 
-// IsNewborn is whether the object of an origin was created a moment ago, and its claim was not let go since.
+// IsNewborn reports whether the object of an origin was just created and its claim was not released since.
 func (h *Hub) IsNewborn(o ownership.Origin) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.newborns.has(o, h.Clock.Now())
 }
 
-// Released notes that the claim of an origin was let go while its object stays: its absence says nothing from now on.
-// That is forgotten when it would make no difference any more, and by a manager that is restarted.
+// Released records that the claim of an origin was released while its object stays: a missing claim then means nothing.
+// The record is dropped when it no longer matters, and lost on restart.
 func (h *Hub) Released(o ownership.Origin) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +127,7 @@ func (h *Hub) releasedLocked(o ownership.Origin) {
 	h.newborns.remove(o)
 }
 
-// ReleasedAll is Released for every claim of a cluster that is left alone from now on.
+// ReleasedAll is Released for every claim of a cluster that is no longer managed.
 func (h *Hub) ReleasedAll(identifier string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -137,8 +136,8 @@ func (h *Hub) ReleasedAll(identifier string) {
 	}
 }
 
-// EnqueueUnclaimed queues the claims of a kind that a cluster does not have, and for which an object was created in the
-// hub a moment ago: of a claim that is gone there is no event.
+// EnqueueUnclaimed queues the claims of a kind that are missing in a cluster although their object was just created in
+// the hub: a deleted claim sends no event.
 func (h *Hub) EnqueueUnclaimed(w *Cluster, kind kindwatch.Kind) {
 	cluster, ok := h.Fleet.Lookup(w.Name)
 	if !ok || cluster.EffectiveIdentifier() == "" {

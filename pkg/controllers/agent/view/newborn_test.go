@@ -66,7 +66,7 @@ func TestReleased(t *testing.T) {
 	h.trackNewborn(from, obj)
 	h.trackNewborn(other, obj)
 	h.Released(from)
-	h.trackNewborn(from, obj) // As after the hub was listed anew.
+	h.trackNewborn(from, obj) // As after a relist of the hub.
 	if h.IsNewborn(from) || !h.IsNewborn(other) {
 		t.Error("want the object of a claim that was let go to be no newborn, and the other to be one still")
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
-// originIndex are the objects of the hub that name an origin, by the identifier of its cluster and by the origin.
-// Whoever asks about one cluster pays for what is of that cluster.
+// originIndex holds the objects of the hub that name an origin, by cluster identifier and origin. A query about one
+// cluster costs what that cluster has.
 type originIndex map[string]setmap.Map[ownership.Origin, ownership.Place]
 
 func (x originIndex) insert(o ownership.Origin, key ownership.Place) {
@@ -35,7 +35,7 @@ func (x originIndex) remove(o ownership.Origin, key ownership.Place) {
 // places returns the objects that name an origin.
 func (x originIndex) places(o ownership.Origin) []ownership.Place { return x[o.Identifier].Values(o) }
 
-// forgetKinds drops what is of kinds that are not watched any more.
+// forgetKinds drops the origins of kinds that are no longer watched.
 func (x originIndex) forgetKinds(kinds sets.Set[kindwatch.Kind]) {
 	for identifier, origins := range x {
 		maps.DeleteFunc(origins, func(o ownership.Origin, _ sets.Set[ownership.Place]) bool { return kinds.Has(o.Kind) })
@@ -45,7 +45,7 @@ func (x originIndex) forgetKinds(kinds sets.Set[kindwatch.Kind]) {
 	}
 }
 
-// originsIn are the origins in a cluster of what is in the hub.
+// originsIn returns the origins in a cluster that objects of the hub name.
 func (h *Hub) originsIn(identifier string) []ownership.Origin {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -33,7 +33,7 @@ func TestOriginsAreFoundByCluster(t *testing.T) {
 	}
 }
 
-// BenchmarkOrphans is one scrape. What it costs for each cluster is not to grow with the fleet.
+// BenchmarkOrphans is one scrape. Its cost for each cluster must not grow with the fleet.
 func BenchmarkOrphans(b *testing.B) {
 	for _, n := range []int{1000, 2000, 4000} {
 		b.Run(fmt.Sprintf("clusters=%d", n), func(b *testing.B) {

@@ -11,26 +11,26 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// orphans publishes masthead_agent_orphans: objects of the hub that name a connected cluster as their source,
-// of kinds that are followed there, and for which there is no claim in it.
+// orphans publishes masthead_agent_orphans: objects of the hub that name a connected cluster as their source, of kinds
+// followed there, without a claim in it.
 //
-// There are two ways to such an object. A cluster replaced a lost one, or was restored, and does not have its claims
-// yet: then they are waited for. Or a claim was deleted in the instant in which it got its finalizer, and no manager
-// looked within NewbornFor of that. The absence of a claim alone is no proof of either, so nothing older is deleted
-// because of it (see docs/design/agent.md). Somebody has to know, and decide.
+// Orphans arise in two ways. A cluster was replaced or restored, and does not have its claims yet: then they are
+// awaited. Or a claim was deleted just as it got its finalizer, and no manager ran within NewbornFor of that. A missing
+// claim alone proves neither, so nothing older is deleted because of it (see docs/design/agent.md). A person has to
+// decide.
 //
-// It also publishes masthead_agent_strays: objects of the hub that name a claim as their source and are not
-// where that claim records its object. Any object of the hub can name any source, by accident or on purpose. A stray is
-// not obeyed; somebody has to know of it.
+// It also publishes masthead_agent_strays: objects of the hub that name a claim as their source but are not where that
+// claim records its object. Any object of the hub can name any source, by accident or on purpose. A stray has no effect
+// on the claim, but is reported.
 //
-// They are counted when they are asked for, so that the agent's own work costs nothing more. The hub's lock is held for
-// as long as it takes to copy the origins of one cluster.
+// Both are counted on scrape, so that reconciling costs nothing more. The hub's lock is held only while the origins of
+// one cluster are copied.
 type orphans struct {
 	hub             *Hub
 	orphans, strays *prometheus.Desc
 }
 
-// RegisterOrphans registers a collector of the orphans and strays in a hub. It panics if there is one already.
+// RegisterOrphans registers a collector of orphans and strays in a hub. It panics if one is registered already.
 func RegisterOrphans(reg prometheus.Registerer, h *Hub) {
 	reg.MustRegister(&orphans{
 		hub: h,
@@ -77,8 +77,8 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// straysOf is how many of the places where objects name a claim are not where the claim records its object. A claim
-// that records none has no strays that could be told from its object.
+// straysOf counts the places that name a claim but are not where the claim records its object. A claim without a record
+// has no strays: they cannot be told from its object.
 func straysOf(claim *unstructured.Unstructured, places []ownership.Place) int {
 	was, recorded := ownership.RecordOf(claim)
 	if !recorded {

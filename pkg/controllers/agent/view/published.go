@@ -15,8 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// ReadPublications returns what the hub offers now, by the name of the CRD. known is false as long as nobody could
-// look. What an XRD offers goes before what the old API does under the same name.
+// ReadPublications returns what the hub offers now, by CRD name. known is false while that cannot be read. XRDs take
+// precedence over the old API.
 func (h *Hub) ReadPublications() (now map[string]crossplane.Publication, known bool) {
 	legacy, known := h.legacyPublications()
 	if !known {
@@ -24,7 +24,7 @@ func (h *Hub) ReadPublications() (now map[string]crossplane.Publication, known b
 	}
 	xrds, err := h.Watcher.List(crossplane.XRDKind)
 	if err != nil {
-		// A hub of the old API alone has no XRDs. In every other one, that they cannot be read says nothing.
+		// A hub with only the old API has no XRDs. In any other hub, an unreadable XRD list means nothing.
 		if has, known := h.hasCRD(crossplane.XRDKind); has || !known || !h.isLegacy() {
 			return nil, false
 		}
@@ -41,13 +41,13 @@ func (h *Hub) ReadPublications() (now map[string]crossplane.Publication, known b
 	return now, true
 }
 
-// isLegacy is whether the hub serves the old API.
+// isLegacy reports whether the hub serves the old API.
 func (h *Hub) isLegacy() bool {
 	has, _ := h.hasCRD(crossplane.InfrastructurePublicationKind)
 	return has
 }
 
-// refreshPublished finds out what the hub offers now. What cannot be found out stays as it was last seen.
+// refreshPublished reads what the hub offers now. If that fails, the last state stays.
 func (h *Hub) refreshPublished() {
 	now, known := h.ReadPublications()
 	if !known {
@@ -77,14 +77,14 @@ func (h *Hub) refreshPublished() {
 	}
 }
 
-// publications returns what the hub offers, by the name of the CRD.
+// publications returns what the hub offers, by CRD name.
 func (h *Hub) publications() map[string]crossplane.Publication {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.published)
 }
 
-// Publication returns what the hub offers under the name of a CRD. known is false as long as nobody could look.
+// Publication returns what the hub offers under a CRD name. known is false until that was first read.
 func (h *Hub) Publication(crd string) (p crossplane.Publication, offered, known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,7 +92,7 @@ func (h *Hub) Publication(crd string) (p crossplane.Publication, offered, known 
 	return p, offered, h.publishedKnown
 }
 
-// CannotKnowPublications is whether the hub has answered that it cannot say what it offers, since this process runs.
+// CannotKnowPublications reports whether the hub has refused to say what it offers, since this process started.
 func (h *Hub) CannotKnowPublications() bool {
 	h.mu.Lock()
 	known := h.publishedKnown
@@ -113,7 +113,7 @@ func (h *Hub) EnqueueDefinitions(w *Cluster) {
 	}
 }
 
-// Offers is whether a class offers the claim kinds of an API group to its clusters.
+// Offers reports whether a class offers the claim kinds of an API group to its clusters.
 func Offers(agent fleetv1alpha1.AgentSpec, group string) bool {
 	if agent.Mode == fleetv1alpha1.AgentModeDisabled {
 		return false

@@ -13,17 +13,16 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// The hub's watcher follows the claim kinds that are published, and those that are not any more but of which a workload
-// cluster may still have claims. Each cluster's part is kept: a change in one cluster costs what that cluster has,
-// whatever the size of the fleet.
+// The hub's watcher follows the published claim kinds, and unpublished ones of which a workload cluster may still have
+// claims. The wants of each cluster are kept: a change in one cluster costs what that cluster has, whatever the size of
+// the fleet.
 
-// hubOffers is who wants the kinds that the hub itself publishes. No cluster has this name.
+// hubOffers owns the kinds that the hub itself publishes. No cluster has this name.
 const hubOffers mcr.ClusterName = ""
 
-// refreshOffered has the hub's watcher follow what is published now.
+// refreshOffered makes the hub's watcher follow what is published now.
 func (h *Hub) refreshOffered() {
-	// What is found out and what follows from it are one step: of two refreshes at once, the one that looked later has to
-	// win.
+	// Reading and applying are one step: of two concurrent refreshes, the one that read later must win.
 	h.refreshing.Lock()
 	defer h.refreshing.Unlock()
 	h.watchComposed()
@@ -34,13 +33,13 @@ func (h *Hub) refreshOffered() {
 	h.Want(hubOffers, kinds...)
 }
 
-// RefreshFollowed has the hub's watcher follow what an instance of a cluster follows now, if it is the one that counts.
-// To look and to want are one step here, too.
+// RefreshFollowed makes the hub's watcher follow what an instance follows now, if the instance is active. Reading and
+// applying are one step here, too.
 func (h *Hub) RefreshFollowed(w *Cluster) {
 	h.Clusters.IfCurrent(w.Name, w, func() { h.Want(w.Name, w.HubKinds()...) })
 }
 
-// Want has the hub's watcher follow what one cluster, or the hub itself, wants now, and what the others do.
+// Want sets the kinds that a cluster, or the hub itself, needs. The hub's watcher follows the union of all wants.
 func (h *Hub) Want(name mcr.ClusterName, kinds ...kindwatch.Kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,7 +70,7 @@ func (h *Hub) Want(name mcr.ClusterName, kinds ...kindwatch.Kind) {
 	}
 }
 
-// WatchedKinds are the claim kinds that are followed in the hub.
+// WatchedKinds returns the claim kinds followed in the hub.
 func (h *Hub) WatchedKinds() []kindwatch.Kind {
 	h.mu.Lock()
 	defer h.mu.Unlock()

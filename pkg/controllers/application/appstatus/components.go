@@ -16,21 +16,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
-// componentEntry is what a status says of a component, and what else its conditions are computed from.
+// componentEntry is a component's entry in a status, with further inputs of the conditions.
 type componentEntry struct {
 	appsv1alpha1.ComponentStatus
 
-	// unseen is whether Masthead cannot look.
+	// unseen reports whether Masthead cannot observe it.
 	unseen bool
 
-	// discovered is whether it was discovered, and namespace then that of the object. elsewhere is whether that is not the
-	// Application's.
+	// discovered reports whether it was discovered; namespace is then the object's. elsewhere reports whether that differs
+	// from the Application's.
 	discovered bool
 	namespace  string
 	elsewhere  bool
 }
 
-// title is the kind and the name of a component for people.
+// title is the kind and the name of a component, for messages.
 func (e componentEntry) title() string {
 	switch {
 	case e.Name == "":
@@ -41,7 +41,7 @@ func (e componentEntry) title() string {
 	return fmt.Sprintf("%s %q", e.Kind, e.Name)
 }
 
-// discoveredStatus is what a status says of a discovered object.
+// discoveredStatus is the status entry of a discovered object.
 func (e componentEntry) discoveredStatus() appsv1alpha1.DiscoveredStatus {
 	return appsv1alpha1.DiscoveredStatus{
 		Group: e.Group, Version: e.Version, Kind: e.Kind, Namespace: e.namespace, Name: e.Name,
@@ -49,7 +49,7 @@ func (e componentEntry) discoveredStatus() appsv1alpha1.DiscoveredStatus {
 	}
 }
 
-// partition parts what was discovered from what is named.
+// partition separates discovered components from named ones.
 func partition(entries []componentEntry) (found, named []componentEntry) {
 	for _, e := range entries {
 		if e.discovered {
@@ -61,10 +61,10 @@ func partition(entries []componentEntry) (found, named []componentEntry) {
 	return found, named
 }
 
-// entryKey tells the entries of a status apart: those of components have a name only.
+// entryKey identifies an entry of a status: components have only a name.
 type entryKey struct{ group, kind, namespace, name string }
 
-// saidBefore is what a status says of components and of what was discovered.
+// saidBefore has the status's entries of named and discovered components.
 func saidBefore(old appsv1alpha1.ApplicationStatus) map[entryKey]appsv1alpha1.ComponentStatus {
 	before := make(map[entryKey]appsv1alpha1.ComponentStatus, len(old.Components)+len(old.Discovered))
 	for _, c := range old.Components {
@@ -79,7 +79,7 @@ func saidBefore(old appsv1alpha1.ApplicationStatus) map[entryKey]appsv1alpha1.Co
 	return before
 }
 
-// key is what a status says something of a view under.
+// key is the key of a view's status entry.
 func (v *ComponentView) key() entryKey {
 	if !v.discovered {
 		return entryKey{name: v.Name}
@@ -87,8 +87,8 @@ func (v *ComponentView) key() entryKey {
 	return entryKey{v.Kind.Group, v.Kind.Kind, v.Namespace, v.Name}
 }
 
-// rank orders entries: those that make the Application what it is come first, then those that are not well and left out
-// of its health, then those that are well.
+// rank orders entries: first those that count and are not healthy, then unhealthy ones left out of the health, then
+// healthy ones.
 func (e componentEntry) rank() int {
 	rank := 2 * bounds.HealthRank(e.Health)
 	if e.Ignored {
@@ -97,7 +97,7 @@ func (e componentEntry) rank() int {
 	return rank
 }
 
-// componentEntries are what a status says of the components, worst first.
+// componentEntries are the entries of the components, worst first.
 func componentEntries(o Observation, now metav1.Time) []componentEntry {
 	before := saidBefore(o.Application.Status)
 	entries := make([]componentEntry, 0, len(o.Components))
@@ -119,7 +119,7 @@ func componentEntries(o Observation, now metav1.Time) []componentEntry {
 	return entries
 }
 
-// componentStatus is what a status says of a component, but for the time.
+// componentStatus is a component's status entry, without the time.
 func componentStatus(v ComponentView) appsv1alpha1.ComponentStatus {
 	c := appsv1alpha1.ComponentStatus{Name: v.Name, Group: v.Kind.Group, Version: v.Kind.Version, Kind: v.Kind.Kind}
 	if v.held != nil {
@@ -152,16 +152,16 @@ func componentStatus(v ComponentView) appsv1alpha1.ComponentStatus {
 	return c
 }
 
-// foundHealth is how an object says that it fares. What was found to be wrong with its belonging to the Application is
-// told only if it has nothing worse to say itself; the condition ComponentsWatched says it in any case.
+// foundHealth is an object's own health. A problem with its belonging to the Application is shown only if its own
+// health is not worse; the condition ComponentsWatched always shows it.
 func foundHealth(v ComponentView) (appsv1alpha1.Health, *condition.Problem) {
 	h := v.Found.Health
 	switch {
 	case bounds.HealthRank(h.Health) < 0 || h.Health == appsv1alpha1.HealthMissing:
-		// Nobody else decides whether it is there.
+		// Only Masthead decides whether it exists.
 		return appsv1alpha1.HealthUnknown, &condition.Problem{Reason: h.Reason, Message: h.Message}
 	case h.Health == appsv1alpha1.HealthHealthy && v.Found.Deleting:
-		// Only its metadata was looked at.
+		// Only its metadata was read.
 		return appsv1alpha1.HealthProgressing, &condition.Problem{Reason: appsv1alpha1.ReasonTerminating, Message: "It is being deleted."}
 	case h.Health == appsv1alpha1.HealthHealthy && v.Problem != nil:
 		return h.Health, v.Problem
@@ -176,10 +176,10 @@ func orElse(p *condition.Problem, reason, message string) *condition.Problem {
 	return &condition.Problem{Reason: reason, Message: message}
 }
 
-// objectName is the name of the object that a component is.
+// objectName is the object name of a component.
 func objectName(v ComponentView) string { return cmp.Or(v.Kind.Name, v.Name) }
 
-// worstHealth is the health of an Application: that of the worst component that counts. Without any it is not known.
+// worstHealth is the health of an Application: that of the worst component that counts, or Unknown without any.
 func worstHealth(entries []componentEntry) appsv1alpha1.Health {
 	worst := appsv1alpha1.Health("")
 	for _, e := range entries {
@@ -220,7 +220,7 @@ func countComponents(entries []componentEntry, selected int32) *appsv1alpha1.Com
 	return counts
 }
 
-// dependencyEntries are what a status says of the dependencies, those that are not installed first.
+// dependencyEntries are the entries of the dependencies, those not installed first.
 func dependencyEntries(
 	views []DependencyView, old []appsv1alpha1.DependencyStatus, now metav1.Time,
 ) []appsv1alpha1.DependencyStatus {
@@ -246,7 +246,7 @@ func dependencyEntries(
 	return entries
 }
 
-// dependencyStatus is what a status says of a dependency, but for the time.
+// dependencyStatus is a dependency's status entry, without the time.
 func dependencyStatus(v DependencyView) appsv1alpha1.DependencyStatus {
 	d := appsv1alpha1.DependencyStatus{Name: v.name}
 	switch {
@@ -256,7 +256,7 @@ func dependencyStatus(v DependencyView) appsv1alpha1.DependencyStatus {
 		d.Installed = corev1.ConditionFalse
 	default:
 		d.Installed = corev1.ConditionTrue
-		// Both are as somebody wrote them, perhaps not Masthead.
+		// Both are untrusted: others than Masthead may have written them.
 		d.Ready, d.Health = corev1.ConditionUnknown, appsv1alpha1.HealthUnknown
 		if v.status.Ready == corev1.ConditionTrue || v.status.Ready == corev1.ConditionFalse {
 			d.Ready = v.status.Ready
@@ -268,8 +268,8 @@ func dependencyStatus(v DependencyView) appsv1alpha1.DependencyStatus {
 	return d
 }
 
-// installedNames are the names of what is installed, as the KEP has them: in one list. A name that both a component and
-// a dependency have is in it when both are installed.
+// installedNames are the names of everything installed, in one list as in the KEP. A name shared by a component and a
+// dependency is included when both are installed.
 func installedNames(components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) []string {
 	installed := map[string]bool{}
 	note := func(name string, status corev1.ConditionStatus) {
@@ -277,7 +277,7 @@ func installedNames(components []componentEntry, dependencies []appsv1alpha1.Dep
 		installed[name] = status == corev1.ConditionTrue && (before || !known)
 	}
 	for _, c := range components {
-		if !c.discovered { // The KEP's list is of names that the spec has.
+		if !c.discovered { // The KEP's list contains names from the spec.
 			note(c.Name, c.Installed)
 		}
 	}

@@ -18,14 +18,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
-// setCondition sets a condition, whose time stays as it is unless the status has changed.
+// setCondition sets a condition. Its time changes only with its status.
 func setCondition(conditions *[]metav1.Condition, c metav1.Condition) {
 	c.Message = bounds.Text(c.Message, bounds.Message)
 	meta.SetStatusCondition(conditions, c)
 }
 
-// installedCondition says whether everything is installed. What is known to be missing counts for more than what cannot
-// be seen.
+// installedCondition says whether everything is installed. Missing components take precedence over those that cannot be
+// observed.
 func installedCondition(components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionInstalled}
 	missing := componentsWith(components, corev1.ConditionFalse)
@@ -86,7 +86,7 @@ func someNames(names []string) string {
 	return list
 }
 
-// readyOf is the KEP's field ready: what the health check's Pod says, and Unknown without a health check.
+// readyOf is the KEP's field ready: the readiness of the health check's Pod, or Unknown without a health check.
 func readyOf(o Observation) corev1.ConditionStatus {
 	ready := o.HealthCheck.Ready
 	if o.Application.Spec.HealthCheck == nil || ready != corev1.ConditionTrue && ready != corev1.ConditionFalse {
@@ -95,7 +95,7 @@ func readyOf(o Observation) corev1.ConditionStatus {
 	return ready
 }
 
-// healthCheckCondition says in a condition what the health check's Pod says.
+// healthCheckCondition is the condition for the health check's Pod.
 func healthCheckCondition(o Observation) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthCheckPassed, Status: metav1.ConditionStatus(readyOf(o))}
 	switch p := o.HealthCheck.Problem; {
@@ -113,8 +113,8 @@ func healthCheckCondition(o Observation) metav1.Condition {
 	return c
 }
 
-// healthyCondition says in a condition what the health is. What is suspended or on its way is not healthy now, which is
-// all that the condition says; only what could not be looked at is Unknown.
+// healthyCondition is the condition for the health. It is False for suspended or progressing Applications, and Unknown
+// only if components could not be observed.
 func healthyCondition(health appsv1alpha1.Health, components []componentEntry) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthy, Status: metav1.ConditionFalse}
 	switch health {
@@ -136,7 +136,7 @@ func healthyCondition(health appsv1alpha1.Health, components []componentEntry) m
 	return c
 }
 
-// unknownReason is why the health of an Application is not known.
+// unknownReason is why the health of an Application is Unknown.
 func unknownReason(components []componentEntry) string {
 	counted := slices.DeleteFunc(slices.Clone(components), func(e componentEntry) bool { return e.Ignored })
 	switch {
@@ -148,8 +148,8 @@ func unknownReason(components []componentEntry) string {
 	return appsv1alpha1.ReasonComponentsUnknown
 }
 
-// watchedCondition says whether every component can be seen, and belongs to the Application. It names the worst reason
-// why not: what somebody has to do something about, before what passes by itself.
+// watchedCondition says whether every component can be observed, and belongs to the Application. It names the worst
+// reason: what needs action comes before what passes by itself.
 func watchedCondition(o Observation) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionComponentsWatched, Status: metav1.ConditionFalse}
 	if o.unseen != nil {
@@ -185,18 +185,18 @@ func watchedCondition(o Observation) metav1.Condition {
 	return c
 }
 
-// watchedMessage is what there is to say if every component can be seen.
+// watchedMessage is the message if every component can be observed.
 func watchedMessage(o Observation) string {
 	message := "All components are watched."
 	if len(o.NotServed) > 0 {
-		// There may be nothing to find. Or the name is misspelt.
+		// There may be no such objects. Or the name is misspelt.
 		message += fmt.Sprintf(" The cluster does not serve these kinds of spec.discover: %s.", someNames(o.NotServed))
 	}
 	return message
 }
 
-// statusMessage is what is worst first: the components, what the Application depends on, its health check. It is empty
-// if all is well.
+// statusMessage describes problems in this order: the components, the dependencies, the health check. It is empty
+// without any.
 func statusMessage(o Observation, components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) string {
 	if o.unseen != nil {
 		return bounds.Text(o.unseen.Message, bounds.Message)
@@ -213,8 +213,8 @@ func statusMessage(o Observation, components []componentEntry, dependencies []ap
 	return bounds.Text(strings.Join(parts, " "), bounds.Message)
 }
 
-// componentsMessage is about the worst of the components, which are sorted, and counts the others. It is empty if all
-// that count are healthy.
+// componentsMessage describes the worst of the sorted components, and counts the others. It is empty if all that count
+// are healthy.
 func componentsMessage(components []componentEntry) string {
 	unhealthy := 0
 	for unhealthy < len(components) && !components[unhealthy].Ignored && components[unhealthy].Health != appsv1alpha1.HealthHealthy {

@@ -12,8 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
-// dependencyKeys name the Applications that an Application depends on. They are the keys of an index by which those
-// that depend on an Application are found: the other direction.
+// dependencyKeys are the keys of an Application's dependencies, used to index its dependents.
 func dependencyKeys(app *appsv1alpha1.Application) []record.ApplicationKey {
 	keys := make([]record.ApplicationKey, 0, len(app.Spec.Dependencies))
 	for _, name := range app.Spec.Dependencies {
@@ -25,11 +24,11 @@ func dependencyKeys(app *appsv1alpha1.Application) []record.ApplicationKey {
 	return keys
 }
 
-// DependenciesOf is what is known about the dependencies of an Application. get returns the Application of a name, or
-// nil if there is none; known is false while it is not known which Applications there are.
+// DependenciesOf are the views of an Application's dependencies. get returns an Application by name, or nil if there is
+// none; known is false while the Applications have not been listed.
 //
-// A dependency is installed if there is an Application of its name in the namespace, as the KEP says, whatever that
-// Application says of itself. One that is being deleted is not: it will not be there when somebody needs it.
+// A dependency is installed if an Application of its name exists in the namespace, as the KEP says, whatever its
+// status. One that is being deleted does not count: it is about to disappear.
 func DependenciesOf(app *appsv1alpha1.Application, known bool, get func(record.ApplicationKey) *appsv1alpha1.Application) []DependencyView {
 	keys := dependencyKeys(app)
 	views := make([]DependencyView, 0, len(keys))
@@ -45,8 +44,8 @@ func DependenciesOf(app *appsv1alpha1.Application, known bool, get func(record.A
 	return views
 }
 
-// ConcernsDependents is whether a change of an Application is one that those which depend on it show: that it comes,
-// begins to go, goes, or says something else of itself. before is nil if it comes, after if it is gone.
+// ConcernsDependents reports whether dependents show a change of an Application: creation, start of deletion, deletion,
+// or a change of its status. before is nil on creation, after on deletion.
 func ConcernsDependents(before, after *appsv1alpha1.Application) bool {
 	if before == nil || after == nil {
 		return before != after

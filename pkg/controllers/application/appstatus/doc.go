@@ -1,26 +1,25 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package appstatus computes the status of an Application from what was observed. It neither looks nor writes; the time
-// is an argument.
+// Package appstatus computes the status of an Application from an observation. It does no I/O; the time is an argument.
 //
 // # What it guarantees
 //
-//   - The same observation gives the same status, and a status that is written and observed again gives itself, so that
+//   - The same observation gives the same status, and a written status that is observed again gives itself, so that
 //     nothing is written at rest (TestStatusIsIdempotent).
-//   - What could not be seen is Unknown, with the reason, and is neither missing nor healthy.
-//   - What is not known yet can be held: it is shown as the status has it.
-//   - A status is bounded, however many components there are and whatever they say (TestStatusIsBounded).
-//   - kstatus, Argo CD and Flux read it as it is meant (TestVerdictsOnApplications).
+//   - A component that cannot be observed is Unknown, with the reason, and neither missing nor healthy.
+//   - A component that is not observed yet can be held: its previous status is shown.
+//   - A status is bounded, whatever the number and messages of the components (TestStatusIsBounded).
+//   - kstatus, Argo CD and Flux interpret it as intended (TestVerdictsOnApplications).
 //
 // # Where to change what
 //
-//   - what is observed: observation.go;
-//   - what is said of each component, and the counts: components.go; of dependencies: dependencies.go;
-//   - whether the Application is ready: ready.go; the conditions: conditions.go;
-//   - what is held: hold.go; what the history keeps and which Events are told: history.go.
+//   - the observation: observation.go;
+//   - the entries of components, and the counts: components.go; of dependencies: dependencies.go;
+//   - the condition Ready: ready.go; other conditions: conditions.go;
+//   - held entries: hold.go; the history and the choice of Events: history.go.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
-// Nothing. A status is written to the cluster that was observed. The hub gets a Summary of it, which is bounded.
+// Nothing. A status is written to the observed cluster. The hub gets a bounded Summary of it.
 package appstatus

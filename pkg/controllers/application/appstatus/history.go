@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// maxHistoryMessage is how many characters of a message the history repeats.
+	// maxHistoryMessage bounds the messages in the history, in characters.
 	maxHistoryMessage = 128
 
-	// Of an Application that changes to and fro, at most flapping changes are told of in flappingWithin.
+	// A flapping Application gets at most flapping Events in flappingWithin.
 	flapping       = 5
 	flappingWithin = 10 * time.Minute
 
-	// Of all Applications of a cluster, announcementsPerSecond changes are told of at most, after announcementsAtOnce.
+	// All Applications of a cluster get at most announcementsPerSecond Events, after a burst of announcementsAtOnce.
 	announcementsPerSecond = 1
 	announcementsAtOnce    = 100
 )
 
-// historyOf is the history of a status that says what is new: what there was, unless the health is another one. Nothing
-// is added to a status of an earlier version, which has a health and no history, before that changes.
+// historyOf is the history of the new status: the old one, plus an entry if the health changed. A status of an earlier
+// version, which has a health but no history, gets no entry before its health changes.
 func historyOf(old appsv1alpha1.ApplicationStatus, health appsv1alpha1.Health, message string, now metav1.Time) []appsv1alpha1.HealthChange {
 	if old.Health == health {
 		return old.History
@@ -43,8 +43,8 @@ func historyOf(old appsv1alpha1.ApplicationStatus, health appsv1alpha1.Health, m
 	return history[:min(len(history), appsv1alpha1.MaxHistory)]
 }
 
-// isWorthAnEvent is whether the latest change in a history is told of: not the first, which everybody expects, and not
-// one of many in a short time, which the history shows.
+// isWorthAnEvent reports whether the latest change in a history gets an Event: not the first, which is expected, and
+// not one of many in a short time, which the history shows.
 func isWorthAnEvent(old, status appsv1alpha1.ApplicationStatus) bool {
 	if old.Health == "" || old.Health == status.Health || len(status.History) == 0 {
 		return false
@@ -58,8 +58,8 @@ func isWorthAnEvent(old, status appsv1alpha1.ApplicationStatus) bool {
 	return recent <= flapping
 }
 
-// Announcements are the Events of the Applications of a cluster. They are not part of what has to be: one that cannot
-// be written is lost.
+// Announcements are the Events of the Applications of a cluster. They are best effort: one that cannot be written is
+// lost.
 type Announcements struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
@@ -71,8 +71,8 @@ func NewAnnouncements(recorder events.EventRecorder, clk clock.PassiveClock) *An
 	return &Announcements{recorder: recorder, clock: clk, limit: rate.NewLimiter(announcementsPerSecond, announcementsAtOnce)}
 }
 
-// Changed tells of a change of health. Events of one action are counted in one object for some minutes, so there is an
-// action for each health.
+// Changed emits an Event about a change of health. Events with the same action are counted in one object for some
+// minutes, so each health has its own action.
 func (a *Announcements) Changed(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationStatus) {
 	if !isWorthAnEvent(app.Status, status) || !a.limit.AllowN(a.clock.Now(), 1) {
 		return

@@ -13,9 +13,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// ListsPart is whether the status lists only a part of what is not known yet. What it says of the rest are counts,
-// which cannot be held for one kind alone: the status stays as it is, whole, or it would say for a moment that there is
-// no more than it lists.
+// ListsPart reports whether the status lists only some of the components not observed yet. The others are only counted,
+// and counts cannot be held for one kind: the whole status is kept, or it would briefly claim that there is no more
+// than it lists.
 func (o *Observation) ListsPart() bool {
 	old := o.Application.Status
 	if old.Counts == nil {
@@ -33,13 +33,13 @@ func (o *Observation) ListsPart() bool {
 	})
 }
 
-// Hold makes what is not known yet what the status says of it. It returns false if the status says nothing of some of
-// it.
+// Hold shows components that are not observed yet as in the status. It returns false if the status does not list some
+// of them.
 func (o *Observation) Hold() (all bool) {
 	old, all := o.Application.Status, true
 	before := saidBefore(old)
 	if old.ObservedGeneration == o.Application.Generation {
-		// Nothing was found of such a kind, so nothing is said of it.
+		// Nothing was found of this kind, so it has no entries.
 		o.Components = slices.DeleteFunc(o.Components, func(v ComponentView) bool {
 			_, said := before[v.key()]
 			return v.Syncing && v.discovered && v.Name == "" && !said
@@ -70,7 +70,7 @@ func (o *Observation) Hold() (all bool) {
 	return all
 }
 
-// hold has a component shown as a status has it.
+// hold shows a component with its previous status.
 func (v *ComponentView) hold(was appsv1alpha1.ComponentStatus) {
 	said := &condition.Problem{Reason: was.Reason, Message: was.Message}
 	v.held, v.Unseen, v.Problem = &was, nil, nil

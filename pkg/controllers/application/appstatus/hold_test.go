@@ -15,7 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// What is held is what the status has: as long as nothing else changes, it is the same status.
+// Held entries are those of the status: as long as nothing else changes, the status is unchanged.
 func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string

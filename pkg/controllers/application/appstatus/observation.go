@@ -14,75 +14,73 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
-// An Observation is everything that the status of an Application is computed from.
+// An Observation is the input from which the status of an Application is computed.
 type Observation struct {
-	// Application is as the API server has it, with the status that it has now.
+	// Application is as stored in the API server, with its current status.
 	Application *appsv1alpha1.Application
 
-	// unseen says why nobody looks at the Application at all; nil if somebody does.
+	// unseen says why the Application is not observed at all; nil if it is.
 	unseen *condition.Problem
 
-	// Components are those that the spec names, one view for each, and those that were discovered, in any order.
+	// Components are those in the spec, one view each, and the discovered ones, in any order.
 	Components []ComponentView
 
-	// Selected is how many objects belong to the Application.
+	// Selected is the number of objects that belong to the Application.
 	Selected int32
 
-	// Dependencies are those that the spec names, one view for each, in any order.
+	// Dependencies are those in the spec, one view each, in any order.
 	Dependencies []DependencyView
 
-	// HealthCheck is what is known about the health check's Pod. It is the zero value without a health check.
+	// HealthCheck is the state of the health check's Pod; the zero value without a health check.
 	HealthCheck healthcheck.View
 
-	// OwnedKinds are the kinds of which the Application owns objects.
+	// OwnedKinds are the kinds of objects that the Application owns.
 	OwnedKinds []metav1.GroupVersionKind
 
-	// NotServed are the kinds of which the spec has objects looked for, and which the cluster does not serve.
+	// NotServed are the kinds that the spec discovers and the cluster does not serve.
 	NotServed []string
 }
 
-// ComponentView is what is known about a component.
+// ComponentView is the observed state of a component.
 type ComponentView struct {
-	// Name is that of the component, Kind is what the spec says of it.
+	// Name is the component's name, Kind its entry in the spec.
 	Name string
 	Kind appsv1alpha1.ComponentKind
 
-	// discovered is whether it was discovered. Then Namespace is that of the object, and both Name and that of Kind
-	// are the object's; without them, the view is about all objects of the kind.
+	// discovered reports whether it was discovered. Then Namespace, Name and the name in Kind are the object's; without
+	// them, the view covers all objects of the kind.
 	discovered bool
 	Namespace  string
 
-	// Unseen says why Masthead cannot look; nil if it can. Syncing is whether it may be able to soon.
+	// Unseen says why Masthead cannot observe it; nil if it can. Syncing reports whether that may end soon.
 	Unseen  *condition.Problem
 	Syncing bool
 
-	// held is what the status goes on saying of the component for the time being; nil if there is no need to.
+	// held is the previous status entry while it is kept; nil otherwise.
 	held *appsv1alpha1.ComponentStatus
 
-	// Problem is about what was found: that it could not be made the Application's own, or that the selector does not
-	// match.
+	// Problem is a problem with the object found: it could not be adopted, or the selector does not match.
 	Problem *condition.Problem
 
 	// Found is the object; nil if there is none with the annotation.
 	Found *record.Component
 
-	// Installed is whether Found is of the kind and the name, in the namespace, with the annotation and labels that
-	// match.
+	// Installed reports whether Found matches in kind, name, namespace, annotation and labels.
 	Installed bool
 }
 
-// DependencyView is what is known about a dependency.
+// DependencyView is the observed state of a dependency.
 type DependencyView struct {
 	name string
 
-	// unseen is whether Masthead cannot look.
+	// unseen reports whether Masthead cannot observe it.
 	unseen bool
 
-	// status is that of the Application; nil if there is none, or if it is being deleted.
+	// status is the Application's status; nil if there is none, or if it is being deleted.
 	status *appsv1alpha1.ApplicationStatus
 }
 
-// ViewOf is the view of a discovered object, or of what keeps Masthead from seeing any.
+// ViewOf is the view of a discovered object, or of the reason why none can be observed.
 func ViewOf(gvk schema.GroupVersionKind, key types.NamespacedName, unseen *condition.Problem) ComponentView {
 	return ComponentView{
 		discovered: true, Name: key.Name, Namespace: key.Namespace, Unseen: unseen,

@@ -183,7 +183,7 @@ func randomObservation(r *rand.Rand) Observation {
 	return o
 }
 
-// isTruncated is whether there is more of the named or of the discovered components than a status lists.
+// isTruncated reports whether there are more of the named or of the discovered components than a status lists.
 func isTruncated(o Observation) bool {
 	discovered := 0
 	for _, v := range o.Components {

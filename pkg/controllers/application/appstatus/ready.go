@@ -12,9 +12,9 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// setReady sets the condition Ready, which sums the other conditions up, and the condition Stalled, which is there only
-// while somebody has to do something. Both are for people and for tools that know nothing of Applications: kstatus
-// takes an Application for Current if it is Ready, for Failed if it is Stalled, and for InProgress otherwise.
+// setReady sets the condition Ready, which summarizes the other conditions, and the condition Stalled, which is present
+// only while someone has to act. Both serve people and generic tools: for kstatus, an Application is Current if Ready,
+// Failed if Stalled, and InProgress otherwise.
 func setReady(status *appsv1alpha1.ApplicationStatus, o Observation, set func(metav1.Condition)) {
 	ready := readyCondition(status, o)
 	set(ready)
@@ -27,7 +27,7 @@ func setReady(status *appsv1alpha1.ApplicationStatus, o Observation, set func(me
 }
 
 // readyCondition is True if everything that the Application names is installed and healthy, and its health check
-// passes. Otherwise it repeats the first of these that is not so.
+// passes. Otherwise it repeats the first condition that fails.
 func readyCondition(status *appsv1alpha1.ApplicationStatus, o Observation) metav1.Condition {
 	c := metav1.Condition{
 		Type: appsv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: appsv1alpha1.ReasonReady,
@@ -41,7 +41,7 @@ func readyCondition(status *appsv1alpha1.ApplicationStatus, o Observation) metav
 	if o.Application.Spec.HealthCheck != nil {
 		needed = append(needed, appsv1alpha1.ConditionHealthCheckPassed)
 	}
-	// What is known not to be so is worse than what is not known.
+	// False is worse than Unknown.
 	for _, worse := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		for _, conditionType := range needed {
 			of := meta.FindStatusCondition(status.Conditions, conditionType)
@@ -55,12 +55,11 @@ func readyCondition(status *appsv1alpha1.ApplicationStatus, o Observation) metav
 	return c
 }
 
-// namesSomething is whether there is anything that an Application can be ready with. One that only has dependencies or
-// a health check is ready with these, and one whose components are all left out of its health is ready when they are
-// installed. One that names nothing at all is most likely not finished.
+// namesSomething reports whether an Application names anything that can make it ready. With only dependencies or a
+// health check it is ready with these; with all components left out of its health, once they are installed. One that
+// names nothing at all is most likely unfinished.
 //
-// One that discovers, and has found nothing, is not ready with anything else: a release that was misspelt, or that has
-// gone, looks like that.
+// One that discovers, but has found nothing, is never ready: its release may be misspelt or deleted.
 func namesSomething(o Observation) bool {
 	if o.Application.Spec.Discover != nil && len(o.Components) == 0 {
 		return false
@@ -68,8 +67,7 @@ func namesSomething(o Observation) bool {
 	return len(o.Components) > 0 || len(o.Dependencies) > 0 || o.Application.Spec.HealthCheck != nil
 }
 
-// stalledCondition says what somebody has to do something about, or is nil if everything that is not so yet may come by
-// itself.
+// stalledCondition says what needs action; nil if everything may become ready by itself.
 func stalledCondition(status *appsv1alpha1.ApplicationStatus, o Observation) *metav1.Condition {
 	for _, conditionType := range []string{
 		appsv1alpha1.ConditionComponentsWatched, appsv1alpha1.ConditionHealthy, appsv1alpha1.ConditionHealthCheckPassed,
@@ -88,8 +86,8 @@ func stalledCondition(status *appsv1alpha1.ApplicationStatus, o Observation) *me
 	return nil
 }
 
-// stallingReasons are those of conditions that do not become True unless somebody does something. Missing components
-// and kinds that are not served are none of them: both may be applied next.
+// stallingReasons are the reasons of conditions that become True only if someone acts. Missing components and kinds
+// that are not served are not among them: both may be applied next.
 func stallingReasons() []string {
 	return []string{
 		appsv1alpha1.ReasonNotEnrolled,

@@ -20,14 +20,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 )
 
-// Of is the status that an Application shall have. It depends on nothing but what was observed, of which the
-// status that the Application has now is a part: times stay as they are unless what they are about has changed, so that
-// an Application that has this status already is not written again.
+// Of is the wanted status of an Application. It depends only on the observation, which includes the current status:
+// times change only with what they are about, so that an up-to-date Application is not written again.
 //
-// Health is that of the components alone. What the Applications that it depends on say of themselves is shown beside it
-// and does not count: two Applications that depend on each other would otherwise keep each other unhealthy for ever.
+// Health is that of the components alone. Dependencies' health is shown beside it and does not count: two Applications
+// that depend on each other would otherwise keep each other unhealthy forever.
 func Of(o Observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
-	now = now.Rfc3339Copy() // What the API server keeps.
+	now = now.Rfc3339Copy() // The API server's precision.
 	old := o.Application.Status
 	components := componentEntries(o, now)
 	dependencies := dependencyEntries(o.Dependencies, old.Dependencies, now)
@@ -65,7 +64,7 @@ func Of(o Observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 	return status
 }
 
-// listed are the first of some entries, as many as a status lists.
+// listed are the first entries, up to the status's limit.
 func listed[E, S any](entries []E, status func(E) S) []S {
 	var out []S
 	for _, e := range entries[:min(len(entries), appsv1alpha1.MaxStatusEntries)] {
@@ -74,13 +73,13 @@ func listed[E, S any](entries []E, status func(E) S) []S {
 	return out
 }
 
-// Equal is whether two statuses say the same, so that there is nothing to write.
+// Equal reports whether two statuses are equal, so that there is nothing to write.
 func Equal(a, b appsv1alpha1.ApplicationStatus) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// UnseenApplication is what is observed of an Application at which nobody looks any more, or cannot: nothing. The
-// status that follows from it says so of every component, instead of what was true when somebody looked last.
+// UnseenApplication is the observation of an Application that is not observed any more, or cannot be. The resulting
+// status says so of every component, instead of repeating the last observation.
 func UnseenApplication(app *appsv1alpha1.Application, why condition.Problem) Observation {
 	o := Observation{Application: app, unseen: &why, OwnedKinds: app.Status.OwnedKinds}
 	for name, kind := range app.Spec.Components {
@@ -96,8 +95,8 @@ func UnseenApplication(app *appsv1alpha1.Application, why condition.Problem) Obs
 	return o
 }
 
-// SummaryOf is what the hub is told about an Application, going by its own status: what is summed up is what the users
-// of the cluster read. An Application that has no status yet is Unknown.
+// SummaryOf is the summary of an Application for the hub, taken from the status that the cluster's users see. An
+// Application without a status is Unknown.
 func SummaryOf(app *appsv1alpha1.Application) rollup.Summary {
 	s := rollup.Summary{
 		ApplicationType: bounds.Text(app.Spec.Type, maxSummaryName),
@@ -124,15 +123,14 @@ func SummaryOf(app *appsv1alpha1.Application) rollup.Summary {
 }
 
 const (
-	// maxSummaryName is how many characters of a type or a version the hub is told.
+	// maxSummaryName bounds the type and the version in a Summary, in characters.
 	maxSummaryName = 63
 
-	// maxSummaryComponents is how many components the hub is told of: more than the schema allows, and few enough to be
-	// added up.
+	// maxSummaryComponents bounds the counts in a Summary: more than the schema allows, and small enough to be added up.
 	maxSummaryComponents = 1024
 )
 
-// unseenDiscovered are the views of what an Application discovered when somebody looked last.
+// unseenDiscovered are the views of the objects in the last status that were discovered.
 func unseenDiscovered(app *appsv1alpha1.Application, why *condition.Problem) []ComponentView {
 	var views []ComponentView
 	for _, was := range app.Status.Discovered {

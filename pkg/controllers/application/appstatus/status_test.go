@@ -25,7 +25,7 @@ func statusTime(minutes int) metav1.Time {
 
 var aStatefulSet = appsv1alpha1.ComponentKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}
 
-// component is a component that was found and says of itself how it fares.
+// component is a component that was found, with its own health.
 func component(name string, h appsv1alpha1.Health, modify ...func(*ComponentView)) ComponentView {
 	v := ComponentView{Name: name, Kind: aStatefulSet, Installed: true, Found: &record.Component{Health: health.Result{Health: h}}}
 	if h != appsv1alpha1.HealthHealthy {
@@ -62,7 +62,7 @@ func notOwned(v *ComponentView) {
 	v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "Masthead may not patch it."}
 }
 
-// nobodyLooks is why nothing is known of an Application in a cluster that is not enrolled any more.
+// nobodyLooks is the reason why an Application in an un-enrolled cluster is not observed.
 var nobodyLooks = condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}
 
 func observed(modify ...func(*Observation)) Observation {

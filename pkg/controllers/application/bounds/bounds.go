@@ -12,24 +12,23 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// Bounds of texts in a status, in characters, as those of the API's schema are.
+// Bounds of texts in a status, in characters, as in the API's schema.
 const (
 	// Message bounds the message of a status or of a condition.
 	Message = 512
 
-	// ComponentReason and ComponentMessage bound what is repeated of a component.
+	// ComponentReason and ComponentMessage bound texts repeated from a component.
 	ComponentReason  = 128
 	ComponentMessage = 256
 
-	// SummaryMessage bounds what the hub is told of an Application.
+	// SummaryMessage bounds an Application's message on the hub.
 	SummaryMessage = 128
 )
 
-// Text makes a text that may come from anywhere fit for a status: at most so many characters, and none that moves a
-// terminal's cursor.
+// Text makes an untrusted text fit for a status: at most limit characters, and none that moves a terminal's cursor.
 func Text(text string, limit int) string {
 	runes := make([]rune, 0, min(len(text), limit+1))
-	for _, c := range text { // What is not valid UTF-8 comes as U+FFFD.
+	for _, c := range text { // Invalid UTF-8 is read as U+FFFD.
 		if len(runes) > limit {
 			break
 		}
@@ -44,10 +43,10 @@ func Text(text string, limit int) string {
 	return strings.TrimSpace(string(runes))
 }
 
-// Count is a number as a status has it.
+// Count converts a number for a status.
 func Count(n int) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // It is bounded.
 
-// HealthRank orders the values of Health from best to worst. It is negative for what is none of them.
+// HealthRank orders the values of Health from best to worst. It is negative for any other value.
 func HealthRank(h appsv1alpha1.Health) int {
 	return slices.Index([]appsv1alpha1.Health{
 		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing,

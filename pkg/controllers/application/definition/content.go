@@ -19,19 +19,18 @@ import (
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
-// Seen is what the metadata of the definition of Applications in a cluster says. It is a value, so that two
-// of them can be compared.
+// Seen is the metadata of the definition of Applications in a cluster. Values are comparable.
 type Seen struct {
 	uid        types.UID
 	generation int64
 
-	// marks say whose it is.
+	// marks identify the owner.
 	marks managed.Marks
 
-	// revision is that of the definition; 0 if it says none that can be understood, so that it is put right.
+	// revision is the definition's revision; 0 if it is missing or invalid, so that it is repaired.
 	revision int64
 
-	// written is the record of what was written.
+	// written records the last write.
 	written managed.Record
 
 	deleting bool
@@ -53,16 +52,16 @@ func SeenIn(crd metav1.Object) Seen {
 	}
 }
 
-// wantedDefinition is the definition as this program has it. It is never changed.
+// wantedDefinition is the definition embedded in this program. It is never changed.
 type wantedDefinition struct {
 	object   *unstructured.Unstructured
 	revision int64
 
-	// hash is that of the spec.
+	// hash is the hash of the spec.
 	hash string
 }
 
-// embeddedDefinition reads the definition that is part of the program.
+// embeddedDefinition reads the definition embedded in the program.
 func embeddedDefinition() (*wantedDefinition, error) {
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(workloadcrd.Applications, &object.Object); err != nil {
@@ -76,38 +75,38 @@ func newWantedDefinition(object *unstructured.Unstructured) (*wantedDefinition, 
 	if err != nil || revision < 1 || object.GetName() != Name {
 		return nil, fmt.Errorf("the definition of %q has no revision", object.GetName())
 	}
-	// The default of the API server, said aloud: a conversion that somebody adds has to go.
+	// The API server's default, set explicitly so that a conversion added by others is removed.
 	if err := unstructured.SetNestedField(object.Object, "None", "spec", "conversion", "strategy"); err != nil {
 		return nil, fmt.Errorf("cannot set the conversion of Applications: %w", err)
 	}
 	return &wantedDefinition{object: object, revision: revision, hash: managed.HashOf(object.Object["spec"])}, nil
 }
 
-// record is that of a definition that was written from this one and had this generation then.
+// record is the record of a definition written from this one, with the generation it then had.
 func (w *wantedDefinition) record(generation int64) managed.Record {
 	return managed.Record{Hash: w.hash, Generation: generation}
 }
 
-// isMastheads is whether a Masthead put a definition there, and nobody has taken it over since.
+// isMastheads reports whether a Masthead installed the definition, and nobody has taken it over since.
 func (s Seen) isMastheads() bool { return s.marks.IsMastheads() && !s.marks.IsControlled() }
 
-// isIn is whether a cluster has this definition and nobody has changed it since it was written.
+// isIn reports whether a cluster has this definition, unchanged since it was written.
 func (w *wantedDefinition) isIn(seen Seen) bool {
 	return seen.isMastheads() && seen.revision == w.revision && seen.written == w.record(seen.generation)
 }
 
-// isOlder is whether a cluster has an older definition, as the Masthead left it that wrote it.
+// isOlder reports whether a cluster has an older definition, unchanged since a Masthead wrote it.
 func (w *wantedDefinition) isOlder(seen Seen) bool {
 	return seen.isMastheads() && !seen.deleting && seen.revision > 0 && seen.revision < w.revision &&
 		seen.written == managed.Record{Hash: seen.written.Hash, Generation: seen.generation}
 }
 
-// nextGeneration is the generation that the definition has after it is written over what the cluster has.
+// nextGeneration is the generation of the definition after it is written over the cluster's.
 func (w *wantedDefinition) nextGeneration(have *unstructured.Unstructured) int64 {
 	return managed.NextGeneration(have, have != nil && SeenIn(have).written == w.record(have.GetGeneration()))
 }
 
-// over returns the object to write: over have, or anew if have is nil. What others have added to its metadata stays.
+// over returns the object to write: over have, or new if have is nil. Metadata added by others is kept.
 func (w *wantedDefinition) over(have *unstructured.Unstructured, generation int64) *unstructured.Unstructured {
 	content := maps.Clone(w.object.Object)
 	if have != nil {
@@ -122,8 +121,8 @@ func (w *wantedDefinition) over(have *unstructured.Unstructured, generation int6
 	}.Over(have)
 }
 
-// keepingStored is the spec with those versions of have which this definition does not have any more and in which
-// objects may still be stored. They are served as they were: whoever wrote an Application in one still can.
+// keepingStored is the spec with the versions of have that this definition no longer has but objects may still be
+// stored in. They stay served as before, so that users of these versions can still write Applications.
 func (w *wantedDefinition) keepingStored(have *unstructured.Unstructured) map[string]any {
 	spec, _ := w.object.Object["spec"].(map[string]any)
 	spec = maps.Clone(spec)

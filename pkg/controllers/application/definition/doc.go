@@ -1,16 +1,16 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package definition keeps the CustomResourceDefinition of Applications in the workload clusters as this program has
-// it.
+// Package definition keeps the CustomResourceDefinition of Applications in the workload clusters in line with this
+// program's.
 //
-// A definition that Masthead did not put there, or that another hub did, is never written; one of a newer Masthead is
-// used as it is. Nothing is remembered of a cluster but which reason was told about it last: all else is in the
-// metadata of the definition there, which is watched. An idle cluster is asked for nothing.
+// A definition that Masthead did not install, or that another hub did, is never written; one of a newer Masthead is
+// used as is. The only state kept per cluster is the last reported reason: all else is in the metadata of the
+// definition there, which is watched. An idle cluster receives no requests.
 //
-// What is wanted, and whether a cluster has it, is in content.go and is pure. What is written is in keeper.go, and what
-// is told about it in report.go.
+// content.go computes the wanted definition and compares it with a cluster's, and is pure. keeper.go writes it, and
+// report.go reports on it.
 //
-// What does the owner of one workload cluster gain? They can forge the metadata by which a definition counts as
-// written, and deceive nobody but the users of that cluster. Texts of their API server are repeated bounded.
+// What does the owner of one workload cluster gain? They can forge the metadata that marks a definition as written,
+// which misleads only users of that cluster. Texts of their API server are repeated bounded.
 package definition

@@ -20,10 +20,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
-// Reasons for which a cluster has no Applications, or not those of this manager, in events and in the ClusterProfile's
+// Reasons why a cluster has no Applications, or not this manager's definition, in events and in the ClusterProfile's
 // condition KindsServed.
 const (
-	// ReasonDefinitionForeign: the cluster has a definition of Applications which Masthead did not put there.
+	// ReasonDefinitionForeign: the cluster has a definition of Applications that Masthead did not install.
 	ReasonDefinitionForeign = "ForeignDefinition"
 
 	// ReasonDefinitionRejected: the cluster's API server refused the definition; the message says why.
@@ -33,63 +33,62 @@ const (
 	// forbids it.
 	ReasonDefinitionForbidden = "DefinitionForbidden"
 
-	// ReasonDefinitionNewer: a newer manager has put its definition there. It is used as it is, and nothing is missing.
+	// ReasonDefinitionNewer: a newer manager has installed its definition. It is used as is, and nothing is missing.
 	ReasonDefinitionNewer = "DefinitionNewer"
 )
 
 // Name is the name of the CustomResourceDefinition of Applications.
 const Name = "applications.apps.masthead.dev"
 
-// What users are told about a definition that is not ours.
+// unseen is the consequence in messages about a definition not owned by Masthead.
 const unseen = "Applications are not looked at"
 
 var about = managed.Definition(Name) //nolint:gochecknoglobals // A constant.
 
-// definitionSoon is when a cluster is looked at again of whose definition the watch has not reported yet what there is.
+// definitionSoon is the requeue delay for a cluster whose definition the watch has not reported yet.
 const definitionSoon = time.Second
 
-// Resource is what definitions are asked for as.
+// Resource is the resource of CustomResourceDefinitions.
 var Resource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// State is what came of a look at the definition in a cluster.
+// State is the result of checking the definition in a cluster.
 type State struct {
-	// Served is whether the cluster has Applications.
+	// Served reports whether the cluster has Applications.
 	Served bool
 
 	// Problem says why it has none.
 	Problem *condition.Problem
 
-	// Notice says that the definition is not quite this manager's, although the cluster has Applications.
+	// Notice says that the cluster has Applications, but the definition differs from this manager's.
 	Notice *condition.Problem
 
-	// Wrote is "create" or "update" if that was written, else empty.
+	// Wrote is "create" or "update" if the definition was written, else empty.
 	Wrote string
 
-	// Again is when to look again at the latest, if the watch reports nothing meanwhile; zero for never.
+	// Again is when to check again at the latest if the watch reports nothing; zero for never.
 	Again time.Duration
 }
 
-// Keeper keeps the definition of Applications in workload clusters as this program has it. It holds no state
-// about a cluster: what it needs to know is in the metadata of the definition there, which is watched. It is safe for
-// concurrent use.
+// Keeper keeps the definition of Applications in workload clusters in line with this program's. It holds no state about
+// a cluster: that is in the metadata of the definition there, which is watched. It is safe for concurrent use.
 type Keeper struct {
 	want *wantedDefinition
 
-	// owner is the hub as the owner of what is in the cluster.
+	// owner is the hub as the owner of objects in the cluster.
 	owner hubidentity.Owner
 
-	// Users are as whom the clusters know Masthead.
+	// Users are Masthead's usernames in the clusters.
 	Users *readonlypolicy.Users
 	Clock clock.PassiveClock
 
-	// requestTimeout bounds each request, slowly is when a problem is looked at again that nobody reports the end of.
+	// requestTimeout bounds each request, slowly is the retry delay for problems whose end triggers no event.
 	requestTimeout time.Duration
 	slowly         func() time.Duration
 }
 
-// NewKeeper reads the definition that is part of the program.
+// NewKeeper reads the definition embedded in the program.
 func NewKeeper(requestTimeout time.Duration, slowly func() time.Duration) (*Keeper, error) {
 	want, err := embeddedDefinition()
 	if err != nil {
@@ -98,18 +97,18 @@ func NewKeeper(requestTimeout time.Duration, slowly func() time.Duration) (*Keep
 	return &Keeper{want: want, Users: &readonlypolicy.Users{}, Clock: clock.RealClock{}, requestTimeout: requestTimeout, slowly: slowly}, nil
 }
 
-// Of returns the keeper for a cluster in which the hub owns what owner says.
+// Of returns the keeper for a cluster where the hub is this owner.
 func (k *Keeper) Of(owner hubidentity.Owner) *Keeper {
 	out := *k
 	out.owner = owner
 	return &out
 }
 
-// Ensure makes a cluster have the definition. seen is what the watch of its metadata says; nil if there is none. As
-// long as that is as it should be, ensure asks the cluster for nothing. An error is one that passes.
+// Ensure installs the definition in a cluster. seen is its metadata from the watch; nil if there is none. While that is
+// as wanted, Ensure sends no request. Errors are transient.
 //
-// The definition is never deleted, whatever happens: that would delete every Application, and the garbage collector
-// everything that these own.
+// The definition is never deleted: that would delete every Application, and the garbage collector would delete
+// everything they own.
 func (k *Keeper) Ensure(ctx context.Context, cluster mcr.ClusterName, crds managed.Objects, seen *Seen) (State, error) {
 	if seen == nil {
 		return k.written(ctx, cluster, crds, nil)
@@ -117,7 +116,7 @@ func (k *Keeper) Ensure(ctx context.Context, cluster mcr.ClusterName, crds manag
 	if state, settled := k.judge(*seen); settled {
 		return state, nil
 	}
-	// The watch can be behind, and only the whole definition says in which versions objects are stored.
+	// The watch can be behind, and only the full definition lists the versions in which objects are stored.
 	have, err := k.writer(crds).Get(ctx, Name)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -134,8 +133,8 @@ func (k *Keeper) Ensure(ctx context.Context, cluster mcr.ClusterName, crds manag
 	return k.despite(state, SeenIn(have)), err
 }
 
-// despite has Applications looked after as far as an older definition goes, if the cluster refused to have it upgraded:
-// what is not in it yet is dropped by the API server.
+// despite serves Applications with an older definition if the cluster refused the upgrade: the API server drops newer
+// fields.
 func (k *Keeper) despite(state State, seen Seen) State {
 	if state.Problem == nil || !k.want.isOlder(seen) {
 		return state
@@ -146,7 +145,7 @@ func (k *Keeper) despite(state State, seen Seen) State {
 	return state
 }
 
-// judge says what a definition in a cluster means, going by its metadata, unless it has to be written.
+// judge interprets a cluster's definition by its metadata. It is not settled if the definition has to be written.
 func (k *Keeper) judge(seen Seen) (state State, settled bool) {
 	switch {
 	case !seen.marks.AreOf(k.owner):
@@ -154,7 +153,7 @@ func (k *Keeper) judge(seen Seen) (state State, settled bool) {
 			Reason: ReasonDefinitionForeign, Message: about.NotOurs(seen.marks, k.owner, unseen),
 		}}, true
 	case seen.deleting:
-		// It is written again when it is gone, which the watch reports.
+		// It is written again once it is gone, which the watch reports.
 		return State{}, true
 	case seen.revision > k.want.revision:
 		return State{Served: true, Notice: &condition.Problem{
@@ -166,7 +165,7 @@ func (k *Keeper) judge(seen Seen) (state State, settled bool) {
 	return State{Served: true}, k.want.isIn(seen) && seen.marks.AreStamped(k.owner)
 }
 
-// written writes the definition, over what the cluster has or anew, and makes of the answer what ensure returns.
+// written writes the definition, over the cluster's or new, and converts the response into what Ensure returns.
 func (k *Keeper) written(
 	ctx context.Context, cluster mcr.ClusterName, crds managed.Objects, have *unstructured.Unstructured,
 ) (State, error) {

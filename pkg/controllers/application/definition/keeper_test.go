@@ -28,7 +28,7 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// countingDefinitions counts what is asked of an API server.
+// countingDefinitions counts requests to an API server.
 type countingDefinitions struct {
 	managed.Objects
 	reads, writes int
@@ -55,8 +55,7 @@ func (c *countingDefinitions) Update(
 	return c.Objects.Update(ctx, obj, o, sub...)
 }
 
-// definitionFixture is a workload cluster of its own: the definition has one name, and no other test can share the
-// cluster.
+// definitionFixture is a separate workload cluster: the definition has one name, so tests cannot share a cluster.
 type definitionFixture struct {
 	controllertest.Case
 
@@ -112,7 +111,7 @@ func (f *definitionFixture) now() *unstructured.Unstructured {
 	return crd
 }
 
-// ensure lets a keeper look at what the watch would report now.
+// ensure calls a keeper with what the watch would report now.
 func (f *definitionFixture) ensure(k *Keeper) State {
 	f.T.Helper()
 	var seen *Seen
@@ -140,7 +139,7 @@ func (f *definitionFixture) writes(k *Keeper, what string) {
 	})
 }
 
-// settled wants the keeper to find everything as it should be, and to ask the cluster for nothing.
+// settled expects the keeper to find everything as wanted, and to send no request.
 func (f *definitionFixture) settled(k *Keeper) {
 	f.T.Helper()
 	before := *f.counts
@@ -235,7 +234,7 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// testDefinitionLife goes through the life of a definition. The steps build on one another.
+// testDefinitionLife covers the life of a definition. The steps build on one another.
 func testDefinitionLife(f *definitionFixture) {
 	t := f.T
 	t.Helper()
@@ -307,8 +306,8 @@ func testDefinitionLife(f *definitionFixture) {
 	}
 }
 
-// testDefinitionOfAnotherHub leaves alone what another Masthead has put there, also if it is older, and takes it over
-// from a predecessor.
+// testDefinitionOfAnotherHub leaves another Masthead's definition alone, even if it is older, and takes it over from a
+// predecessor.
 func testDefinitionOfAnotherHub(f *definitionFixture) {
 	t := f.T
 	t.Helper()
@@ -337,7 +336,7 @@ func testDefinitionOfAnotherHub(f *definitionFixture) {
 	}
 }
 
-// testDefinitionThatIsNotOurs leaves alone what others have put there.
+// testDefinitionThatIsNotOurs leaves others' definitions alone.
 func testDefinitionThatIsNotOurs(f *definitionFixture) {
 	t := f.T
 	t.Helper()
@@ -372,7 +371,7 @@ func testDefinitionThatIsNotOurs(f *definitionFixture) {
 	}
 }
 
-// testDefinitionThatIsHandedOver is how the administrator of a cluster gives a definition that they installed to
+// testDefinitionThatIsHandedOver covers how a cluster's administrator hands a definition they installed over to
 // Masthead.
 func testDefinitionThatIsHandedOver(f *definitionFixture) {
 	t := f.T
@@ -392,7 +391,7 @@ func testDefinitionThatIsHandedOver(f *definitionFixture) {
 }
 
 // testDefinitionKeepsTheVersionsInWhichObjectsAreStored upgrades a definition that stored its objects in another
-// version. An API server refuses to let go of that.
+// version. An API server refuses to remove that.
 func testDefinitionKeepsTheVersionsInWhichObjectsAreStored(f *definitionFixture) {
 	t := f.T
 	t.Helper()

@@ -13,13 +13,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// enrolments says which object enrols a cluster.
+// enrolments finds the object that enrols a cluster.
 type enrolments interface {
 	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
 }
 
-// Reports passes on how the definition fares in the workload clusters, and writes an event on the enrolled
-// object when that changes for the worse. It is a managed.Reporter itself.
+// Reports forwards the state of the definition in the workload clusters, and writes an event on the enrolled object
+// when it gets worse. It is a managed.Reporter itself.
 type Reports struct {
 	next     managed.Reporter
 	recorder events.EventRecorder
@@ -29,7 +29,7 @@ type Reports struct {
 
 var _ managed.Reporter = &Reports{}
 
-// NewReports returns what passes on to next, which is nil if nobody wants to know.
+// NewReports returns Reports that forward to next; nil forwards to nobody.
 func NewReports(next managed.Reporter, recorder events.EventRecorder, fleet enrolments) *Reports {
 	if next == nil {
 		next = managed.NopReporter{}
@@ -57,7 +57,7 @@ func (d *Reports) DefinitionForgotten(cluster mcr.ClusterName, crd string) {
 	d.next.DefinitionForgotten(cluster, crd)
 }
 
-// Served is DefinitionServed, with something to notice about it.
+// Served is DefinitionServed, with an optional notice.
 func (d *Reports) Served(cluster mcr.ClusterName, notice *condition.Problem) {
 	if notice == nil {
 		d.DefinitionServed(cluster, Name)

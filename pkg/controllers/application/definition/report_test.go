@@ -36,8 +36,7 @@ func (h *heard) DefinitionForgotten(c mcr.ClusterName, _ string) {
 	*h = append(*h, "forgotten "+string(c))
 }
 
-// TestDefinitionReports holds that everything is passed on, and that an event is written when something changed, not
-// when it is still so.
+// TestDefinitionReports checks that everything is forwarded, and that an event is written only when something changed.
 func TestDefinitionReports(t *testing.T) {
 	recorder := events.NewFakeRecorder(16)
 	told := &heard{}

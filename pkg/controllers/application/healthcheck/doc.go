@@ -1,14 +1,14 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package healthcheck makes the Pods of the health checks of Applications, and says what they say.
+// Package healthcheck creates the Pods of Applications' health checks, and reports their state.
 //
-// An Application has one Pod at most, named by the hash of its template. One that ended or was lost is replaced, later
-// each time. A Pod that the Application does not control is never touched, whatever its name.
+// An Application has at most one Pod, named by the hash of its template. One that ended or was lost is replaced with
+// increasing delay. A Pod that the Application does not control is never touched, whatever its name.
 //
-// What the Pod is like, and what is kept of it, is in pod.go; what is done about it is decided and carried out in
-// ensure.go. Both ask the cluster through the interface Cluster alone.
+// pod.go computes the Pod, and the record kept of it; ensure.go decides on changes and makes them. Both access the
+// cluster only through the interface Cluster.
 //
-// What does the owner of one workload cluster gain? Who can write Applications can run Pods in their namespace, if the
-// cluster gives Masthead the right to; ensure.go says what that means. Nothing of another cluster is at hand here.
+// What does the owner of one workload cluster gain? Authors of Applications can run Pods in their namespace, if the
+// cluster gives Masthead the right to; see ensure.go. No other cluster is accessible here.
 package healthcheck

@@ -21,65 +21,65 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
-// A health check's Pod is made by Masthead for whoever wrote the Application, with Masthead's right to create Pods. Who
-// can write Applications in a namespace can thereby run Pods there, as any of its ServiceAccounts and with any of its
-// Secrets, without the right to create Pods. Nothing that Masthead sees of an Application says who wrote it, so that
-// there is nobody whose rights could be asked for. Hence the right to create Pods is not among those that Masthead
-// needs: it is in a file of its own, config/samples/workload/health-checks-rights.yaml, for administrators to whom this
-// is no news, or who grant it in some namespaces only. Without it a health check is HealthCheckForbidden, and all else
-// works. Pod Security admission and policies apply as to any Pod.
+// Masthead creates a health check's Pod for the Application's author, with its own right to create Pods. Authors of
+// Applications in a namespace can thereby run Pods there, as any of its ServiceAccounts and with any of its Secrets,
+// without the right to create Pods. An Application does not show who wrote it, so the author's rights cannot be
+// checked. Hence Masthead does not require the right to create Pods: it is in a separate file,
+// config/samples/workload/health-checks-rights.yaml, for administrators who accept this, or who grant it in some
+// namespaces only. Without it a health check is HealthCheckForbidden, and all else works. Pod Security admission and
+// policies apply as to any Pod.
 
 const (
-	// healthCheckDelay is how long after its creation a Pod that has ended, or was lost, is replaced; it doubles each
-	// time, up to maxHealthCheckDelay. One that lasted twice that long is replaced at once.
+	// healthCheckDelay is the time from a Pod's creation until it is replaced if it ended or was lost. It doubles each
+	// time, up to maxHealthCheckDelay. A Pod that lasted twice that long is replaced at once.
 	healthCheckDelay    = 10 * time.Second
 	maxHealthCheckDelay = 5 * time.Minute
 )
 
-// Cluster is what health checks ask of their cluster. Nothing of it comes from a cache.
+// Cluster is the interface of health checks to their cluster. Nothing comes from a cache.
 type Cluster interface {
-	// ApplicationUID is the UID of an Application; empty if there is none or if it is being deleted.
+	// ApplicationUID is the UID of an Application; empty if it does not exist or is being deleted.
 	ApplicationUID(ctx context.Context, key types.NamespacedName) (types.UID, error)
 
 	CreatePod(ctx context.Context, pod *corev1.Pod) error
 
-	// GetPod returns what there is under the name of a Pod, whose ever it is.
+	// GetPod returns the Pod of a name, whoever controls it.
 	GetPod(ctx context.Context, key types.NamespacedName) (Record, error)
 
-	// DeletePod deletes this Pod, and no other that has its name by now.
+	// DeletePod deletes this Pod, but not a successor of the same name.
 	DeletePod(ctx context.Context, pod Record) error
 }
 
-// Checks makes the Pods of the health checks of one cluster. It has to be one for each cluster: a cluster that
-// was restored from a backup of another one has the same UIDs.
+// Checks creates the Pods of the health checks of one cluster. Each cluster needs its own: a cluster restored from
+// another one's backup has the same UIDs.
 type Checks struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// attempts to make a Pod, by the UID of the Application.
+	// attempts to create a Pod, by the UID of the Application.
 	attempts map[types.UID]healthCheckAttempts
 }
 
-// healthCheckAttempts are those for one template.
+// healthCheckAttempts are the attempts for one template.
 type healthCheckAttempts struct {
 	hash string
 
-	// last is when the last one was, delay the time until the next one. No time means that there was none.
+	// last is the time of the last attempt, zero if there was none; delay is the time until the next one.
 	last  time.Time
 	delay time.Duration
 
-	// problem is what came of the last one, if it did not make a Pod. refused is whether the same would come of every
-	// other one.
+	// problem is the result of the last attempt, if it failed. refused reports whether every further attempt would fail
+	// the same way.
 	problem *condition.Problem
 	refused bool
 }
 
-// New returns what makes the Pods of one cluster.
+// New returns the Checks of one cluster.
 func New(c clock.PassiveClock) *Checks {
 	return &Checks{clock: c, attempts: map[types.UID]healthCheckAttempts{}}
 }
 
-// Forget drops what is remembered of an Application that is gone.
+// Forget drops the attempts of a deleted Application.
 func (h *Checks) Forget(application types.UID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -91,7 +91,7 @@ func (h *Checks) attemptsOf(application types.UID, hash string) healthCheckAttem
 	defer h.mu.Unlock()
 	a := h.attempts[application]
 	if a.hash != hash {
-		// Another template is another matter.
+		// Another template starts over.
 		a = healthCheckAttempts{hash: hash}
 	}
 	return a
@@ -103,9 +103,9 @@ func (h *Checks) note(application types.UID, a healthCheckAttempts) {
 	h.attempts[application] = a
 }
 
-// Ensure makes an Application have the Pod that its health check asks for, and no other one. pods are the Pods of
-// health checks that its UID controls, as the watch has them. It returns what is known of the Pod, and when to look
-// again if nothing happens until then; zero means never.
+// Ensure ensures that an Application has exactly the Pod that its health check asks for. pods are the Pods of health
+// checks that its UID controls, from the watch. It returns the Pod's state, and when to check again if nothing happens
+// until then; zero means never.
 func (h *Checks) Ensure(
 	ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, pods []Record,
 ) (View, time.Duration, error) {
@@ -113,7 +113,7 @@ func (h *Checks) Ensure(
 	if want == nil {
 		h.Forget(app.UID)
 		if !app.DeletionTimestamp.IsZero() {
-			return View{Ready: corev1.ConditionUnknown}, 0, nil // They go with it.
+			return View{Ready: corev1.ConditionUnknown}, 0, nil // The Pods are deleted with it.
 		}
 	}
 	attempts := healthCheckAttempts{}
@@ -157,7 +157,7 @@ func (h *Checks) Ensure(
 	return plan.view, attempts.delay, nil
 }
 
-// healthCheckPlan is what to do about the Pods of a health check.
+// healthCheckPlan has the actions on the Pods of a health check.
 type healthCheckPlan struct {
 	remove []Record
 	create bool
@@ -165,8 +165,8 @@ type healthCheckPlan struct {
 	view   View
 }
 
-// planHealthCheck decides. A Pod that is not controlled by the UID of the Application is not the Application's,
-// whatever its name and its labels.
+// planHealthCheck decides on the actions. A Pod not controlled by the Application's UID is not the Application's,
+// whatever its name and labels.
 func planHealthCheck(
 	application types.UID, want *corev1.Pod, pods []Record, attempts healthCheckAttempts, now time.Time,
 ) healthCheckPlan {
@@ -191,7 +191,7 @@ func planHealthCheck(
 		}
 		plan.create, plan.again = wait == 0, wait
 	case current.ended() && !current.deleting:
-		// Until it is replaced it is left for people to look at.
+		// It is kept for inspection until it is replaced.
 		plan.view, plan.again = current.view(), wait
 		if wait == 0 {
 			plan.remove = append(plan.remove, *current)
@@ -202,8 +202,7 @@ func planHealthCheck(
 	return plan
 }
 
-// sortPods returns the Pod that is wanted, if there is one, and the others of the Application that are not being
-// deleted yet.
+// sortPods returns the wanted Pod, if it exists, and the Application's other Pods that are not being deleted.
 func sortPods(application types.UID, want *corev1.Pod, pods []Record) (current *Record, others []Record) {
 	for i, p := range pods {
 		switch {
@@ -217,19 +216,18 @@ func sortPods(application types.UID, want *corev1.Pod, pods []Record) (current *
 	return current, others
 }
 
-// create makes the Pod, and notes what came of it. What may be otherwise in a moment is an error, for the queue to try
-// again.
+// create creates the Pod, and records the result. A transient failure is an error, so that the queue retries.
 func (h *Checks) create(
 	ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, want *corev1.Pod, a healthCheckAttempts,
 ) (healthCheckAttempts, error) {
-	// The garbage collector takes long for what was created after its owner was gone, and a stale UID would have it delete
-	// the Pod.
+	// The garbage collector is slow to collect objects created after their owner was deleted, and a stale UID would make
+	// it delete the Pod.
 	uid, err := cluster.ApplicationUID(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	if err != nil {
 		return a, fmt.Errorf("cannot see whether the Application %s/%s is still there: %w", app.Namespace, app.Name, err)
 	}
 	if uid != app.UID {
-		return a, nil // The watch will say so, too.
+		return a, nil // The watch will report this, too.
 	}
 	err = cluster.CreatePod(ctx, want)
 	a.problem, a.refused = nil, false
@@ -249,7 +247,7 @@ func (h *Checks) create(
 	return a, nil
 }
 
-// tried notes an attempt.
+// tried records an attempt.
 func (a healthCheckAttempts) tried(now time.Time) healthCheckAttempts {
 	switch {
 	case a.last.IsZero() || now.Sub(a.last) >= 2*a.delay:
@@ -261,7 +259,7 @@ func (a healthCheckAttempts) tried(now time.Time) healthCheckAttempts {
 	return a
 }
 
-// holder says what has the name of the Pod; no problem if it is the Pod itself, which the watch has yet to show.
+// holder says who holds the Pod's name; no problem if it is the Pod itself, which the watch does not show yet.
 func (h *Checks) holder(
 	ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, want *corev1.Pod,
 ) (*condition.Problem, error) {
@@ -277,14 +275,14 @@ func (h *Checks) holder(
 	case p.Owner == app.UID && !p.deleting:
 		return nil, nil //nolint:nilnil // The comment says so.
 	case p.deleting || p.Owner != "":
-		// Whoever controls it, perhaps an Application of the same name that was deleted, will not for long.
+		// Its controller, perhaps a deleted Application of the same name, is going away.
 		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("Waiting until another Pod of the name %q is gone.", want.Name)}, nil
 	}
 	return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: fmt.Sprintf("There is a Pod %q already, which does not belong to this Application.", want.Name)}, nil
 }
 
-// creationProblem is what a user should know of an answer to the creation of a Pod; nil if it is better tried again.
-// refused is whether the same template would be refused again.
+// creationProblem is the problem shown to users when creating a Pod fails; nil if it should be retried. refused reports
+// whether the same template would be refused again.
 func creationProblem(err error, namespace string) (p *condition.Problem, refused bool) {
 	said := &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: bounds.Text("The API server refuses the Pod of the health check: "+err.Error(), bounds.Message)}
 	switch {
@@ -293,7 +291,7 @@ func creationProblem(err error, namespace string) (p *condition.Problem, refused
 	case IsMissingRight(err):
 		return lackingRight("create", namespace), false
 	case apierrors.IsForbidden(err):
-		// Pod Security, a quota, a ServiceAccount that is not there: all of these can change without the template.
+		// Pod Security, a quota, a missing ServiceAccount: all of these can change without the template.
 		return said, false
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
 		return said, true
@@ -311,7 +309,7 @@ func lackingRight(verb, namespace string) *condition.Problem {
 // missingPodRight recognises the authorizer's refusal. An admission plugin refuses with the same code.
 var missingPodRight = regexp.MustCompile(`cannot [a-z:-]+ resource `) //nolint:gochecknoglobals // A constant.
 
-// IsMissingRight is whether an API server refused for want of a right, and not by admission.
+// IsMissingRight reports whether an API server refused for lack of a right, and not by admission.
 func IsMissingRight(err error) bool {
 	return apierrors.IsForbidden(err) && missingPodRight.MatchString(err.Error())
 }

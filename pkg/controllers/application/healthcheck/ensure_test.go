@@ -74,7 +74,7 @@ func (f *fakePods) DeletePod(_ context.Context, pod Record) error {
 	return nil
 }
 
-// checkup looks after the health check of an Application of a fake cluster.
+// checkup runs the health check of an Application in a fake cluster.
 type checkup struct {
 	*fakePods
 	checks *Checks
@@ -88,7 +88,7 @@ func newCheckup(t *testing.T, modify ...func(*appsv1alpha1.Application)) *checku
 	return &checkup{fakePods: newFakePods(t), checks: New(clock), clock: clock, app: healthchecktest.Application(modify...)}
 }
 
-// ensure looks after it once and returns what was asked of the cluster.
+// ensure runs it once and returns the requests to the cluster.
 func (c *checkup) ensure() (View, time.Duration, []string) {
 	c.t.Helper()
 	c.requests = nil

@@ -24,15 +24,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
-// maxHealthCheckPrefix is how much of an Application's name begins the name of its Pod, so that the name can be a
-// host's, too.
+// maxHealthCheckPrefix bounds the part of the Application's name in its Pod's name, so that it is a valid host name.
 const maxHealthCheckPrefix = 40
 
 // Pod is the Pod of an Application's health check; nil if it has none, or is being deleted.
 //
-// It is named by the hash of the template, as a ReplicaSet is by its Deployment: another template is another Pod. Of
-// the template's metadata it has the labels and annotations, like the Pods of every other template. Finalizers are left
-// out, too: nobody would take them off a Pod that is replaced.
+// It is named by the hash of the template, as a Deployment names ReplicaSets: another template gives another Pod. Like
+// Pods of other templates, it gets the template's labels and annotations. Finalizers are left out: nobody would remove
+// them from a replaced Pod.
 func Pod(app *appsv1alpha1.Application) *corev1.Pod {
 	if app.Spec.HealthCheck == nil || !app.DeletionTimestamp.IsZero() {
 		return nil
@@ -46,7 +45,7 @@ func Pod(app *appsv1alpha1.Application) *corev1.Pod {
 			Name:        healthCheckName(app.Name, hash),
 			Labels:      maps.Clone(template.Labels),
 			Annotations: maps.Clone(template.Annotations),
-			// The garbage collector deletes it with the Application. It does not hold up a deletion in the foreground.
+			// The garbage collector deletes it with the Application. It does not block a foreground deletion.
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: appsv1alpha1.GroupVersion.String(), Kind: "Application", Name: app.Name, UID: app.UID, Controller: new(true),
 			}},
@@ -61,33 +60,33 @@ func Pod(app *appsv1alpha1.Application) *corev1.Pod {
 	}
 	pod.Labels[appsv1alpha1.HealthCheckLabel] = labelValue(app.Name)
 	pod.Labels[appsv1alpha1.TemplateHashLabel] = hash
-	// By which the application of an object is retrieved.
+	// Used to retrieve the Application of an object.
 	pod.Annotations[appsv1alpha1.ApplicationAnnotation] = app.Name
 	return pod
 }
 
-// IsPod is whether labels are those of a health check's Pod, which is never a component: its owner reference
-// is neither given nor taken by selection.
+// IsPod reports whether labels are those of a health check's Pod. Such a Pod is never a component: selection neither
+// sets nor removes its owner reference.
 func IsPod(labels map[string]string) bool {
 	return labels[appsv1alpha1.HealthCheckLabel] != "" && labels[appsv1alpha1.TemplateHashLabel] != ""
 }
 
-// templateHash is a hash of a template as ReplicaSets have it, in letters that make no words. It is of the JSON rather
-// than of a dump of the Go struct: fields that Kubernetes adds to Pods later would otherwise change the hash of every
-// template, and a new release of Masthead would replace every Pod.
+// templateHash is a hash of a template, encoded as for ReplicaSets without forming words. It hashes the JSON rather
+// than a dump of the Go struct: otherwise fields added to Pods by Kubernetes would change every hash, and a new release
+// of Masthead would replace every Pod.
 func templateHash(template *corev1.PodTemplateSpec) string {
 	h := fnv.New32a()
 	data, err := json.Marshal(template)
 	if err != nil {
-		// What came out of JSON goes back into it. A message of the error is as good as anything.
+		// It was decoded from JSON, so it can be encoded. The error's message is only a fallback.
 		data = []byte(err.Error())
 	}
 	_, _ = h.Write(data) // It never fails.
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))
 }
 
-// healthCheckName is the name of a health check's Pod. A long name of an Application is cut, with a hash of it, so that
-// two long names stay different.
+// healthCheckName is the name of a health check's Pod. A long Application name is cut, and its hash appended to keep it
+// distinct.
 func healthCheckName(application, hash string) string {
 	if len(application) > maxHealthCheckPrefix {
 		h := fnv.New32a()
@@ -98,20 +97,20 @@ func healthCheckName(application, hash string) string {
 	return application + "-" + hash
 }
 
-// labelValue is a name as the value of a label: as much of it as can be.
+// labelValue cuts a name to a valid label value.
 func labelValue(name string) string {
 	return strings.TrimRight(name[:min(len(name), validation.LabelValueMaxLength)], "-._")
 }
 
-// Record is what is kept of a health check's Pod.
+// Record is the record kept of a health check's Pod.
 type Record struct {
 	Key types.NamespacedName
 	UID types.UID
 
-	// Owner is the UID of the Application that controls it; empty if something else does, or nothing.
+	// Owner is the UID of the controlling Application; empty if something else controls it, or nothing.
 	Owner types.UID
 
-	// Hash is that of the template that it was made from.
+	// Hash is the hash of its template.
 	Hash string
 
 	deleting bool
@@ -122,7 +121,7 @@ type Record struct {
 	Message string
 }
 
-// Reduce returns what is kept of a Pod; false if it is not one of a health check. It does not keep obj.
+// Reduce returns the record of a Pod; false if it is not a health check's. It does not keep obj.
 func Reduce(obj *unstructured.Unstructured) (Record, bool) {
 	labels := obj.GetLabels()
 	if !IsPod(labels) {
@@ -148,8 +147,8 @@ func ownedByAnApplication(o metav1.OwnerReference) bool {
 	return group == appsv1alpha1.GroupVersion.Group && o.Kind == "Application"
 }
 
-// readiness is the status of a Pod's condition Ready, and why it is not True: what the Pod says as a whole (why it was
-// evicted), what the scheduler says, or what the condition says.
+// readiness is the status of a Pod's condition Ready, and why it is not True: from the Pod's status as a whole (such as
+// an eviction), the scheduler, or the condition.
 func readiness(obj *unstructured.Unstructured) (ready corev1.ConditionStatus, message string) {
 	status, _, _ := unstructured.NestedMap(obj.Object, "status")
 	text := func(m map[string]any, field string) string {
@@ -177,28 +176,27 @@ func readiness(obj *unstructured.Unstructured) (ready corev1.ConditionStatus, me
 	return ready, bounds.Text(cmp.Or(whole, scheduling, condition), bounds.ComponentMessage)
 }
 
-// ended is whether a Pod does not run any more and will not again. A health check has to go on, so that one that
-// succeeded is as good as one that failed.
+// ended reports whether a Pod has stopped for good. A health check has to keep running, so success counts like failure.
 func (p Record) ended() bool {
 	return p.phase == corev1.PodFailed || p.phase == corev1.PodSucceeded
 }
 
-// View is what is known about the Pod of a health check.
+// View is the state of a health check's Pod.
 type View struct {
-	// Pod is the name of the Pod that there is, or shall be.
+	// Pod is the name of the existing or wanted Pod.
 	Pod string
 
 	// Ready is the status of its condition Ready; Unknown if it has none, or if there is no Pod.
 	Ready corev1.ConditionStatus
 
-	// Problem says why there is none, or why it is not ready.
+	// Problem says why there is no Pod, or why it is not ready.
 	Problem *condition.Problem
 
-	// Syncing is whether the Pods have not been read yet, and may be soon.
+	// Syncing reports whether the Pods have not been listed yet, and may be soon.
 	Syncing bool
 }
 
-// view is what a status says of a health check's Pod.
+// view is the View of a health check's Pod.
 func (p Record) view() View {
 	v := View{Pod: p.Key.Name, Ready: p.ready}
 	because := ""
@@ -207,7 +205,7 @@ func (p Record) view() View {
 	}
 	switch {
 	case p.ended():
-		// Whatever the last word of its kubelet was.
+		// Whatever its kubelet reported last.
 		v.Ready = corev1.ConditionFalse
 		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q has ended (%s) and will be replaced%s", p.Key.Name, p.phase, because)}
 	case p.ready == corev1.ConditionTrue:

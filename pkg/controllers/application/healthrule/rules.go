@@ -30,34 +30,34 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// healthRulesController is the name in logs and metrics of the controller that reads HealthRules.
+// healthRulesController names the controller that reads HealthRules in logs and metrics.
 const healthRulesController = "healthrule"
 
-// allRules is the one request of that controller. Which rule is followed for a kind depends on all of them.
+// allRules is the only request of that controller: which rule is followed for a kind depends on all of them.
 type allRules struct{}
 
-// Rules turns the HealthRules of the hub into the Assessor by which components are judged, and tells their
-// authors whether they are followed.
+// Rules turns the HealthRules of the hub into the Assessor of components, and reports in their status whether they are
+// followed.
 type Rules struct {
 	reader client.Reader
 	writer client.Client
 	clock  clock.PassiveClock
 
-	// library are the rules that are asked after those of the hub; nil for none.
+	// library has the rules used after the hub's; nil for none.
 	library *health.Library
 
-	// changed is called with what selects the objects that have to be assessed again. It must not block.
+	// changed is called with the selectors of the objects to reassess. It must not block.
 	changed func([]health.Selector)
 
-	// following is nil until the rules have been read. Only Reconcile, of which one runs at a time, sets it.
+	// following is nil until the rules have been read. Only Reconcile, which never runs concurrently, sets it.
 	following atomic.Pointer[followed]
 
-	// written is what was last written of each rule, for Reconcile alone.
+	// written has the last written status of each rule, for Reconcile only.
 	written map[types.UID]writtenStatus
 }
 
-// writtenStatus is a status, and the version of the rule that lacked it. While the cache still shows that version, the
-// status must not be written again: its time would be another one.
+// writtenStatus is a written status, and the rule's version before. While the cache still shows that version, the
+// status must not be written again: its time would differ.
 type writtenStatus struct {
 	over, reason, message string
 	generation            int64
@@ -67,22 +67,21 @@ type writtenStatus struct {
 type followed struct {
 	assessor health.Assessor
 
-	// compiled are the rules, also those that are not followed.
+	// compiled are the compiled rules, followed or not.
 	compiled map[revision]*health.Rule
 
-	// chosen are the rules that are followed for what rules select: the oldest, and as long as that can leave something to
-	// be said, the next.
+	// chosen are the rules followed for each selector: the oldest and, while a rule may leave objects undecided, the next.
 	chosen map[health.Selector][]revision
 }
 
-// revision is what a rule was compiled from.
+// revision identifies the source of a compiled rule.
 type revision struct {
 	uid        types.UID
 	generation int64
 }
 
-// New returns healthRules that read from the manager's cache and write to the hub. changed is called once
-// the rules have been read for the first time, and whenever another rule is followed for some kinds.
+// New returns Rules that read from the manager's cache and write to the hub. changed is called once the rules have been
+// read for the first time, and whenever the rule for some kinds changes.
 func New(
 	reader client.Reader, writer client.Client, clk clock.PassiveClock, library *health.Library, changed func([]health.Selector),
 ) *Rules {
@@ -91,8 +90,8 @@ func New(
 	}
 }
 
-// Assessor returns what components are judged by now. It is false until the rules have been read: judging components
-// without them would write what is taken back at once.
+// Assessor returns the current Assessor. It is false until the rules have been read: assessments without them would
+// soon be reverted.
 func (h *Rules) Assessor() (health.Assessor, bool) {
 	f := h.following.Load()
 	if f == nil {
@@ -119,14 +118,14 @@ func (h *Rules) Setup(mgr manager.Manager, skipNameValidation *bool) error {
 	if err := c.Watch(rules); err != nil {
 		return fmt.Errorf("cannot watch HealthRules: %w", err)
 	}
-	// Without a single rule no event comes, and it has to be known that there is none.
+	// Without any rule there is no event, but the rules must still become known.
 	if err := c.Watch(source.TypedFunc[allRules](enqueueAllRules)); err != nil {
 		return fmt.Errorf("cannot begin to read HealthRules: %w", err)
 	}
 	return nil
 }
 
-// Reconcile follows the rules as they are now.
+// Reconcile follows the current rules.
 func (h *Rules) Reconcile(ctx context.Context, _ allRules) (reconcile.Result, error) {
 	var list fleetv1alpha1.HealthRuleList
 	if err := h.reader.List(ctx, &list); err != nil {
@@ -163,7 +162,7 @@ func (h *Rules) write(ctx context.Context, rule *fleetv1alpha1.HealthRule, statu
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": fleetv1alpha1.GroupVersion.String(),
 		"kind":       "HealthRule",
-		// The UID makes sure that a rule that was deleted meanwhile is not created again without a spec.
+		// The UID ensures that a rule deleted meanwhile is not recreated without a spec.
 		"metadata": map[string]any{"name": rule.Name, "uid": string(rule.UID)},
 		"status": map[string]any{
 			"observedGeneration": status.ObservedGeneration,
@@ -173,7 +172,7 @@ func (h *Rules) write(ctx context.Context, rule *fleetv1alpha1.HealthRule, statu
 	err := h.writer.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // The rule was deleted or replaced, which the watch says too.
+		return nil // The rule was deleted or replaced, which the watch reports too.
 	}
 	if err != nil {
 		return fmt.Errorf("cannot apply the status of HealthRule %q: %w", rule.Name, err)

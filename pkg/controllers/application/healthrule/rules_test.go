@@ -139,7 +139,7 @@ func (f *rulesFixture) says(rule *fleetv1alpha1.HealthRule, reason, message stri
 	})
 }
 
-// fares waits until a database in a phase fares as wanted.
+// fares waits until a database in a phase has the wanted health.
 func (f *rulesFixture) fares(phase string, want appsv1alpha1.Health, reason string) {
 	f.T.Helper()
 	f.Within("the health of a database", func() error {
@@ -157,7 +157,7 @@ func (f *rulesFixture) fares(phase string, want appsv1alpha1.Health, reason stri
 	})
 }
 
-// told waits until the last change that was told is of certain kinds, and returns how many changes there were.
+// told waits until the last reported change is of certain kinds, and returns the number of changes.
 func (f *rulesFixture) told(kinds ...health.Selector) int {
 	f.T.Helper()
 	n := 0

@@ -18,13 +18,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/health"
 )
 
-// enqueueAllRules is the source of the first look at the rules.
+// enqueueAllRules triggers the first reconcile of the rules.
 func enqueueAllRules(_ context.Context, q workqueue.TypedRateLimitingInterface[allRules]) error {
 	q.Add(allRules{})
 	return nil
 }
 
-// olderFirst is the order in which rules for the same kind count. It does not depend on who looks, or when.
+// olderFirst orders rules for the same kind by precedence. It does not depend on the process or the time.
 func olderFirst(a, b fleetv1alpha1.HealthRule) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
@@ -33,9 +33,9 @@ func revisionOf(rule *fleetv1alpha1.HealthRule) revision {
 	return revision{uid: rule.UID, generation: rule.Generation}
 }
 
-// follow compiles the rules, the oldest first, and chooses for all that they select those up to the first that always
-// decides. One that cannot be compiled does: a younger one that takes its place while somebody corrects a mistake would
-// be a surprise. What was compiled before is not compiled again.
+// follow compiles the rules, the oldest first, and chooses for each selector those up to the first that always decides.
+// An invalid rule counts as deciding: otherwise a younger one would take over while its mistake is corrected. Compiled
+// rules are reused.
 func follow(rules []fleetv1alpha1.HealthRule, before *followed, library *health.Library) *followed {
 	now := &followed{compiled: map[revision]*health.Rule{}, chosen: map[health.Selector][]revision{}}
 	inOrder := make([]*health.Rule, 0, len(rules))
@@ -89,7 +89,7 @@ func differences(before, now *followed) []health.Selector {
 	return selectors
 }
 
-// ruleStatus computes the status of one of the rules, which are in the order in which they count.
+// ruleStatus computes the status of one of the rules, which are ordered by precedence.
 func ruleStatus(
 	rule *fleetv1alpha1.HealthRule, rules []fleetv1alpha1.HealthRule, f *followed, now time.Time,
 ) fleetv1alpha1.HealthRuleStatus {
@@ -112,7 +112,7 @@ func ruleStatus(
 	}
 	conditions := []metav1.Condition{ready}
 	if ready.Status != metav1.ConditionTrue {
-		// Nothing but a change of the rules makes it followed.
+		// Only a change of the rules makes it followed.
 		stalled := ready
 		stalled.Type, stalled.Status = fleetv1alpha1.ConditionStalled, metav1.ConditionTrue
 		conditions = append(conditions, stalled)
@@ -126,8 +126,8 @@ func ruleStatus(
 	return fleetv1alpha1.HealthRuleStatus{ObservedGeneration: rule.Generation, Conditions: conditions}
 }
 
-// shadowed finds the first selector of a rule for which an older rule always decides, and that rule, and whether this
-// is so for all of its selectors.
+// shadowed finds the first selector of a rule for which an older rule always decides, that older rule, and whether this
+// holds for all of its selectors.
 func (f *followed) shadowed(rule *health.Rule, at revision) (older revision, first health.Selector, all bool) {
 	selectors := rule.Selectors()
 	n := 0
@@ -144,7 +144,7 @@ func (f *followed) shadowed(rule *health.Rule, at revision) (older revision, fir
 	return older, first, n == len(selectors)
 }
 
-// describeSelector is a selector for users, in the form "Database.db.example.org".
+// describeSelector formats a selector for messages, such as "Database.db.example.org".
 func describeSelector(s health.Selector) string {
 	name := s.Kind
 	if s.Group != "" {

@@ -11,7 +11,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// Whoever writes an Application can repeat a source 32 times, and a kind 64 times: it is looked for once.
+// An author can repeat a source 32 times, and a kind 64 times: it is looked for once.
 func TestWhatIsRepeatedIsLookedForOnce(t *testing.T) {
 	release := func(namespace string) *appsv1alpha1.DiscoveredRelease {
 		return &appsv1alpha1.DiscoveredRelease{Name: "shop", Namespace: namespace}

@@ -17,9 +17,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
-// Flux lists in status.inventory.entries what a Kustomization has applied, and since helm-controller 1.5 what a
-// HelmRelease has. What an inventory names is the truth about what belongs together: it tells of what is missing, and
-// of copies of labels that mean nothing.
+// Flux lists the objects that a Kustomization applied in status.inventory.entries, and since helm-controller 1.5 also
+// those of a HelmRelease. An inventory is authoritative: it also reveals missing objects, and meaningless copies of
+// labels.
 
 // Kinds of Flux that have an inventory.
 var (
@@ -31,7 +31,7 @@ var (
 	}
 )
 
-// InventoryOf names the object of which a source follows the inventory.
+// InventoryOf names the object whose inventory a source follows.
 func InventoryOf(s appsv1alpha1.DiscoverySource, application string) (gvk schema.GroupVersionKind, key types.NamespacedName, ok bool) {
 	of := func(gvk schema.GroupVersionKind, r *appsv1alpha1.DiscoveredRelease) (schema.GroupVersionKind, types.NamespacedName, bool) {
 		return gvk, types.NamespacedName{Namespace: OrOwn(r.Namespace, application), Name: r.Name}, true
@@ -45,25 +45,25 @@ func InventoryOf(s appsv1alpha1.DiscoverySource, application string) (gvk schema
 	return gvk, key, false
 }
 
-// An Inventory is what a Kustomization or a HelmRelease of Flux says that it has applied.
+// An Inventory lists the objects that a Kustomization or a HelmRelease of Flux has applied.
 type Inventory struct {
 	Entries []InventoryEntry
 
-	// More is whether it names more than is kept.
+	// More reports whether it has more entries than are kept.
 	More bool
 
-	// Strange are entries that are not understood.
+	// Strange are the entries that are not understood.
 	Strange StrangeEntries
 }
 
-// StrangeEntries are the entries of an inventory of which it is not understood what they name: how many there are of
-// how many, where in the list the first one stands, counted from 1, and what that says, cleaned and bounded.
+// StrangeEntries are the entries of an inventory that are not understood: their count, the count of all entries, the
+// position of the first, counted from 1, and its text, cleaned and bounded.
 type StrangeEntries struct {
 	count, of, first int
 	says             string
 }
 
-// maxStrange is how many characters of an entry are repeated that is not understood.
+// maxStrange bounds the repeated text of an entry that is not understood, in characters.
 const maxStrange = 64
 
 func (i *Inventory) equal(other *Inventory) bool {
@@ -73,8 +73,8 @@ func (i *Inventory) equal(other *Inventory) bool {
 	return i.More == other.More && i.Strange == other.Strange && slices.Equal(i.Entries, other.Entries)
 }
 
-// InventoryEntry is an object in an inventory, as Flux writes it: "<namespace>_<name>_<group>_<kind>", and the version
-// of the kind.
+// InventoryEntry is an object in an inventory, in Flux's form "<namespace>_<name>_<group>_<kind>", and the version of
+// the kind.
 type InventoryEntry struct{ id, version string }
 
 // Object is the object of the entry.
@@ -89,12 +89,12 @@ func (e InventoryEntry) Object() (gvk schema.GroupVersionKind, key types.Namespa
 		return gvk, key, false
 	}
 	gvk = schema.GroupVersionKind{Group: rest[atGroup+1 : atKind], Version: e.version, Kind: rest[atKind+1:]}
-	// A colon, which the names of roles have, is written as two underscores.
+	// Flux writes a colon, as in names of roles, as two underscores.
 	key = types.NamespacedName{Namespace: namespace, Name: strings.ReplaceAll(rest[:atGroup], "__", ":")}
 	return gvk, key, key.Name != "" && gvk.Kind != "" && gvk.Version != ""
 }
 
-// inventoryIn reads the inventory of an object; nil if it has none. It keeps nothing of the object.
+// inventoryIn reads the inventory of an object; nil if it has none. It does not retain the object.
 func inventoryIn(gk schema.GroupKind, obj *unstructured.Unstructured) *Inventory {
 	if gk != KustomizationGVK.GroupKind() && gk != FluxHelmReleaseGVK.GroupKind() {
 		return nil
@@ -122,7 +122,7 @@ func inventoryIn(gk schema.GroupKind, obj *unstructured.Unstructured) *Inventory
 	return out
 }
 
-// understood is whether it is known what an entry names.
+// understood reports whether an entry identifies an object.
 func (e InventoryEntry) understood() bool {
 	const longest = 4 * maxName
 	_, _, ok := e.Object()
@@ -135,8 +135,8 @@ func (s *StrangeEntries) add(position, of int, id string) {
 	}
 }
 
-// Problem is what is told about them; nil if there are none. What is not understood may be about any namespace, so it
-// is repeated only if it begins with one that is seen, as entries do.
+// Problem is the problem with these entries; nil if there are none. Such an entry may concern any namespace, so it is
+// repeated only if it begins with a visible one, as entries do.
 func (s *StrangeEntries) Problem(holder string, seen func(namespace string) bool) *condition.Problem {
 	if s.count == 0 {
 		return nil

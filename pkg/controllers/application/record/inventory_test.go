@@ -17,7 +17,7 @@ func withInventory(entries []any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"inventory": map[string]any{"entries": entries}}}}
 }
 
-// What Flux does not write today is counted, and no more is told of it than may be seen.
+// Entries in forms that Flux does not write today are counted, and nothing is revealed of them that may not be seen.
 func TestEntriesOfAnInventoryThatAreNotUnderstood(t *testing.T) {
 	entry := func(id, version any) any { return map[string]any{"id": id, "v": version} }
 	good, long := entry("ns_web__Service", "v1"), strings.Repeat("x", 1200)

@@ -8,10 +8,10 @@ import "k8s.io/apimachinery/pkg/types"
 // An ApplicationKey names an Application in its cluster.
 type ApplicationKey = types.NamespacedName
 
-// maxName is how long the name of an Application can be.
+// maxName is the maximum length of an Application's name.
 const maxName = 253
 
-// OrOwn is a namespace, or that of the Application if none is named.
+// OrOwn returns namespace, or the Application's if it is empty.
 func OrOwn(namespace, application string) string {
 	if namespace == "" {
 		return application

@@ -12,7 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// Kinds that are watched beside those of components.
+// Kinds that are watched besides those of components.
 var (
 	ApplicationKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind:  appsv1alpha1.GroupVersion.WithKind("Application"),
@@ -20,12 +20,12 @@ var (
 		StatusSubresource: true,
 	}
 
-	// The definition of Applications is among those that bear our label. If it is not, it has a watch of its own: there
-	// may be none, or one that is somebody else's.
+	// The definition of Applications usually has Masthead's label. Otherwise it is watched separately: it may be missing,
+	// or owned by others.
 	OwnedDefinitionKind   = multicluster.OwnedDefinitions()               //nolint:gochecknoglobals // A constant.
 	ForeignDefinitionKind = multicluster.DefinitionNamed(definition.Name) //nolint:gochecknoglobals // A constant.
 
-	// Of definitions and of API groups it matters that they change. They are watched where an Application names a kind.
+	// Only changes of definitions and of API groups matter. They are watched while an Application names a kind.
 	DefinitionKind = multicluster.Definitions() //nolint:gochecknoglobals // A constant.
 	APIServiceKind = kindwatch.Kind{            //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
@@ -34,7 +34,7 @@ var (
 		MetadataOnly:     true,
 	}
 
-	// Pods of health checks are watched where there are Applications. The selector keeps all other Pods away.
+	// Pods of health checks are watched where there are Applications. The selector excludes all other Pods.
 	HealthCheckPodKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
 		Resource:         "pods",

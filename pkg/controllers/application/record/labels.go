@@ -12,20 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// LabelSet are the labels of an object. Those that are the same on many objects, which is how labels are used, are held
-// once: a map for each object would be a third of what is kept of it.
+// LabelSet are the labels of an object. Equal sets, which are common, are stored once: a map per object would be a
+// third of its record.
 type LabelSet struct {
-	// text is each key and each value, in order, each with a separator behind it.
+	// text is each key and each value, in order, each followed by a separator.
 	text unique.Handle[string]
 }
 
-// separator stands in no label.
+// separator occurs in no label.
 const separator = "\x00"
 
 var _ labels.Labels = LabelSet{}
 
-// LabelsOf returns the set of the labels in a map. What an API server sends is not trusted: a label with a separator in
-// it, which would read as two, is left out.
+// LabelsOf returns the set of the labels in a map. The API server is not trusted: a label containing a separator would
+// read as two, and is left out.
 func LabelsOf(m map[string]string) LabelSet {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(m)) {

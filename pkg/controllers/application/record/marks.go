@@ -15,11 +15,11 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// A Mark is something about an object by which Applications discover it, with the namespace that the object is in. It
-// is also the index key under which the object's record is found.
+// A Mark is a property by which Applications discover an object, with the object's namespace. It is also the index key
+// of the object's record.
 type Mark string
 
-// What marks are about.
+// Kinds of marks.
 const (
 	markPartOf        = "part-of"
 	markInstance      = "instance"
@@ -30,12 +30,11 @@ const (
 	markObject        = "object"
 )
 
-// maxMarkValue is how long a value of an object can be that is made a mark: no name that an Application can ask for is
-// longer.
+// maxMarkValue bounds the length of a value in a mark: no name that an Application can ask for is longer.
 const maxMarkValue = 512
 
-// markOf is a mark of objects in a namespace; the empty one is that of objects without. Slashes stand in none of the
-// values but the last.
+// markOf is a mark of objects in a namespace, which is empty for cluster-scoped objects. Only the last value may
+// contain slashes.
 func markOf(what, namespace string, values ...string) Mark {
 	return Mark(what + "/" + namespace + "/" + strings.Join(values, "/"))
 }
@@ -65,9 +64,9 @@ func marksOfObject(gk schema.GroupKind, obj *unstructured.Unstructured) []Mark {
 	return marks
 }
 
-// argoApplicationOf is the Application of Argo CD that applied an object; empty if none did. A tracking ID that is
-// about another object was copied, as many controllers copy annotations to what they make, and counts for nothing;
-// neither does the label then.
+// argoApplicationOf is the Application of Argo CD that applied an object; empty if none did. A tracking ID of another
+// object was copied, as many controllers copy annotations to objects they create, and is ignored. The label is then
+// ignored as well.
 func argoApplicationOf(gk schema.GroupKind, key types.NamespacedName, labels, annotations map[string]string) string {
 	id, tracked := annotations[appsv1alpha1.ArgoTrackingAnnotation]
 	if !tracked {
@@ -78,15 +77,15 @@ func argoApplicationOf(gk schema.GroupKind, key types.NamespacedName, labels, an
 		return ""
 	}
 	namespace, name, _ := strings.Cut(parts[2], "/")
-	// Of an object without a namespace, the ID names the one into which the rest was applied.
+	// For a cluster-scoped object, the ID has the namespace of the other objects.
 	if name != key.Name || key.Namespace != "" && namespace != key.Namespace {
 		return ""
 	}
 	return parts[0]
 }
 
-// MarksOfSource are the marks by which a source of an Application in a namespace finds objects in another one, or in
-// the same. A single object has none here: it is found by its name.
+// MarksOfSource are the marks by which a source of an Application in one namespace finds objects in another, or in the
+// same. A single object has none here: it is found by its name.
 func MarksOfSource(s appsv1alpha1.DiscoverySource, application, namespace string) []Mark {
 	switch {
 	case s.PartOf != "":
@@ -107,7 +106,7 @@ func MarksOfSource(s appsv1alpha1.DiscoverySource, application, namespace string
 	return nil
 }
 
-// Distinct is what a spec says of discovery, each source and each kind once: what is repeated is looked for once.
+// Distinct removes duplicate sources and kinds from a spec's discovery.
 func Distinct(d *appsv1alpha1.Discovery, application string) *appsv1alpha1.Discovery {
 	out := *d
 	sources, kinds := sets.New[sourceKey](), sets.New[appsv1alpha1.DiscoveredKind]()
@@ -127,8 +126,8 @@ func Distinct(d *appsv1alpha1.Discovery, application string) *appsv1alpha1.Disco
 	return &out
 }
 
-// sourceKey is the same for sources that say the same. A namespace that is not named is that of the Application, but
-// for an Application of Argo CD.
+// sourceKey is equal for equivalent sources. The namespace defaults to the Application's, except for an Application of
+// Argo CD.
 type sourceKey struct {
 	partOf, instance                 string
 	helm, kustomization, helmRelease appsv1alpha1.DiscoveredRelease
@@ -157,8 +156,8 @@ func keyOfSource(s appsv1alpha1.DiscoverySource, application string) sourceKey {
 	return key
 }
 
-// MarksWanted are all marks that an Application may look for, in the namespaces that it sees. What it sees does not
-// depend on what is there.
+// MarksWanted are all marks that an Application may look for, in the namespaces that it sees. They do not depend on
+// which objects exist.
 func MarksWanted(app *appsv1alpha1.Application, s Sight) []Mark {
 	if app.Spec.Discover == nil {
 		return nil

@@ -120,7 +120,7 @@ func TestInventoryEntries(t *testing.T) {
 	}
 }
 
-// Whoever can write the status of a Kustomization decides how much it says, and in which shape.
+// Anyone who can write the status of a Kustomization decides its size and shape.
 func TestAnInventoryCannotFillTheMemory(t *testing.T) {
 	long := markedObject("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "ns", "shop", nil, nil)
 	var entries []any
@@ -280,8 +280,8 @@ func TestWantedMarks(t *testing.T) {
 	}
 }
 
-// Whoever has many Applications look for a mark keeps nobody else from it: neither another namespace, which looks for
-// the same mark of objects without a namespace, nor one of his own that looks for something else as well.
+// A namespace with many Applications looking for a mark blocks no one else: neither another namespace looking for the
+// same mark of cluster-scoped objects, nor its own Application that also looks for other marks.
 func TestBlockDiscoveryOfOthersByManyApplicationsThatLookForTheSame(t *testing.T) {
 	w := NewWantedMarks(clocktesting.NewFakeClock(time.Now()))
 	shop, own := markOf(markPartOf, "", "shop"), markOf(markPartOf, "x", "mine")

@@ -16,13 +16,13 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// packed is an Application as it is kept between two looks at it: its JSON, compressed. Decoded it takes three KiB,
-// most of which is maps, and strings that every Application has; packed it takes a tenth. It is unpacked when something
-// happens to it, which costs less than any of the requests that follow. Equal Applications have equal texts.
+// packed is an Application as it is kept between reconciles: its compressed JSON. Decoded it takes three KiB, mostly
+// maps and strings common to every Application; packed it takes a tenth. It is unpacked for each event, which costs
+// less than any of the requests that follow. Equal Applications have equal texts.
 type packed string
 
-// vocabulary is what Applications say, to begin with when one is compressed. What is said most stands at the end.
-// Another vocabulary is no problem for anything that was packed before: nothing that is packed leaves the process.
+// vocabulary initializes the compression with the content common to Applications, the most frequent at the end. It can
+// be changed freely: packed data never leaves the process.
 //
 //go:embed vocabulary.json
 var vocabulary []byte
@@ -30,11 +30,11 @@ var vocabulary []byte
 // Packer packs and unpacks Applications. It is safe for concurrent use.
 type Packer struct{ writers, readers sync.Pool }
 
-// NewPacker returns one for any number of clusters.
+// NewPacker returns a Packer for any number of clusters.
 func NewPacker() *Packer {
 	return &Packer{
 		writers: sync.Pool{New: func() any {
-			// The level is one of those that there are.
+			// The level is valid.
 			w, _ := flate.NewWriterDict(io.Discard, flate.DefaultCompression, vocabulary)
 			return w
 		}},

@@ -16,7 +16,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// What is kept of an Application says the same as what arrived, but for the metadata that means nothing here.
+// A kept Application equals the one that arrived, except for irrelevant metadata.
 func TestPackingChangesNothing(t *testing.T) {
 	now := metav1.Now().Rfc3339Copy()
 	app := &appsv1alpha1.Application{
@@ -52,7 +52,7 @@ func TestPackingChangesNothing(t *testing.T) {
 	}
 }
 
-// Whatever an Application says, it says the same when it has been packed, and is packed to the same text again.
+// Any Application is unchanged by packing and unpacking, and is packed to the same text again.
 func FuzzPacked(f *testing.F) {
 	f.Add([]byte(`{}`))
 	f.Add(vocabulary)

@@ -15,24 +15,24 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// A Component is what is kept of an object that is, or was, or says that it is, a component of an Application. It takes
-// the place of the object in memory. Which object it is of, and in which version, is in its kindwatch.Entry.
+// A Component is the record of an object that is, was, or claims to be a component of an Application. It replaces the
+// object in memory. The object's name and version are in its kindwatch.Entry.
 type Component struct {
-	// Application is what the annotation names, in the namespace of the object; empty if there is none.
+	// Application is the one that the annotation names, in the object's namespace; empty without annotation.
 	Application ApplicationKey
 
-	// Labels are those of the object.
+	// Labels are the object's labels.
 	Labels LabelSet
 
-	// Owners are the Applications in its owner references, and References is the number of all of these.
+	// Owners are the Applications in its owner references, and References is the number of all references.
 	Owners     []Owner
 	References int
 
-	// Controller is the UID of the owner that is the controller of the object; empty if it has none.
+	// Controller is the UID of the object's controller; empty if it has none.
 	Controller types.UID
 
-	// Deleting is whether it is being deleted, Ignored whether its annotation leaves it out of the health of its
-	// Application.
+	// Deleting reports whether it is being deleted, Ignored whether its annotation excludes it from its Application's
+	// health.
 	Deleting, Ignored bool
 
 	Health health.Result
@@ -42,7 +42,7 @@ type Component struct {
 type Owner struct {
 	UID types.UID
 
-	// Position is where in the list of owner references it stands.
+	// Position is its index in the list of owner references.
 	Position int
 }
 
@@ -90,25 +90,25 @@ func (r *Component) OwnedBy(uid types.UID) (Owner, bool) {
 	return Owner{}, false
 }
 
-// ControlledBy is whether the owner with this UID is the controller of the object. Masthead makes no Application the
+// ControlledBy reports whether the owner with this UID is the object's controller. Masthead makes no Application the
 // controller of a component.
 func (r *Component) ControlledBy(uid types.UID) bool {
 	return r.Controller != "" && r.Controller == uid
 }
 
-// ControlledByAnother is whether the object has a controller that is not the owner with this UID. It is deleted with
-// that controller.
+// ControlledByAnother reports whether the object has a controller other than the owner with this UID. It is deleted
+// with that controller.
 func (r *Component) ControlledByAnother(uid types.UID) bool {
 	return r.Controller != "" && r.Controller != uid
 }
 
-// Markings are what an object bears by which Applications discover it. Records with markings are types of their own:
-// most have none, and pay nothing for them.
+// Markings are the properties by which Applications discover an object. Records with markings have their own types:
+// most have none, and save the memory.
 type Markings struct {
-	// Marks are those that somebody looks for.
+	// Marks are the wanted ones.
 	Marks []Mark
 
-	// Inventory is that of a Kustomization or a HelmRelease of Flux which is looked for; nil if there is none.
+	// Inventory is the wanted inventory of a Kustomization or a HelmRelease of Flux; nil if there is none.
 	Inventory *Inventory
 }
 
@@ -136,7 +136,7 @@ func (m *Markings) size() int64 {
 	return size
 }
 
-// markedComponent is what is kept of an object that an Application discovers.
+// markedComponent is the record of an object that an Application discovers.
 type markedComponent struct {
 	Component
 	*Markings
@@ -158,16 +158,16 @@ func (r *markedComponent) IndexKeys() []string {
 // Size implements kindwatch.Record.
 func (r *markedComponent) Size() int64 { return r.Component.Size() + r.size() }
 
-// AnnotationIndex is where the objects are found that name an Application.
+// AnnotationIndex is the index key of the objects that name an Application.
 func AnnotationIndex(key ApplicationKey) string { return "name/" + key.Namespace + "/" + key.Name }
 
-// OwnerIndex is where the objects are found that an Application owns. A new Application of the same name has another
-// UID, and owns nothing of what the old one did.
+// OwnerIndex is the index key of the objects that an Application owns. A recreated Application has another UID, and
+// owns nothing of its predecessor.
 func OwnerIndex(uid types.UID) string { return "uid/" + string(uid) }
 
-// Application is what is kept of an Application: all of it, but for the metadata that means nothing here.
+// Application is the record of an Application: all of it, except for irrelevant metadata.
 type Application struct {
-	// component is what it is for another Application that names the kind Application among its components.
+	// component is its record as a component of another Application.
 	component *Component
 
 	packed packed
@@ -176,7 +176,7 @@ type Application struct {
 
 var _ kindwatch.Record = &Application{}
 
-// application unpacks the Application. It is nil if that cannot be done, which does not happen to what was packed.
+// application unpacks the Application. It is nil on failure, which does not happen to packed data.
 func (r *Application) unpacked() *appsv1alpha1.Application {
 	app, err := r.packer.unpack(r.packed)
 	if err != nil {
@@ -185,7 +185,7 @@ func (r *Application) unpacked() *appsv1alpha1.Application {
 	return app
 }
 
-// Equal implements kindwatch.Record. Labels, annotations and finalizers of an Application mean nothing for itself.
+// Equal implements kindwatch.Record. Labels, annotations and finalizers of an Application do not matter to itself.
 func (r *Application) Equal(other kindwatch.Record) bool {
 	o, ok := other.(*Application)
 	return ok && r.packed == o.packed && r.component.Equal(o.component)
@@ -200,7 +200,7 @@ func (r *Application) Size() int64 {
 	return fixed + int64(len(r.packed)) + r.component.Size()
 }
 
-// markedApplication is what is kept of an Application that another one discovers.
+// markedApplication is the record of an Application that another one discovers.
 type markedApplication struct {
 	Application
 	*Markings
@@ -222,8 +222,8 @@ func (r *markedApplication) IndexKeys() []string {
 // Size implements kindwatch.Record.
 func (r *markedApplication) Size() int64 { return r.Application.Size() + r.size() }
 
-// Definition is what is kept of a definition, or of the registration of an API group: that something about it
-// changed, and for a definition of Applications that is somebody else's what its metadata says.
+// Definition is the record of a definition, or of the registration of an API group: that it changed and, for a foreign
+// definition of Applications, its metadata.
 type Definition struct {
 	resourceVersion string
 	Seen            *definition.Seen
@@ -231,7 +231,7 @@ type Definition struct {
 
 var _ kindwatch.Record = &Definition{}
 
-// Equal implements kindwatch.Record. That a definition is established changes nothing in its metadata but the version.
+// Equal implements kindwatch.Record. Establishing a definition changes only the version in its metadata.
 func (r *Definition) Equal(other kindwatch.Record) bool {
 	o, ok := other.(*Definition)
 	return ok && r.resourceVersion == o.resourceVersion
@@ -246,7 +246,7 @@ func (r *Definition) Size() int64 {
 	return fixed
 }
 
-// Pod is what is kept of the Pod of a health check.
+// Pod is the record of the Pod of a health check.
 type Pod struct{ healthcheck.Record }
 
 var _ kindwatch.Record = &Pod{}
@@ -266,7 +266,7 @@ func (r *Pod) Size() int64 {
 	return int64(fixed + len(r.Hash) + len(r.Message))
 }
 
-// ComponentOf returns what an object is as a component; nil if it is not one.
+// ComponentOf returns a record as a Component; nil if it is not one.
 func ComponentOf(r kindwatch.Record) *Component {
 	switch r := r.(type) {
 	case *Component:
@@ -280,7 +280,7 @@ func ComponentOf(r kindwatch.Record) *Component {
 	return nil
 }
 
-// applicationOf returns what is kept of an Application; nil if the record is of something else.
+// applicationOf returns a record as an Application; nil if it is of something else.
 func applicationOf(r kindwatch.Record) *Application {
 	switch r := r.(type) {
 	case *Application:
@@ -291,7 +291,7 @@ func applicationOf(r kindwatch.Record) *Application {
 	return nil
 }
 
-// MarkingsOf returns by what an object is discovered; nil if it is not.
+// MarkingsOf returns the Markings of a record; nil if it has none.
 func MarkingsOf(r kindwatch.Record) *Markings {
 	switch r := r.(type) {
 	case *markedComponent:
@@ -302,7 +302,7 @@ func MarkingsOf(r kindwatch.Record) *Markings {
 	return nil
 }
 
-// ApplicationIn is the Application that a watch has; nil if there is none.
+// ApplicationIn unpacks the Application of a watch's entry; nil if there is none.
 func ApplicationIn(e *kindwatch.Entry) *appsv1alpha1.Application {
 	if e == nil {
 		return nil

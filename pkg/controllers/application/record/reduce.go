@@ -19,12 +19,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// maxOwners is how many Applications of an object's owner references are kept, whoever wrote them. Masthead writes one.
+// maxOwners bounds the Applications kept of an object's owner references, whoever wrote them. Masthead writes one.
 const maxOwners = 16
 
-// A Reducer makes records of objects while they arrive.
+// A Reducer makes records of arriving objects.
 type Reducer struct {
-	// assessor returns the one that counts now.
+	// assessor returns the current Assessor.
 	assessor func() health.Assessor
 
 	// texts are shared by the records of the cluster.
@@ -36,14 +36,13 @@ type Reducer struct {
 	wanted *WantedMarks
 }
 
-// NewReducer returns one for a cluster, which shares texts and wanted marks with nobody else. wanted is nil if nothing
-// is discovered there.
+// NewReducer returns the Reducer of a cluster, whose texts and wanted marks are not shared with other clusters. wanted
+// is nil if nothing is discovered there.
 func NewReducer(assessor func() health.Assessor, shared *Texts, p *Packer, wanted *WantedMarks) Reducer {
 	return Reducer{assessor: assessor, texts: shared, packer: p, wanted: wanted}
 }
 
-// Reduce returns what is kept of an object; false if nothing is. The object is not kept, and nothing that is kept holds
-// on to it.
+// Reduce returns the record of an object; false if nothing is kept. Neither Reduce nor the record retains the object.
 func (r Reducer) Reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
 	switch kind {
 	case ApplicationKind:
@@ -55,10 +54,10 @@ func (r Reducer) Reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (ki
 		return &Pod{pod}, ok && pod.Owner != ""
 	}
 	if kind.GroupVersionKind == HealthCheckPodKind.GroupVersionKind && healthcheck.IsPod(obj.GetLabels()) {
-		// It is the Application's in another way than its components are.
+		// It belongs to the Application, but not as a component.
 		return nil, false
 	}
-	// Most objects of most kinds have nothing to do with an Application.
+	// Most objects of most kinds are unrelated to any Application.
 	rec, candidate := membership(obj)
 	markings := r.wanted.on(kind.GroupKind(), obj)
 	if !candidate && markings == nil {
@@ -74,7 +73,7 @@ func (r Reducer) Reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (ki
 func (r Reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
 	app := &appsv1alpha1.Application{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, app); err != nil {
-		// The definition does not let it be created. There is nobody to whom it could be told.
+		// The definition rejects such names. There is nobody to report it to.
 		return nil, false
 	}
 	orphaning := IsOrphaning(app)
@@ -82,7 +81,7 @@ func (r Reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 	if orphaning {
 		app.Finalizers = []string{metav1.FinalizerOrphanDependents}
 	}
-	// Its version is in the entry. Without it, Applications that say the same are packed to the same text.
+	// The entry has its version. Without it, equal Applications are packed to the same text.
 	app.ResourceVersion = ""
 	text, err := r.packer.pack(app)
 	if err != nil {
@@ -97,7 +96,7 @@ func (r Reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 	return &kept, true
 }
 
-// membership is what says whether an object belongs to an Application, and whether anything does say so.
+// membership reads what decides whether an object belongs to an Application, and whether it is a candidate.
 func membership(obj *unstructured.Unstructured) (rec *Component, candidate bool) {
 	rec = &Component{}
 	if name, _, _ := unstructured.NestedString(obj.Object, "metadata", "annotations", appsv1alpha1.ApplicationAnnotation); name != "" && len(name) <= maxName {
@@ -107,7 +106,7 @@ func membership(obj *unstructured.Unstructured) (rec *Component, candidate bool)
 	return rec, rec.Application.Name != "" || len(rec.Owners) > 0
 }
 
-// readOwners notes the Applications in an object's owner references, the number of all references, and the controller.
+// readOwners reads the Applications in an object's owner references, the count of all references, and the controller.
 func readOwners(obj *unstructured.Unstructured, rec *Component) {
 	field, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "metadata", "ownerReferences")
 	list, _ := field.([]any)
@@ -127,14 +126,14 @@ func readOwners(obj *unstructured.Unstructured, rec *Component) {
 	}
 }
 
-// isApplication is whether an owner reference is to an Application, in whatever version.
+// isApplication reports whether an owner reference is to an Application, in any version.
 func isApplication(ref map[string]any) bool {
 	apiVersion, _ := ref["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	return ref["kind"] == ApplicationKind.Kind && group == appsv1alpha1.GroupVersion.Group
 }
 
-// assess adds what else there is to know about a candidate.
+// assess completes the record of a candidate.
 func (r Reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec *Component) {
 	rec.Labels = LabelsOf(obj.GetLabels())
 	rec.Deleting = obj.GetDeletionTimestamp() != nil
@@ -152,8 +151,8 @@ func reducedDefinition(kind kindwatch.Kind, obj *unstructured.Unstructured) kind
 	return rec
 }
 
-// IsOrphaning is whether an Application is being deleted so that its components stay, as `kubectl delete
-// --cascade=orphan` does it.
+// IsOrphaning reports whether an Application is being deleted without its components, as by `kubectl delete
+// --cascade=orphan`.
 func IsOrphaning(app *appsv1alpha1.Application) bool {
 	return app.DeletionTimestamp != nil && slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }

@@ -108,7 +108,7 @@ func TestLabelSet(t *testing.T) {
 	}
 }
 
-// Whatever is in an object, reducing it does not panic, leaves it as it is, and does the same again.
+// Reducing any object does not panic, does not change it, and is repeatable.
 func FuzzReduce(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"metadata":{"annotations":{"kubernetes.io/application":"shop"},"ownerReferences":[{"apiVersion":"apps.masthead.dev/v1","kind":"Application","uid":"x"}]}}`,

@@ -13,18 +13,18 @@ import (
 // everyResource stands for all resources of a group.
 const everyResource = "*"
 
-// Policy is what the class of a cluster lets be done about the Applications there.
+// Policy is what a cluster's class allows for its Applications.
 type Policy struct {
-	// ObserveOnly is whether nothing is written to components, and no Pods are made.
+	// ObserveOnly reports whether components are not written and no Pods are created.
 	ObserveOnly bool
 
-	// OwnsDiscovered is whether Applications may own what they discover.
+	// OwnsDiscovered reports whether Applications may own what they discover.
 	OwnsDiscovered bool
 
 	Visibility []fleetv1alpha1.ApplicationVisibility
 }
 
-// PolicyOf returns what a class says.
+// PolicyOf returns the Policy of a class.
 func PolicyOf(class *fleetv1alpha1.EnrollmentClass) Policy {
 	spec := class.Spec.Applications
 	return Policy{
@@ -35,7 +35,7 @@ func PolicyOf(class *fleetv1alpha1.EnrollmentClass) Policy {
 }
 
 // Sight is what the Applications of a namespace see: that namespace, and what the class lists for it. It depends on the
-// class alone, so that it tells nothing about what there is.
+// class alone, so it reveals nothing about which objects exist.
 type Sight struct {
 	Own string
 	Policy
@@ -47,13 +47,13 @@ func (s Sight) granted(grants func(fleetv1alpha1.ApplicationVisibility) bool) bo
 	})
 }
 
-// Namespace is whether the objects of a namespace are seen.
+// Namespace reports whether the objects of a namespace are seen.
 func (s Sight) Namespace(name string) bool {
 	return name == s.Own || name != "" && s.granted(func(v fleetv1alpha1.ApplicationVisibility) bool { return slices.Contains(v.Namespaces, name) })
 }
 
-// Namespaces are those in which objects are found, of those that an Application asks for: its own first, and the empty
-// one, of objects that have none, if any of these are seen.
+// Namespaces are the visible ones of those that an Application asks for: its own first, and the empty one for
+// cluster-scoped objects if any of these are seen.
 func (s Sight) Namespaces(asked []string) []string {
 	out := []string{s.Own}
 	for _, name := range asked {
@@ -67,12 +67,12 @@ func (s Sight) Namespaces(asked []string) []string {
 	return out
 }
 
-// AnyClusterScoped is whether any cluster-scoped objects are seen.
+// AnyClusterScoped reports whether any cluster-scoped objects are seen.
 func (s Sight) AnyClusterScoped() bool {
 	return s.granted(func(v fleetv1alpha1.ApplicationVisibility) bool { return len(v.ClusterScoped) > 0 })
 }
 
-// ClusterScoped is whether the objects of a cluster-scoped kind are seen.
+// ClusterScoped reports whether the objects of a cluster-scoped kind are seen.
 func (s Sight) ClusterScoped(kind kindwatch.Kind) bool {
 	return s.granted(func(v fleetv1alpha1.ApplicationVisibility) bool {
 		return slices.ContainsFunc(v.ClusterScoped, func(r fleetv1alpha1.ReferencedResource) bool {

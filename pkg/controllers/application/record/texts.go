@@ -8,22 +8,22 @@ import (
 	"sync"
 )
 
-// Bounds of what texts keep, whoever wrote it: a hundred KiB for a cluster.
+// Bounds of the texts kept, whoever wrote them: a hundred KiB per cluster.
 const (
 	maxTexts    = 1024
 	maxTextSize = 96
 )
 
-// Texts hold once what many records of a cluster say: reasons, and the usual messages. The zero value works.
+// Texts stores texts common to many records of a cluster once: reasons and usual messages. The zero value works.
 type Texts struct {
 	mu    sync.Mutex
 	known map[string]string
 }
 
-// share returns a text that is equal to one, and is shared. When there are too many, what was shared until then is
-// forgotten, not what follows: a cluster full of texts that nobody repeats costs the same as any other.
+// share returns the shared copy of a text. When there are too many, all are forgotten and new ones are added: a cluster
+// full of unique texts costs the same as any other.
 func (t *Texts) share(text string) string {
-	// A part of a longer text would keep the whole of it in memory.
+	// A substring would keep the whole text in memory.
 	if text == "" || len(text) > maxTextSize {
 		return strings.Clone(text)
 	}
@@ -40,7 +40,7 @@ func (t *Texts) share(text string) string {
 	return text
 }
 
-// Share makes each of some texts one that is shared.
+// Share replaces each of the texts by its shared copy.
 func Share[S ~string](t *Texts, fields ...*S) {
 	for _, field := range fields {
 		*field = S(t.share(string(*field)))

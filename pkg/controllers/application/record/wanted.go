@@ -16,27 +16,24 @@ import (
 )
 
 const (
-	// maxWanted is how many marks the Applications of a cluster look for at most. Who writes Applications there decides
-	// how many.
+	// maxWanted bounds the marks that the Applications of a cluster look for. Their authors decide how many that would be.
 	maxWanted = 16384
 
-	// maxWantedOfNamespace is how many marks the Applications of one namespace look for, each counted for each
-	// Application, so that nobody takes all that there is.
+	// maxWantedOfNamespace bounds the marks of one namespace, summed over its Applications, so that no namespace uses up
+	// all of them.
 	maxWantedOfNamespace = maxWanted / 4
 
-	// MaxUsesOfMark is how many Applications of one namespace look for one mark: an object that bears it wakes them all.
-	// Objects without a namespace have marks that all namespaces look for, so those of one leave room for those of
-	// others.
+	// MaxUsesOfMark bounds how many Applications of one namespace look for one mark: an object that bears it wakes them
+	// all. Marks of cluster-scoped objects are shared by all namespaces, so each leaves room for others.
 	MaxUsesOfMark = 256
 
-	// relistEvery is how far apart lists of a kind are at least that are begun because marks are looked for that nobody
-	// looked for before. Who changes Applications decides how often that is.
+	// relistEvery is the minimum interval between lists of a kind triggered by new marks. Authors of Applications decide
+	// how often these appear.
 	relistEvery = 10 * time.Second
 )
 
-// WantedMarks are the marks that the Applications of a cluster look for. Of an object that bears none of them nothing
-// is kept, so that what is kept grows with what is discovered, and not with what could be. It is safe for concurrent
-// use.
+// WantedMarks are the marks that the Applications of a cluster look for. Objects without any of them are not kept, so
+// that memory grows with the objects discovered rather than all objects. It is safe for concurrent use.
 type WantedMarks struct {
 	clock clock.PassiveClock
 
@@ -44,27 +41,27 @@ type WantedMarks struct {
 	marks map[Mark]*wantedMark
 	by    map[ApplicationKey][]Mark
 
-	// uses is how many marks the Applications of a namespace look for.
+	// uses counts the marks that the Applications of a namespace look for.
 	uses map[string]int
 
-	// generation grows when a mark is looked for that was not before, and is 1 at first.
+	// generation starts at 1 and grows with each newly wanted mark.
 	generation uint64
 
-	// relisted is when a kind was last listed again because of marks.
+	// relisted is when a kind was last relisted because of marks.
 	relisted map[schema.GroupKind]time.Time
 }
 
-// wantedMark is a mark that somebody looks for.
+// wantedMark is a mark that some Application looks for.
 type wantedMark struct {
-	// mark is the text that all records share.
+	// mark is the text shared by all records.
 	mark Mark
 
-	// since is the generation from which on objects with the mark are kept.
+	// since is the generation since which objects with the mark are kept.
 	since uint64
 
 	by sets.Set[ApplicationKey]
 
-	// in is how many of these are in a namespace.
+	// in counts these per namespace.
 	in map[string]int
 }
 
@@ -82,21 +79,21 @@ func (m *wantedMark) remove(key ApplicationKey) {
 	}
 }
 
-// isFull is whether the Applications of a namespace look for the mark so often that one more does not.
+// isFull reports whether the Applications of a namespace use up their share of the mark.
 func (m *wantedMark) isFull(key ApplicationKey) bool {
 	return m != nil && m.in[key.Namespace] >= MaxUsesOfMark && !m.by.Has(key)
 }
 
-// NewWantedMarks returns the marks of a cluster of which none is looked for yet.
+// NewWantedMarks returns the WantedMarks of a cluster, initially without marks.
 func NewWantedMarks(clk clock.PassiveClock) *WantedMarks {
 	return &WantedMarks{
 		clock: clk, marks: map[Mark]*wantedMark{}, by: map[ApplicationKey][]Mark{}, uses: map[string]int{}, generation: 1, relisted: map[schema.GroupKind]time.Time{},
 	}
 }
 
-// Want makes some marks all that an Application looks for, but for those that its namespace looks for too often, which
-// are left out. It returns the generation of which lists have all objects that bear them, what is left out, and false
-// if there are too many; then it goes on looking for those that it looked for before.
+// Want replaces the marks that an Application looks for, leaving out those used up by its namespace. It returns the
+// generation of lists that have all objects with them, the marks left out, and false if there are too many; then the
+// previous marks are kept.
 func (w *WantedMarks) Want(key ApplicationKey, marks []Mark) (since uint64, leftOut []Mark, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +114,7 @@ func (w *WantedMarks) Want(key ApplicationKey, marks []Mark) (since uint64, left
 	return since, leftOut, true
 }
 
-// replace is want for marks that differ. The caller holds mu.
+// replace is Want for marks that differ. The caller holds mu.
 func (w *WantedMarks) replace(key ApplicationKey, marks []Mark) (ok bool) {
 	before := w.by[key]
 	missing, ok := w.admits(key, marks)
@@ -127,7 +124,7 @@ func (w *WantedMarks) replace(key ApplicationKey, marks []Mark) (ok bool) {
 	if missing > 0 {
 		w.generation++
 	}
-	// What is kept of an Application are the texts that all share, not its own.
+	// An Application's entry holds the shared texts, not its own.
 	shared := make([]Mark, 0, len(marks))
 	for _, m := range marks {
 		if w.marks[m] == nil {
@@ -155,8 +152,8 @@ func (w *WantedMarks) replace(key ApplicationKey, marks []Mark) (ok bool) {
 	return true
 }
 
-// admits is whether there is room for the marks of an Application instead of those that it has, and how many of them
-// nobody looks for yet. The caller holds mu.
+// admits reports whether there is room for an Application's new marks in place of its old ones, and how many of them
+// are not wanted yet. The caller holds mu.
 func (w *WantedMarks) admits(key ApplicationKey, marks []Mark) (missing int, ok bool) {
 	for _, m := range marks {
 		if w.marks[m] == nil {
@@ -170,14 +167,14 @@ func (w *WantedMarks) admits(key ApplicationKey, marks []Mark) (missing int, ok 
 	return missing, fewer || w.uses[key.Namespace]+len(marks)-len(w.by[key]) <= maxWantedOfNamespace
 }
 
-// Current is the generation that a list has that begins now.
+// Current is the generation of a list that starts now.
 func (w *WantedMarks) Current() uint64 {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	return w.generation
 }
 
-// UsersOf are the Applications that look for one of some marks.
+// UsersOf are the Applications that look for any of the marks.
 func (w *WantedMarks) UsersOf(marks []Mark) []ApplicationKey {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -192,8 +189,7 @@ func (w *WantedMarks) UsersOf(marks []Mark) []ApplicationKey {
 	return slices.Collect(maps.Keys(users))
 }
 
-// on are the marks of an object that somebody looks for, with its inventory if it is looked for by its name; nil if
-// there are none.
+// on are the wanted marks of an object, with its inventory if the object is wanted by name; nil if there are none.
 func (w *WantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *Markings {
 	if w == nil {
 		return nil
@@ -225,7 +221,7 @@ func (w *WantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *M
 	return out
 }
 
-// MayRelist is whether a kind may be listed again now, which it then is to be.
+// MayRelist reports whether a kind may be relisted now. If so, the caller must relist it.
 func (w *WantedMarks) MayRelist(gk schema.GroupKind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

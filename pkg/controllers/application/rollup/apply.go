@@ -21,26 +21,26 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// reportMetadataDiffers is whether the metadata of a report has to be written. What others added is theirs.
+// reportMetadataDiffers reports whether the metadata of a report has to be written. Metadata added by others is kept.
 func reportMetadataDiffers(report *fleetv1alpha1.ApplicationReport, cluster connection.Cluster) bool {
 	return report.Annotations[fleetv1alpha1.ClusterNameAnnotation] != string(cluster.Name) || !ownsReport(report, cluster)
 }
 
-// ownsReport is whether a report belongs to the enrolled object. What it says of a cluster says nothing about that of
-// another object of the same name.
+// ownsReport reports whether a report belongs to the enrolled object. It says nothing about the cluster of another
+// object of the same name.
 func ownsReport(report *fleetv1alpha1.ApplicationReport, cluster connection.Cluster) bool {
 	return slices.ContainsFunc(report.OwnerReferences, func(o metav1.OwnerReference) bool {
 		return equality.Semantic.DeepEqual(o, reportOwner(cluster))
 	})
 }
 
-// ownedByAnother is whether a report is about the cluster of another enrolled object, which had the name before. What
-// it remembers is not about this one.
+// ownedByAnother reports whether a report is about the cluster of another enrolled object, which had the name before.
+// Its history does not apply to this one.
 func ownedByAnother(report *fleetv1alpha1.ApplicationReport, cluster connection.Cluster) bool {
 	return len(report.OwnerReferences) > 0 && !ownsReport(report, cluster)
 }
 
-// applyMetadata creates a report, or puts its metadata right, and returns it.
+// applyMetadata creates a report or repairs its metadata, and returns it.
 func (w *rollupWriter) applyMetadata(
 	ctx context.Context, key connection.Key, cluster connection.Cluster, existing *fleetv1alpha1.ApplicationReport,
 ) (*fleetv1alpha1.ApplicationReport, error) {
@@ -65,7 +65,7 @@ func (w *rollupWriter) applyStatus(
 	ctx context.Context, key connection.Key, name mcr.ClusterName, existing *fleetv1alpha1.ApplicationReport,
 	status fleetv1alpha1.ApplicationReportStatus,
 ) error {
-	// Conditions of others are not applied: they would become ours.
+	// Others' conditions are not applied: Masthead would own them.
 	status.Conditions = ourConditions(status.Conditions)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {
@@ -91,8 +91,8 @@ func reportAt(key connection.Key) *unstructured.Unstructured {
 	}}
 }
 
-// ownWrites remembers what came of the last write to each report, so that it is not written again while the cache has
-// yet to show it.
+// ownWrites remembers the result of the last write to each report, so that it is not repeated while the cache is
+// behind.
 type ownWrites struct {
 	mu   sync.Mutex
 	last map[mcr.ClusterName]ownWrite
@@ -102,16 +102,16 @@ type ownWrite struct {
 	// at is when the status was last written.
 	at time.Time
 
-	// read is the version of the report that had been read for the write, empty if there was none, and result what came of
-	// it. It is nil when it says nothing any more.
+	// read is the report's version read before the write, empty if there was none, and result the written report. result
+	// is nil once it is obsolete.
 	read   string
 	result *fleetv1alpha1.ApplicationReport
 
-	// unseen is whether the cache has not shown the report yet.
+	// unseen reports whether the cache has not shown the report yet.
 	unseen bool
 }
 
-// note remembers a write and returns the report that came of it. A time is that of a write of the status.
+// note remembers a write and returns the resulting report. A time is that of a status write.
 func (o *ownWrites) note(
 	name mcr.ClusterName, read *fleetv1alpha1.ApplicationReport, u *unstructured.Unstructured, at time.Time,
 ) (*fleetv1alpha1.ApplicationReport, error) {
@@ -135,7 +135,7 @@ func (o *ownWrites) note(
 	return result, nil
 }
 
-// read returns a report that the cache has, or nil, as it is after our own last write.
+// read returns the cached report, or nil, updated with our own last write.
 func (o *ownWrites) read(name mcr.ClusterName, cached *fleetv1alpha1.ApplicationReport) *fleetv1alpha1.ApplicationReport {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -151,7 +151,7 @@ func (o *ownWrites) read(name mcr.ClusterName, cached *fleetv1alpha1.Application
 	}
 	w.unseen = false
 	if cached.UID != w.result.UID || cached.ResourceVersion != w.read {
-		w.result = nil // It has been seen, or something newer.
+		w.result = nil // The cache has shown it, or something newer.
 	}
 	o.last[name] = w
 	if w.result == nil {
@@ -160,7 +160,7 @@ func (o *ownWrites) read(name mcr.ClusterName, cached *fleetv1alpha1.Application
 	return w.result.DeepCopy()
 }
 
-// forget drops what came of the last write to a report, and drop also when that was.
+// forget drops the result of the last write to a report, and drop also its time.
 func (o *ownWrites) forget(name mcr.ClusterName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -175,7 +175,7 @@ func (o *ownWrites) drop(name mcr.ClusterName) {
 	delete(o.last, name)
 }
 
-// pause is how long the next write of the status of a report has to wait.
+// pause is how long the next write of a report's status has to wait.
 func (o *ownWrites) pause(name mcr.ClusterName, now time.Time) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -237,7 +237,7 @@ func (h *reportHub) wait(what, cluster string, met func(*fleetv1alpha1.Applicati
 	return r
 }
 
-// isCurrent is whether a report says that it is current, or why not.
+// isCurrent reports whether a report is current, or why not.
 func isCurrent(reason string) func(*fleetv1alpha1.ApplicationReport) bool {
 	return func(r *fleetv1alpha1.ApplicationReport) bool {
 		if r == nil {
@@ -335,7 +335,7 @@ func TestReportGoesWhenTheClusterIsUnenrolled(t *testing.T) {
 	}
 	h.start()
 	h.wait("that it is gone", "w2", func(r *fleetv1alpha1.ApplicationReport) bool { return r == nil })
-	h.engage(h.cluster("w4"), nil) // By now every report that there was has been looked at.
+	h.engage(h.cluster("w4"), nil) // By now every existing report has been reconciled.
 	h.wait("the report of w4", "w4", isCurrent(fleetv1alpha1.ReasonWatching))
 	if h.report("w3") == nil {
 		t.Error("the report of a cluster that is enrolled and not in the fleet yet must stay")
@@ -345,8 +345,8 @@ func TestReportGoesWhenTheClusterIsUnenrolled(t *testing.T) {
 	}
 }
 
-// Kubernetes deletes a report with its owner, the enrolled object, while the cluster is still being disconnected. One
-// that was made anew then was deleted at once, and made anew, as fast as both could.
+// Kubernetes deletes a report with its owner, the enrolled object, while the cluster is still disconnecting. A report
+// recreated then was deleted and recreated in a tight loop.
 func TestNoReportForAnEnrolmentThatIsGone(t *testing.T) {
 	t.Parallel()
 	h := newReportHub(t)

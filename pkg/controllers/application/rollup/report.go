@@ -18,12 +18,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// rollupPatience is how long a report that was current stays as it is while the Applications of its cluster are read
-// anew: after a restart of the manager, or when a connection takes the place of another one.
+// rollupPatience is how long a current report is kept while the Applications of its cluster are listed again: after a
+// restart of the manager, or when a connection is replaced.
 const rollupPatience = 30 * time.Second
 
-// reportStatus is the status that the report of a cluster shall have, given the one that it has, and when to look again
-// if nothing happens until then; zero means never.
+// reportStatus computes the status of a cluster's report from the previous one, and when to check again if nothing
+// happens until then; zero means never.
 func reportStatus(
 	cluster connection.Cluster, v rollupView, old fleetv1alpha1.ApplicationReportStatus, generation int64, now time.Time,
 ) (fleetv1alpha1.ApplicationReportStatus, time.Duration) {
@@ -55,9 +55,9 @@ func reportStatus(
 	return status, 0
 }
 
-// held is whether a report stays as it is because something is under way of which the outcome is not known: an attempt
-// to connect, or the first reading of a cluster whose report is current. Otherwise each restart of the manager would
-// take every report of the fleet through False. Both end: an attempt has a deadline, and the reading has one here.
+// held reports whether a report is kept because the outcome of an operation is pending: a connection attempt, or the
+// first list of a cluster whose report is current. Otherwise each restart of the manager would set every report to
+// False. Both are bounded: an attempt has a deadline, and the list has one here.
 func held(cluster connection.Cluster, v rollupView, before *metav1.Condition, now time.Time) (time.Duration, bool) {
 	switch {
 	case before == nil:
@@ -71,12 +71,12 @@ func held(cluster connection.Cluster, v rollupView, before *metav1.Condition, no
 	return 0, false
 }
 
-// currentCondition says whether what is known of a cluster's Applications is so now.
+// currentCondition says whether the known state of a cluster's Applications is current.
 func currentCondition(cluster connection.Cluster, v rollupView) metav1.Condition {
 	c := metav1.Condition{Type: fleetv1alpha1.ConditionCurrent, Status: metav1.ConditionFalse}
 	switch {
 	case cluster.State != connection.StateConnected:
-		// While probes fail it is not known either how the Applications fare.
+		// While probes fail, the health of the Applications is not known either.
 		c.Reason = fleetv1alpha1.ReasonUnreachable
 		c.Message = "There is no working connection to the cluster: " + cmp.Or(cluster.Message, cluster.Reason, string(cluster.State))
 	case v.blocked != nil:
@@ -90,12 +90,11 @@ func currentCondition(cluster connection.Cluster, v rollupView) metav1.Condition
 	return c
 }
 
-// lastKnown is what was true when the report was current: what this process saw or, before it has seen anything, what
-// the report says.
+// lastKnown is the state when the report was last current: as this process saw it or, before that, as the report says.
 func lastKnown(v rollupView, old fleetv1alpha1.ApplicationReportStatus, before *metav1.Condition) *fleetv1alpha1.LastKnownApplications {
 	switch {
 	case v.complete:
-		// The cluster is engaged, and does not answer.
+		// The cluster is engaged, but does not answer.
 		return &fleetv1alpha1.LastKnownApplications{Applications: v.totals.applications, Components: v.totals.components}
 	case v.lastKnown != nil:
 		return v.lastKnown
@@ -105,8 +104,7 @@ func lastKnown(v rollupView, old fleetv1alpha1.ApplicationReportStatus, before *
 	return old.LastKnown
 }
 
-// lastSeen is when a cluster that is not reachable was, for all that is known. It does not move until the cluster is
-// back.
+// lastSeen is when an unreachable cluster was last known to be reachable. It does not change until the cluster is back.
 func lastSeen(v rollupView, old fleetv1alpha1.ApplicationReportStatus, before *metav1.Condition, now time.Time) *metav1.Time {
 	switch {
 	case old.LastSeen != nil:
@@ -131,7 +129,7 @@ func worstMessage(worst []fleetv1alpha1.WorstApplication) string {
 	return bounds.Text(message, bounds.Message)
 }
 
-// reportDiffers is whether a report has to be written to have a status. Conditions of others are theirs.
+// reportDiffers reports whether the status of a report has to be written. Others' conditions are ignored.
 func reportDiffers(have, want fleetv1alpha1.ApplicationReportStatus) bool {
 	have.Conditions = ourConditions(have.Conditions)
 	want.Conditions = ourConditions(want.Conditions)

@@ -16,9 +16,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// Collector collects what is known of the Applications of every cluster, for the hub. Its methods never block, and cost
-// the same however many Applications there are; what is summed up is added up when it is written, which is at most once
-// in a second for each cluster.
+// Collector collects the state of every cluster's Applications for the hub. Its methods never block, and their cost
+// does not depend on the number of Applications. Totals are computed on write, at most once a second per cluster.
 type Collector struct {
 	clock clock.PassiveClock
 
@@ -27,22 +26,22 @@ type Collector struct {
 	wake     func(mcr.ClusterName)
 }
 
-// rolledUp is what is known of the Applications of one cluster.
+// rolledUp is the known state of one cluster's Applications.
 type rolledUp struct {
-	// engaged is whether an instance of the cluster is, complete whether all of its Applications were observed. since is
-	// when the first of the two last changed. reached is whether it ever was engaged by this process.
+	// engaged reports whether an instance of the cluster is engaged, complete whether all of its Applications were
+	// observed. since is when either last changed. reached reports whether this process ever engaged it.
 	engaged, complete, reached bool
 	since                      time.Time
 
-	// blocked is why its Applications are not watched, if they are not.
+	// blocked is why its Applications are not watched; nil if they are.
 	blocked *condition.Problem
 
-	// applications are those that were observed, each in a round: an instance that takes another one's place begins a
-	// round, and what it has not shown at the end of it is gone.
+	// applications are the observed ones, each with a round: a replacing instance starts a new round, and Applications not
+	// observed by its end are gone.
 	applications map[types.NamespacedName]roundSummary
 	round        uint64
 
-	// lastKnown is what was true when it was complete for the last time.
+	// lastKnown is the state when it was last complete.
 	lastKnown *fleetv1alpha1.LastKnownApplications
 }
 
@@ -56,7 +55,7 @@ func newRollup(c clock.PassiveClock) *Collector {
 	return &Collector{clock: c, clusters: map[mcr.ClusterName]*rolledUp{}}
 }
 
-// cluster returns what is known of a cluster, from now on if nothing is. The caller holds mu.
+// cluster returns the state of a cluster, and creates it if needed. The caller holds mu.
 func (r *Collector) cluster(name mcr.ClusterName) *rolledUp {
 	c, ok := r.clusters[name]
 	if !ok {
@@ -66,8 +65,8 @@ func (r *Collector) cluster(name mcr.ClusterName) *rolledUp {
 	return c
 }
 
-// change changes what is known of a cluster, and has it written if the function says that it is news. What comes when
-// the cluster was dropped is about one that is gone.
+// change updates the state of a cluster, and triggers a write if the function reports a change. Changes to a dropped
+// cluster are ignored.
 func (r *Collector) change(name mcr.ClusterName, change func(c *rolledUp) (news bool)) {
 	r.mu.Lock()
 	c, known := r.clusters[name]
@@ -79,14 +78,14 @@ func (r *Collector) change(name mcr.ClusterName, change func(c *rolledUp) (news 
 	}
 }
 
-// onChange has a function called with the name of each cluster of which something else is known. It must not block.
+// onChange registers a function called with the name of each changed cluster. It must not block.
 func (r *Collector) onChange(wake func(mcr.ClusterName)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wake = wake
 }
 
-// Engaged notes that an instance of a cluster was engaged, also beside another one that it takes the place of.
+// Engaged records that an instance of a cluster was engaged, also as a replacement of another one.
 func (r *Collector) Engaged(cluster mcr.ClusterName) {
 	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
@@ -98,14 +97,14 @@ func (r *Collector) Engaged(cluster mcr.ClusterName) {
 	})
 }
 
-// expect begins to keep what is known of a cluster.
+// expect starts keeping the state of a cluster.
 func (r *Collector) expect(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cluster(cluster)
 }
 
-// IsComplete is whether every Application of a cluster was observed.
+// IsComplete reports whether every Application of a cluster was observed.
 func (r *Collector) IsComplete(cluster mcr.ClusterName) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,11 +112,11 @@ func (r *Collector) IsComplete(cluster mcr.ClusterName) bool {
 	return known && c.complete
 }
 
-// Observe notes what an Application of an engaged cluster is like.
+// Observe records the state of an Application of an engaged cluster.
 func (r *Collector) Observe(cluster mcr.ClusterName, key types.NamespacedName, s Summary) {
 	r.change(cluster, func(c *rolledUp) bool {
 		if !c.engaged {
-			return false // It was looked at until after its cluster had gone.
+			return false // A reconcile was still running when its cluster was dropped.
 		}
 		before, known := c.applications[key]
 		c.applications[key] = roundSummary{s, c.round}
@@ -125,18 +124,17 @@ func (r *Collector) Observe(cluster mcr.ClusterName, key types.NamespacedName, s
 	})
 }
 
-// Offer notes what an Application of an engaged cluster was like when somebody looked last. What was observed since is
-// newer.
+// Offer records the stored state of an Application of an engaged cluster. A state observed since is newer and is kept.
 func (r *Collector) Offer(cluster mcr.ClusterName, key types.NamespacedName, s Summary) {
 	r.change(cluster, func(c *rolledUp) bool {
 		if before, known := c.applications[key]; c.engaged && (!known || before.round != c.round) {
 			c.applications[key] = roundSummary{s, c.round}
 		}
-		return false // Nothing is told before all of them are known.
+		return false // Nothing is reported before all of them are known.
 	})
 }
 
-// Forget notes that an Application is gone.
+// Forget records that an Application was deleted.
 func (r *Collector) Forget(cluster mcr.ClusterName, key types.NamespacedName) {
 	r.change(cluster, func(c *rolledUp) bool {
 		_, known := c.applications[key]
@@ -145,7 +143,7 @@ func (r *Collector) Forget(cluster mcr.ClusterName, key types.NamespacedName) {
 	})
 }
 
-// Synced notes that every Application of an engaged cluster was observed since it was engaged. What was not is gone.
+// Synced records that every Application of an engaged cluster was observed since it was engaged. All others are gone.
 func (r *Collector) Synced(cluster mcr.ClusterName) {
 	r.change(cluster, func(c *rolledUp) bool {
 		if !c.engaged || c.complete {
@@ -157,8 +155,8 @@ func (r *Collector) Synced(cluster mcr.ClusterName) {
 	})
 }
 
-// Unwatched notes that a cluster is there, and its Applications are not watched, or not any more. The reason is one
-// of those of the condition Current of an ApplicationReport.
+// Unwatched records that a cluster exists, but its Applications are not watched, or no longer. The reason is one of
+// those of the condition Current of an ApplicationReport.
 func (r *Collector) Unwatched(cluster mcr.ClusterName, why condition.Problem) {
 	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
@@ -173,7 +171,7 @@ func (r *Collector) Unwatched(cluster mcr.ClusterName, why condition.Problem) {
 	})
 }
 
-// Disengaged notes that the last instance of a cluster is gone.
+// Disengaged records that the last instance of a cluster is gone.
 func (r *Collector) Disengaged(cluster mcr.ClusterName) {
 	r.change(cluster, func(c *rolledUp) bool {
 		c.keep()
@@ -184,7 +182,7 @@ func (r *Collector) Disengaged(cluster mcr.ClusterName) {
 	})
 }
 
-// drop forgets a cluster that is not enrolled any more. One that is engaged is, by now.
+// drop forgets a cluster that is no longer enrolled, unless it is engaged and thus enrolled again.
 func (r *Collector) drop(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -193,7 +191,7 @@ func (r *Collector) drop(cluster mcr.ClusterName) {
 	}
 }
 
-// replaced forgets what was known of a cluster before another object took the place of the one that enrolled it.
+// replaced forgets the state of a cluster when another object now enrols it.
 func (r *Collector) replaced(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,7 +200,7 @@ func (r *Collector) replaced(cluster mcr.ClusterName) {
 	}
 }
 
-// keep notes what is true, before it may not be any more.
+// keep saves the current state before it may become outdated.
 func (c *rolledUp) keep() {
 	if c.complete {
 		t := totalOf(c.applications)
@@ -210,18 +208,18 @@ func (c *rolledUp) keep() {
 	}
 }
 
-// rollupView is what is known of a cluster at a time.
+// rollupView is a snapshot of a cluster's state.
 type rollupView struct {
 	engaged, complete, reached bool
 	since                      time.Time
 	blocked                    *condition.Problem
 	lastKnown                  *fleetv1alpha1.LastKnownApplications
 
-	// totals are of all Applications, if the view is complete.
+	// totals cover all Applications, if the view is complete.
 	totals totals
 }
 
-// view returns what is known of a cluster.
+// view returns the state of a cluster.
 func (r *Collector) view(cluster mcr.ClusterName) rollupView {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// Summary is what the hub is told about an Application.
+// Summary is an Application's summary for the hub.
 type Summary struct {
 	ApplicationType, Version string
 	Health                   appsv1alpha1.Health

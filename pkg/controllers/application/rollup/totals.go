@@ -18,17 +18,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
-// totals sum Applications up.
+// totals are sums over Applications.
 type totals struct {
 	applications fleetv1alpha1.ApplicationCounts
 	components   fleetv1alpha1.ComponentTotals
 
-	// worst are those that are not well, the worst first, as many as a report names; more is whether there are more.
+	// worst are the unhealthy Applications, worst first, up to a report's limit; more reports whether there are more.
 	worst []fleetv1alpha1.WorstApplication
 	more  bool
 }
 
-// totalOf adds Applications up.
+// totalOf sums up Applications.
 func totalOf(applications map[types.NamespacedName]roundSummary) totals {
 	var t totals
 	var wanted, installed int64

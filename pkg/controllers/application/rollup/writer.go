@@ -26,31 +26,30 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// rollupName is the name in logs and metrics of the controller that writes ApplicationReports.
+// rollupName names the controller that writes ApplicationReports in logs and metrics.
 const rollupName = "application-report"
 
 // rollupInterval is the time between two writes of the status of one report. The first change is written at once.
 const rollupInterval = time.Second
 
-// rollupFleet is what is to be known about the fleet to report on it.
+// rollupFleet is the fleet to report on.
 type rollupFleet interface {
 	List() []connection.Cluster
 	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
 	Subscribe(changed func(name mcr.ClusterName))
 }
 
-// rollupRequest names the cluster whose report is to be looked at. It has more than a name so that logs and queues,
-// which print requests, say what the name is of.
+// rollupRequest names the cluster whose report to reconcile. It is a struct so that logs and queues, which print
+// requests, show what is named.
 type rollupRequest struct {
 	Cluster mcr.ClusterName
 }
 
-// rollupWriter writes what is summed up to the hub, one object for each enrolled cluster.
+// rollupWriter writes the totals to the hub, one object for each enrolled cluster.
 //
-// One for each cluster rather than one for each name of an Application: a change in a cluster is one write then, and so
-// is losing a cluster, however many Applications it has; who may see a cluster may see its report, because both are in
-// the same namespace; and two teams that name their Applications alike do not meet in one object. Who wants to see one
-// Application in all clusters has metrics.
+// One per cluster rather than one per name of an Application: a change in a cluster, or its loss, is one write, however
+// many Applications it has; read access to a cluster covers its report, because both are in the same namespace; and two
+// teams' Applications of the same name do not share an object. Metrics show one Application across all clusters.
 type rollupWriter struct {
 	hub     client.Client
 	fleet   rollupFleet
@@ -61,8 +60,8 @@ type rollupWriter struct {
 	own ownWrites
 }
 
-// Setup adds to a hub's manager the controller that writes ApplicationReports, and returns what it is to be told
-// by. Without sources no report is ever removed.
+// Setup adds to a hub's manager the controller that writes ApplicationReports, and returns its Collector. Without
+// sources no report is ever removed.
 func Setup(mgr manager.Manager, fleet rollupFleet, sources []connection.Describer, c clock.PassiveClock, skipNameValidation *bool) (*Collector, error) {
 	w := &rollupWriter{
 		hub: mgr.GetClient(), fleet: fleet, sources: connection.DescribersOf(sources), rollup: newRollup(c), clock: c,
@@ -101,8 +100,8 @@ func Setup(mgr manager.Manager, fleet rollupFleet, sources []connection.Describe
 	return w.rollup, nil
 }
 
-// changes asks for every cluster that is there, and for each that changes or whose Applications do. The queue takes
-// nothing more once it is shut down.
+// changes enqueues every existing cluster, and each that changes or whose Applications do. The queue ignores requests
+// after shutdown.
 func (w *rollupWriter) changes() source.TypedSource[rollupRequest] {
 	return source.TypedFunc[rollupRequest](func(_ context.Context, q workqueue.TypedRateLimitingInterface[rollupRequest]) error {
 		add := func(name mcr.ClusterName) { q.Add(rollupRequest{Cluster: name}) }
@@ -115,7 +114,7 @@ func (w *rollupWriter) changes() source.TypedSource[rollupRequest] {
 	})
 }
 
-// reportedCluster is the cluster that a report is about. One that would live elsewhere is about none: it was copied or
+// reportedCluster is the cluster that a report is about. A report in the wrong place is about none: it was copied or
 // altered.
 func reportedCluster(report *fleetv1alpha1.ApplicationReport) (mcr.ClusterName, bool) {
 	name := mcr.ClusterName(report.Annotations[fleetv1alpha1.ClusterNameAnnotation])
@@ -123,7 +122,7 @@ func reportedCluster(report *fleetv1alpha1.ApplicationReport) (mcr.ClusterName, 
 	return name, ok && key.Published() == client.ObjectKeyFromObject(report)
 }
 
-// Reconcile makes the report of one cluster say what is known of its Applications.
+// Reconcile updates the report of one cluster.
 func (w *rollupWriter) Reconcile(ctx context.Context, req rollupRequest) (reconcile.Result, error) {
 	key, ok := connection.ParseClusterName(req.Cluster)
 	if !ok {
@@ -139,22 +138,22 @@ func (w *rollupWriter) Reconcile(ctx context.Context, req rollupRequest) (reconc
 	}
 	again, err := w.publish(ctx, key, cluster, existing)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		// Somebody wrote in between, or the report is another one: the cache has news, or soon will.
+		// Another writer was faster, or the report was replaced: the cache has the change, or soon will.
 		w.own.forget(req.Cluster)
 		again, err = rollupInterval, nil
 	}
 	return reconcile.Result{RequeueAfter: again}, err
 }
 
-// publish writes what differs, and nothing if nothing does.
+// publish writes what differs, if anything does.
 func (w *rollupWriter) publish(
 	ctx context.Context, key connection.Key, cluster connection.Cluster, existing *fleetv1alpha1.ApplicationReport,
 ) (again time.Duration, err error) {
 	if existing != nil && ownedByAnother(existing, cluster) {
-		return 0, w.discard(ctx, cluster.Name, existing) // Its going asks for another one.
+		return 0, w.discard(ctx, cluster.Name, existing) // Its deletion triggers another reconcile.
 	}
 	if existing == nil && cluster.Unenrolled {
-		// Its owner may be gone. Kubernetes collects what is made for such an owner at once, again and again.
+		// The owner may be gone. Kubernetes would delete a report with such an owner at once, again and again.
 		return 0, nil
 	}
 	if existing == nil || reportMetadataDiffers(existing, cluster) {
@@ -172,8 +171,8 @@ func (w *rollupWriter) publish(
 	return again, w.applyStatus(ctx, key, cluster.Name, existing, status)
 }
 
-// get returns the report of a cluster, or nil if there is none. What the cache does not show yet of our own last write
-// is what came of that.
+// get returns the report of a cluster, or nil if there is none. If the cache does not show our last write yet, its
+// result is returned.
 func (w *rollupWriter) get(ctx context.Context, name mcr.ClusterName, key connection.Key) (*fleetv1alpha1.ApplicationReport, error) {
 	report := &fleetv1alpha1.ApplicationReport{}
 	err := w.hub.Get(ctx, key.Published(), report)
@@ -186,8 +185,8 @@ func (w *rollupWriter) get(ctx context.Context, name mcr.ClusterName, key connec
 	return w.own.read(name, report), nil
 }
 
-// remove removes the report of a cluster that is not in the fleet, if the cluster's own source says that it is not
-// enrolled any more.
+// remove removes the report of a cluster that is not in the fleet, if the cluster's source says that it is no longer
+// enrolled.
 func (w *rollupWriter) remove(ctx context.Context, name mcr.ClusterName, key connection.Key, existing *fleetv1alpha1.ApplicationReport) error {
 	if left, err := w.sources.HasLeft(ctx, key); err != nil || !left {
 		return err
@@ -202,12 +201,12 @@ func (w *rollupWriter) remove(ctx context.Context, name mcr.ClusterName, key con
 	}
 	err := w.discard(ctx, name, existing)
 	if apierrors.IsConflict(err) {
-		return nil // The watch says what there is now.
+		return nil // The watch reports the current state.
 	}
 	return err
 }
 
-// discard deletes a report. The preconditions make sure that what goes is what was looked at.
+// discard deletes a report. The preconditions ensure that only the examined report is deleted.
 func (w *rollupWriter) discard(ctx context.Context, name mcr.ClusterName, report *fleetv1alpha1.ApplicationReport) error {
 	w.rollup.replaced(name)
 	w.own.forget(name)
@@ -218,8 +217,8 @@ func (w *rollupWriter) discard(ctx context.Context, name mcr.ClusterName, report
 	return nil
 }
 
-// reportOwner is the enrolled object: the report goes with it, also while no manager runs. The ClusterProfile has the
-// same owner.
+// reportOwner is the enrolled object: the report is deleted with it, even while no manager runs. The ClusterProfile has
+// the same owner.
 func reportOwner(cluster connection.Cluster) metav1.OwnerReference {
 	o := cluster.Enrolment.Object
 	return metav1.OwnerReference{APIVersion: o.GroupVersion().String(), Kind: o.Kind, Name: o.Name, UID: o.UID}

@@ -29,17 +29,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// maxKinds is how many kinds are watched at most in one cluster. Each takes a connection's stream and goroutines, and
-// who can create definitions and Applications there decides how many are named.
+// maxKinds bounds the kinds watched in one cluster. Each takes a stream and goroutines, and users who can create
+// definitions and Applications there decide how many are named.
 const maxKinds = 500
 
-// Owners of the kinds that are watched whatever Applications name. The names of Applications have a slash.
+// Owners of the kinds that are watched regardless of Applications. Names of Applications contain a slash.
 const (
 	OwnerFixed   = "fixed"
 	OwnerForeign = "foreign-definition"
 )
 
-// resolver says what an API server calls a kind. kindwatch.Resolver implements it.
+// resolver finds the resource of a kind. kindwatch.Resolver implements it.
 type resolver interface {
 	Resolve(ctx context.Context, gvk schema.GroupVersionKind) (kindwatch.Kind, error)
 	Forget(group string)
@@ -51,18 +51,18 @@ type Cluster struct {
 	Name  mcr.ClusterName
 	Clock clock.Clock
 
-	// Client and Metadata ask the API server, Guard recovers panics of what is done beside its watches, and Watcher has
-	// what the watches know.
+	// Client and Metadata access the API server, Guard recovers panics outside of the watches, and Watcher has the caches
+	// of the watches.
 	Client   dynamic.Interface
 	Metadata metadata.Interface
 	Guard    *guard.Guard
 	Watcher  *kindwatch.Watcher
 
-	// Wanted are the marks that Applications look for, Texts those of records that many of them share.
+	// Wanted are the marks that Applications look for, Texts the texts shared by many records.
 	Wanted *record.WantedMarks
 	Texts  record.Texts
 
-	// HealthChecks are the Pods that are being made, and Announcements the Events about changes of health.
+	// HealthChecks creates the Pods of health checks, and Announcements writes the Events about changes of health.
 	HealthChecks  *healthcheck.Checks
 	Announcements *appstatus.Announcements
 
@@ -70,66 +70,64 @@ type Cluster struct {
 	queue          workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 	requestTimeout time.Duration
 
-	// watching is held while it is changed what the watcher is asked for by an Application, so that nothing is asked for
-	// on behalf of one that has gone. It is taken before mu.
+	// watching is held while an Application's kinds in the watcher change, so that none are added for a deleted
+	// Application. It is taken before mu.
 	watching sync.Mutex
 
 	mu sync.Mutex
 
-	// applications are those that the cluster has, with what is known of them between two reconciles.
+	// applications are the cluster's Applications, with their state between two reconciles.
 	applications map[record.ApplicationKey]*Tracked
 
-	// byUID finds the Application that an owner reference is to.
+	// byUID finds the Application of an owner reference.
 	byUID map[types.UID]record.ApplicationKey
 
-	// dependents are the Applications that depend on one, whether that is there or not.
+	// dependents are the Applications that depend on one, whether or not that exists.
 	dependents map[record.ApplicationKey]sets.Set[record.ApplicationKey]
 
-	// users are the Applications that have to do with a kind. It has every kind of components and health checks that is
-	// watched.
+	// users are the Applications that use a kind. It has every watched kind of components and health checks.
 	users map[kindwatch.Kind]sets.Set[record.ApplicationKey]
 
-	// unansweredUntil is until when a group and version is left alone about which the API server did not answer.
+	// unansweredUntil is until when a group and version that the API server did not answer for is not asked for.
 	unansweredUntil map[schema.GroupVersion]time.Time
 
 	// refusals are the writes of owner references that the cluster refused.
 	refusals map[ObjectKey]Refusal
 
-	// mode is what is done about the Applications of the cluster, and policy what may be. Each of their changes makes
-	// another regime.
+	// mode is how the cluster's Applications are handled, and policy what is allowed. Each change of them makes another
+	// regime.
 	mode   Mode
 	policy record.Policy
 	regime uint64
 
-	// Told are Applications about which the hub was told by the instance that was there before this one, until it is known
-	// which of them are there.
+	// Told are Applications that the previous instance reported to the hub, until it is known which of them still exist.
 	Told map[record.ApplicationKey]types.UID
 }
 
-// Tracked is what is known of an Application between two reconciles.
+// Tracked is the state kept for an Application between two reconciles.
 type Tracked struct {
 	UID types.UID
 
-	// dependencies are those that the spec names.
+	// dependencies are those in the spec.
 	dependencies []string
 
-	// Kinds are those that are watched because of it, and groups the API groups that it names.
+	// Kinds are those watched because of it, and groups the API groups that it names.
 	Kinds  KindSet
 	groups []string
 
 	// started is when its last reconcile began.
 	started time.Time
 
-	// settlingSince is since when its status waits for something that is about to be known; zero if it does not.
+	// settlingSince is since when its status has been waiting for a pending observation; zero if it does not wait.
 	settlingSince time.Time
 
-	// Patched are the objects whose owner references were written, with the version that they had before: until the watch
-	// shows another one, it shows what was before the write. Only the reconcile uses it. It is nil when there are none:
-	// most of the time there are none, and an empty map would be kept for each Application.
+	// Patched are the objects whose owner references were written, with the version before: until the watch shows another
+	// version, it is behind the write. Only the reconcile uses it. It is nil when empty, which is the usual case, to save
+	// a map for each Application.
 	Patched map[types.UID]string
 }
 
-// Wrote notes that the owner references of an object were written, or tried to, while it had a version.
+// Wrote records an attempt to write the owner references of an object at a version.
 func (t *Tracked) Wrote(uid types.UID, version string) {
 	if t.Patched == nil {
 		t.Patched = map[types.UID]string{}
@@ -143,8 +141,8 @@ type ObjectKey struct {
 	types.NamespacedName
 }
 
-// Begin notes that a reconcile of an Application begins, and returns what is known of it; nil if the cluster has no
-// such Application.
+// Begin records the start of a reconcile of an Application, and returns its state; nil if the cluster has no such
+// Application.
 func (w *Cluster) Begin(key record.ApplicationKey) *Tracked {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +153,7 @@ func (w *Cluster) Begin(key record.ApplicationKey) *Tracked {
 	return t
 }
 
-// Application returns an Application as the watch has it; nil if there is none.
+// Application returns an Application from the watch; nil if there is none.
 func (w *Cluster) Application(key record.ApplicationKey) *appsv1alpha1.Application {
 	entry, err := w.Watcher.Entry(record.ApplicationKind, key)
 	if err != nil {
@@ -164,8 +162,7 @@ func (w *Cluster) Application(key record.ApplicationKey) *appsv1alpha1.Applicati
 	return record.ApplicationIn(&entry)
 }
 
-// Track notes that there is an Application, or that it has changed. What was noted of another one that had its name is
-// forgotten.
+// Track records a new or changed Application. The state of a previous one of the same name is forgotten.
 func (w *Cluster) Track(key record.ApplicationKey, app *appsv1alpha1.Application) {
 	if uid, known := w.uidOf(key); known && uid != app.UID {
 		w.Untrack(key)
@@ -181,7 +178,7 @@ func (w *Cluster) Track(key record.ApplicationKey, app *appsv1alpha1.Application
 	w.setDependencies(key, t, app.Spec.Dependencies)
 }
 
-// uidOf is the UID of the Application that is tracked under a key.
+// uidOf is the UID of the Application tracked under a key.
 func (w *Cluster) uidOf(key record.ApplicationKey) (uid types.UID, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,7 +188,7 @@ func (w *Cluster) uidOf(key record.ApplicationKey) (uid types.UID, known bool) {
 	return "", false
 }
 
-// setDependencies notes on which Applications one depends. The caller holds mu.
+// setDependencies records the dependencies of an Application. The caller holds mu.
 func (w *Cluster) setDependencies(key record.ApplicationKey, t *Tracked, dependencies []string) {
 	for _, name := range t.dependencies {
 		on := record.ApplicationKey{Namespace: key.Namespace, Name: name}
@@ -210,7 +207,7 @@ func (w *Cluster) setDependencies(key record.ApplicationKey, t *Tracked, depende
 	}
 }
 
-// Untrack forgets an Application that has gone.
+// Untrack forgets a deleted Application.
 func (w *Cluster) Untrack(key record.ApplicationKey) {
 	w.watching.Lock()
 	defer w.watching.Unlock()
@@ -227,8 +224,8 @@ func (w *Cluster) Untrack(key record.ApplicationKey) {
 	w.Watcher.Release(key.String())
 }
 
-// Watch makes kinds all that are watched because of an Application. A kind beyond the number that a cluster may have is
-// not watched, and is returned.
+// Watch replaces the kinds watched because of an Application. Kinds beyond the cluster's limit are not watched, and are
+// returned.
 func (w *Cluster) Watch(key record.ApplicationKey, t *Tracked, kinds sets.Set[kindwatch.Kind], groups sets.Set[string]) (refused sets.Set[kindwatch.Kind]) {
 	w.watching.Lock()
 	defer w.watching.Unlock()
@@ -259,7 +256,7 @@ func (w *Cluster) Watch(key record.ApplicationKey, t *Tracked, kinds sets.Set[ki
 	if changed {
 		asked := slices.Collect(maps.Keys(granted))
 		if len(groups) > 0 {
-			// That a kind comes, or goes, is seen by these.
+			// These report that a kind is added or removed.
 			asked = append(asked, record.DefinitionKind, record.APIServiceKind)
 		}
 		w.Watcher.Set(key.String(), asked...)
@@ -267,7 +264,7 @@ func (w *Cluster) Watch(key record.ApplicationKey, t *Tracked, kinds sets.Set[ki
 	return refused
 }
 
-// setKinds notes which kinds an Application has to do with. The caller holds mu.
+// setKinds records which kinds an Application uses. The caller holds mu.
 func (w *Cluster) setKinds(key record.ApplicationKey, t *Tracked, kinds sets.Set[kindwatch.Kind]) {
 	for kind := range t.Kinds.Set().Difference(kinds) {
 		w.users[kind].Delete(key)
@@ -284,14 +281,14 @@ func (w *Cluster) setKinds(key record.ApplicationKey, t *Tracked, kinds sets.Set
 	t.Kinds = kindSetOf(kinds)
 }
 
-// UsersOf are the Applications that have to do with a kind.
+// UsersOf are the Applications that use a kind.
 func (w *Cluster) UsersOf(kind kindwatch.Kind) []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.users[kind]))
 }
 
-// usersOfGroup are the Applications that name an API group, and the kinds of it that are watched.
+// usersOfGroup are the Applications that name an API group, and its watched kinds.
 func (w *Cluster) usersOfGroup(group string) (keys []record.ApplicationKey, kinds []kindwatch.Kind) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -322,7 +319,7 @@ func (w *Cluster) Keys() []record.ApplicationKey {
 	return slices.Collect(maps.Keys(w.applications))
 }
 
-// Has is whether there is an Application to tell the hub about.
+// Has reports whether an Application is to be reported to the hub.
 func (w *Cluster) Has(key record.ApplicationKey, uid types.UID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -330,8 +327,8 @@ func (w *Cluster) Has(key record.ApplicationKey, uid types.UID) bool {
 	return t != nil && t.UID == uid && w.mode == ModeEnabled
 }
 
-// KindsSelected are the kinds that are watched, in whatever form, whose objects may be selected. A version in a
-// selector is not asked for: it is rare, and to look again is harmless.
+// KindsSelected are the watched kinds, in any form, whose objects may be selected. A selector's version is ignored: it
+// is rare, and an extra reconcile is harmless.
 func (w *Cluster) KindsSelected(selectors []health.Selector) []kindwatch.Kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -344,12 +341,12 @@ func (w *Cluster) KindsSelected(selectors []health.Selector) []kindwatch.Kind {
 	return out
 }
 
-// SelectedBy is whether a selector takes objects of a kind.
+// SelectedBy reports whether a selector matches objects of a kind.
 func SelectedBy(selectors []health.Selector, gk schema.GroupKind) bool {
 	return slices.ContainsFunc(selectors, func(s health.Selector) bool { return s.Selects(gk) })
 }
 
-// TakeTold returns what the hub was told by the instance before this one, once.
+// TakeTold returns, once, what the previous instance reported to the hub.
 func (w *Cluster) TakeTold() map[record.ApplicationKey]types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -358,7 +355,7 @@ func (w *Cluster) TakeTold() map[record.ApplicationKey]types.UID {
 	return told
 }
 
-// UIDs are the Applications by their keys.
+// UIDs are the UIDs of the Applications by key.
 func (w *Cluster) UIDs() map[record.ApplicationKey]types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()

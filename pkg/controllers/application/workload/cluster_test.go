@@ -85,7 +85,7 @@ func TestSettlingEnds(t *testing.T) {
 	}
 }
 
-// shopAndOther is a cluster with two Applications, and nothing that is watched.
+// shopAndOther is a cluster with two Applications, and no watched kinds.
 func shopAndOther(t *testing.T) (w *Cluster, key, other record.ApplicationKey) {
 	t.Helper()
 	watcher, err := kindwatch.New(kindwatch.Options{Client: nopClient{}, Handler: func(kindwatch.Event) {}})
@@ -102,7 +102,7 @@ func shopAndOther(t *testing.T) (w *Cluster, key, other record.ApplicationKey) {
 	}, key, other
 }
 
-// That a kind comes is of interest as long as an Application names one, whether the cluster serves it or not.
+// New kinds matter as long as an Application names one, whether or not the cluster serves it.
 func TestDefinitionsAreWatchedWhileKindsAreNamed(t *testing.T) {
 	w, key, other := shopAndOther(t)
 	watched := func(reason string, want bool) {
@@ -161,8 +161,8 @@ func TestKindsAreBounded(t *testing.T) {
 	}
 }
 
-// What is known of an Application is not what is true of another one that has its name now. That the first has gone may
-// be told later, or never: a watch that was broken shows the second only.
+// The state of an Application does not apply to its successor of the same name. The deletion of the first may be
+// reported later, or never: a broken watch shows only the second.
 func TestAnApplicationThatWasMadeAnewIsAnother(t *testing.T) {
 	w, key, _ := shopAndOther(t)
 	w.byUID["a"] = key

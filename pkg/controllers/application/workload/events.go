@@ -16,14 +16,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// ComponentChanged wakes the Application that an object names, the one that it named before, and those that own it.
+// ComponentChanged wakes the Application that an object names, the one it named before, and those that own it.
 func (w *Cluster) ComponentChanged(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
 		w.WakeLater(w.UsersOf(e.Kind)...)
 		return
 	}
 	if e.Initial {
-		// That all of them are known is an event of its own.
+		// A complete list triggers its own event.
 		return
 	}
 	keys := sets.New[record.ApplicationKey]()
@@ -33,8 +33,8 @@ func (w *Cluster) ComponentChanged(e kindwatch.Event) {
 	w.Wake(slices.Collect(maps.Keys(keys))...)
 }
 
-// applicationsOf are the Applications to which an object matters: Retrieving Applications, as the KEP calls it. One
-// that does not name the kind is none of them.
+// applicationsOf are the Applications affected by an object: Retrieving Applications in the KEP. Those that do not name
+// the kind are excluded.
 func (w *Cluster) applicationsOf(kind kindwatch.Kind, entry *kindwatch.Entry) []record.ApplicationKey {
 	if entry == nil {
 		return nil
@@ -71,7 +71,7 @@ func (w *Cluster) ownersOf(kind kindwatch.Kind, owners []record.Owner) []record.
 	return keys
 }
 
-// DefinitionChanged is told what happens to the definition of Applications, and to others that Masthead put into the
+// DefinitionChanged handles events of the definition of Applications, and of others that Masthead installed in the
 // cluster.
 func (w *Cluster) DefinitionChanged(e kindwatch.Event) {
 	switch {
@@ -83,16 +83,16 @@ func (w *Cluster) DefinitionChanged(e kindwatch.Event) {
 	}
 }
 
-// askAnew has everything asked for anew that was asked before definitions, or API services, were watched: nobody saw
-// what changed until then. Neither waits for the other, which may never be known.
+// askAnew invalidates what was resolved before definitions, or API services, were watched: changes until then were
+// missed. Neither waits for the other, which may never be listed.
 func (w *Cluster) askAnew() {
 	w.resolver.ForgetAll()
 	w.forgetAllUnanswered()
 	w.WakeLater(w.Keys()...)
 }
 
-// Served is told that a definition, or the registration of a group, came, changed or went. What is known of the kinds
-// of the group is asked for anew.
+// Served handles the creation, change or deletion of a definition or of a group's registration. The kinds of the group
+// are resolved again.
 func (w *Cluster) Served(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
 		if e.State == kindwatch.StateSynced {

@@ -19,38 +19,37 @@ import (
 )
 
 const (
-	// unansweredFor is how long a group and version is left alone about which the API server did not answer.
+	// unansweredFor is how long a group and version that the API server did not answer for is not asked for again.
 	unansweredFor = 10 * time.Second
 
-	// maxLag is how far what an API server serves can be behind what it says that it serves.
+	// maxLag is how far serving can be behind discovery in an API server.
 	maxLag = 20 * time.Second
 )
 
-// NamedKind is a kind that an Application names, or named, and what came of asking for it.
+// NamedKind is a kind that an Application names, or named, and the result of resolving it.
 type NamedKind struct {
 	GVK schema.GroupVersionKind
 
-	// Kind is what is watched, if unseen is nil or the watch has not come far enough.
+	// Kind is the watched kind, if Unseen is nil or the watch is not ready.
 	Kind    kindwatch.Kind
 	Watched bool
 
 	// Unseen says why the objects of the kind cannot be seen; nil if they can.
 	Unseen *condition.Problem
 
-	// Syncing is whether the objects have not been read yet, and may be soon.
+	// Syncing reports whether the objects have not been listed yet, and may be soon.
 	Syncing bool
 
-	// Again is when to ask again what the cluster calls it; zero for never.
+	// Again is when to resolve the kind again; zero for never.
 	Again time.Duration
 
-	// Leaving is whether the Application does not name the kind any more. It is watched until nothing of it is owned any
-	// more.
+	// Leaving reports whether the Application no longer names the kind. It is watched until none of its objects is owned
+	// any more.
 	Leaving bool
 }
 
-// KindsOf are the kinds that an Application names. Two versions of a kind are two kinds here: each is watched as the
-// Application says, although the objects are the same, because which of them says how they fare is not for Masthead to
-// decide.
+// KindsOf are the kinds that an Application names. Two versions of a kind are two kinds here: each is watched as named,
+// although the objects are the same, because Masthead does not decide which version determines health.
 func KindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
 	out := make(map[schema.GroupVersionKind]struct{}, len(app.Spec.Components))
 	for _, c := range app.Spec.Components {
@@ -59,7 +58,7 @@ func KindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{}
 	return out
 }
 
-// Ask finds out what the cluster calls a kind. The API server is asked for each group and version once.
+// Ask resolves a kind in the cluster. The API server is asked for each group and version once.
 func (w *Cluster) Ask(ctx context.Context, gvk schema.GroupVersionKind, assessor health.Assessor) NamedKind {
 	k := NamedKind{GVK: gvk}
 	if gvk == record.ApplicationKind.GroupVersionKind {
@@ -92,13 +91,13 @@ func (w *Cluster) Ask(ctx context.Context, gvk schema.GroupVersionKind, assessor
 	return k
 }
 
-// ClusterScoped says that the objects of a kind cannot be components that a spec names.
+// ClusterScoped is the problem that a spec names components of a cluster-scoped kind.
 func ClusterScoped(gvk schema.GroupVersionKind) *condition.Problem {
 	return &condition.Problem{Reason: appsv1alpha1.ReasonClusterScoped, Message: fmt.Sprintf(
 		"Objects of the kind %s have no namespace, so they cannot belong to an Application.", Describe(gvk))}
 }
 
-// unanswered is a kind about which the API server did not answer.
+// unanswered is a kind for which the API server did not answer.
 func (k *NamedKind) unanswered() NamedKind {
 	out := *k
 	out.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf(
@@ -107,9 +106,9 @@ func (k *NamedKind) unanswered() NamedKind {
 	return out
 }
 
-// askAgain is when to ask again for a kind that is not served. That a definition or a group comes is an event once both
-// are watched, and what was known before is asked for anew then; for a little while after it, the API server may not
-// serve yet what it says it does.
+// askAgain is when to ask again for a kind that is not served. Once definitions and API services are watched, a new one
+// triggers an event that invalidates what was resolved before. For a short time after it, the API server may not serve
+// yet what it announces.
 func (w *Cluster) askAgain(err error) time.Duration {
 	after := kindwatch.RetryAfter(err)
 	definitions, _ := w.Watcher.State(record.DefinitionKind)
@@ -120,9 +119,8 @@ func (w *Cluster) askAgain(err error) time.Duration {
 	return max(after, Coalescing)
 }
 
-// StateProblem says what keeps Masthead from seeing the objects of a kind that it watches; nil if nothing does. It is
-// the same as long as the state is: what a request failed with differs from one to the next, and a status that follows
-// would never be still.
+// StateProblem says why the objects of a watched kind cannot be observed; nil if they can. It depends only on the
+// state: request errors vary, and would change the status all the time.
 func StateProblem(state kindwatch.State, gvk schema.GroupVersionKind) *condition.Problem {
 	switch state {
 	case kindwatch.StateSynced:
@@ -140,7 +138,7 @@ func StateProblem(state kindwatch.State, gvk schema.GroupVersionKind) *condition
 	return &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf("The objects of %s have not been read yet.", Describe(gvk))}
 }
 
-// Describe is a kind for users, in the form "StatefulSet (apps/v1)".
+// Describe formats a kind for messages, such as "StatefulSet (apps/v1)".
 func Describe(gvk schema.GroupVersionKind) string {
 	return multicluster.BoundedText(fmt.Sprintf("%s (%s)", gvk.Kind, gvk.GroupVersion()))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// KindSet are kinds that are remembered of every Application. Thousands of Applications have the same few, and a Kind
-// is mostly strings: a set of them would take two KiB of each Application, and this takes eight bytes for a kind.
+// KindSet are the kinds kept for each Application. Thousands of Applications share the same few kinds, and a Kind is
+// mostly strings: a set would take two KiB per Application, and this takes eight bytes per kind.
 type KindSet []unique.Handle[kindwatch.Kind]
 
 func kindSetOf(kinds sets.Set[kindwatch.Kind]) KindSet {
@@ -26,7 +26,7 @@ func kindSetOf(kinds sets.Set[kindwatch.Kind]) KindSet {
 	return out
 }
 
-// Set are the kinds.
+// Set returns the kinds as a set.
 func (s KindSet) Set() sets.Set[kindwatch.Kind] {
 	kinds := sets.New[kindwatch.Kind]()
 	for _, kind := range s {

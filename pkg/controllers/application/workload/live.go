@@ -16,7 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// IsThere is whether the watch has an Application of this UID that is not being deleted.
+// IsThere reports whether the watch has an Application of this UID that is not being deleted.
 func (w *Cluster) IsThere(key record.ApplicationKey, uid types.UID) bool {
 	entry, err := w.Watcher.Entry(record.ApplicationKind, key)
 	if err != nil || entry.UID != uid {
@@ -57,12 +57,11 @@ func (w *Cluster) PodsOf(uid types.UID) ([]healthcheck.Record, error) {
 	return pods, nil
 }
 
-// SeeDefinition returns what the watch says of the definition of Applications, nil if there is none, and how far that
-// is known. One that does not bear our label is looked for in a watch of its own.
+// SeeDefinition returns the watched metadata of the definition of Applications, nil if there is none, and the state of
+// the watch. A definition without Masthead's label has a separate watch.
 func (w *Cluster) SeeDefinition() (*definition.Seen, kindwatch.State) {
 	key := types.NamespacedName{Name: definition.Name}
-	// The state is read before what it is about, so that what comes between is one event more, and never a definition that
-	// is missed.
+	// The state is read before the data, so that a change in between causes an extra event, and never a missed definition.
 	state, _ := w.Watcher.State(record.OwnedDefinitionKind)
 	crd, err := w.Watcher.Get(record.OwnedDefinitionKind, key)
 	switch {

@@ -27,11 +27,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// Options are what the instances of all clusters share.
+// Options are shared by the instances of all clusters.
 type Options struct {
 	Clock clock.Clock
 
-	// RequestTimeout is how long one request to a cluster may take.
+	// RequestTimeout bounds one request to a cluster.
 	RequestTimeout time.Duration
 
 	// lists, linger and staleAfter are those of kindwatch.Options.
@@ -42,11 +42,11 @@ type Options struct {
 	Packer   *record.Packer
 	Recorder events.EventRecorder
 
-	// Handler is told what happens in a cluster. It must not block.
+	// Handler receives the events of a cluster. It must not block.
 	Handler func(*Cluster, kindwatch.Event)
 }
 
-// New makes what there is to know about an instance of a cluster.
+// New creates an instance of a cluster.
 func New(
 	name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request], o Options,
 ) (*Cluster, error) {

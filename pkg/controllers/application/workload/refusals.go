@@ -10,15 +10,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// Refusal is a write that the cluster refused. It is not tried again before its time.
+// Refusal is a write that the cluster refused. It is not retried before its time.
 type Refusal struct {
 	Until   time.Time
 	Problem condition.Problem
 }
 
-// Refuse notes that the cluster refused a write of an object or, with a key that has no name, of all objects of a kind
-// in a namespace. Rights are granted for kinds and namespaces, so what is refused in one namespace says nothing about
-// another.
+// Refuse records that the cluster refused a write of an object or, with a key without name, of all objects of a kind in
+// a namespace. Rights are granted for kinds and namespaces, so a refusal says nothing about other namespaces.
 func (w *Cluster) Refuse(key ObjectKey, r Refusal) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -27,7 +26,7 @@ func (w *Cluster) Refuse(key ObjectKey, r Refusal) {
 	w.refusals[key] = r
 }
 
-// Refusal is the refusal because of which a write of an object is not tried, if there is one whose time is not over.
+// Refusal is the unexpired refusal that prevents a write of an object, if there is one.
 func (w *Cluster) Refusal(key ObjectKey) (Refusal, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -9,21 +9,21 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
-// Mode is what is done about the Applications of a cluster.
+// Mode is how the Applications of a cluster are handled.
 type Mode string
 
 const (
-	// ModeIdle is to do nothing, because it is not known yet what to do, or because the cluster has none that are ours.
+	// ModeIdle does nothing: the mode is not known yet, or the cluster has no Applications owned by Masthead.
 	ModeIdle Mode = ""
 
-	// ModeEnabled is to look after them.
+	// ModeEnabled reconciles them.
 	ModeEnabled Mode = "Enabled"
 
-	// ModeDisabled is to tell them that nobody looks any more.
+	// ModeDisabled marks them as unobserved.
 	ModeDisabled Mode = "Disabled"
 )
 
-// SetMode changes what is done about the Applications of the cluster, and says whether that is news.
+// SetMode sets the mode of the cluster, and reports whether it changed.
 func (w *Cluster) SetMode(m Mode) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -35,21 +35,21 @@ func (w *Cluster) SetMode(m Mode) bool {
 	return news
 }
 
-// CurrentRegime is the number of the mode and the policy that are in force.
+// CurrentRegime is the number of the current mode and policy.
 func (w *Cluster) CurrentRegime() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.regime
 }
 
-// CurrentMode is what is done about the Applications of the cluster.
+// CurrentMode is the current mode of the cluster.
 func (w *Cluster) CurrentMode() Mode {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mode
 }
 
-// SetPolicy changes what the class of the cluster lets be done, and says whether that is news.
+// SetPolicy sets what the cluster's class allows, and reports whether it changed.
 func (w *Cluster) SetPolicy(p record.Policy) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,7 +70,7 @@ func (w *Cluster) SightOf(namespace string) record.Sight {
 	return record.Sight{Own: namespace, Policy: w.policy}
 }
 
-// Idle stops looking after the Applications of a cluster.
+// Idle stops reconciling the Applications of a cluster.
 func (w *Cluster) Idle() {
 	if w.SetMode(ModeIdle) {
 		w.Watcher.Set(OwnerFixed, record.OwnedDefinitionKind)

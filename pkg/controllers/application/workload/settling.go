@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// StatusPatience is how long a status keeps what it says of a component that cannot be seen yet. When many clusters
-// are read at once, kinds wait for their turn.
+// StatusPatience is how long a status keeps the entry of a component that cannot be observed yet. When many clusters
+// are listed at once, kinds wait for their turn.
 const StatusPatience = 2 * time.Minute
 
-// Settling returns for how long an Application has been waiting for what is about to be known.
+// Settling returns for how long an Application has been waiting for pending observations.
 func (w *Cluster) Settling(t *Tracked, waiting bool) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -25,7 +25,7 @@ func (w *Cluster) Settling(t *Tracked, waiting bool) time.Duration {
 	}
 	since := now.Sub(t.settlingSince)
 	if since < StatusPatience {
-		// What it waits for is acted upon at once.
+		// Once it is observed, it is handled at once.
 		t.started = time.Time{}
 	}
 	return since

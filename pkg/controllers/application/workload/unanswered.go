@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// isUnanswered is whether a group and version is left alone for now.
+// isUnanswered reports whether a group and version is not asked for at present.
 func (w *Cluster) isUnanswered(gv schema.GroupVersion) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -18,8 +18,8 @@ func (w *Cluster) isUnanswered(gv schema.GroupVersion) bool {
 	return ok && w.Clock.Now().Before(until)
 }
 
-// setUnanswered leaves a group and version alone for a while. One that hangs would else hold up every Application that
-// names it.
+// setUnanswered stops requests for a group and version for a while. Otherwise one that hangs would delay every
+// Application that names it.
 func (w *Cluster) setUnanswered(gv schema.GroupVersion) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,22 +14,20 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
-// Coalescing is how far apart two reconciles of one Application are at least. The first change is acted upon at once.
+// Coalescing is the minimum interval between two reconciles of one Application. The first change is handled at once.
 const Coalescing = 200 * time.Millisecond
 
 func (w *Cluster) request(key record.ApplicationKey) mcreconcile.Request {
 	return mcreconcile.Request{ClusterName: w.Name, Request: reconcile.Request{NamespacedName: key}}
 }
 
-// Enqueue has the cluster itself looked at. It does not block.
+// Enqueue queues the cluster itself. It does not block.
 func (w *Cluster) Enqueue() { w.queue.Add(w.request(record.ApplicationKey{})) }
 
-// Wake has Applications looked at: at once, or as soon as coalescing allows. Applications that the cluster does not
-// have are left out.
+// Wake queues Applications: at once, or as soon as coalescing allows. Unknown Applications are ignored.
 func (w *Cluster) Wake(keys ...record.ApplicationKey) { w.wakeWith(0, keys...) }
 
-// WakeLater has Applications looked at because of something that is true of many. What happens to a single one goes
-// first.
+// WakeLater queues Applications for a reason that applies to many. Events of individual Applications take precedence.
 func (w *Cluster) WakeLater(keys ...record.ApplicationKey) { w.wakeWith(handler.LowPriority, keys...) }
 
 func (w *Cluster) wakeWith(priority int, keys ...record.ApplicationKey) {
@@ -50,8 +48,8 @@ func (w *Cluster) wakeWith(priority int, keys ...record.ApplicationKey) {
 	}
 }
 
-// LastLook is when the last reconcile of an Application began, zero if the next one need not keep a distance from it,
-// and whether its status waits for something that is about to be known. known is whether the cluster has it.
+// LastLook returns when the last reconcile of an Application began, zero if the next one need not be delayed, and
+// whether its status waits for a pending observation. known reports whether the cluster has it.
 func (w *Cluster) LastLook(key record.ApplicationKey) (at time.Time, waits, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

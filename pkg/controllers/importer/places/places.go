@@ -18,27 +18,27 @@ import (
 // ErrNoPlace means that an import waits for its turn to ask.
 var ErrNoPlace = errors.New("others are being asked")
 
-// Places are for imports that ask an imported cluster, or a token endpoint. There are half as many as workers, so that
-// what hangs never holds up imports that ask nothing. Of these no namespace, which is what a tenant has, holds more
-// than half, and who holds the fewest is next. Nobody holds a worker while waiting: who finds no place is woken when it
-// has one.
+// Places bound how many imports query an imported cluster, or a token endpoint, at once. There are half as many as
+// workers, so hanging queries never block imports that query nothing. No namespace, which is a tenant, holds more than
+// half of them, and the one that holds the fewest is next. Nobody holds a worker while waiting: an import without a
+// place is woken when it has one.
 type Places struct {
 	Shared *fairshare.Places[string]
 	wake   func(types.NamespacedName)
 
 	mu sync.Mutex
-	// turns are those of the imports that wait, and of those that were woken and have not come yet.
+	// turns are those of waiting imports, and of woken ones that have not entered yet.
 	turns map[types.NamespacedName]*fairshare.Turn[string]
 }
 
-// New is for an importer with so many workers.
+// New creates the Places of an importer with so many workers.
 func New(workers int, wake func(types.NamespacedName)) *Places {
 	n := max(1, workers/2)
 	return &Places{Shared: fairshare.New[string](n, (n+1)/2), wake: wake, turns: map[types.NamespacedName]*fairshare.Turn[string]{}}
 }
 
-// Enter asks for a place for an import. leave has to be called after the asking. If there is none, the import is woken
-// as soon as it has one; until then it keeps its place in line, unless a pass settles without it.
+// Enter requests a place for an import. The caller calls leave afterwards. If there is none, the import is woken as
+// soon as it has one; until then it keeps its place in line, unless a pass settles without it.
 func (s *Places) Enter(key types.NamespacedName) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Places) Enter(key types.NamespacedName) (leave func(), ok bool) {
 	return turn.Leave, true
 }
 
-// Settle gives up the turn of an import that does not wait any more.
+// Settle gives up the turn of an import that no longer waits.
 func (s *Places) Settle(key types.NamespacedName) {
 	s.mu.Lock()
 	turn := s.turns[key]
@@ -65,7 +65,7 @@ func (s *Places) Settle(key types.NamespacedName) {
 	}
 }
 
-// Wakes has imports be looked at.
+// Wakes requeues imports.
 type Wakes struct {
 	mu    sync.Mutex
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -79,7 +79,7 @@ func (w *Wakes) Start(_ context.Context, queue workqueue.TypedRateLimitingInterf
 	return nil
 }
 
-// Wake has an import be looked at.
+// Wake requeues an import.
 func (w *Wakes) Wake(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

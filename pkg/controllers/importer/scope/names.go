@@ -18,7 +18,7 @@ func ConnectionSecretName(imp *fleetv1alpha1.ClusterImport) string {
 	return imp.Name + "-import-connection"
 }
 
-// Marks are the labels on everything that an import makes.
+// Marks are the labels on everything that an import creates.
 func Marks(imp *fleetv1alpha1.ClusterImport) map[string]string {
 	return map[string]string{
 		fleetv1alpha1.ImportUIDLabel: string(imp.UID), fleetv1alpha1.ImportNameLabel: imp.Name, fleetv1alpha1.ImportNamespaceLabel: imp.Namespace,

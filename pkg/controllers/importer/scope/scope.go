@@ -20,14 +20,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// Scope is one look at one import: what the steps found, for those that follow and for the status.
+// Scope is one pass over one import: the results of the steps, for later steps and for the status.
 type Scope struct {
 	Import *fleetv1alpha1.ClusterImport
 	Wanted reflection.Import
 
-	// Frozen means that no managed resource and no reflection is created or changed.
+	// Frozen means that managed resources and reflections are neither created nor changed.
 	Frozen bool
-	// Reflected means that the pass came to the end of the reflection.
+	// Reflected means that the pass completed the reflection.
 	Reflected bool
 	// ConfigAllows says which namespaces may use the provider configuration; nil before it was read.
 	ConfigAllows func(namespace string) bool
@@ -38,11 +38,11 @@ type Scope struct {
 	Schemas reflection.Schemas
 	// Managed are the managed resources of the import that are there.
 	Managed []*unstructured.Unstructured
-	// Strangers bear the label of the import and are not of it.
+	// Strangers have the label of the import but do not belong to it.
 	Strangers map[ObjectKey]bool
 	// WantedManaged and wantedReflected are the objects that are wanted.
 	WantedManaged, WantedReflected map[ObjectKey]bool
-	// Skipped are the node pools that are not reflected, because an object of somebody else has the name of one of theirs.
+	// Skipped are the node pools that are not reflected, because somebody else's object has one of their names.
 	Skipped    map[string]bool
 	Facts      *reflection.Facts
 	Reflection reflection.Reflection
@@ -51,18 +51,18 @@ type Scope struct {
 	Expires       time.Time
 	// Account is the ServiceAccount of the imported cluster whose token that is; nil for the credentials of the source.
 	Account *fleetv1alpha1.ServiceAccountReference
-	// SourceFails says why the source gives nothing to ask for the next token with; "" if it does.
+	// SourceFails says why the source gives no credentials to request the next token with; "" if it does.
 	SourceFails string
 
 	Conditions []metav1.Condition
 	References []fleetv1alpha1.ImportReference
 	Lossy      []reflection.Lossy
 	again      time.Duration
-	// Removed are the kinds of which the import has nothing any more, and emptied means that it has nothing at all: it is
+	// Removed are the kinds of which the import has no objects left, and emptied means that it has none at all: it is
 	// deleted, or may no longer use its provider configuration.
 	Removed map[schema.GroupKind]bool
 	Emptied bool
-	// Waits means that the import is woken when it may ask what it did not find a place for.
+	// Waits means that the import found no place, and is woken when it has one.
 	Waits bool
 	// Gone means that the import itself is gone.
 	Gone bool
@@ -79,7 +79,7 @@ func KeyOf(o client.Object) ObjectKey {
 	return ObjectKey{o.GetObjectKind().GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 
-// New is a look at an import that has found nothing yet. It has a copy of the import of its own.
+// New starts a pass over an import. It has its own copy of the import.
 func New(imp *fleetv1alpha1.ClusterImport) *Scope {
 	imp = imp.DeepCopy()
 	return &Scope{
@@ -92,17 +92,17 @@ func New(imp *fleetv1alpha1.ClusterImport) *Scope {
 // Key names the import.
 func (p *Scope) Key() types.NamespacedName { return client.ObjectKeyFromObject(p.Import) }
 
-// RequeueSoon has the import looked at again before the regular time.
+// RequeueSoon requeues the import before the regular time.
 func (p *Scope) RequeueSoon(after time.Duration) {
 	if p.again == 0 || after < p.again {
 		p.again = max(after, time.Second)
 	}
 }
 
-// Requeue is when the import is looked at again.
+// Requeue is the requeue delay of the import.
 func (p *Scope) Requeue() time.Duration { return cmp.Or(p.again, Resync) }
 
-// Set sets a condition, in place of one of the same type that was set before.
+// Set sets a condition, replacing an earlier one of the same type.
 func (p *Scope) Set(c metav1.Condition) {
 	c.Message = BoundedText(c.Message)
 	p.Conditions = slices.DeleteFunc(p.Conditions, func(other metav1.Condition) bool { return other.Type == c.Type })
@@ -119,7 +119,7 @@ func (p *Scope) Fail(condition, reason, format string, args ...any) {
 	p.Set(metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
-// Refer has the status name an object, once.
+// Refer adds an object to the status, once.
 func (p *Scope) Refer(o client.Object) {
 	apiVersion, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	ref := fleetv1alpha1.ImportReference{APIVersion: apiVersion, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}
@@ -128,7 +128,7 @@ func (p *Scope) Refer(o client.Object) {
 	}
 }
 
-// Skip has a node pool not be reflected: nothing depends on it, and one name that is taken must not hold up the rest.
+// Skip excludes a node pool from the reflection: nothing depends on it, and a taken name must not block the rest.
 func (p *Scope) Skip(o reflection.Object) {
 	p.Skipped[o.Pool] = true
 	p.References = slices.DeleteFunc(p.References, func(ref fleetv1alpha1.ImportReference) bool {
@@ -140,10 +140,10 @@ func (p *Scope) Skip(o reflection.Object) {
 	})
 }
 
-// StopError ends a pass with a condition: what follows cannot be done.
+// StopError ends a pass with a condition: the following steps cannot be done.
 type StopError struct {
 	Condition metav1.Condition
-	// Withdrawn means that the kubeconfig is made with what may no longer be used.
+	// Withdrawn means that the kubeconfig was made with credentials that may no longer be used.
 	Withdrawn bool
 }
 
@@ -160,7 +160,7 @@ func Stop(condition, reason, format string, args ...any) error {
 	}}
 }
 
-// ChangeFinalizer puts the finalizer on an import or takes it off, and says whether that changed anything.
+// ChangeFinalizer adds the finalizer to an import or removes it, and reports whether that changed anything.
 func ChangeFinalizer(imp *fleetv1alpha1.ClusterImport, want bool) bool {
 	if want {
 		return controllerutil.AddFinalizer(imp, fleetv1alpha1.ImportFinalizer)
@@ -168,8 +168,8 @@ func ChangeFinalizer(imp *fleetv1alpha1.ClusterImport, want bool) bool {
 	return controllerutil.RemoveFinalizer(imp, fleetv1alpha1.ImportFinalizer)
 }
 
-// IsOurs says whether an object bears the label of this import. It is enough for an object of the very name that the
-// import gives. What was found by its label has to pass Reconciler.own as well.
+// IsOurs reports whether an object has the label of this import. That suffices for an object of the very name that the
+// import gives. An object that was found by its label has to pass Reconciler.own as well.
 func (p *Scope) IsOurs(o client.Object) bool {
 	return o.GetLabels()[fleetv1alpha1.ImportUIDLabel] == string(p.Import.UID)
 }

@@ -25,10 +25,10 @@ const (
 	// googleAccountsPath is the one of Google's service accounts, whatever their project is.
 	googleAccountsPath = "/v1/projects/-/serviceAccounts/"
 
-	// googleEmailScope has a token say the e-mail address of its service account, which is what RBAC in GKE knows it by.
+	// googleEmailScope adds the service account's e-mail address to a token, by which RBAC in GKE identifies it.
 	googleEmailScope = "https://www.googleapis.com/auth/userinfo.email"
 
-	// googleLifetime is for how long the token of a service account works: the longest that needs nobody's consent.
+	// googleLifetime is the lifetime of a service account's token: the longest that needs no consent.
 	googleLifetime = "3600s"
 
 	// These are the words of RFC 8693 and RFC 7523 for what is shown and what is asked for.
@@ -40,22 +40,22 @@ const (
 
 var errAudience = errors.New("the audience is none of a workload identity pool of Google's")
 
-// Exchange is how a token of a ServiceAccount of the hub becomes one of a cloud's.
+// Exchange is how a token of a hub ServiceAccount becomes one of a cloud's.
 type Exchange struct {
 	// Account is the ServiceAccount, and Audience for whom its token is.
 	Account, Audience string
-	// identity tells exchanges apart that ask the same endpoints.
+	// identity distinguishes exchanges at the same endpoints.
 	identity string
 	steps    []exchangeStep
 }
 
-// exchangeStep asks an endpoint for a token, and shows it the one of the step before.
+// exchangeStep requests a token from an endpoint, presenting the previous step's.
 type exchangeStep struct {
 	endpoint string
 	ask      func(ctx context.Context, client *http.Client, shown string) (*oauth2.Token, error)
 }
 
-// ExchangeOf is the exchange that a spec asks for which names a ServiceAccount of the hub.
+// ExchangeOf is the exchange for a spec that names a hub ServiceAccount.
 func ExchangeOf(s fleetv1alpha1.ClusterImportSpec) (Exchange, error) {
 	if s.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal {
 		return azureExchange(s.Kubeconfig.Azure), nil
@@ -63,9 +63,9 @@ func ExchangeOf(s fleetv1alpha1.ClusterImportSpec) (Exchange, error) {
 	return googleExchange(s.Kubeconfig.Google.WorkloadIdentity)
 }
 
-// googleExchange shows the ServiceAccount's token to Google's Security Token Service and, if a service account is
-// named, what comes of it to the service that impersonates. That the audience is one of Google's does not depend on the
-// CRD: it is what keeps the token from being one for the hub.
+// googleExchange presents the ServiceAccount's token to Google's Security Token Service and, if a service account is
+// named, the resulting token to the impersonation service. The check that the audience is one of Google's does not rely
+// on the CRD: it keeps the token from being valid for the hub.
 func googleExchange(g *fleetv1alpha1.GoogleWorkloadIdentity) (Exchange, error) {
 	if !strings.HasPrefix(g.Audience, fleetv1alpha1.ImportGoogleAudiencePrefix) {
 		return Exchange{}, errAudience
@@ -98,7 +98,7 @@ func googleExchange(g *fleetv1alpha1.GoogleWorkloadIdentity) (Exchange, error) {
 	return e, nil
 }
 
-// impersonate asks for a token of a Google service account with one of an identity that may have it.
+// impersonate requests a token of a Google service account with a token of an identity that may have it.
 func impersonate(ctx context.Context, client *http.Client, endpoint, shown string) (*oauth2.Token, error) {
 	content, err := json.Marshal(map[string]any{"scope": []string{googleScope, googleEmailScope}, "lifetime": googleLifetime})
 	if err != nil {
@@ -128,7 +128,7 @@ func impersonate(ctx context.Context, client *http.Client, endpoint, shown strin
 	return &oauth2.Token{AccessToken: given.AccessToken, Expiry: given.ExpireTime}, nil
 }
 
-// azureExchange shows the ServiceAccount's token to Entra ID in place of the service principal's secret.
+// azureExchange presents the ServiceAccount's token to Entra ID in place of the service principal's secret.
 func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) Exchange {
 	endpoint := EntraEndpoint(a)
 	return Exchange{
@@ -143,8 +143,8 @@ func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) Exchange {
 	}
 }
 
-// ExchangeRequest is a request for the token that comes of an exchange. subject asks the hub for the token with which
-// it begins; that one is kept nowhere. Every endpoint has to be allowed before the first is asked.
+// ExchangeRequest is a request for the token that an exchange yields. subject requests the initial token from the hub;
+// that one is not stored. Every endpoint has to be allowed before the first is asked.
 func (t *Tokens) ExchangeRequest(e Exchange, subject func(context.Context) (string, error)) (Request, error) {
 	parts := [][]byte{[]byte(e.Account), []byte(e.Audience), []byte(e.identity)}
 	for _, step := range e.steps {
@@ -165,7 +165,7 @@ func (t *Tokens) ExchangeRequest(e Exchange, subject func(context.Context) (stri
 	}, nil
 }
 
-// exchanged goes from token to token, and counts each request.
+// exchanged performs the steps, and counts each request.
 func (t *Tokens) exchanged(ctx context.Context, steps []exchangeStep, shown string) (token *oauth2.Token, err error) {
 	for _, step := range steps {
 		token, err = step.ask(ctx, t.client, shown)

@@ -13,19 +13,19 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// What came of a request for a token.
+// Results of a token request.
 const (
 	tokenGranted = "granted"
 	tokenRefused = "refused"
 	tokenFailed  = "failed"
 
-	// ImportedClusters is in place of the endpoint where a cluster is asked for a token of its ServiceAccount. Clusters
-	// are not told apart: their addresses are what others write.
+	// ImportedClusters replaces the endpoint for token requests to imported clusters. Clusters are not distinguished:
+	// others write their addresses.
 	ImportedClusters = "imported-clusters"
 )
 
-// Register counts the requests for tokens. The series are those of the URLs that the operator gave, and there from the
-// beginning: nothing that a ClusterImport or a key file names becomes a label.
+// Register counts the token requests. The series are those of the operator's URLs, and exist from the beginning:
+// nothing that a ClusterImport or a key file names becomes a label.
 func (t *Tokens) Register(reg prometheus.Registerer) {
 	t.requests = metric.NewCounter(reg, metric.Definition{
 		Name: "masthead_import_token_requests_total",
@@ -48,7 +48,7 @@ func (t *Tokens) Register(reg prometheus.Registerer) {
 	}
 }
 
-// resultOf is what came of a request.
+// resultOf is the result of a request.
 func resultOf(err error) string {
 	_, endpoint := errors.AsType[*oauth2.RetrieveError](err)
 	_, cluster := errors.AsType[*workload.StatusError](err)

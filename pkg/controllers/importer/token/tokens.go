@@ -36,7 +36,7 @@ import (
 )
 
 const (
-	// tokenTimeout is how long a token endpoint may take.
+	// tokenTimeout bounds a request to a token endpoint.
 	tokenTimeout = 15 * time.Second
 
 	// maxTokenAnswer is how large its answer may be, in bytes.
@@ -45,12 +45,12 @@ const (
 	// refreshBefore is how long before its end a token is replaced, at the latest when a third of its life is left.
 	refreshBefore = 10 * time.Minute
 
-	// maxFailed is how many requests that failed are kept beyond those of the imports that are there.
+	// maxFailed is how many failed requests are kept beyond those of the existing imports.
 	maxFailed = 4096
 
-	// shortestToken is for how long a token has to work: nobody could use it in time, and its endpoint would be asked all
-	// the time. longestToken is for how long one is believed to work: those of Google have an hour, and up to twelve if
-	// somebody asks for it, those of Entra ID up to a day.
+	// shortestToken is the minimum lifetime of a token: a shorter one could not be used in time, and its endpoint would be
+	// asked all the time. longestToken is the maximum trusted lifetime: Google's tokens have an hour, and up to twelve on
+	// request, those of Entra ID up to a day.
 	shortestToken = 5 * time.Second
 	longestToken  = 24 * time.Hour
 
@@ -72,28 +72,28 @@ func DefaultAllowedTokenEndpoints() []string {
 // ErrEndpointNotAllowed means that no endpoint was asked.
 var ErrEndpointNotAllowed = errors.New("the token endpoint is none of those that the operator allows by --allowed-token-endpoints")
 
-// Request asks an endpoint for a token.
+// Request requests a token from an endpoint.
 type Request struct {
 	endpoint string
-	// Hash tells requests apart without holding their secrets.
+	// Hash distinguishes requests without holding their secrets.
 	Hash string
-	// Credentials tells apart with what is asked, where a token outlives that: a request that failed is made again at once
+	// Credentials identifies the requesting credentials where a token outlives them: a failed request is retried at once
 	// with other ones.
 	Credentials string
 	Ask         func(ctx context.Context) (*oauth2.Token, error)
-	// accept, if there is one, says what is wrong with a token.
+	// accept, if set, returns what is wrong with a token.
 	Accept func(token *oauth2.Token, now time.Time) error
 	// counts means that ask counts its requests, because it makes several.
 	counts bool
 }
 
-// Tokens are those that were made, by import. They are in memory alone: a manager that starts makes new ones.
+// Tokens caches tokens by import. They are only in memory: a manager that starts requests new ones.
 type Tokens struct {
 	allowed []*url.URL
 	client  *http.Client
 	Clock   clock.Clock
 
-	// requests counts those to the endpoints.
+	// requests counts the requests to endpoints.
 	requests *prometheus.CounterVec
 
 	mu     sync.Mutex
@@ -101,26 +101,26 @@ type Tokens struct {
 	failed map[types.NamespacedName]failedRequest
 }
 
-// Made is a token that was made.
+// Made is a cached token.
 type Made struct {
 	Hash  string
 	Token *oauth2.Token
 	At    time.Time
 }
 
-// failedRequest is the last one of an import, if no token came of it.
+// failedRequest is the last request of an import, if it failed.
 type failedRequest struct {
 	hash, credentials string
 	err               error
 	// times is how often in a row.
 	times int
-	// until is when the endpoint is asked again.
+	// until is when the endpoint may be asked again.
 	until time.Time
 }
 
-// New returns one without tokens. Endpoints are asked that are allowed, and their certificates are held against the
-// authorities, as PEM, or against those of the system if there are none. An endpoint that is no
-// URL is an error (ParseTokenEndpoint).
+// New returns an empty cache. Only allowed endpoints are asked, and their certificates are verified with the
+// authorities, as PEM, or with those of the system if there are none. An endpoint that is no URL is an error
+// (ParseTokenEndpoint).
 func New(allowed []string, authorities []byte, c clock.Clock) (*Tokens, error) {
 	t := &Tokens{Clock: c, made: map[types.NamespacedName]Made{}, failed: map[types.NamespacedName]failedRequest{}}
 	t.Register(nil)
@@ -150,14 +150,14 @@ func New(allowed []string, authorities []byte, c clock.Clock) (*Tokens, error) {
 	return t, nil
 }
 
-// OfAccounts are the tokens of ServiceAccounts of imported clusters. They are counted together with the others.
+// OfAccounts returns the cache for ServiceAccounts of imported clusters. Both share the metrics.
 func (t *Tokens) OfAccounts() *Tokens {
 	return &Tokens{
 		Clock: t.Clock, requests: t.requests, made: map[types.NamespacedName]Made{}, failed: map[types.NamespacedName]failedRequest{},
 	}
 }
 
-// ParseTokenEndpoint reads a URL that an operator allows tokens to be asked for at.
+// ParseTokenEndpoint parses a URL that an operator allows for token requests.
 func ParseTokenEndpoint(endpoint string) (*url.URL, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -166,7 +166,7 @@ func ParseTokenEndpoint(endpoint string) (*url.URL, error) {
 	return u, nil
 }
 
-// allowedBy is the URL that the operator gave by which tokens may be asked for at an endpoint; nil for none.
+// allowedBy is the operator's URL that allows token requests to an endpoint; nil for none.
 func (t *Tokens) allowedBy(endpoint string) *url.URL {
 	u, err := ParseTokenEndpoint(endpoint)
 	if err != nil || strings.Contains(u.Path, "..") || u.RawPath != "" {
@@ -181,10 +181,10 @@ func (t *Tokens) allowedBy(endpoint string) *url.URL {
 	return nil
 }
 
-// Get returns a token and how soon it should be asked for again. One that still works is kept if there is no other.
-// enter asks for a place; without one no endpoint is asked. An endpoint that gives no token for a request is left alone
-// for as long as a cluster that cannot be asked, whatever leads to a look at the import: another request, made of
-// another secret, does not wait.
+// Get returns a token and how soon to ask for it again. A working one is kept if there is no other. enter requests a
+// place; without one no endpoint is asked. An endpoint that issues no token for a request is left alone for as long as
+// an unreachable cluster, whatever triggers a pass over the import: another request, made of another secret, does not
+// wait.
 func (t *Tokens) Get(
 	ctx context.Context, key types.NamespacedName, r Request, enter func() (leave func(), ok bool),
 ) (*oauth2.Token, time.Duration, error) {
@@ -247,7 +247,7 @@ func (t *Tokens) Renewed(
 	return token, made.refresh().Sub(now), nil
 }
 
-// check says what is wrong with the answer of an endpoint, and has it expire by our clock.
+// check returns what is wrong with an endpoint's answer, and converts its expiry to our clock.
 func (r Request) check(token *oauth2.Token, now time.Time) error {
 	if token.AccessToken == "" {
 		return workload.ErrNoToken
@@ -262,7 +262,7 @@ func (r Request) check(token *oauth2.Token, now time.Time) error {
 	return sound(token, now)
 }
 
-// sound says what is wrong with the life of a token.
+// sound returns what is wrong with a token's lifetime.
 func sound(token *oauth2.Token, now time.Time) error {
 	if !token.Expiry.IsZero() && token.Expiry.Sub(now) < shortestToken {
 		return workload.ErrNoToken
@@ -270,7 +270,7 @@ func sound(token *oauth2.Token, now time.Time) error {
 	return nil
 }
 
-// last is what came of the last requests of an import, if they were the same.
+// last returns the results of an import's last requests, if they were the same.
 func (t *Tokens) last(key types.NamespacedName, r Request) (made Made, failed failedRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -283,11 +283,11 @@ func (t *Tokens) last(key types.NamespacedName, r Request) (made Made, failed fa
 	return made, failed
 }
 
-// works says whether there is a token that has not expired.
+// works reports whether there is a token that has not expired.
 func (m Made) works(now time.Time) bool { return m.Token != nil && now.Before(m.Token.Expiry) }
 
-// unlessRefused is the token that was made, for as long as it works, where the hub gave nothing to exchange for another
-// one. That it refuses to is an answer: the right to the tokens is gone.
+// unlessRefused is the cached token, while it works, if the hub gave nothing to exchange for another one. A refusal is
+// an answer: the right to the tokens is gone.
 func (m Made) unlessRefused(err error, now time.Time) (*oauth2.Token, time.Duration, error) {
 	if _, refused := errors.AsType[*scope.StopError](err); refused || !m.works(now) {
 		return nil, 0, err
@@ -295,7 +295,7 @@ func (m Made) unlessRefused(err error, now time.Time) (*oauth2.Token, time.Durat
 	return m.Token, scope.Retry, nil
 }
 
-// orElse is the token that was made, for as long as it works, where there is no other.
+// orElse is the cached token, while it works, if there is no other.
 func (m Made) orElse(failed failedRequest, now time.Time) (*oauth2.Token, time.Duration, error) {
 	if !m.works(now) {
 		return nil, 0, failed.err
@@ -311,7 +311,7 @@ func (m Made) refresh() time.Time {
 	return m.Token.Expiry.Add(-min(refreshBefore, m.Token.Expiry.Sub(m.At)/3))
 }
 
-// Knows says whether there is, or was, a token of an import.
+// Knows reports whether an import has, or had, a token.
 func (t *Tokens) Knows(key types.NamespacedName) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -319,14 +319,14 @@ func (t *Tokens) Knows(key types.NamespacedName) bool {
 	return known
 }
 
-// Keep keeps a token that somebody else made.
+// Keep caches a token that was made elsewhere.
 func (t *Tokens) Keep(key types.NamespacedName, m Made) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.made[key] = m
 }
 
-// Drop has a token not be given any more, if it was made so long ago.
+// Drop discards a token that is at least that old.
 func (t *Tokens) Drop(key types.NamespacedName, age time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -335,9 +335,8 @@ func (t *Tokens) Drop(key types.NamespacedName, age time.Duration) {
 	}
 }
 
-// Forget is for an import that uses no tokens any more. That an endpoint gave it none is kept until the endpoint may be
-// asked again: whoever withdraws credentials, or deletes the import, and takes that back would have it be asked at
-// once.
+// Forget is for an import that no longer uses tokens. An endpoint's failure is remembered until the endpoint may be
+// asked again: withdrawing credentials, or deleting the import, and reverting that must not make it be asked at once.
 func (t *Tokens) Forget(key types.NamespacedName) {
 	now := t.Clock.Now()
 	t.mu.Lock()
@@ -349,7 +348,7 @@ func (t *Tokens) Forget(key types.NamespacedName) {
 	}
 }
 
-// refusal says why there is no token, without what the endpoint sent: it may repeat what it was sent.
+// refusal says why there is no token, without the endpoint's answer: it may repeat what it was sent.
 func refusal(err error) error {
 	if account, ok := errors.AsType[*workload.TokenError](err); ok {
 		return account
@@ -361,7 +360,7 @@ func refusal(err error) error {
 	return errors.New("the token endpoint cannot be reached, or gives no token")
 }
 
-// GoogleRequest asks for a token with the key file of a service account. Key files of other types name programs, files
+// GoogleRequest requests a token with the key file of a service account. Key files of other types name programs, files
 // and URLs to get a token from, and are refused.
 func GoogleRequest(key []byte) (Request, error) {
 	var file struct {
@@ -387,7 +386,7 @@ func GoogleRequest(key []byte) (Request, error) {
 	}, nil
 }
 
-// AzureRequest asks Entra ID for a token with the secret of a service principal.
+// AzureRequest requests a token from Entra ID with the secret of a service principal.
 func AzureRequest(a *fleetv1alpha1.AzureServicePrincipal, secret []byte) Request {
 	c := &clientcredentials.Config{
 		ClientID: a.ClientID, ClientSecret: strings.TrimSpace(string(secret)), Scopes: []string{azureServerScope},
@@ -406,7 +405,7 @@ func EntraEndpoint(a *fleetv1alpha1.AzureServicePrincipal) string {
 	return strings.TrimRight(authority, "/") + "/" + a.TenantID + "/oauth2/v2.0/token"
 }
 
-// HashOf is a digest of texts, which tells them apart wherever one ends and the next begins.
+// HashOf is a digest of texts that depends on where each of them ends.
 func HashOf(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -416,7 +415,7 @@ func HashOf(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// boundedTransport ends answers that are too large.
+// boundedTransport aborts answers that are too large.
 type boundedTransport struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -432,7 +431,7 @@ func (t boundedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// HubError means that the hub gave no token of a ServiceAccount, so that no token endpoint was asked.
+// HubError means that the hub issued no ServiceAccount token, so that no token endpoint was asked.
 type HubError struct{ err error }
 
 func (e *HubError) Error() string { return e.err.Error() }

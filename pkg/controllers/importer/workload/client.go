@@ -29,12 +29,12 @@ import (
 )
 
 const (
-	// clusterTimeout is how long an imported cluster is given for all questions together, and answerTimeout until an
-	// answer begins.
+	// clusterTimeout bounds all queries to an imported cluster together, and answerTimeout the wait until an answer
+	// begins.
 	clusterTimeout = 30 * time.Second
 	answerTimeout  = 10 * time.Second
-	// maxReview and maxNodePage are how large the answer to a review, and a page of Nodes, may be, in bytes. What a page
-	// may take once it is decoded is bounded, too, by bounded.WithBytes.
+	// maxReview and maxNodePage bound the answer to a review, and a page of Nodes, in bytes. bounded.WithBytes also bounds
+	// the memory of a decoded page.
 	maxReview   = 256 << 10
 	maxNodePage = 8 << 20
 	// nodesPerPage and maxPages bound how many Nodes are read. A Node with its managed fields and images is a few dozen
@@ -43,20 +43,20 @@ const (
 	maxPages     = 100
 	// maxContinue is how long the name of the next page may be, in bytes. Kubernetes's have a few hundred.
 	maxContinue = 8 << 10
-	// maxNodeText is how long a label's value, and the version of a kubelet, may be, in bytes. What is longer is left out:
-	// Kubernetes accepts no such label, and there is no such version.
+	// maxNodeText bounds a label's value, and a kubelet's version, in bytes. Longer ones are left out: Kubernetes accepts
+	// no such label, and there is no such version.
 	maxNodeText = 63
 )
 
-// errRefused means that the cluster refuses the credentials. errUnreadable means that what it says is no answer, and
-// errBroken that not all of the answer came, or that there is no room for it now.
+// errRefused means that the cluster refuses the credentials. errUnreadable means that its answer is invalid, and
+// errBroken that the answer is incomplete, or that there is no memory for it now.
 var (
 	errRefused    = errors.New("the credentials are refused")
 	errUnreadable = errors.New("the API server's answer cannot be read")
 	errBroken     = errors.New("the API server's answer breaks off, or there is no memory for it now")
 )
 
-// Client asks an imported cluster. It can list Nodes, ask for rights and ask for a token, and nothing else.
+// Client queries an imported cluster. It can list Nodes, review rights and request a token, and nothing else.
 type Client struct {
 	client *http.Client
 	base   *http.Transport
@@ -64,11 +64,11 @@ type Client struct {
 	token  string
 	// open opens an account for the memory that an answer takes; nil for none.
 	open func(abort func(error)) bounded.Account
-	// unauthenticated means that the cluster said that it does not know the credentials.
+	// unauthenticated means that the cluster did not accept the credentials.
 	unauthenticated bool
 }
 
-// NewClient makes one of a kubeconfig, which is held against what kubeconfigs may have.
+// NewClient makes a client from a kubeconfig, which is checked against what kubeconfigs may have.
 func NewClient(kubeconfig []byte, o credentials.Options) (*Client, error) {
 	parsed, err := credentials.Parse(kubeconfig, o)
 	if err != nil {
@@ -102,7 +102,7 @@ func NewClient(kubeconfig []byte, o credentials.Options) (*Client, error) {
 // Close closes what connections there are.
 func (w *Client) Close() { w.base.CloseIdleConnections() }
 
-// StatusError is an answer that is none of what was asked for.
+// StatusError is an unexpected response status.
 type StatusError struct{ code int }
 
 // Error implements error.
@@ -113,12 +113,12 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("the API server answers with the status %d", e.code)
 }
 
-// Is says whether the cluster refuses the credentials.
+// Is reports whether the cluster refuses the credentials.
 func (e *StatusError) Is(target error) bool {
 	return target == errRefused && (e.code == http.StatusUnauthorized || e.code == http.StatusForbidden)
 }
 
-// ask sends a request and decodes the answer, of which so many bytes are read at most.
+// ask sends a request and decodes the answer, reading at most so many bytes.
 func (w *Client) ask(ctx context.Context, method, path string, body, into any, most int64) error {
 	var content io.Reader
 	if body != nil {
@@ -156,7 +156,7 @@ func (w *Client) ask(ctx context.Context, method, path string, body, into any, m
 	return nil
 }
 
-// noted is the body of an answer, and notes the error that ended it.
+// noted is an answer's body that records the error that ended it.
 type noted struct {
 	io.Reader
 
@@ -172,7 +172,7 @@ func (n *noted) Read(p []byte) (int, error) {
 	return read, err //nolint:wrapcheck // The decoder's error is told nobody.
 }
 
-// without says why a body was not decoded. What the decoder says is not repeated: it has parts of the answer.
+// without returns why a body was not decoded, without the decoder's error: that has parts of the answer.
 func (n *noted) without(err error) error {
 	if refused, ok := errors.AsType[*bounded.Error](n.ended); ok {
 		return refused
@@ -183,7 +183,7 @@ func (n *noted) without(err error) error {
 	return errUnreadable
 }
 
-// may asks for one right. Asking changes nothing: a review is not kept.
+// may reviews one right. That changes nothing: a review is not stored.
 func (w *Client) may(ctx context.Context, verb, group, resource string) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
@@ -198,7 +198,7 @@ func (w *Client) may(ctx context.Context, verb, group, resource string) (bool, e
 	return answer.Status.Allowed, nil
 }
 
-// access says what the credentials may do.
+// access reports the credentials' rights.
 func (w *Client) access(ctx context.Context) metav1.Condition {
 	of := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: fleetv1alpha1.ConditionWorkloadAccess, Status: status, Reason: reason, Message: message}
@@ -238,7 +238,7 @@ func (w *Client) access(ctx context.Context) metav1.Condition {
 	return of(metav1.ConditionTrue, fleetv1alpha1.ReasonAccessReadOnly, "The credentials may read in the cluster, and not write")
 }
 
-// nodePage is what is decoded of a page of Nodes.
+// nodePage is the decoded part of a page of Nodes.
 type nodePage struct {
 	Metadata struct {
 		Continue string `json:"continue"`
@@ -278,7 +278,7 @@ func (i nodeItem) node() reflection.Node {
 	return node
 }
 
-// nodes reads what is needed of the Nodes: of the first nodesPerPage*maxPages, if there are more.
+// nodes reads the needed parts of the Nodes: of the first nodesPerPage*maxPages, if there are more.
 func (w *Client) nodes(ctx context.Context) ([]reflection.Node, error) {
 	var all []reflection.Node
 	next := ""

@@ -21,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// Clusters is what imported clusters said of themselves, by import.
+// Clusters caches the answers of imported clusters, by import.
 type Clusters struct {
 	Clock  clock.Clock
 	memory *accounts
@@ -30,31 +30,31 @@ type Clusters struct {
 	known map[types.NamespacedName]Answer
 }
 
-// Answer is what a cluster said.
+// Answer is a cluster's answer.
 type Answer struct {
 	UID types.UID
 	At  time.Time
-	// Who identifies the credentials with which it was asked.
+	// Who identifies the credentials of the query.
 	Who        [sha256.Size]byte
 	Nodes      []reflection.Node
 	NodesKnown bool
 	Access     metav1.Condition
-	// Unauthenticated means that the cluster does not know the credentials.
+	// Unauthenticated means that the cluster does not accept the credentials.
 	Unauthenticated bool
-	// Failures is how often in a row the cluster could not be asked.
+	// Failures is how often in a row querying the cluster failed.
 	Failures int
 	// tooMuch means that there is no memory for the Nodes.
 	tooMuch bool
-	// memory is what is held for the Nodes.
+	// memory is the memory held for the Nodes.
 	memory *holding
 }
 
-// NewClusters returns one that knows no answers. What it keeps is charged to a budget; nil for none.
+// NewClusters returns an empty cache. Its content is charged to a budget; nil for none.
 func NewClusters(c clock.Clock, b *budget.Budget) *Clusters {
 	return &Clusters{Clock: c, memory: newAccounts(b), known: map[types.NamespacedName]Answer{}}
 }
 
-// Last is the last answer of a cluster to the same import.
+// Last is the cluster's last answer for the same import.
 func (c *Clusters) Last(key types.NamespacedName, uid types.UID) Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,7 +64,7 @@ func (c *Clusters) Last(key types.NamespacedName, uid types.UID) Answer {
 	return Answer{UID: uid}
 }
 
-// Remember keeps an answer, and returns what is kept of it: without the Nodes, where there is no memory for them.
+// Remember caches an answer, and returns what it keeps: without the Nodes, if there is no memory for them.
 func (c *Clusters) Remember(key types.NamespacedName, a Answer) Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +78,7 @@ func (c *Clusters) Remember(key types.NamespacedName, a Answer) Answer {
 	return a
 }
 
-// dropNodes gives back the memory of the Nodes of an import: others need it.
+// dropNodes releases the memory of an import's Nodes for others.
 func (c *Clusters) dropNodes(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,13 +93,13 @@ func (a Answer) withoutNodes() Answer {
 	return a
 }
 
-// Nodes are those of the cluster, if they were read.
+// Nodes are the cluster's Nodes, if they were read.
 func (c *Clusters) Nodes(key types.NamespacedName, uid types.UID) ([]reflection.Node, bool) {
 	a := c.Last(key, uid)
 	return a.Nodes, a.NodesKnown
 }
 
-// Forget drops what a cluster said of itself, for an import that is gone.
+// Forget drops the answer for an import that is gone.
 func (c *Clusters) Forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *Clusters) Forget(key types.NamespacedName) {
 	delete(c.known, key)
 }
 
-// GoodFor is how long an answer counts: one with the Nodes until the next resync, one without them until the next
+// GoodFor is how long an answer is valid: one with the Nodes until the next resync, one without them until the next
 // retry.
 func (a Answer) GoodFor() time.Duration {
 	switch {
@@ -120,7 +120,7 @@ func (a Answer) GoodFor() time.Duration {
 	}
 }
 
-// Condition is what users are told of an answer.
+// Condition is the condition that reports an answer to users.
 func (a Answer) Condition() metav1.Condition {
 	c := a.Access
 	if a.tooMuch {
@@ -129,7 +129,7 @@ func (a Answer) Condition() metav1.Condition {
 	return c
 }
 
-// Client is one for a cluster of an import in a namespace, to which the memory is charged that answers take.
+// Client returns a client for the cluster of an import in a namespace, which is charged for the memory of answers.
 func (c *Clusters) Client(namespace string, kubeconfig []byte, o credentials.Options) (*Client, error) {
 	w, err := NewClient(kubeconfig, o)
 	if err != nil {
@@ -139,7 +139,7 @@ func (c *Clusters) Client(namespace string, kubeconfig []byte, o credentials.Opt
 	return w, nil
 }
 
-// Ask asks a cluster for the rights of the credentials and for its Nodes.
+// Ask reviews the credentials' rights in a cluster, and lists its Nodes.
 func (c *Clusters) Ask(ctx context.Context, namespace string, kubeconfig []byte, o credentials.Options) (Answer, error) {
 	w, err := c.Client(namespace, kubeconfig, o)
 	if err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// budgetClass is where the memory for imports counts: all of them have the share of one EnrollmentClass, and in it
-// every namespace an equal part. The class that an import names was rejected: whether it allows the namespace is not
-// known here, so whoever writes a ClusterImport could use up the share of somebody else's class. No EnrollmentClass,
-// and no namespace, can have this name.
+// budgetClass is the budget class of imports: together they have the share of one EnrollmentClass, divided equally
+// among namespaces. Using the class that an import names was rejected: whether it allows the namespace is not known
+// here, so the writer of a ClusterImport could use up the share of somebody else's class. No EnrollmentClass, and no
+// namespace, can have this name.
 const budgetClass = "ClusterImports"
 
-// accounts are those of the namespaces for whose imports there is memory in use.
+// accounts are those of the namespaces whose imports use memory.
 type accounts struct {
 	budget *budget.Budget
 
@@ -36,7 +36,7 @@ func newAccounts(b *budget.Budget) *accounts {
 	return &accounts{budget: b, open: map[string]*account{}}
 }
 
-// hold returns a holding of the account of a namespace, which holds nothing yet. See budget.Account.Holder for yield.
+// hold returns an empty holding of a namespace's account. See budget.Account.Holder for yield.
 func (a *accounts) hold(namespace string, yield func(error)) *holding {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,7 +49,7 @@ func (a *accounts) hold(namespace string, yield func(error)) *holding {
 	return &holding{Holder: of.Holder(yield), end: sync.OnceFunc(func() { a.leave(namespace) })}
 }
 
-// leave closes the account of a namespace with its last holding.
+// leave closes a namespace's account with its last holding.
 func (a *accounts) leave(namespace string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -67,7 +67,7 @@ type holding struct {
 	end func()
 }
 
-// Close gives back everything, for good.
+// Close releases everything, for good.
 func (h *holding) Close() {
 	if h == nil {
 		return

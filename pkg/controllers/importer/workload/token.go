@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// TokenLife is for how long a token of a ServiceAccount is asked for.
+	// TokenLife is the requested lifetime of a ServiceAccount's token.
 	TokenLife = time.Hour
 
-	// shortestAccountToken and longestAccountToken bound what is accepted. API servers give ten minutes at least, and no
-	// more than was asked for; the rest is for clocks that differ. A shorter life would have the cluster be asked all the
-	// time, a longer one would be a token that nobody asked for.
+	// shortestAccountToken and longestAccountToken bound the accepted lifetime. API servers give ten minutes at least, and
+	// no more than was requested; the rest is for clock skew. A shorter life would make Masthead ask the cluster all the
+	// time, a longer one was not requested.
 	shortestAccountToken = 5 * time.Minute
 	longestAccountToken  = 2 * TokenLife
 
@@ -60,8 +60,8 @@ func UnavailableToken(cause error) error {
 	}
 }
 
-// Token asks for a token of a ServiceAccount, for the API server itself. It is the only request by which the
-// importer has a cluster make anything. The cluster keeps nothing of it.
+// Token requests a token of a ServiceAccount, for the API server itself. It is the only request by which the importer
+// makes a cluster issue anything. The cluster stores nothing of it.
 func (w *Client) Token(ctx context.Context, account fleetv1alpha1.ServiceAccountReference) (*oauth2.Token, error) {
 	seconds := int64(TokenLife / time.Second)
 	request := &authenticationv1.TokenRequest{
@@ -83,13 +83,13 @@ func (w *Client) Token(ctx context.Context, account fleetv1alpha1.ServiceAccount
 	case len(token) > maxAccountToken || slices.ContainsFunc([]byte(token), unprintable):
 		return nil, invalidToken("what it gives is none", ErrNoToken)
 	case token == w.token:
-		// They would be kept as those of the account, for everybody who may read these.
+		// They would be stored as the account's token, for everybody who may read that.
 		return nil, invalidToken("gives the credentials back with which it was asked", ErrNoToken)
 	}
 	return &oauth2.Token{AccessToken: token, Expiry: answer.Status.ExpirationTimestamp.Time}, nil
 }
 
-// withoutAccountToken says why a request gave no token.
+// withoutAccountToken returns why a request gave no token.
 func withoutAccountToken(account fleetv1alpha1.ServiceAccountReference, err error) error {
 	status, answered := errors.AsType[*StatusError](err)
 	refused, bound := errors.AsType[*bounded.Error](err)
@@ -110,13 +110,13 @@ func withoutAccountToken(account fleetv1alpha1.ServiceAccountReference, err erro
 	case bound && refused.Limit == bounded.LimitSyntax, errors.Is(err, errUnreadable):
 		return invalidToken("the answer cannot be read", err)
 	default:
-		// So does an answer that broke off, or for which there is no room, say nothing of the spec.
+		// A truncated answer, or one without memory for it, says nothing about the spec either.
 		return UnavailableToken(err)
 	}
 }
 
-// AcceptToken sees that a token lives for about as long as was asked for, and has it be replaced by then at the
-// latest: the clock of the cluster can be ahead.
+// AcceptToken checks that a token lives for about as long as was requested, and limits its use to that: the clock of
+// the cluster can be ahead.
 func AcceptToken(token *oauth2.Token, now time.Time) error {
 	switch life := token.Expiry.Sub(now); {
 	case token.Expiry.IsZero():
@@ -134,5 +134,5 @@ func AcceptToken(token *oauth2.Token, now time.Time) error {
 	return nil
 }
 
-// ErrNoToken means that an answer has no token that could be used.
+// ErrNoToken means that an answer has no usable token.
 var ErrNoToken = errors.New("the token endpoint gives no token")

@@ -9,24 +9,24 @@ import (
 	"github.com/masthead-dev/masthead/pkg/fairshare"
 )
 
-// A Lane is a kind of contact with clusters. Each has places of its own, so that no kind waits for another.
+// A Lane is a kind of contact with clusters. Each lane has its own places, so that no kind waits for another.
 type Lane int
 
 const (
 	// First are attempts to connect to clusters that have not failed yet.
 	First Lane = iota
-	// Retry are attempts to connect to clusters that failed before: they cost a time-out each, most likely.
+	// Retry are attempts to connect to clusters that failed before: each most likely takes a time-out.
 	Retry
 	// Probe are probes of connections whose last probe succeeded.
 	Probe
-	// Recovery are probes of connections whose last probe failed: most likely they cost a time-out each, too, but
-	// somebody waits for the one that does not.
+	// Recovery are probes of connections whose last probe failed: each most likely takes a time-out, too, but work waits
+	// for those that recover.
 	Recovery
-	// Lanes is how many there are.
+	// Lanes is the number of lanes.
 	Lanes
 )
 
-// AttemptLane is the lane of an attempt to connect after that many failures.
+// AttemptLane returns the lane of an attempt to connect after that many failures.
 func AttemptLane(failures int) Lane {
 	if failures > 0 {
 		return Retry
@@ -34,7 +34,7 @@ func AttemptLane(failures int) Lane {
 	return First
 }
 
-// ProbeLane is the lane of a probe after that many failures.
+// ProbeLane returns the lane of a probe after that many failures.
 func ProbeLane(failures int) Lane {
 	if failures > 0 {
 		return Recovery
@@ -42,14 +42,14 @@ func ProbeLane(failures int) Lane {
 	return Probe
 }
 
-// Places returns how many places each lane has, of the number of clusters that may be tried for the first time at once.
+// Places returns the number of places of each lane, given the number of concurrent first attempts.
 func Places(workers int) [Lanes]int {
 	half := max(1, workers/2)
 	return [Lanes]int{First: workers, Retry: half, Probe: workers, Recovery: half}
 }
 
-// WorkersFor returns how many workers it takes for every place of every lane to have one, and some to spare for
-// reconciles that talk to no cluster: so the lanes alone decide who waits, and never the queue.
+// WorkersFor returns the number of workers: one for every place of every lane, and some for reconciles without contact.
+// So only the lanes make enrolments wait, never the queue.
 func WorkersFor(workers int) int {
 	n := max(1, workers/4)
 	for _, lane := range Places(workers) {
@@ -58,15 +58,15 @@ func WorkersFor(workers int) int {
 	return n
 }
 
-// Admission shares out contacts with clusters. In each lane no namespace of the hub, which is what a tenant has, holds
-// more than its share of the places, and who holds the fewest is next. Nobody holds a worker while waiting: who finds
-// no place goes on with what needs none, and is woken when it has one.
+// Admission limits concurrent contacts with clusters. In each lane no namespace of the hub (a tenant) holds more than
+// its share of the places, and the one with the fewest is next. Waiting blocks no worker: a key without a place
+// continues with steps that need none, and is requeued when it gets one.
 type Admission[K comparable] struct {
 	wake  func(K)
 	lanes [Lanes]*fairshare.Places[string]
 
 	mu sync.Mutex
-	// turns are those of the keys that wait, and of those that were woken and have not come yet.
+	// turns are the turns of waiting keys, and of requeued keys that have not entered yet.
 	turns map[waiter[K]]*fairshare.Turn[string]
 }
 
@@ -76,7 +76,7 @@ type waiter[K comparable] struct {
 	lane Lane
 }
 
-// NewAdmission makes lanes for that many first attempts at once, of which perNamespace may be of one namespace; the
+// NewAdmission makes lanes for that many concurrent first attempts, of which perNamespace may be of one namespace; the
 // other lanes are shared in proportion.
 func NewAdmission[K comparable](workers, perNamespace int, wake func(K)) *Admission[K] {
 	a := &Admission[K]{wake: wake, turns: map[waiter[K]]*fairshare.Turn[string]{}}
@@ -86,8 +86,8 @@ func NewAdmission[K comparable](workers, perNamespace int, wake func(K)) *Admiss
 	return a
 }
 
-// Enter asks for a place for a key of a namespace. leave has to be called after the contact. If there is no place, the
-// key is woken as soon as it has one; until then it keeps its place in line, unless a reconcile settles without it.
+// Enter requests a place for a key of a namespace. Call leave after the contact. Without a free place, the key is
+// requeued when it gets one; until then it keeps its place in line, unless a reconcile settles without it.
 func (a *Admission[K]) Enter(k K, namespace string, l Lane) (leave func(), ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,7 +104,7 @@ func (a *Admission[K]) Enter(k K, namespace string, l Lane) (leave func(), ok bo
 	return t.Leave, true
 }
 
-// Settle gives up the turns of a key in lanes in which it does not wait any more.
+// Settle gives up the turns of a key in lanes in which it no longer waits.
 func (a *Admission[K]) Settle(k K, waits [Lanes]bool) {
 	for l := range Lanes {
 		if waits[l] {

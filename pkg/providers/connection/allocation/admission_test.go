@@ -55,7 +55,7 @@ func TestAdmission(t *testing.T) {
 	if !slices.Equal(woken, []key{a3, a1}) {
 		t.Errorf("want the next one woken, got %v", woken)
 	}
-	// It was woken, and does not need the place any more; a2 holds its own.
+	// It was woken, and no longer needs the place; a2 holds its own.
 	a.Settle(a1, [Lanes]bool{})
 	if _, ok := a.Enter(a3, a3.Namespace, Retry); !ok {
 		t.Error("want a place that is not needed to be free again")

@@ -11,10 +11,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
-// Arbiter decides which enrolment holds a cluster and an identifier. First come, first served, and the holder keeps
-// both as long as it is enrolled, connected or not: a cluster that is down must not lose its identity to a newcomer.
+// Arbiter decides which enrolment holds a cluster and an identifier. First come, first served: the holder keeps both
+// while it is enrolled, connected or not, so that a cluster that is down does not lose its identity to a newcomer.
 type Arbiter[K comparable] struct {
-	// HubUID is the UID of the hub, which nobody gets. Set it before the first claim.
+	// HubUID is the UID of the hub, which is never granted. Set it before the first claim.
 	HubUID string
 
 	mu           sync.Mutex
@@ -22,8 +22,7 @@ type Arbiter[K comparable] struct {
 	byUID        map[string]K
 	byIdentifier map[string]K
 
-	// refused are the enrolments that were refused because of what another one holds, by that one. waitsFor is the
-	// inverse.
+	// refused maps a holder to the enrolments refused because of it. waitsFor is the inverse.
 	refused  setmap.Map[K, K]
 	waitsFor map[K]K
 }
@@ -33,38 +32,38 @@ type Claim struct {
 	UID, Identifier string
 	// ObjectUID is the UID of the enrolled object, empty if it is not known.
 	ObjectUID types.UID
-	// Pinned says that the claim was loaded, and that it is not known yet whether the enrolment still exists.
+	// Pinned means that the claim was loaded and the enrolment may no longer exist.
 	Pinned bool
 }
 
-// Verdict is whether an enrolment gets what it asks for.
+// Verdict is the result of a claim.
 type Verdict string
 
 const (
-	// VerdictGranted means: it gets both.
+	// VerdictGranted means: both are granted.
 	VerdictGranted Verdict = "Granted"
 	// VerdictDuplicate means: another one holds the cluster or the identifier.
 	VerdictDuplicate Verdict = "Duplicate"
 	// VerdictIdentityChanged means: it held another cluster before.
 	VerdictIdentityChanged Verdict = "IdentityChanged"
-	// VerdictHub means: it asks for the hub.
+	// VerdictHub means: it claims the hub.
 	VerdictHub Verdict = "Hub"
 )
 
 // Ruling is the answer to a claim.
 type Ruling[K comparable] struct {
 	Verdict Verdict
-	// Holder is who holds the cluster or the identifier, if the verdict is Duplicate.
+	// Holder holds the cluster or the identifier, if the verdict is Duplicate.
 	Holder K
-	// Pinned says that the holder was loaded, and has to be looked up before its claim counts.
+	// Pinned means that the holder was loaded and must be looked up before its claim counts.
 	Pinned bool
-	// SameCluster says that it is the cluster that is held, and not only the identifier.
+	// SameCluster means that the cluster is held, not only the identifier.
 	SameCluster bool
-	// Freed are the enrolments that were refused because of what the one that claims has just given up.
+	// Freed are the enrolments that were refused because of what the claimant just gave up.
 	Freed []K
 }
 
-// NewArbiter returns an Arbiter of which nobody holds anything.
+// NewArbiter returns an Arbiter without claims.
 func NewArbiter[K comparable]() *Arbiter[K] {
 	return &Arbiter[K]{
 		claims: map[K]Claim{}, byUID: map[string]K{}, byIdentifier: map[string]K{},
@@ -92,8 +91,8 @@ func (a *Arbiter[K]) Pin(k K, c Claim) {
 	a.setLocked(k, c)
 }
 
-// Claim asks for a cluster and an identifier on behalf of an enrolment. A claim that was granted before is granted
-// again; with another identifier, the old one is given up only if the new one is free.
+// Claim claims a cluster and an identifier for an enrolment. A claim that was granted before is granted again; with
+// another identifier, the old one is given up only if the new one is free.
 func (a *Arbiter[K]) Claim(k K, object types.UID, uid, identifier string) Ruling[K] {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -128,7 +127,7 @@ func (a *Arbiter[K]) Claim(k K, object types.UID, uid, identifier string) Ruling
 	return Ruling[K]{Verdict: VerdictGranted, Freed: freed}
 }
 
-// refuseLocked has an enrolment wait for the one that holds what it asked for.
+// refuseLocked records that an enrolment waits for a holder.
 func (a *Arbiter[K]) refuseLocked(k K, r Ruling[K]) Ruling[K] {
 	a.refused.Insert(r.Holder, k)
 	a.waitsFor[k] = r.Holder
@@ -136,7 +135,7 @@ func (a *Arbiter[K]) refuseLocked(k K, r Ruling[K]) Ruling[K] {
 	return r
 }
 
-// freeLocked returns the enrolments that were refused because of what another one held, and has them wait no longer.
+// freeLocked returns the enrolments that were refused because of a holder, and ends their wait.
 func (a *Arbiter[K]) freeLocked(holder K) []K {
 	if len(a.refused[holder]) == 0 {
 		return nil
@@ -155,7 +154,7 @@ func (a *Arbiter[K]) stopWaitingLocked(k K) {
 	}
 }
 
-// Confirm says that a pinned enrolment still exists.
+// Confirm records that a pinned enrolment still exists.
 func (a *Arbiter[K]) Confirm(k K) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -181,7 +180,7 @@ func (a *Arbiter[K]) Held(k K) (Claim, bool) {
 	return c, ok
 }
 
-// HolderOf returns who holds an identifier.
+// HolderOf returns the holder of an identifier.
 func (a *Arbiter[K]) HolderOf(identifier string) (K, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,17 +1,17 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package allocation decides between enrolments that want the same: a cluster or an identifier (Arbiter), a place in
-// their class (Quota), a place to talk to a cluster now (Admission). It talks to nobody, and knows enrolments by a key.
+// Package allocation arbitrates between enrolments that want the same cluster or identifier (Arbiter), a place in their
+// class (Quota), or a place to contact a cluster now (Admission). It does no I/O, and identifies enrolments by a key.
 //
 // # What it guarantees
 //
-//   - A cluster and an identifier have one holder, which keeps both until it releases them. Who was refused because of
-//     what has been released is named, and nobody else.
-//   - While the limit of a class does not change, nobody loses a place in it to another, also over a restart.
-//   - No kind of contact with clusters waits for another one, and no namespace has more than its share of the places of
-//     a kind. Who finds no place is woken when it has one.
-//   - Each has a lock of its own, which is held for operations on maps only, never while calling out.
+//   - A cluster and an identifier have one holder, which keeps both until it releases them. A release returns exactly
+//     the enrolments that were refused because of it.
+//   - While the limit of a class does not change, no member loses its place to another, even across a restart.
+//   - No kind of contact with clusters waits for another, and no namespace has more than its share of the places of a
+//     kind. An enrolment without a place is requeued when it gets one.
+//   - Each type has its own lock, held for map operations only, never while calling out.
 //
 // # Where to change what
 //
@@ -20,6 +20,6 @@
 //
 // # What does the owner of one workload cluster gain?
 //
-// Their enrolments compete for what is free. That a cluster says it is another one is of no use while that one is
-// enrolled, and that it does not answer delays those of the same namespace of the hub.
+// Their enrolments compete for free places. Impersonating another cluster does not work while that one is enrolled. An
+// unresponsive cluster delays only clusters of the same namespace of the hub.
 package allocation

@@ -17,12 +17,12 @@ type Key interface {
 	fmt.Stringer
 }
 
-// Quota decides which enrolments have a place in their class, of those that EnrollmentClass.spec.maxClusters leaves.
+// Quota decides which enrolments have a place in their class, limited by EnrollmentClass.spec.maxClusters.
 //
-// The members of a class are in an order: those that had a place before those that never had one, and within both the
-// older objects first. The first maxClusters of them have a place. A member that gets its first place does so because
-// all that had one before have one still, so that while the limit does not change nobody loses a place to another; when
-// it is lowered, the youngest do.
+// The members of a class are ordered: those that had a place before those that never had one, and within both groups
+// older objects first. The first maxClusters members have a place. A member gets its first place only while all earlier
+// holders still have theirs, so with an unchanged limit none loses its place to another; when the limit is lowered, the
+// youngest do.
 type Quota[K Key] struct {
 	wake func(K)
 
@@ -36,22 +36,22 @@ type member[K Key] struct {
 	key     K
 	class   string
 	created time.Time
-	// placed is whether it has, or ever had, a place; admitted is what it was told last.
+	// placed reports whether it has, or ever had, a place; admitted is the last result of Admit.
 	placed, admitted bool
 }
 
-// roster is the members of one class, in their order, and its limit; zero is none.
+// roster holds the ordered members of one class, and its limit; zero means none.
 type roster[K Key] struct {
 	limit int
 	order []*member[K]
 }
 
-// NewQuota returns a Quota without members. wake is called for who has got a place, or lost it.
+// NewQuota returns a Quota without members. wake is called for enrolments that got a place, or lost it.
 func NewQuota[K Key](wake func(K)) *Quota[K] {
 	return &Quota[K]{wake: wake, members: map[K]*member[K]{}, classes: map[string]*roster[K]{}}
 }
 
-// Reserve keeps a place for an enrolment that had one before the start, until it asks for it or leaves. Until then it
+// Reserve keeps a place for an enrolment that had one before the start, until it calls Admit or Leave. Until then it
 // counts as older than any other.
 func (q *Quota[K]) Reserve(k K, class string) {
 	q.mu.Lock()
@@ -59,7 +59,7 @@ func (q *Quota[K]) Reserve(k K, class string) {
 	q.insertLocked(&member[K]{key: k, class: class, placed: true})
 }
 
-// Reserved are the enrolments for which a place is kept.
+// Reserved returns the enrolments with a reserved place.
 func (q *Quota[K]) Reserved() []K {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -72,7 +72,7 @@ func (q *Quota[K]) Reserved() []K {
 	return keys
 }
 
-// Admit makes an enrolment a member of a class with a limit, zero for none, and says whether it has a place.
+// Admit makes an enrolment a member of a class with a limit, zero for none, and reports whether it has a place.
 func (q *Quota[K]) Admit(k K, class string, created time.Time, limit int) bool {
 	q.mu.Lock()
 	var woken []K
@@ -101,7 +101,7 @@ func (q *Quota[K]) Admit(k K, class string, created time.Time, limit int) bool {
 	return m.admitted
 }
 
-// Leave gives up the place of an enrolment, if it has one, and wakes who gets it.
+// Leave gives up the place of an enrolment, if any, and wakes the one that gets it.
 func (q *Quota[K]) Leave(k K) {
 	q.mu.Lock()
 	woken := q.removeLocked(q.members[k])
@@ -128,7 +128,7 @@ func (q *Quota[K]) insertLocked(m *member[K]) {
 	q.members[m.key] = m
 }
 
-// removeLocked returns who has to be told.
+// removeLocked returns the keys to wake.
 func (q *Quota[K]) removeLocked(m *member[K]) []K {
 	if m == nil {
 		return nil
@@ -144,7 +144,7 @@ func (q *Quota[K]) removeLocked(m *member[K]) []K {
 	return r.nextLocked()
 }
 
-// nextLocked returns the last that has a place, if it does not know yet: one that leaves makes room for one.
+// nextLocked returns the last member with a place, if Admit has not told it: one that leaves makes room for one.
 func (r *roster[K]) nextLocked() []K {
 	if r.limit == 0 || len(r.order) < r.limit || r.order[r.limit-1].admitted {
 		return nil

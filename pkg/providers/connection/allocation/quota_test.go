@@ -44,7 +44,7 @@ func (f *fakeQuota) gone(name string) {
 	f.Leave(quotaKey(name))
 }
 
-// change sets a limit, of which the watch of classes tells every member.
+// change sets a limit, and notifies every member as the watch of classes does.
 func (f *fakeQuota) change(class string, limit int) {
 	f.limit[class] = limit
 	for name, c := range f.asked {
@@ -136,8 +136,8 @@ func TestQuotaOverARestart(t *testing.T) {
 	}
 }
 
-// TestNobodyLosesAPlaceToAnother does random things, and looks that places are lost only by those that leave or when
-// the limit is lowered.
+// TestNobodyLosesAPlaceToAnother performs random operations, and verifies that places are lost only by those that leave
+// or when the limit is lowered.
 func TestNobodyLosesAPlaceToAnother(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ages := map[string]int{}

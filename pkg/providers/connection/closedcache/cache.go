@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// lastApplied is what kubectl apply keeps the whole object in once more.
+// lastApplied is the annotation in which kubectl apply stores a copy of the object.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// Trim removes what no controller reads and what can be half of an object: managed fields and the annotation of
-// kubectl apply.
+// Trim removes managed fields and the annotation of kubectl apply: no controller reads them, and they can be half of an
+// object.
 func Trim(in any) (any, error) {
 	obj, err := meta.Accessor(in)
 	if err != nil {
@@ -48,7 +48,7 @@ func NeverCached() []client.Object {
 	return []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}}
 }
 
-// form is how an object is held; the cache keeps one informer for each form of a kind.
+// form is the representation of an object; the cache keeps one informer for each form of a kind.
 type form int
 
 const (
@@ -57,24 +57,24 @@ const (
 	formMetadata
 )
 
-// Key is a kind, and the form in which its objects are held.
+// Key is a kind and the form of its objects.
 type Key struct {
 	GVK  schema.GroupVersionKind
 	form form
 }
 
-// An Index is one that every cluster's cache has.
+// An Index is a field index of every cluster's cache.
 type Index struct {
 	Object  client.Object
 	Field   string
 	Extract client.IndexerFunc
 }
 
-// Cache is a cache in which informers exist because a controller asked for them, and for no other reason: reads
-// of what has no informer fail, and Secrets and ConfigMaps are refused unless only their metadata are asked for.
+// Cache is a cache in which informers exist only if a controller requested them: reads without an informer fail, and
+// Secrets and ConfigMaps are refused unless only their metadata is requested.
 //
-// Indexes are added to an informer when it is first asked for. To add them when the cluster is connected, as
-// controller-runtime would, makes every cluster that lacks one of the indexed kinds impossible to connect.
+// Indexes are added to an informer when it is first requested. Adding them when the cluster is connected, as
+// controller-runtime would, would make it impossible to connect a cluster that lacks an indexed kind.
 type Cache struct {
 	cache.Cache
 	scheme  *runtime.Scheme
@@ -85,7 +85,7 @@ type Cache struct {
 	done    map[Key]bool
 }
 
-// New returns a Cache over another one. The indexes must not change any more.
+// New returns a Cache over another one. The indexes must no longer change.
 func New(inner cache.Cache, scheme *runtime.Scheme, indexes map[Key][]Index) *Cache {
 	return &Cache{
 		Cache: inner, scheme: scheme, indexes: indexes,
@@ -133,7 +133,7 @@ func (c *Cache) prepare(ctx context.Context, k Key) error {
 	}
 	c.mu.Unlock()
 
-	lock.Lock() // Of this kind in this cluster only: adding an index asks the API server what serves the kind.
+	lock.Lock() // Per kind and cluster: adding an index sends a request to the API server.
 	defer lock.Unlock()
 	if c.isIndexed(k) {
 		return nil
@@ -155,7 +155,7 @@ func (c *Cache) isIndexed(k Key) bool {
 	return c.done[k]
 }
 
-// RemoveInformer removes an informer; should it come back, it is indexed anew.
+// RemoveInformer removes an informer; if requested again, it is indexed again.
 func (c *Cache) RemoveInformer(ctx context.Context, obj client.Object) error {
 	if k, err := KeyOf(obj, c.scheme); err == nil {
 		c.mu.Lock()

@@ -1,12 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package closedcache is the cache of a workload cluster: closed, because informers exist in it only if a controller
-// asked for them, and trimmed, because managed fields and what kubectl apply adds are not kept.
+// Package closedcache is the cache of a workload cluster. It is closed: informers exist only if a controller requested
+// them. It is trimmed: managed fields and the annotation of kubectl apply are removed.
 //
-// It guarantees that the content of Secrets and ConfigMaps is in no cache, and that a cluster which lacks an indexed
-// kind can be connected all the same. cache.go is all there is.
+// It guarantees that the content of Secrets and ConfigMaps is never cached, and that a cluster without an indexed kind
+// can still be connected. The implementation is cache.go.
 //
-// What does the owner of one workload cluster gain? Their objects are kept as far as a controller needs them. How much
-// memory that may be is bounded by the budget, not here.
+// What does the owner of one workload cluster gain? Their objects are kept as far as a controller needs them. The
+// budget bounds the memory, not this package.
 package closedcache

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package connectiontest holds what the tests of connections and of its rooms share: kubeconfigs, and waiting.
+// Package connectiontest holds helpers shared by the tests of connection and its subpackages: kubeconfigs, and waiting.
 package connectiontest
 
 import (
@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// Patience is how long a test waits for what must happen; no test asserts that something is fast.
+	// Patience is how long a test waits for an expected condition; no test asserts speed.
 	Patience = 3 * time.Minute
-	// Tick is how often it looks.
+	// Tick is the polling interval.
 	Tick = 20 * time.Millisecond
 )
 
@@ -49,7 +49,7 @@ func Authority(s *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-// BlackHole accepts TCP connections and never says a word.
+// BlackHole accepts TCP connections and never responds.
 func BlackHole(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,7 +60,7 @@ func BlackHole(t *testing.T) string {
 	return "https://" + l.Addr().String()
 }
 
-// Endless answers without an end.
+// Endless sends a response without end.
 func Endless(w http.ResponseWriter, r *http.Request) {
 	chunk := []byte(strings.Repeat("x", 1<<16))
 	for r.Context().Err() == nil {
@@ -70,7 +70,7 @@ func Endless(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Eventually waits until something is so. When it waits in vain, it tells the states.
+// Eventually waits until a condition is true. On time-out, it reports the states.
 func Eventually(t *testing.T, what string, ok func() bool, state ...func() any) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), Tick, Patience, true, func(context.Context) (bool, error) { return ok(), nil })

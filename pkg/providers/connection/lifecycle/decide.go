@@ -16,69 +16,69 @@ const (
 	StepWait Step = "Wait"
 	// StepEvent means: feed an event to the machine.
 	StepEvent Step = "Event"
-	// StepCheckCredentials means: read the Secret again and compare.
+	// StepCheckCredentials means: re-read the Secret and compare.
 	StepCheckCredentials Step = "CheckCredentials"
-	// StepProbe means: ask the API server how it is.
+	// StepProbe means: probe the API server.
 	StepProbe Step = "Probe"
 )
 
-// Observation is all that a decision needs, and nothing that takes I/O to find out.
+// Observation is the input of Decide. Gathering it takes no I/O.
 type Observation struct {
 	Now   time.Time
 	State State
 
-	// Enrolled is whether the source described the enrolment, and SameObject whether its object is the one that is known.
+	// Enrolled reports whether the source describes the enrolment, and SameObject whether its object is unchanged.
 	Enrolled, SameObject bool
 
-	// Held says why the cluster must not be connected; empty if it may be. HeldSince is since when.
+	// Held is why the cluster must not be connected; empty if it may be. HeldSince is the start.
 	Held      string
 	HeldSince time.Time
 
-	// Grace is how long a cluster that is engaged stays so although it is held. HeldAtOnce is whether it does not.
+	// Grace is how long a held cluster stays engaged. HeldAtOnce means without grace.
 	Grace      time.Duration
 	HeldAtOnce bool
 
-	// Conflict is whether the identifier of the enrolment belongs to another one.
+	// Conflict reports whether another enrolment holds the identifier of this one.
 	Conflict bool
 
-	// Changed is whether the enrolment differs from the one at the last attempt in more than the version of its Secret, or
-	// somebody asked for an attempt.
+	// Changed reports whether the enrolment differs from the last attempt's in more than the version of its Secret, or an
+	// attempt was requested.
 	Changed bool
 
-	// Lost is whether the cache stopped by itself, or something of the cluster made the manager panic. Drained is whether
-	// nothing of it runs any more.
+	// Lost reports whether the cache stopped by itself, or the cluster's data made the manager panic. Drained reports
+	// whether the drain is complete.
 	Lost, Drained bool
 
-	// CredentialsStale is whether the Secret has a version that was not looked at to the end, and CredentialsUnread
+	// CredentialsStale reports whether the Secret has a version that was not fully processed, and CredentialsUnread
 	// whether that was not even read.
 	CredentialsStale, CredentialsUnread bool
 
 	// RetryAt is when the next attempt may be made; zero for at once.
 	RetryAt time.Time
 
-	// SettleAt is when the connection will have lasted long enough to forget earlier failures; zero if that was done.
+	// SettleAt is when the connection will have lasted long enough to reset the back-off; zero if already done.
 	SettleAt time.Time
 
 	// ProbeAt is when the next probe is due.
 	ProbeAt time.Time
 
-	// ConnectWaits and ProbeWaits are whether there is no room to connect or to probe. The enrolment is woken when there
-	// is.
+	// ConnectWaits and ProbeWaits report whether no place to connect or to probe is free. The enrolment is requeued when
+	// one is.
 	ConnectWaits, ProbeWaits bool
 
-	// SuspectAt is when a request that was answered 401, or that needs the cluster to be claimed, is to be followed up;
-	// zero if there was none.
+	// SuspectAt is when to follow up a request that was answered 401, or that needs the cluster to be claimed; zero if
+	// none.
 	SuspectAt time.Time
 }
 
-// Decision is a step, and its event if that is the step.
+// Decision is a step, and the event of a StepEvent.
 type Decision struct {
 	Step  Step
 	Event Event
 }
 
-// Decide says what comes next. The order is the order of importance: what must stop at once, what must not go on, what
-// is known for certain, and then what has to be asked.
+// Decide returns the next step, in order of importance: what must stop at once, what must not continue, what is known
+// for certain, and then what needs a request.
 func Decide(o Observation) Decision {
 	held := o.mustHold()
 	switch {
@@ -114,8 +114,7 @@ func decideBackoff(o Observation) Decision {
 	}
 }
 
-// mustHold says whether what holds the enrolment takes effect: at once, unless a cluster is engaged and has a grace
-// period.
+// mustHold reports whether a hold takes effect now: at once, unless the cluster is engaged and within a grace period.
 func (o Observation) mustHold() bool {
 	if o.Held == "" {
 		return false
@@ -132,7 +131,7 @@ func decideDraining(o Observation, held bool) Decision {
 	case o.Enrolled && !held && !o.Conflict:
 		return Decision{StepEvent, EventWanted}
 	case o.CredentialsUnread, !o.SuspectAt.IsZero() && !o.Now.Before(o.SuspectAt):
-		// A token that is rotated meanwhile is needed until the end.
+		// The drain needs a token that is rotated meanwhile.
 		return Decision{Step: StepCheckCredentials}
 	default:
 		return Decision{Step: StepWait}
@@ -156,12 +155,12 @@ func decideEngaged(o Observation) Decision {
 	}
 }
 
-// heldRecheck is how often what holds an enrolment is looked at although nothing says that it has changed. It costs
-// reads of a cache, and bounds what an event that was missed could do.
+// heldRecheck is how often a held enrolment is rechecked without an event. It costs only cache reads, and bounds the
+// effect of a missed event.
 const heldRecheck = 5 * time.Minute
 
-// WakeAfter says after which time an enrolment that waits has to be looked at again; zero if only an event can change
-// anything. What there is no room for has no time: there is an event when there is.
+// WakeAfter returns when to requeue a waiting enrolment; zero if only an event can change anything. Steps that wait for
+// a place need no time: a free place is an event.
 func WakeAfter(o Observation) time.Duration {
 	var at []time.Time
 	switch o.State {

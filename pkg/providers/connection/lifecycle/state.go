@@ -3,11 +3,11 @@
 
 package lifecycle
 
-// A State is where an enrolment stands; Transition is the machine.
+// A State is the connection state of an enrolment; Transition is the state machine.
 type State string
 
 const (
-	// StatePending means: nothing is tried, because something is missing or the enrolment is paused.
+	// StatePending means: not connecting, because something is missing or the enrolment is paused.
 	StatePending State = "Pending"
 	// StateConnecting means: an attempt to connect is under way.
 	StateConnecting State = "Connecting"
@@ -20,11 +20,11 @@ const (
 	StateBackoff State = "Backoff"
 	// StateDraining means: still engaged, about to be disengaged; no new work starts.
 	StateDraining State = "Draining"
-	// StateRemoved means: the enrolment is gone. Nobody sees a cluster in this state, since it is no longer listed.
+	// StateRemoved means: the enrolment is gone. A cluster in this state is no longer listed.
 	StateRemoved State = "Removed"
 )
 
-// Engaged says whether controllers are engaged with a cluster in this state.
+// Engaged reports whether controllers are engaged with a cluster in this state.
 func (s State) Engaged() bool {
 	return s == StateConnected || s == StateDegraded || s == StateDraining
 }

@@ -3,22 +3,22 @@
 
 package lifecycle
 
-// An Event is what can happen to an enrolment.
+// An Event is something that happens to an enrolment.
 type Event string
 
 const (
-	// EventWanted means: it is enrolled, and everything that is needed to connect is there.
+	// EventWanted means: it is enrolled and can be connected.
 	EventWanted Event = "Wanted"
-	// EventHeld means: it is enrolled, and must not be connected now: paused, not ready, no credentials, no class. For a
-	// cluster that is engaged, all but the first only become this event after the grace period.
+	// EventHeld means: it is enrolled, but must not be connected now: paused, not ready, no credentials, no class. For an
+	// engaged cluster, all but the first only cause this event after the grace period.
 	EventHeld Event = "Held"
 	// EventUnenrolled means: the object is gone or is no longer enrolled.
 	EventUnenrolled Event = "Unenrolled"
 	// EventObjectReplaced means: another object has the name now.
 	EventObjectReplaced Event = "ObjectReplaced"
-	// EventRefused means: it leads to a cluster that it may not have: a duplicate, another cluster than before, the hub.
+	// EventRefused means: it leads to a cluster that it may not hold: a duplicate, another cluster than before, the hub.
 	EventRefused Event = "Refused"
-	// EventRetry means: the back-off has passed, or something changed that makes waiting pointless.
+	// EventRetry means: the back-off has passed, or a change justifies a retry now.
 	EventRetry Event = "Retry"
 	// EventConnected means: an attempt to connect, or to make a shadow connection, succeeded.
 	EventConnected Event = "Connected"
@@ -26,18 +26,18 @@ const (
 	EventConnectFailed Event = "ConnectFailed"
 	// EventProbeSucceeded means: the API server answered a probe.
 	EventProbeSucceeded Event = "ProbeSucceeded"
-	// EventProbeFailed means: it did not, and has not failed often enough yet.
+	// EventProbeFailed means: the probe failed, below the threshold.
 	EventProbeFailed Event = "ProbeFailed"
-	// EventLost means: the connection is of no use any more: too many probes failed, another cluster answers, the cache
-	// stopped by itself, something of the cluster made the manager panic, or a controller refused the cluster.
+	// EventLost means: the connection no longer works: too many probes failed, another cluster responds, the cache stopped
+	// by itself, the cluster's data made the manager panic, or a controller refused the cluster.
 	EventLost Event = "Lost"
 	// EventTokenChanged means: the Secret holds another token, and nothing else changed.
 	EventTokenChanged Event = "TokenChanged"
 	// EventEndpointChanged means: the Secret holds another endpoint, authority or client certificate.
 	EventEndpointChanged Event = "EndpointChanged"
-	// EventSettled means: the connection has lasted long enough for earlier failures to mean nothing any more.
+	// EventSettled means: the connection has lasted long enough to reset the back-off.
 	EventSettled Event = "Settled"
-	// EventDrained means: no work of the cluster runs any more and it was offboarded, or the time for that is over.
+	// EventDrained means: the cluster's work has ended and it was offboarded, or the time for that is over.
 	EventDrained Event = "Drained"
 )
 
@@ -47,22 +47,22 @@ type Action string
 const (
 	// ActionConnect makes a connection and leads to Connected, ConnectFailed or Refused.
 	ActionConnect Action = "Connect"
-	// ActionConnectShadow does the same beside the connection that serves. It leads to Connected or ConnectFailed.
+	// ActionConnectShadow does the same beside the active connection. It leads to Connected or ConnectFailed.
 	ActionConnectShadow Action = "ConnectShadow"
-	// ActionEngage makes the new connection the one that Get returns and engages the controllers with it. A connection
-	// that it succeeds is ended when the new one's caches are filled. It leads to Lost if a controller refuses.
+	// ActionEngage makes Get return the new connection and engages the controllers with it. A previous connection is ended
+	// when the new one's caches are synced. It leads to Lost if a controller refuses.
 	ActionEngage Action = "Engage"
 	// ActionDisengage ends the connection and purges the queues.
 	ActionDisengage Action = "Disengage"
 	// ActionOpenGate dispatches queued work and lets writes through.
 	ActionOpenGate Action = "OpenGate"
-	// ActionCloseGate holds queued work, and has writes fail at once.
+	// ActionCloseGate holds queued work, and makes writes fail at once.
 	ActionCloseGate Action = "CloseGate"
-	// ActionSwapToken has the connection use the new token from its next request on.
+	// ActionSwapToken makes the connection use the new token from its next request on.
 	ActionSwapToken Action = "SwapToken"
 	// ActionDrain holds queued work, offboards the cluster if it leaves for good, and leads to Drained.
 	ActionDrain Action = "Drain"
-	// ActionCancelDrain forgets a drain that is under way.
+	// ActionCancelDrain cancels a running drain.
 	ActionCancelDrain Action = "CancelDrain"
 	// ActionScheduleProbe sets the time of the next probe.
 	ActionScheduleProbe Action = "ScheduleProbe"
@@ -70,16 +70,15 @@ const (
 	ActionProbeNow Action = "ProbeNow"
 	// ActionScheduleRetry sets the time of the next attempt to connect, with exponential back-off and full jitter.
 	ActionScheduleRetry Action = "ScheduleRetry"
-	// ActionResetRetry forgets earlier failures.
+	// ActionResetRetry resets the back-off.
 	ActionResetRetry Action = "ResetRetry"
 	// ActionScheduleSettle sets the time at which the connection will have lasted long enough.
 	ActionScheduleSettle Action = "ScheduleSettle"
-	// ActionRelease gives up the hold on the cluster's identity and deletes what is kept about the enrolment, metric
-	// series included.
+	// ActionRelease releases the cluster's identity and deletes the enrolment's record, metric series included.
 	ActionRelease Action = "Release"
 )
 
-// Transition is the connection state machine. It is total: an event that means nothing in a state changes nothing.
+// Transition is the connection state machine. It is total: an event without a meaning in a state changes nothing.
 //
 //	From                           | Event                     | To         | Actions
 //	Pending                        | Wanted                    | Connecting | Connect
@@ -105,16 +104,16 @@ const (
 //	Pending, Connecting, Backoff   | ObjectReplaced            | Removed    | Release
 //	Connected, Degraded, Draining  | ObjectReplaced            | Removed    | CancelDrain, Disengage, Release
 //
-// What holds an enrolment does not end the back-off either: else a Secret that is taken away and put back, again and
-// again, would have a cluster that does not answer tried as often.
+// Holding an enrolment does not reset the back-off either: otherwise deleting and re-creating its Secret repeatedly
+// would retry an unresponsive cluster as often.
 //
-// That a connection was made does not end the back-off, only that it has lasted does: an API server that answers what
-// is asked to connect, and refuses all else, would have the manager connect and fill caches twice a second for ever.
+// Only a connection that lasts resets the back-off, not one that was just made: otherwise an API server that responds
+// to the requests for connecting and refuses all others would make the manager reconnect and fill caches twice a second
+// forever.
 //
-// A drain that was called off goes on as Degraded, and so only opens the gate after a probe: it is not known how the
-// cluster fared meanwhile. A shadow connection that fails, for whatever reason, leaves the connection that serves
-// alone; the probe judges that one. An object that was replaced is not drained: its successor may be another cluster,
-// and must never be served by the predecessor's connection.
+// A cancelled drain continues as Degraded, so the gate opens only after a probe: the cluster's health is unknown. A
+// failed shadow connection never affects the active connection; the probe judges that one. A replaced object is not
+// drained: its successor may be another cluster, and must never use the predecessor's connection.
 func Transition(s State, e Event) (State, []Action) {
 	switch s {
 	case StatePending:
@@ -171,7 +170,7 @@ func fromBackoff(e Event) (State, []Action) {
 	}
 }
 
-// fromEngaged is Connected and Degraded, which differ in probes only.
+// fromEngaged handles Connected and Degraded, which differ only in probes.
 func fromEngaged(s State, e Event) (State, []Action) {
 	switch e {
 	case EventProbeSucceeded:

@@ -1,25 +1,25 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probe asks an API server about itself: how it is, which cluster it is, which version it has, and which hub it
-// belongs to. It goes through the transport of a connection, beside the rate limit and the pace of its clients.
+// Package probe queries an API server for its health, identity, version, and the hub it belongs to. It uses the
+// transport of a connection, outside the rate limit and the pace of its clients.
 //
 // # What it guarantees
 //
-//   - Each question has a deadline, and of its answer 64 KiB are read.
-//   - What does not work is a reason.Failure, whose message stays the same from one attempt to the next and tells
-//     nothing of the manager's network.
-//   - A UID is taken only if it is a UUID as API servers generate them, and a version only if it looks like one.
-//   - Nothing is written but the marker of the hub, and that only as it was read.
+//   - Each request has a deadline, and at most 64 KiB of its response are read.
+//   - Errors are a reason.Failure, whose message is stable across attempts and reveals nothing about the manager's
+//     network.
+//   - A UID is accepted only if it is a UUID as API servers generate them, and a version only if it looks like one.
+//   - Only the marker of the hub is written, and only if it is unchanged since it was read.
 //
 // # Where to change what
 //
-//   - probe.go: the questions. explain.go: how errors are put into words.
-//   - identity.go: what is taken for an identity. marker.go: how the marker of the hub is read and written; whose the
-//     cluster may be is decided by packages hubidentity and connection.
+//   - probe.go: the requests. explain.go: messages for errors.
+//   - identity.go: validation of identities. marker.go: reads and writes the marker of the hub; packages hubidentity
+//     and connection decide who may claim the cluster.
 //
 // # What does the owner of one workload cluster gain?
 //
-// They choose what is answered. An answer is a status, a UUID, a version or a marker, or it is refused; it can pretend
-// to be another cluster, which package connection deals with.
+// They control the responses. A response is a status, a UUID, a version or a marker, or it is refused. It can
+// impersonate another cluster, which package connection handles.
 package probe

@@ -21,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
-// Refusal puts an error that is a refusal into words for a condition. It is nil for others.
+// Refusal returns a condition's reason and message for a refused response; nil for other errors.
 func Refusal(err error) *reason.Failure {
 	var refused *bounded.Error
 	if errors.As(err, &refused) {
@@ -37,13 +37,13 @@ func Refusal(err error) *reason.Failure {
 	return nil
 }
 
-// explain turns an error of the network into a reason and a message that stays the same from one attempt to the next.
+// explain turns a network error into a reason and a message that is stable across attempts.
 func (p Prober) explain(err error) *reason.Failure {
 	host := p.transport.Server().Host
 	if why := Refusal(err); why != nil {
 		return why
 	}
-	if errors.Is(err, transport.ErrRefusedAddress) { // One sentence for all of them: which address it is and why tells of the manager's network.
+	if errors.Is(err, transport.ErrRefusedAddress) { // One message for all: the address and the cause would reveal the manager's network.
 		return reason.New(reason.ReasonEndpointDenied, fmt.Sprintf("The API server at %s has an address to which this manager makes no connections", host))
 	}
 	if message := tlsMessage(err); message != "" {

@@ -20,7 +20,7 @@ const (
 	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	markerPath      = definitionsPath + "/" + fleetv1alpha1.HubMarkerName
 
-	// asMetadata is the form of the answer. Others are large, and of no use.
+	// asMetadata requests metadata only. The full object is large and not needed.
 	asMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 )
 
@@ -43,8 +43,8 @@ func (p Prober) Marker(ctx context.Context, token string) (*metav1.ObjectMeta, *
 	return &obj.ObjectMeta, nil
 }
 
-// WriteMarker creates the marker, or replaces the one that was read. It returns whether it did, which it has not if
-// somebody else was faster.
+// WriteMarker creates the marker, or replaces the one that was read. It returns false if the marker changed
+// concurrently.
 func (p Prober) WriteMarker(ctx context.Context, token string, m hubidentity.Marker, have *metav1.ObjectMeta) (bool, *reason.Failure) {
 	body, err := json.Marshal(m.Object(have))
 	if err != nil {
@@ -66,7 +66,7 @@ func (p Prober) WriteMarker(ctx context.Context, token string, m hubidentity.Mar
 	return true, nil
 }
 
-// markerRefused is why a cluster is not connected that does not let the marker be read or written.
+// markerRefused returns the failure for a cluster that refuses to read or write the marker.
 func markerRefused(verb string, code int) *reason.Failure {
 	switch code {
 	case http.StatusUnauthorized:

@@ -21,34 +21,34 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
-// maxProbeBody is how much of an answer to a probe is read.
+// maxProbeBody is how much of a probe's response is read.
 const maxProbeBody = 64 << 10
 
-// What an API server says about itself goes into conditions and labels: anything odd is not taken. See also ValidUID.
+// Values reported by an API server go into conditions and labels: unexpected ones are ignored. See also ValidUID.
 var validVersion = regexp.MustCompile(`^v[0-9][0-9A-Za-z.+-]{0,62}$`)
 
-// A Prober asks an API server questions about itself, outside the rate limit of its clients: a busy cluster is not an
-// ill one. Each question has a deadline.
+// A Prober queries an API server about itself, outside the rate limit of its clients: busy does not mean unhealthy.
+// Each request has a deadline.
 type Prober struct {
 	transport *transport.Transport
 	timeout   time.Duration
 }
 
-// New returns a Prober of the cluster to which a Transport leads. Each question has the time-out.
+// New returns a Prober of a Transport's cluster. The time-out applies to each request.
 func New(t *transport.Transport, timeout time.Duration) Prober {
 	return Prober{transport: t, timeout: timeout}
 }
 
-// Transport carries the questions.
+// Transport returns the transport of the requests.
 func (p Prober) Transport() *transport.Transport { return p.transport }
 
-// Ready asks GET /readyz. Whatever answers is reachable; what is not reachable is a failure, and so is 401, with
-// reason.ReasonUnauthorized. /readyz is used, and not / as by Cluster API, because the API server lets every
-// authenticated user read it, without any role of ours, and because it says how the control plane is.
+// Ready sends GET /readyz. Any response means reachable; unreachable is a failure, and so is 401, with
+// reason.ReasonUnauthorized. It uses /readyz, not / as Cluster API does, because every authenticated user may read it
+// without extra RBAC, and because it reports control plane health.
 func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus, *reason.Failure) {
 	code, _, err := p.get(ctx, "/readyz", token)
 	switch {
-	case errors.Is(err, bounded.ErrRefused): // It answers, if not as an API server that is well does.
+	case errors.Is(err, bounded.ErrRefused): // It responds, but not like a healthy API server.
 		return metav1.ConditionFalse, nil
 	case err != nil:
 		return metav1.ConditionUnknown, p.explain(err)
@@ -57,14 +57,14 @@ func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus
 	case code == http.StatusOK:
 		return metav1.ConditionTrue, nil
 	case code == http.StatusForbidden || code == http.StatusNotFound:
-		// It would not say: that it is ill is not known either.
+		// Unknown, not unhealthy.
 		return metav1.ConditionUnknown, nil
 	default:
 		return metav1.ConditionFalse, nil
 	}
 }
 
-// Version asks for the version of Kubernetes. Nothing depends on it, so that any failure is an empty version.
+// Version returns the version of Kubernetes. Nothing depends on it, so any failure is an empty version.
 func (p Prober) Version(ctx context.Context, token string) string {
 	code, body, err := p.get(ctx, "/version", token)
 	if err != nil || code != http.StatusOK {
@@ -79,8 +79,7 @@ func (p Prober) Version(ctx context.Context, token string) string {
 	return v.GitVersion
 }
 
-// Identity asks for the UID of the namespace kube-system, which is the nearest that Kubernetes has to an identity of a
-// cluster.
+// Identity returns the UID of the namespace kube-system, the closest thing to a cluster identity in Kubernetes.
 func (p Prober) Identity(ctx context.Context, token string) (string, *reason.Failure) {
 	code, body, err := p.get(ctx, "/api/v1/namespaces/"+metav1.NamespaceSystem, token)
 	switch {
@@ -104,14 +103,14 @@ func (p Prober) get(ctx context.Context, path, token string) (int, []byte, error
 	return p.send(ctx, question{method: http.MethodGet, path: path, accept: "application/json"}, token)
 }
 
-// question is a request about the cluster itself.
+// question is a probe request.
 type question struct {
 	method, path, accept string
-	// body is sent as JSON, if there is one.
+	// body is sent as JSON, if set.
 	body []byte
 }
 
-// send returns the status and the body of an answer.
+// send sends a request, and returns the status and body of the response.
 func (p Prober) send(ctx context.Context, q question, token string) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()

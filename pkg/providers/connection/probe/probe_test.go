@@ -158,7 +158,7 @@ func TestProberExplainsErrors(t *testing.T) {
 	}
 }
 
-// TestProxyAtADeniedAddressIsNotUsed has a proxy, which the operator allows, at an address that he denies.
+// TestProxyAtADeniedAddressIsNotUsed uses a proxy, which the operator allows, at an address that the operator denies.
 func TestProxyAtADeniedAddressIsNotUsed(t *testing.T) {
 	asked := atomic.Int32{}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

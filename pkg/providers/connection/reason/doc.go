@@ -1,12 +1,11 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reason holds the reasons why a cluster is in the state of its connection, and a failure that has one. They
-// are a promise to users, who read them in conditions, events and metrics. Other packages use them by the names that
-// package connection gives them.
+// Package reason holds the reasons of a cluster's connection state, and a failure with such a reason. They are API:
+// users read them in conditions, events and metrics. Other packages use them by the names in package connection.
 //
 // A new reason is added to reasons.go, to package connection's list, and to the tables in docs/enrolment.md.
 //
-// What does the owner of one workload cluster gain? Nothing: what a cluster says of itself is in no reason, and in a
-// message only as far as package probe takes it.
+// What does the owner of one workload cluster gain? Nothing: no reason contains text from a cluster, and messages
+// contain only what package probe accepts.
 package reason

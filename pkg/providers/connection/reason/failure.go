@@ -3,7 +3,7 @@
 
 package reason
 
-// Failure says why something did not work, in words for a condition: no timestamps, no port numbers of this side.
+// Failure explains an error, in a form suitable for a condition: no timestamps, no local port numbers.
 type Failure struct { //nolint:errname // It is put into conditions, and only at times returned as an error.
 	Reason, Message string
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// onlyJSON narrows the header Accept of a request to JSON, which is scanned before it is decoded. Clients of client-go
-// would rather have protobuf or CBOR, and understand YAML, whose aliases amplify most of all.
+// onlyJSON restricts the Accept header of a request to JSON, which is scanned before it is decoded. client-go prefers
+// protobuf or CBOR, and accepts YAML, whose aliases amplify the most.
 func onlyJSON(h http.Header) {
 	var kept []string
 	for _, v := range h.Values("Accept") {
@@ -34,13 +34,13 @@ func onlyJSON(h http.Header) {
 const (
 	mediaTypeJSON = "application/json"
 
-	// maxText is how much is read of an answer in plain text, which nobody decodes.
+	// maxText is how much of a plain-text response is read. Such responses are not decoded.
 	maxText = 64 << 10
 )
 
-// boundAnswer has the body of an answer end with an error where it exceeds a limit, or refuses the answer at once for
-// what its header says. pathPrefix is the path of the API server's address. open opens the account of the answer.
-// refused is told of every refusal.
+// boundAnswer makes the body of a response end with an error where it exceeds a limit, or refuses the response at once
+// because of its header. pathPrefix is the path of the API server's address. open opens the account of the response.
+// refused is called for every refusal.
 func boundAnswer(
 	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func(abort func(error)) bounded.Account, refused func(error),
 ) error {
@@ -69,15 +69,15 @@ func bound(
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	switch {
 	case contentType == "":
-		// client-go would take it for what it sent itself, which can be protobuf.
+		// client-go would assume the request's content type, which can be protobuf.
 		resp.Header.Set("Content-Type", mediaTypeJSON)
 	case err == nil && mediaType == mediaTypeJSON:
 	case err == nil && mediaType == "text/plain":
-		// What /readyz says, and many errors. No decoder takes it.
+		// Used by /readyz and many errors. No decoder accepts it.
 		resp.Body = bounded.Text(resp.Body, maxText)
 		return nil
 	case failed:
-		// Of what a proxy in front of the API server says, the status is enough.
+		// Of an error from a proxy in front of the API server, only the status matters.
 		resp.Header.Set("Content-Type", "text/plain")
 		resp.Body = bounded.Text(resp.Body, 0)
 		resp.ContentLength = -1
@@ -100,7 +100,7 @@ const (
 	subjectEvent  = "event"
 )
 
-// limitsOf says what an answer is, and which limits it has.
+// limitsOf returns the subject and the limits of a response.
 func limitsOf(resp *http.Response, req *http.Request, pathPrefix string, l Limits) (string, bounded.Limits) {
 	switch {
 	case resp.StatusCode >= 300:
@@ -114,19 +114,19 @@ func limitsOf(resp *http.Response, req *http.Request, pathPrefix string, l Limit
 	}
 }
 
-// isList is whether a request asks for all objects of a kind.
+// isList reports whether a request lists all objects of a kind.
 func isList(req *http.Request, pathPrefix string) bool {
 	return req.Method == http.MethodGet && isCollection(strings.TrimPrefix(req.URL.Path, strings.TrimSuffix(pathPrefix, "/")))
 }
 
-// isCollection says whether a path of an API server names all objects of a kind, in one namespace or in all, and not
-// one object, or discovery:
+// isCollection reports whether an API path is a collection, in one namespace or in all, not a single object or
+// discovery:
 //
 //	/api/v1/<resource>[/<name>[/<subresource>]]
 //	/apis/<group>/<version>/<resource>[/<name>[/<subresource>]]
 //
-// with namespaces/<namespace>/ before the resource or not. A subresource of a Namespace looks like a collection, and
-// has its limit.
+// optionally with namespaces/<namespace>/ before the resource. A subresource of a Namespace looks like a collection,
+// and has its limit.
 func isCollection(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -143,7 +143,7 @@ func isCollection(path string) bool {
 	return len(parts) == 1
 }
 
-// guardedBody is the body of an answer. It is read in goroutines that are not ours, where a panic would end the
+// guardedBody is the body of a response. It is read in goroutines of other libraries, where a panic would end the
 // process.
 type guardedBody struct {
 	io.ReadCloser

@@ -24,17 +24,17 @@ import (
 
 const (
 	dialTimeout = 5 * time.Second
-	// maxResponseHeaderBytes limits what a hostile API server can make the manager hold. client-go needs a few hundred.
+	// maxResponseHeaderBytes limits what a hostile API server can make the manager keep. client-go needs a few hundred.
 	maxResponseHeaderBytes = 64 << 10
 
-	// What an API server may send before it is read, of one answer and of all that are under way. Go's own limits are 4
-	// MiB and 1 GiB; 4 MiB is the most that can be asked for.
+	// Limits of unread data, for one response and for all responses in flight. Go's defaults are 4 MiB and 1 GiB; 4 MiB is
+	// the maximum.
 	maxUnreadOfAnswer = 256 << 10
 	maxUnread         = 4<<20 - 1
 )
 
-// New returns a Transport to the API server of credentials, which are checked by o when it dials. unauthorized is
-// called when a request is answered 401, or fails because the cluster is not claimed, and must not block.
+// New returns a Transport to the API server of credentials; o checks its address when it dials. unauthorized is called
+// when a request is answered 401, or fails because the cluster is not claimed. It must not block.
 func New(name string, creds *credentials.Credentials, o credentials.Options, agent string, unauthorized func()) (*Transport, error) {
 	cfg := creds.RESTConfig()
 	server, err := url.Parse(creds.Host())
@@ -50,8 +50,8 @@ func New(name string, creds *credentials.Credentials, o credentials.Options, age
 	}
 	proxy := cfg.Proxy
 	if proxy == nil {
-		// Not nil, for which SetTransportDefaults would put the environment's proxy.
-		proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // No proxy, as http.Transport has it.
+		// Not nil, which SetTransportDefaults would replace by the environment's proxy.
+		proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // No proxy, as defined by http.Transport.
 	}
 	t := &Transport{
 		tracker: connrotation.NewConnectionTracker(), server: server, agent: agent, name: name, unauthorized: unauthorized,
@@ -75,7 +75,7 @@ func New(name string, creds *credentials.Credentials, o credentials.Options, age
 			MaxReceiveBufferPerConnection: maxUnread,
 			MaxReceiveBufferPerStream:     maxUnreadOfAnswer,
 		},
-		// A goroutine of http.Transport calls it.
+		// Called in a goroutine of http.Transport.
 		DialContext: func(ctx context.Context, network, address string) (c net.Conn, err error) {
 			err = t.owner.Guard.Run("dialling", func() (err error) {
 				c, err = t.dial(ctx, dialer, network, address)
@@ -96,14 +96,14 @@ func (t *Transport) dial(ctx context.Context, dialer *net.Dialer, network, addre
 	}
 	t.dials.Add(1)
 	c = t.tracker.Track(c)
-	if t.mode.Load() == int32(closed) { // Closed meanwhile: CloseAll may have missed this one.
+	if t.mode.Load() == int32(closed) { // Closed concurrently: CloseAll may have missed this one.
 		_ = c.Close()
 		return nil, t.notConnected()
 	}
 	return c, nil
 }
 
-// ErrRefusedAddress marks an address that is not connected to.
+// ErrRefusedAddress marks a refused address.
 var ErrRefusedAddress = errors.New("address refused")
 
 func checkDial(address string, o credentials.Options) error {

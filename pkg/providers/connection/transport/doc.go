@@ -1,30 +1,30 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transport carries the requests of one connection to the API server of one cluster, and reads its answers. It
-// knows credentials, and nothing of enrolments or of their states: whom it tells and what it charges is its Owner.
+// Package transport sends the requests of one connection to the API server of one cluster, and reads its responses. It
+// knows credentials, but no enrolments or states: it reports to and charges its Owner.
 //
 // # What it guarantees
 //
-//   - The token leaves for the configured host only, is in no rest.Config, and can be swapped between two requests.
-//   - A name is checked for where it leads when it is dialled. Redirects and requests to another host are errors.
-//   - No answer is read beyond its Limits, all of them are JSON that is not compressed, and each is scanned before it
-//     is decoded. What is under way is charged to the account of the cluster.
-//   - A cluster that sends more than its Pace is read late, and nothing is dropped. Clusters that send much at the same
-//     time share what is read of all of them. Probes are not held up.
-//   - A Transport that is closed keeps no socket, and lets nothing through, for good.
-//   - A panic while something is dialled or read costs the cluster its connection, and not the process its life.
+//   - The token is sent to the configured host only, is in no rest.Config, and can be swapped between two requests.
+//   - The address of a name is checked when it is dialled. Redirects and requests to another host are errors.
+//   - No response is read beyond its Limits. All are uncompressed JSON, and each is scanned before it is decoded.
+//     Responses in flight are charged to the account of the cluster.
+//   - A cluster that exceeds its Pace is read late, but nothing is dropped. Busy clusters share a common pace. Probes
+//     are not delayed.
+//   - A closed Transport keeps no socket, and lets nothing through, permanently.
+//   - A panic while dialling or reading ends the cluster's connection, not the process.
 //
 // # Where to change what
 //
-//   - transport.go: what is let through, and what becomes of a request and of its answer. dial.go: where is dialled.
-//   - limits.go: how much is read, and the defaults. body.go: which limits an answer has, and what is refused at once.
-//   - pace.go and pace_shared.go: how fast is read, of one cluster and of many.
-//   - throttle.go: how fast is asked. requests.go: what is counted of requests.
+//   - transport.go: modes, requests and responses. dial.go: dialling and its checks.
+//   - limits.go: limits and defaults. body.go: which limits apply to a response, and what is refused at once.
+//   - pace.go and pace_shared.go: the pace of reading from one cluster and from many.
+//   - throttle.go: the rate limit of requests. requests.go: request metrics.
 //
 // # What does the owner of one workload cluster gain?
 //
-// The requests that are sent to it, with its own credentials, and a bounded part of the memory and of the processor. It
-// can not steer the manager elsewhere: not by redirects, names that lead to denied addresses, or the proxy of the
+// The cluster receives requests with its own credentials, and a bounded part of memory and processor time. It cannot
+// direct the manager elsewhere: not by redirects, names that resolve to denied addresses, or the proxy of the
 // environment, which is not used.
 package transport

@@ -9,46 +9,45 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
-// Limits are how much of an API server's answers is read, see package bounded. Numbers that are zero take their
-// default.
+// Limits restrict how much of an API server's responses is read, see package bounded. Zero values mean the default.
 type Limits struct {
-	// Object is for whatever is neither a list nor a watch: objects, discovery. Default: 8 MiB.
+	// Object is for responses that are neither a list nor a watch: objects, discovery. Default: 8 MiB.
 	Object bounded.Limits
-	// List is for one answer to a GET of a collection, which is a page where lists are long. Default: 16 MiB.
+	// List is for one response to a GET of a collection: a page of a long list. Default: 16 MiB.
 	List bounded.Limits
-	// Event is for one event of a watch. A watch as a whole has none: it is meant to go on. Default: 8 MiB.
+	// Event is for one event of a watch. A watch as a whole has no limit: it is meant to continue. Default: 8 MiB.
 	Event bounded.Limits
-	// Failure is for an answer that says that something failed. Default: 256 KiB.
+	// Failure is for an error response. Default: 256 KiB.
 	Failure bounded.Limits
-	// Events is the pace of all watches of a cluster: of their events, bookmarks and the objects of lists that are streams
-	// included. See DefaultEventPace.
+	// Events is the pace of all watches of a cluster, including bookmarks and the objects of streaming lists. See
+	// DefaultEventPace.
 	Events Pace
-	// Answers is the pace of all other answers that the clients of a cluster get. What is not a list waits only for what
-	// is over 64 KiB, and probes are not held up. See DefaultAnswerPace.
+	// Answers is the pace of all other responses to the clients of a cluster. Responses other than lists wait only for
+	// bytes above 64 KiB, and probes are not delayed. See DefaultAnswerPace.
 	Answers Pace
 }
 
-// Pace is how many things are read of a cluster: events, or answers. Every 32 KiB of them count as one more. Who sends
-// more has to wait. Numbers that are zero take their default.
+// Pace is how many events or responses are read from a cluster. Every 32 KiB count as one more. A cluster that sends
+// more has to wait. Zero values mean the default.
 type Pace struct {
-	// PerSecond is how many are read in a second, and Burst how many at once.
+	// PerSecond is how many are read per second, and Burst how many at once.
 	PerSecond, Burst int
-	// SustainedPerSecond is how many are read in a second in the long run, after SustainedBurst. It is lower, because
-	// nothing but a large cluster that is listed has so much to say, and that ends.
+	// SustainedPerSecond is how many are read per second in the long run, after SustainedBurst. It is lower, because only
+	// listing a large cluster sends that much, and that ends.
 	SustainedPerSecond, SustainedBurst int
 	// BusyPerSecond is how many a cluster may send in a second, and half of Burst on top of that, before it is busy.
 	BusyPerSecond int
-	// SharedPerSecond is how many are read in a second of all busy clusters together, if they are several. Each has an
-	// equal share of it. While the processor is short, they have an eighth of that, and a single one an eighth of
-	// PerSecond, but LeastPerSecond however many they are.
+	// SharedPerSecond is how many are read per second from all busy clusters together, if there are several. Each has an
+	// equal share. While the processor is short, they get an eighth of that, and a single one an eighth of PerSecond, but
+	// each at least LeastPerSecond.
 	SharedPerSecond, LeastPerSecond int
 }
 
-// Of busy clusters together, so much is read in a second for each core. Whoever sends little finds the processor free
-// when it does, and not at work on what has been read of the others before.
+// The shared pace of busy clusters, per second and core. It keeps the processor free for clusters that send little,
+// rather than busy with data read from the others.
 const sharedEventsPerCore, sharedAnswersPerCore = 250, 125
 
-// DefaultEventPace is the pace of watches. An honest cluster of 50,000 objects is listed at this pace in some seconds.
+// DefaultEventPace is the pace of watches. An honest cluster of 50,000 objects is listed in a few seconds at this pace.
 func DefaultEventPace() Pace {
 	return Pace{
 		PerSecond: 2_000, Burst: 1_000, SustainedPerSecond: 500, SustainedBurst: 100_000, BusyPerSecond: 100,
@@ -56,8 +55,8 @@ func DefaultEventPace() Pace {
 	}
 }
 
-// DefaultAnswerPace is the pace of answers: 64 MiB at once, 32 MiB a second, and 16 in the long run. A claim costs
-// three of them.
+// DefaultAnswerPace is the pace of responses: 64 MiB at once, 32 MiB per second, and 16 MiB in the long run. A claim
+// takes three responses.
 func DefaultAnswerPace() Pace {
 	return Pace{
 		PerSecond: 1_000, Burst: 2_000, SustainedPerSecond: 500, SustainedBurst: 50_000, BusyPerSecond: 50,
@@ -65,7 +64,7 @@ func DefaultAnswerPace() Pace {
 	}
 }
 
-// Or takes what is zero from the defaults.
+// Or replaces zero values by the defaults.
 func (p Pace) Or(defaults Pace) Pace {
 	for _, n := range []struct {
 		is       *int
@@ -86,7 +85,7 @@ func (p Pace) Or(defaults Pace) Pace {
 	return p
 }
 
-// Default limits of bytes. Other limits are bounded's own.
+// Default limits in bytes. Other limits are those of package bounded.
 const (
 	DefaultObjectLimit  = 8 << 20
 	DefaultListLimit    = 16 << 20
@@ -94,7 +93,7 @@ const (
 	DefaultFailureLimit = 256 << 10
 )
 
-// WithDefaults takes what is zero from the defaults.
+// WithDefaults replaces zero values by the defaults.
 func (l Limits) WithDefaults() Limits {
 	l.Object = l.Object.Or(bounded.WithBytes(DefaultObjectLimit))
 	l.List = l.List.Or(bounded.WithBytes(DefaultListLimit))

@@ -18,43 +18,43 @@ import (
 )
 
 const (
-	// bytesPerEvent is how many bytes of events, or of answers, count as one more: to scan and decode them costs less
-	// processor time than to handle an event, which is mostly a request or two.
+	// bytesPerEvent is how many bytes of events, or of responses, count as one more: scanning and decoding them takes less
+	// processor time than handling an event, which is mostly a request or two.
 	bytesPerEvent = 32 << 10
 
-	// bytesPerListed is how many bytes an object of a list that is a stream counts as, in place of a whole event: nobody
-	// handles it before the list is complete, and most are of no interest to anybody. So many objects of one stream count
-	// like that as a list may bring: whoever sends more sends no list that anybody takes.
+	// bytesPerListed is how many bytes an object of a streaming list counts as, instead of a whole event: it is not
+	// handled before the list is complete, and most objects are not needed. mostListed objects of one stream count like
+	// this, as many as an accepted list may have.
 	bytesPerListed, mostListed = 512, kindwatch.DefaultListed
 
-	// lateAfter is for how long events must have had to wait, without a pause of the cluster, before that is told. The
-	// first list of a large cluster may take so long.
+	// lateAfter is how long events must be delayed, without a pause of the cluster, before this is reported. The first
+	// list of a large cluster may take that long.
 	lateAfter = time.Minute
 
-	// restedAfter is for how long a cluster must have been silent to be late no more.
+	// restedAfter is how long a cluster must be silent to no longer be late.
 	restedAfter = 10 * time.Second
 )
 
-// ErrEventsDelayed says that a cluster sends more than is read.
+// ErrEventsDelayed means that a cluster sends more than its pace.
 var ErrEventsDelayed = errors.New("the cluster sends more than is read")
 
-// An Allowance is how many events, or answers, of one enrolled cluster may be read, by all of its connections, so that
-// a cluster does not get more by closing them.
+// An Allowance limits the events, or responses, read from one enrolled cluster, across its connections, so that closing
+// connections does not increase it.
 type Allowance struct {
 	limiters []*rate.Limiter
-	// perSecond is the limit of the first limiter while the cluster has no others to share with.
+	// perSecond is the limit of the first limiter while no other cluster shares it.
 	perSecond float64
 	shared    *Shared
 
 	mu sync.Mutex
-	// load says whether the cluster is busy.
+	// load decides whether the cluster is busy.
 	load load
-	// late is since when events have had to wait without a pause of the cluster, zero if they do not, and told when that
-	// was last told.
+	// late is since when events have been delayed without a pause of the cluster, zero if they are not; told is when this
+	// was last reported.
 	late, told time.Time
 }
 
-// NewAllowance returns the allowance of one cluster. shared is nil if it has no others to share with.
+// NewAllowance returns the allowance of one cluster. shared is nil if it is not shared.
 func NewAllowance(p Pace, shared *Shared) *Allowance {
 	return &Allowance{
 		perSecond: float64(p.PerSecond), shared: shared, load: newLoad(p), limiters: []*rate.Limiter{
@@ -64,7 +64,7 @@ func NewAllowance(p Pace, shared *Shared) *Allowance {
 	}
 }
 
-// most is how many events can be taken at once.
+// most returns how many events can be taken at once.
 func (a *Allowance) most() int64 {
 	n := a.limiters[0].Burst()
 	for _, l := range a.limiters[1:] {
@@ -73,16 +73,16 @@ func (a *Allowance) most() int64 {
 	return int64(n)
 }
 
-// taken are events that were taken of an allowance.
+// taken is the result of Allowance.take.
 type taken struct {
-	// wait is for how long they have to wait.
+	// wait is how long the events have to wait.
 	wait time.Duration
-	// tell is whether it is time to tell that the cluster sends too many.
+	// tell means that it is time to report that the cluster sends too many.
 	tell         bool
 	reservations []*rate.Reservation
 }
 
-// giveBack is for events that are not read after all, as far as nobody else waits for their turn already.
+// giveBack returns events that are not read after all, unless later events already wait.
 func (t taken) giveBack(now time.Time) {
 	for _, r := range t.reservations {
 		r.CancelAt(now)
@@ -99,7 +99,7 @@ func (a *Allowance) take(n int64, now time.Time) taken {
 	rested := true
 	var t taken
 	for _, l := range a.limiters {
-		// Whoever waits may be woken late, so that a little is left although the cluster sends all the time.
+		// A waiting reader may wake up late, so a few tokens can be left although the cluster sends continuously.
 		rested = rested && l.TokensAt(now) >= min(float64(l.Limit())*restedAfter.Seconds(), float64(l.Burst())/2)
 		r := l.ReserveN(now, int(n))
 		t.wait, t.reservations = max(t.wait, r.DelayFrom(now)), append(t.reservations, r)
@@ -120,31 +120,31 @@ func (a *Allowance) take(n int64, now time.Time) taken {
 	return t
 }
 
-// Pacing bounds how fast one connection is read, so that a cluster which repeats its events without end, sends
-// bookmarks only, or answers with as much as is read, has a share of the processor and not all of it. Nothing is
-// dropped: what is not read has to wait in the API server, which ends watches that are too slow.
+// Pacing bounds how fast one connection is read, so that a cluster that repeats its events endlessly, sends only
+// bookmarks, or always sends the maximum, gets only a share of the processor. Nothing is dropped: unread data waits in
+// the API server, which ends watches that are too slow.
 //
-// Events and answers are counted apart: a cluster whose watches have much to say is not late to be written to.
+// Events and responses are counted separately: a cluster with busy watches does not delay writes to it.
 type Pacing struct {
-	// Events and Answers are what may be read of the cluster, by all of its connections.
+	// Events and Answers are the cluster's allowances, shared by its connections.
 	Events, Answers *Allowance
 	Clock           clock.Clock
-	// Paused counts the seconds for which something was not read.
+	// Paused counts the seconds of paused reading.
 	Paused prometheus.Counter
-	// Delayed, which may be nil, is called while the cluster sends more than is read, once a minute.
+	// Delayed is called once a minute while the cluster sends more than its pace. It may be nil.
 	Delayed func(error)
 }
 
-// freeOfAnswer is how many bytes of an answer about one object are read without waiting. They count. An object is
-// written by a worker, for which a write is either answered or not.
+// freeOfAnswer is how many bytes of a response about one object are read without waiting, though they count. Workers
+// wait for the responses to their writes.
 const freeOfAnswer = 64 << 10
 
-// ofWatch returns what bounded.Body.Pace takes, for one watch that ends with ctx.
+// ofWatch returns the argument of bounded.Body.Pace for one watch that ends with ctx.
 func (p *Pacing) ofWatch(ctx context.Context) func(stop <-chan struct{}, events, bytes int64) {
 	return p.of(ctx, p.Events)
 }
 
-// ofStream returns what bounded.Body.Pace takes, for one watch that begins with a list.
+// ofStream returns the argument of bounded.Body.Pace for one watch that begins with a list.
 func (p *Pacing) ofStream(ctx context.Context) func(stop <-chan struct{}, events, bytes int64) {
 	wait, left := p.of(ctx, p.Events), int64(mostListed)
 	return func(stop <-chan struct{}, events, bytes int64) {
@@ -154,8 +154,8 @@ func (p *Pacing) ofStream(ctx context.Context) func(stop <-chan struct{}, events
 	}
 }
 
-// ofList returns what bounded.Body.Pace takes, for one list, or a page of one. It counts as one answer, which waits
-// before anything of it is decoded, so that pages with nothing in them cannot come without end.
+// ofList returns the argument of bounded.Body.Pace for one list, or a page of one. It counts as one response, which
+// waits before it is decoded, so that empty pages cannot arrive without limit.
 func (p *Pacing) ofList(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
 	wait, answers := p.of(ctx, p.Answers), int64(1)
 	return func(stop <-chan struct{}, _, bytes int64) {
@@ -164,8 +164,8 @@ func (p *Pacing) ofList(ctx context.Context) func(stop <-chan struct{}, texts, b
 	}
 }
 
-// ofAnswer returns what bounded.Body.Pace takes, for an answer that is neither. It has been counted when this returns,
-// however small it is.
+// ofAnswer returns the argument of bounded.Body.Pace for a response that is neither. The response is counted when this
+// returns, however small it is.
 func (p *Pacing) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
 	p.Answers.take(1, p.Clock.Now())
 	wait, free := p.of(ctx, p.Answers), int64(freeOfAnswer)
@@ -181,8 +181,8 @@ func (p *Pacing) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts,
 	}
 }
 
-// ofBody is what bounded.Body.Pace takes for the answer to a request. pathPrefix is the path of the API server's
-// address.
+// ofBody returns the argument of bounded.Body.Pace for the response to a request. pathPrefix is the path of the API
+// server's address.
 func (p *Pacing) ofBody(req *http.Request, pathPrefix string) func(stop <-chan struct{}, texts, bytes int64) {
 	switch {
 	case isStream(req):
@@ -195,7 +195,7 @@ func (p *Pacing) ofBody(req *http.Request, pathPrefix string) func(stop <-chan s
 	return p.ofAnswer(req.Context())
 }
 
-// of returns what waits for an allowance.
+// of returns a function that waits for an allowance.
 func (p *Pacing) of(ctx context.Context, a *Allowance) func(stop <-chan struct{}, events, bytes int64) {
 	unpaid, most := int64(0), a.most()
 	return func(stop <-chan struct{}, events, bytes int64) {
@@ -217,7 +217,7 @@ func (p *Pacing) of(ctx context.Context, a *Allowance) func(stop <-chan struct{}
 	}
 }
 
-// wait is false if the watch, or the request, ended meanwhile.
+// wait returns false if the watch or the request ended first.
 func (p *Pacing) wait(ctx context.Context, stop <-chan struct{}, d time.Duration) bool {
 	if d <= 0 {
 		return true

@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// busyFor is for how long a cluster counts as busy after it last was.
+// busyFor is how long a cluster still counts as busy after it last was.
 const busyFor = 10 * time.Second
 
-// load says whether a cluster is busy: whether it has sent half of a burst on top of what each cluster may send
-// whatever the others do. That is measured apart from the limits, by which a cluster that sends just as much as it may,
-// or that rests until its burst has come back, would never be busy. A cluster of which something waits to be read does
-// not rest, however slowly it is read.
+// load decides whether a cluster is busy: whether it has sent half of a burst above BusyPerSecond. This is measured
+// separately from the limits, because by these a cluster that sends exactly its limit, or rests until its burst is
+// restored, would never be busy. A cluster with unread data does not rest, however slowly it is read.
 type load struct {
 	perSecond, capacity float64
 
 	level float64
-	// at is until when the cluster sent, or something of it waited to be read.
+	// at is when the cluster last sent, or last had data waiting to be read.
 	at time.Time
-	// waited is whether something waited.
+	// waited reports whether data waited.
 	waited bool
 	busy   bool
 }
 
-// woken is for how long whoever waited may take to go on: the cluster does not rest meanwhile.
+// woken is how long a waiting reader may take to continue: this time does not count as rest.
 const woken = time.Second
 
 func newLoad(p Pace) load {
@@ -34,7 +33,7 @@ func newLoad(p Pace) load {
 	return load{perSecond: float64(p.BusyPerSecond), capacity: capacity, level: capacity}
 }
 
-// add counts n events, and says whether the cluster is busy.
+// add counts n events, and reports whether the cluster is busy.
 func (l *load) add(n int64, now time.Time) bool {
 	if !l.at.IsZero() {
 		rested := now.Sub(l.at)
@@ -51,45 +50,44 @@ func (l *load) add(n int64, now time.Time) bool {
 		l.at, l.waited = now, false
 	}
 	if l.level <= 0 {
-		// There is no debt: it is about what comes, not about what came.
+		// No debt: only future events count.
 		l.level, l.busy = 0, true
 	}
 	return l.busy
 }
 
-// wait notes that something of the cluster waits until then.
+// wait records that data of the cluster waits until then.
 func (l *load) wait(until time.Time) {
 	if until.After(l.at) {
 		l.at, l.waited = until, true
 	}
 }
 
-// Shared shares out what is read of the clusters that send more than their burst at the same time. One of them has what
-// each may have for itself, several have less each, and all are read more slowly while the processor is short: clusters
-// that send little are not late because of those that send much.
+// Shared divides the reading pace among busy clusters. A single busy cluster gets its full pace, several get less each,
+// and all are read more slowly while the processor is short: busy clusters do not delay those that send little.
 //
-// One limiter for all of them was rejected: whoever has many watches would have most of it, and the others would wait
-// behind. So was a pace that falls only when the processor is short: until it has fallen, the others wait behind what
-// was read before.
+// One limiter for all was rejected: a cluster with many watches would use most of it, and the others would queue behind
+// it. So was a pace that falls only when the processor is short: until it has fallen, other clusters wait behind data
+// already read.
 type Shared struct {
-	// perSecond is for all busy clusters together, and atLeast what each has however many there are.
+	// perSecond is for all busy clusters together, and atLeast the minimum for each.
 	perSecond, atLeast float64
 	pressure           *Pressure
 
 	mu   sync.Mutex
 	busy map[*Allowance]time.Time
-	// swept is when clusters that were not busy any more were last removed.
+	// swept is when clusters that are no longer busy were last removed.
 	swept time.Time
 }
 
-// NewShared returns what clusters share that are read at a pace. pressure is nil if the processor is never short.
+// NewShared returns the shared part of a pace. pressure is nil if the processor is never short.
 func NewShared(p Pace, pressure *Pressure) *Shared {
 	return &Shared{
 		perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), pressure: pressure, busy: map[*Allowance]time.Time{},
 	}
 }
 
-// share notes whether a cluster is busy, and returns how many events of it may be read in a second.
+// share records whether a cluster is busy, and returns how many of its events may be read per second.
 func (s *Shared) share(a *Allowance, isBusy bool, alone float64, now time.Time) float64 {
 	if s == nil {
 		return alone
@@ -105,7 +103,7 @@ func (s *Shared) share(a *Allowance, isBusy bool, alone float64, now time.Time) 
 	return min(alone, max(s.atLeast, most*s.pressure.want(now)))
 }
 
-// note notes whether a cluster is busy, and returns how many are.
+// note records whether a cluster is busy, and returns the number of busy clusters.
 func (s *Shared) note(a *Allowance, isBusy bool, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

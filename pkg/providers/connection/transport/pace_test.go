@@ -86,7 +86,7 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 		_ = b.Close()
 	}
 	for range bodies {
-		<-ended // Whoever waits does not keep a watch that is over.
+		<-ended // Waiting does not keep an ended watch.
 	}
 	if testutil.ToFloat64(paused) == 0 {
 		t.Error("want the metric to tell that watches were not read")
@@ -277,7 +277,7 @@ func TestLoad(t *testing.T) {
 		reason string
 		// each second, sent is what the cluster sends.
 		sent func(second int) int64
-		// busy is whether it is busy for most of the last minute.
+		// busy reports whether it is busy for most of the last minute.
 		busy bool
 	}{
 		"Nothing":      {reason: "Who sends nothing is not busy.", sent: func(int) int64 { return 0 }},
@@ -358,7 +358,7 @@ func TestBusyClustersShareAPace(t *testing.T) {
 					t.Fatalf("%s\nwant %v events a second of each, got %v", tc.reason, tc.want, got)
 				}
 			}
-			// Who rests has its burst again, however slowly it was read before.
+			// A resting cluster regains its burst, however slowly it was read before.
 			rested := start.Add((warm + measured + 30) * time.Second)
 			if took := senders[0].take(1, rested); took.wait > 0 || senders[0].limiters[0].TokensAt(rested) < 90 {
 				t.Errorf("want a cluster that has rested to have its burst again, got %v events", senders[0].limiters[0].TokensAt(rested))

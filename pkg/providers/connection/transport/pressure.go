@@ -12,45 +12,44 @@ import (
 )
 
 const (
-	// probeStep is for how long the probe of the processor sleeps each time, and pressureWindow how often what it has seen
-	// is judged.
+	// probeStep is how long the processor probe sleeps each time, and pressureWindow how often its result is evaluated.
 	probeStep      = 10 * time.Millisecond
 	pressureWindow = 250 * time.Millisecond
 
-	// mostDelay is how late the probe may be on average before the processor counts as short. On two cores of which one
-	// was busy it was 0.7 to 0.8 ms late; beside honest claims, while 24 hostile clusters came, 0.6 to 12 ms.
+	// mostDelay is the average delay of the probe above which the processor counts as short. With one of two cores busy it
+	// was 0.7 to 0.8 ms; beside honest claims, while 24 hostile clusters were added, 0.6 to 12 ms.
 	mostDelay = 1250 * time.Microsecond
 
-	// In a window in which the processor is short, busy clusters are read more slowly by slowDown, down to leastPart of
-	// what they may have, and in each other one faster by speedUp. So they yield within about a second, and have
-	// everything again after about twenty.
+	// In each window with a short processor, the pace of busy clusters is multiplied by slowDown, down to leastPart of
+	// their pace, and in each other window by speedUp. So they yield within about a second, and recover fully after about
+	// twenty.
 	slowDown, speedUp, leastPart = 0.6, 1.03, 1.0 / 8
 )
 
-// Pressure says how short of processor time this process is, by how late it wakes up from a short sleep: that counts
-// both the wait for a core and the wait for the Go scheduler, whoever takes them. How much processor time the process
-// uses was rejected as a measure: a limit of that has honest clusters wait although nobody is kept from anything.
+// Pressure measures how short of processor time this process is, by how late it wakes up from a short sleep: this
+// includes the wait for a core and for the Go scheduler, whatever the cause. The process's processor usage was rejected
+// as a measure: limiting it would delay honest clusters even when nothing else waits.
 type Pressure struct {
 	clock clock.Clock
 	tell  func(part float64, delay time.Duration)
 
 	mu sync.Mutex
-	// wanted is when somebody asked last. The probe rests if nobody does.
+	// wanted is the time of the last call of want. The probe stops without calls.
 	wanted time.Time
 	wake   chan struct{}
-	// part is which part of their pace busy clusters may have.
+	// part is the fraction of their pace that busy clusters get.
 	part float64
 }
 
-// NewPressure returns a probe of the processor. Run has it look. tell is called with the part that busy clusters have,
-// and with how late this process woke up on average, zero while nobody asks. It must not block.
+// NewPressure returns a probe of the processor. Run runs it. tell is called with the fraction for busy clusters, and
+// with the average wake-up delay, zero while the probe is stopped. It must not block.
 func NewPressure(clk clock.Clock, tell func(part float64, delay time.Duration)) *Pressure {
 	tell(1, 0)
 	return &Pressure{clock: clk, tell: tell, part: 1, wake: make(chan struct{}, 1)}
 }
 
-// want is which part of their pace busy clusters may have, 1 while the processor is not short. It has the probe
-// look from now on.
+// want returns the fraction of their pace that busy clusters get, 1 while the processor is not short. It starts the
+// probe.
 func (p *Pressure) want(now time.Time) float64 {
 	if p == nil {
 		return 1
@@ -67,7 +66,7 @@ func (p *Pressure) want(now time.Time) float64 {
 	return p.part
 }
 
-// Run looks until ctx ends. While no cluster is busy, it does nothing.
+// Run probes until ctx ends. While no cluster is busy, it does nothing.
 func (p *Pressure) Run(ctx context.Context) {
 	for {
 		select {
@@ -92,8 +91,8 @@ func (p *Pressure) isWanted() bool {
 	return p.clock.Since(p.wanted) < busyFor
 }
 
-// probe is how late this process wakes up on average, in one window. It is false if ctx has ended. It sleeps at least
-// once: a process that is stopped for longer than a window before its first sleep is as late as that.
+// probe returns the average wake-up delay in one window, and false if ctx has ended. It sleeps at least once: a process
+// that is stopped for longer than a window before its first sleep has that delay.
 func (p *Pressure) probe(ctx context.Context) (time.Duration, bool) {
 	begun, late := p.clock.Now(), time.Duration(0)
 	timer := p.clock.NewTimer(probeStep)
@@ -115,7 +114,7 @@ func (p *Pressure) probe(ctx context.Context) (time.Duration, bool) {
 	}
 }
 
-// judge draws the conclusion of one window.
+// judge evaluates one window.
 func (p *Pressure) judge(delay time.Duration) {
 	p.mu.Lock()
 	part := p.part

@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
-// TestPressure has a process that wakes up as late as the case says, window after window.
+// TestPressure simulates a process with the case's wake-up delay in each window.
 func TestPressure(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -101,7 +101,7 @@ func TestProbeOfAStoppedProcess(t *testing.T) {
 	}
 }
 
-// TestProbeRestsWhenNobodyAsks is about what the probe costs where no clusters send much: nothing.
+// TestProbeRestsWhenNobodyAsks verifies that the probe costs nothing without busy clusters.
 func TestProbeRestsWhenNobodyAsks(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Unix(1_000, 0))
 	p := NewPressure(clk, func(float64, time.Duration) {})

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// OtherVerb is the verb of a request that is not about a resource.
+	// OtherVerb is the verb of a non-resource request.
 	OtherVerb = "other"
-	// NoAnswer is the code of a request without an answer.
+	// NoAnswer is the code of a request without a response.
 	NoAnswer = "none"
 )
 
-// Verbs are the verbs that are told apart, so that what a path looks like makes no series.
+// Verbs returns the verbs that are distinguished, so that arbitrary paths add no series.
 func Verbs() sets.Set[string] {
 	return sets.New("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 }
 
-// Counts counts the requests to one cluster, over all its connections. A request that ends when the cluster is
-// forgotten is not counted, so that no series comes back. A nil *Counts counts nothing.
+// Counts counts the requests to one cluster, over all its connections. A request that ends after the cluster is
+// forgotten is not counted, so that no series is re-created. A nil *Counts counts nothing.
 type Counts struct {
 	vec  *prometheus.CounterVec
 	name mcr.ClusterName
@@ -44,7 +44,7 @@ func NewCounts(vec *prometheus.CounterVec, name mcr.ClusterName) *Counts {
 	return &Counts{vec: vec, name: name}
 }
 
-// Add counts a request that was sent and what came of it.
+// Add counts a sent request and its result.
 func (c *Counts) Add(verb string, resp *http.Response) {
 	if c == nil {
 		return
@@ -56,7 +56,7 @@ func (c *Counts) Add(verb string, resp *http.Response) {
 	}
 }
 
-// End has nothing be counted any more.
+// End stops counting.
 func (c *Counts) End() {
 	if c == nil {
 		return
@@ -66,7 +66,7 @@ func (c *Counts) End() {
 	c.ended = true
 }
 
-// codeClass is the class of the status code of an answer, of which the cluster can choose the code.
+// codeClass returns the class of a status code. The cluster controls the code itself.
 func codeClass(resp *http.Response) string {
 	if resp == nil || resp.StatusCode < 100 || resp.StatusCode > 599 {
 		return NoAnswer
@@ -74,7 +74,7 @@ func codeClass(resp *http.Response) string {
 	return strconv.Itoa(resp.StatusCode/100) + "xx"
 }
 
-// verbs says what requests ask for, as their API server understands it.
+// verbs determines the verbs of requests, as the API server does.
 type verbs struct {
 	// prefix is the path of the API server.
 	prefix  string
@@ -90,7 +90,7 @@ func newVerbs(prefix string) *verbs {
 	}
 }
 
-// of is the verb of a request.
+// of returns the verb of a request.
 func (v *verbs) of(req *http.Request) string {
 	at := *req.URL
 	at.Path = strings.TrimPrefix(at.Path, v.prefix)

@@ -12,17 +12,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Throttle is the rate limiter that all clients of one cluster share, across its connections. client-go would make one
-// for each kind, so that the limit would mean nothing. It counts the time that requests wait.
+// Throttle is the rate limiter shared by all clients of one cluster, across its connections. client-go would create one
+// for each kind, which would make the limit meaningless. It counts the time that requests wait.
 type Throttle struct {
 	flowcontrol.RateLimiter
 	clock clock.PassiveClock
 
 	mu     sync.Mutex
-	waited func(time.Duration) // nil once the enrolment is gone: its series must not come back
+	waited func(time.Duration) // nil once the enrolment is gone: its series must not be re-created
 }
 
-// NewThrottle returns a Throttle. waited is told how long each request waited.
+// NewThrottle returns a Throttle. waited receives the wait of each delayed request.
 func NewThrottle(qps float32, burst int, c clock.PassiveClock, waited func(time.Duration)) *Throttle {
 	return &Throttle{RateLimiter: flowcontrol.NewTokenBucketRateLimiter(qps, burst), clock: c, waited: waited}
 }
@@ -44,7 +44,7 @@ func (t *Throttle) Wait(ctx context.Context) error {
 	return err
 }
 
-// Retire ends the counting.
+// Retire stops counting.
 func (t *Throttle) Retire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownershiptest has the places that tests of the agent use.
+// Package ownershiptest provides places for the agent's tests.
 package ownershiptest
 
 import (

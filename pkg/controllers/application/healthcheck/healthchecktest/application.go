@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package healthchecktest has what the tests of health checks share.
+// Package healthchecktest has shared helpers for tests of health checks.
 package healthchecktest
 
 import (
