@@ -44,7 +44,7 @@ func DependenciesOf(app *appsv1alpha1.Application, known bool, get func(record.A
 	return views
 }
 
-// ConcernsDependents reports whether dependents show a change of an Application: creation, start of deletion, deletion,
+// ConcernsDependents reports whether dependents show a change of an Application: creation, start and end of deletion,
 // or a change of its status. before is nil on creation, after on deletion.
 func ConcernsDependents(before, after *appsv1alpha1.Application) bool {
 	if before == nil || after == nil {
