@@ -190,8 +190,22 @@ func (c *clusterClient) resource(ask query) (dynamic.ResourceInterface, error) {
 	return c.objects.Resource(mapping.Resource), nil
 }
 
-// read returns the content of the object, or of the list of objects.
+// read returns the content of the object, or of the list of objects. A resource whose version is no longer served is
+// looked up once more.
 func (c *clusterClient) read(ctx context.Context, ask query) (map[string]any, error) {
+	content, err := c.readOnce(ctx, ask)
+	if !isUnserved(err) {
+		return content, err
+	}
+	c.kinds.Reset()
+	content, again := c.readOnce(ctx, ask)
+	if meta.IsNoMatchError(again) {
+		return nil, err // It is gone, and so is the object.
+	}
+	return content, again
+}
+
+func (c *clusterClient) readOnce(ctx context.Context, ask query) (map[string]any, error) {
 	objects, err := c.resource(ask)
 	if err != nil {
 		return nil, err
@@ -208,6 +222,11 @@ func (c *clusterClient) read(ctx context.Context, ask query) (map[string]any, er
 		return nil, err
 	}
 	return list.UnstructuredContent(), nil
+}
+
+// isUnserved reports whether an API server answered that it has no such path, as opposed to no such object.
+func isUnserved(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
 // mapping is what a resource is called in an API server, of a name like "crd", "configmap" or

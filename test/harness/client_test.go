@@ -3,7 +3,16 @@
 
 package harness
 
-import "testing"
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
 
 func TestQuery(t *testing.T) {
 	for name, tc := range map[string]struct {
@@ -56,3 +65,61 @@ func TestQuery(t *testing.T) {
 		})
 	}
 }
+
+// TestVersionThatIsNoLongerServed has a cluster serve another version of a resource that was read before.
+func TestVersionThatIsNoLongerServed(t *testing.T) {
+	var version atomic.Value
+	version.Store("v1")
+	answer := func(w http.ResponseWriter, body any) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(body)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		served := version.Load().(string)
+		at := metav1.GroupVersionForDiscovery{GroupVersion: "test.dev/" + served, Version: served}
+		switch r.URL.Path {
+		case "/api":
+			answer(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}})
+		case "/apis":
+			answer(w, metav1.APIGroupList{
+				TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+				Groups:   []metav1.APIGroup{{Name: "test.dev", Versions: []metav1.GroupVersionForDiscovery{at}, PreferredVersion: at}},
+			})
+		case "/apis/test.dev/" + served:
+			answer(w, metav1.APIResourceList{
+				TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: at.GroupVersion,
+				APIResources: []metav1.APIResource{{Name: "things", ShortNames: []string{"th"}, Kind: "Thing", Verbs: metav1.Verbs{"get", "list"}}},
+			})
+		case "/apis/test.dev/" + served + "/things":
+			answer(w, map[string]any{"apiVersion": at.GroupVersion, "kind": "ThingList", "items": []any{
+				map[string]any{"apiVersion": at.GroupVersion, "kind": "Thing", "metadata": map[string]any{"name": "one"}},
+			}})
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	c := NewClient(oneServer{host: server.URL})
+	for _, served := range []string{"v1", "v2"} {
+		version.Store(served)
+		got, err := c.Get(t.Context(), "w1", "{.items[*].metadata.name} {.apiVersion}", "th")
+		if want := "one test.dev/" + served; err != nil || got != want {
+			t.Errorf("Get(): want %q, got %q, %v", want, got, err)
+		}
+	}
+	if got, err := c.Get(t.Context(), "w1", "{.metadata.name}", "things", "two"); err != nil || got != "" {
+		t.Errorf("an object that does not exist: want nothing, got %q, %v", got, err)
+	}
+	if _, err := c.Get(t.Context(), "w1", "{.kind}", "others"); err == nil {
+		t.Error("a resource that is not served: want an error")
+	}
+}
+
+// oneServer is a fleet of one API server.
+type oneServer struct {
+	Fleet
+
+	host string
+}
+
+func (s oneServer) Config(string) (*rest.Config, error) { return &rest.Config{Host: s.host}, nil }
