@@ -70,6 +70,7 @@ var _ = Describe("An Application whose Pods run", needs(kindClusters, "has Pods 
 
 		By("deleting it: the garbage collector takes its components, their Pods and their volumes' claims")
 		kubectl(ctx, "w1", "delete", "applications", "wordpress", "--namespace", "blog")
-		Eventually(left).WithArguments(ctx, "w1", "blog", "statefulsets", "pods", "services", "persistentvolumeclaims").WithContext(ctx).Should(BeEmpty())
+		Eventually(left).WithArguments(ctx, "w1", "blog", "statefulsets", "pods", "services", "persistentvolumeclaims").
+			WithContext(ctx).Should(BeEmpty())
 	}, SpecTimeout(10*time.Minute))
 })
