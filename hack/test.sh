@@ -60,8 +60,8 @@ unit() {
   hack/tool.sh gojq >/dev/null
   echo "== with the race detector"
   # A program with the detector sleeps for a second before it ends, unless it is told not to. With the detector the
-  # compiler also adds checks of unsafe pointers, of which there are none here but in dependencies: a quarter of the
-  # processor time of these tests.
+  # compiler also adds checks of unsafe pointers, which only dependencies have: a fifth of the processor time of the
+  # importer's tests.
   local failed=
   GORACE=atexit_sleep_ms=0 packages raced -race -gcflags=all=-d=checkptr=0 -skip "$long_tests" "${raced[@]}" || failed=yes
   echo "== without it: see hack/test.sh for what and why"

@@ -69,7 +69,7 @@ func TestQuery(t *testing.T) {
 // TestVersionThatIsNoLongerServed has a cluster serve another version of a resource that was read before.
 func TestVersionThatIsNoLongerServed(t *testing.T) {
 	var version atomic.Value
-	version.Store("v1")
+	var discoveries atomic.Int32
 	answer := func(w http.ResponseWriter, body any) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(body)
@@ -81,6 +81,7 @@ func TestVersionThatIsNoLongerServed(t *testing.T) {
 		case "/api":
 			answer(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions", APIVersion: "v1"}})
 		case "/apis":
+			discoveries.Add(1)
 			answer(w, metav1.APIGroupList{
 				TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
 				Groups:   []metav1.APIGroup{{Name: "test.dev", Versions: []metav1.GroupVersionForDiscovery{at}, PreferredVersion: at}},
@@ -102,9 +103,17 @@ func TestVersionThatIsNoLongerServed(t *testing.T) {
 	c := NewClient(oneServer{host: server.URL})
 	for _, served := range []string{"v1", "v2"} {
 		version.Store(served)
-		got, err := c.Get(t.Context(), "w1", "{.items[*].metadata.name} {.apiVersion}", "th")
-		if want := "one test.dev/" + served; err != nil || got != want {
-			t.Errorf("Get(): want %q, got %q, %v", want, got, err)
+		get := func() {
+			got, err := c.Get(t.Context(), "w1", "{.items[*].metadata.name} {.apiVersion}", "th")
+			if want := "one test.dev/" + served; err != nil || got != want {
+				t.Errorf("Get(): want %q, got %q, %v", want, got, err)
+			}
+		}
+		get()
+		before := discoveries.Load()
+		get()
+		if discoveries.Load() != before {
+			t.Error("what was discovered is known: want no other discovery")
 		}
 	}
 	if got, err := c.Get(t.Context(), "w1", "{.metadata.name}", "things", "two"); err != nil || got != "" {
