@@ -25,8 +25,8 @@ type ImportOptions struct {
 	// Workers is how many ClusterImports are reconciled at once.
 	Workers int `json:"workers"`
 
-	// AllowedTokenEndpoints are the URLs from which tokens for imported clusters may be requested. One that ends in "/"
-	// allows every path below it.
+	// AllowedTokenEndpoints are the only URLs from which tokens for imported clusters may be requested. One that ends in
+	// "/" allows every path below it.
 	AllowedTokenEndpoints []string `json:"allowedTokenEndpoints"`
 }
 

@@ -56,7 +56,8 @@ type right struct {
 	// name is empty for all objects.
 	name  string
 	verbs []string
-	// without describes what does not work without the right. Empty: nothing works, and the manager waits for it.
+	// without describes what does not work if the right is not granted everywhere. Empty: nothing works, and the manager
+	// waits for the right.
 	without string
 	// install says how to obtain it; empty means installRights.
 	install string

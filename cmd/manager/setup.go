@@ -70,7 +70,7 @@ func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager
 		Client: client.Options{Cache: &client.CacheOptions{
 			DisableFor: []client.Object{&corev1.Secret{}, &corev1.ConfigMap{}},
 		}},
-		// Both are served before the manager exists, see serveMetrics and health.
+		// Both are already served before the manager exists, see serveMetrics and health.
 		Metrics:                             metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress:              "0",
 		PprofBindAddress:                    o.Pprof.BindAddress,

@@ -23,7 +23,7 @@ func job(j fields) (Result, bool) {
 	case j.yes("spec", "suspend"):
 		return suspended(ReasonSuspended, "The Job is suspended"), true
 	}
-	// The number of succeeded Pods is omitted: it would be rewritten for each of a thousand.
+	// The number of succeeded Pods is omitted: the message would be rewritten for each of a thousand Pods.
 	if failed := j.number(0, "status", "failed"); failed > 0 {
 		return progressing(ReasonJobRunning, fmt.Sprintf("The Job has not ended; Pods that failed: %d", failed)), true
 	}

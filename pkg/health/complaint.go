@@ -10,7 +10,8 @@ const (
 )
 
 // complaint returns the problem in a status: the message of the deepest abnormal condition, since deeper ones are
-// nearer to the cause; otherwise a field with a matching name. It is empty if there is none.
+// nearer to the cause; otherwise the first field that describes a problem by its name, such as message or error. It is
+// empty if there is none.
 func complaint(status fields) string {
 	if c := complaining(status); c != nil {
 		return c.text("message")

@@ -142,7 +142,7 @@ func conditionOf(c fields, summed bool, generation int64) judged {
 }
 
 // partOf judges a condition of an unknown type. Its type can name a part, such as DatabaseReady, and its reason can
-// report a failed attempt. A healthy part does not make the whole Healthy, and is ignored if there is Ready.
+// report a failed attempt. A healthy part does not make the whole Healthy. If there is Ready, no such condition counts.
 func partOf(name, state string, c fields, summed bool) judged {
 	if summed || state == statusTrue {
 		return judged{}

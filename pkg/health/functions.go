@@ -145,7 +145,7 @@ func (f fields) rawCondition(kind string) fields {
 	return nil
 }
 
-// isUnmet reports whether a condition of a type is not True, or is True for an older generation.
+// isUnmet reports whether there is a condition of a type that is not True, or that is True for an older generation.
 func (f fields) isUnmet(kind string) bool {
 	c := f.rawCondition(kind)
 	state := statusOf(c)

@@ -16,7 +16,8 @@ func (f fields) isLatest(c fields) bool {
 
 // isObserved reports whether a status is about the latest generation of its object, as far as it says: in
 // status.observedGeneration or a similar field, as a number or a string; if that is missing, in the conditions of the
-// object or of its parents. The newest counts, as some controllers update only changed conditions, and that of Ready.
+// object, or in those that it has for each parent. The newest of these counts, as some controllers update only changed
+// conditions, but in each list that of Ready if it is older than the object's.
 func isObserved(object fields) bool {
 	generation, known := integer(object.at("metadata", "generation"))
 	if !known {

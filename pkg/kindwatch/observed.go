@@ -93,8 +93,8 @@ func (s *store) advance(version string) {
 	s.reach(version)
 }
 
-// missed returns observed objects missing from both store and newer list: they were written and deleted while no watch
-// was running. Their writers wait for a deletion event. The caller holds mu.
+// missed returns the observed objects that are missing from both the store and a newer list: they were written and
+// deleted while no watch was running. Their writers wait for a deletion event. The caller holds mu.
 func (s *store) missed(fresh indexer, listVersion string) []*item {
 	var out []*item
 	for key, o := range s.observed.items {

@@ -119,7 +119,8 @@ type trouble struct {
 	// began is when the kind was first requested.
 	began time.Time
 
-	// failing is the time of the first failure since the last steady watch, zero if there is none, and cause is its cause.
+	// failing is the time of the first failure since the last steady watch, zero if there is none. cause is its cause, or
+	// that of the last failure since that exceeded a limit.
 	failing time.Time
 	cause   Cause
 

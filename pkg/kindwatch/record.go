@@ -96,9 +96,9 @@ func newHolder(kind Kind) holder {
 	return holder{kind: kind, selects: func(l labels.Set) bool { return err == nil && (selector.Empty() || selector.Matches(l)) }}
 }
 
-// hold converts an object from a server to an item. It returns false for what cannot be an object of the kind, what the
-// selector does not match, and items of which nothing is kept. A server that honours selectors sends no unmatched
-// objects.
+// hold converts an object from a server to an item. It returns false for what cannot be an object of the kind, for what
+// the selector does not match, and for an item that it made earlier and that has neither object nor record. A server
+// that honours selectors sends no unmatched objects.
 func (h holder) hold(obj any) (*item, bool) {
 	if i, ok := obj.(*item); ok {
 		return i, i.kept()

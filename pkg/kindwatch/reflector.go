@@ -59,8 +59,8 @@ type kindWatch struct {
 	blind chan struct{}
 	ended bool
 
-	// abort ends the current attempt, over is closed when it ends, and leave releases its slot at the gate until that is
-	// done.
+	// abort ends the current attempt, over is closed when it ends, and leave releases its slot at the gate; nil once its
+	// list has released it.
 	abort context.CancelCauseFunc
 	over  <-chan struct{}
 	leave func()

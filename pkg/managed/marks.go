@@ -38,7 +38,7 @@ func (m Marks) IsMastheads() bool { return m.labelled }
 
 // IsControlled reports whether the object has a controller reference. Its controller then owns it, even if it still has
 // Masthead's label: for example, a Crossplane installed later has taken it over. Only discovery does not check this: it
-// detects a Crossplane that works with copies otherwise, and leaves them to it.
+// detects by other signs a Crossplane that works with copies, and leaves them to it.
 func (m Marks) IsControlled() bool { return m.controlled }
 
 // AreOf reports whether the object was created by the Masthead of this hub, or of one that it took over from, and has

@@ -14,8 +14,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
-// WithDeadlines returns a client whose calls end after d, or with the context of the call, whichever is earlier. d <= 0
-// means no deadline. If c can watch, the returned client can, too, and watches have no deadline.
+// WithDeadlines returns a client whose calls end after d at the latest, or with the context of the call if that is
+// earlier. d <= 0 means no deadline. If c can watch, the returned client can, too, and watches have no deadline.
 //
 // A cluster that accepts connections and never answers blocks a client-go call until the context ends, which for a
 // reconcile is by default never, and a read that starts an informer waits just as long. rest.Config.Timeout does not

@@ -12,9 +12,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// WithTimeout returns a transport whose requests, including reading the response, end after d. It replaces
-// http.Client.Timeout for watches: that keeps a goroutine for each open request, of which an idle fleet has eight or
-// more per cluster. A nil transport is http.DefaultTransport.
+// WithTimeout returns a transport whose requests, including reading the response, end after d at the latest. It
+// replaces http.Client.Timeout for watches: that keeps a goroutine for each open request, of which an idle fleet has
+// eight or more per cluster. A nil transport is http.DefaultTransport.
 func WithTimeout(next http.RoundTripper, d time.Duration) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport

@@ -120,7 +120,8 @@ const (
 	// ReasonTooManyDiscovered: more objects are discovered, or named by an inventory, than the limit.
 	ReasonTooManyDiscovered = "TooManyDiscovered"
 
-	// ReasonNoInventory: the tool that applied the objects has no inventory, and spec.discover names no kinds.
+	// ReasonNoInventory: the Kustomization or HelmRelease that applied the objects has no inventory, and spec.discover
+	// names no kinds.
 	ReasonNoInventory = "NoInventory"
 
 	// ReasonInventoryNotUnderstood: an inventory has entries that cannot be parsed.

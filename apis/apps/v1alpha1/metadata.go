@@ -52,7 +52,8 @@ const (
 	FluxHelmReleaseNameLabel        = "helm.toolkit.fluxcd.io/name"
 	FluxHelmReleaseNamespaceLabel   = "helm.toolkit.fluxcd.io/namespace"
 
-	// ArgoTrackingAnnotation is set by Argo CD on everything it applies, and ArgoInstanceLabel if it tracks by label.
+	// ArgoTrackingAnnotation is set by Argo CD on everything it applies, and ArgoInstanceLabel if it tracks by that
+	// label.
 	ArgoTrackingAnnotation = "argocd.argoproj.io/tracking-id"
 	ArgoInstanceLabel      = "argocd.argoproj.io/instance"
 )

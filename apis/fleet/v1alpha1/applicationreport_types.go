@@ -61,7 +61,7 @@ type ApplicationReportStatus struct {
 	// +optional
 	Worst []WorstApplication `json:"worst,omitempty"`
 
-	// truncated says that not all such Applications are listed. The counts include all.
+	// truncated says that more Applications are not healthy or not ready than worst lists. The counts include all.
 	// +optional
 	Truncated bool `json:"truncated,omitempty"`
 
@@ -134,7 +134,7 @@ type ComponentTotals struct {
 	Installed int32 `json:"installed"`
 }
 
-// WorstApplication is an unhealthy Application.
+// WorstApplication is an Application that is not healthy or not ready.
 type WorstApplication struct {
 	// namespace of the Application in its cluster.
 	// +required

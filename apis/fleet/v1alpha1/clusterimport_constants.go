@@ -68,8 +68,8 @@ const (
 	// ConditionKubeconfigReady says whether the Secret with the kubeconfig holds credentials that have not expired.
 	ConditionKubeconfigReady = "KubeconfigReady"
 
-	// ConditionWorkloadAccess describes the rights of the kubeconfig in the cluster; its reason is ReadOnly, Admin or
-	// None.
+	// ConditionWorkloadAccess describes the rights of the kubeconfig in the cluster; its reason is ReadOnly, Write,
+	// Admin, None or Unreachable.
 	ConditionWorkloadAccess = "WorkloadAccess"
 )
 
@@ -218,8 +218,8 @@ const (
 	// create tokens of the ServiceAccount.
 	ReasonServiceAccountTokenRefused = "ServiceAccountTokenRefused"
 
-	// ReasonServiceAccountTokenInvalid: the imported cluster's answer is no token, or one that does not expire when
-	// requested.
+	// ReasonServiceAccountTokenInvalid: the imported cluster's answer is no token, or one that does not expire at the
+	// requested time.
 	ReasonServiceAccountTokenInvalid = "ServiceAccountTokenInvalid"
 
 	// ReasonServiceAccountTokenUnavailable: the imported cluster could not be reached, or its answer was cut off or too

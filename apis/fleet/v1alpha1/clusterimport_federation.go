@@ -53,7 +53,7 @@ type GoogleWorkloadIdentity struct {
 	Audience string `json:"audience"`
 
 	// serviceAccountEmail is a Google service account that the federated identity may impersonate. Absent means that the
-	// federated identity is used in the cluster itself.
+	// federated identity itself is used in the cluster.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9][-a-z0-9]*@[a-z0-9][-.a-z0-9]*\.gserviceaccount\.com$`
 	// +optional

@@ -10,7 +10,7 @@ const (
 	ImportContentAnnotation = "fleet.masthead.dev/import-content"
 
 	// ImportSourceAnnotation identifies the source of credentials, among those that a spec can name, of the kubeconfig:
-	// its kind, and a digest of its name.
+	// its kind, and a digest of what identifies it.
 	ImportSourceAnnotation = "fleet.masthead.dev/import-source"
 
 	// ImportServiceAccountAnnotation names the ServiceAccount, as "<namespace>/<name>". A Secret without it holds the

@@ -28,7 +28,7 @@ type HealthRule struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the kinds, and the health of their objects.
+	// spec names the kinds, and defines the health of their objects.
 	// +required
 	Spec HealthRuleSpec `json:"spec"`
 
@@ -69,7 +69,7 @@ const (
 	OtherwiseNext Otherwise = "Next"
 )
 
-// HealthRuleSpec is some kinds, and the health of their objects.
+// HealthRuleSpec names some kinds, and defines the health of their objects.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.kind) != has(self.kinds)",message="either kind or kinds is required"
 // +kubebuilder:validation:XValidation:rule="!(has(self.group) && has(self.groups))",message="group and groups cannot both be given"

@@ -156,7 +156,8 @@ const (
 	HubNameAnnotation = "masthead.dev/hub-name"
 
 	// HubPredecessorsAnnotation is set on the definition HubMarkerName and lists, separated by commas and the latest
-	// first, the hubs from which the cluster was taken over. What they left in the cluster belongs to its current hub.
+	// first, the identities of the hubs from which the cluster was taken over. What they left in the cluster belongs to
+	// its current hub.
 	HubPredecessorsAnnotation = "masthead.dev/hub-predecessors"
 
 	// HubMarkerName is the name of the CustomResourceDefinition in a workload cluster that names the hub the cluster

@@ -49,7 +49,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 }
 
 // show propagates the hub's state down, reports the result to the user, and records the object in the claim. Each is
-// done regardless of the others' results, unless the server does not respond.
+// done regardless of the others' results, unless an error keeps the reconcile from going on (mayGoOn).
 func (r *requirementReconciler) show(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
 	if mayGoOn(err) {
 		err = errors.Join(err, r.bringDown(ctx, s, &o))
@@ -76,8 +76,8 @@ func mayGoOn(err error) bool {
 }
 
 // tell reports the result of a reconcile to the user, and returns when to retry. A lasting error is reported. While an
-// error may be transient, the hub's status is shown beside the current condition. A cluster that did not respond
-// receives no further requests.
+// error may be transient, the hub's status is shown beside the current condition, unless the cluster has just not
+// responded.
 func (r *requirementReconciler) tell(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
 	switch {
 	case answer.IsUnauthorized(err):

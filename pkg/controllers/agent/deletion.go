@@ -48,7 +48,7 @@ func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope.Scope,
 	return nil, nil //nolint:nilnil // Nothing is left.
 }
 
-// deleteAt deletes the claim's object at a place of the hub. It returns nothing if there is none.
+// deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
 func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
@@ -130,8 +130,8 @@ func (r *requirementReconciler) awaitsCreation(s *scope.Scope) time.Duration {
 	return r.inFlight.Wait(s.Request)
 }
 
-// releaseAt releases the claim's object at a place of the hub. It returns nothing if the claim has none there. It reads
-// live, because the watch drops managedFields, and writes only if nothing has changed since.
+// releaseAt releases the claim's object at a place of the hub. It returns nothing if the claim has none there any more.
+// It reads live, because the watch drops managedFields, and writes only if nothing has changed since.
 func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	resource := s.Kind.GroupResource().String()
 	live, err := r.getOwn(ctx, s, place)
@@ -161,8 +161,8 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, p
 	return nil, nil //nolint:nilnil // As above.
 }
 
-// removeAt deletes or releases the claim's object at a place of the hub, as the policy says. It returns nothing if
-// there is none.
+// removeAt deletes or releases the claim's object at a place of the hub, as the policy says. It returns nothing if the
+// claim has none there any more.
 func (r *requirementReconciler) removeAt(
 	ctx context.Context, s *scope.Scope, place ownership.Place, policy fleetv1alpha1.DeletionPolicy,
 ) (*scope.Outcome, error) {

@@ -361,8 +361,8 @@ func TestTenancyTakenNamesAreNotDisclosedToAnIdentityThatMayNotRead(t *testing.T
 	f.says("taken", reason.ReasonConflict, "somebody-else")
 }
 
-// TestTenancyTakenNamesCannotBeEnumerated compares the reports for a taken and a free name to an identity without
-// rights, and what its claims look like.
+// TestTenancyTakenNamesCannotBeEnumerated compares what is reported to an identity without rights about a taken name
+// and about a free one, and what its claims look like.
 func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)

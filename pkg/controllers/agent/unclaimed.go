@@ -85,8 +85,8 @@ func (r *requirementReconciler) released(req request.Request) {
 	}
 }
 
-// slipped returns, as vanished, a missing claim that has only a just-created hub object; nil if there is no such
-// object, or if the claim's deletion was observed.
+// slipped returns a missing claim as one that vanished if all that is left of it is a hub object that was just created;
+// nil if there is no such object, or if the claim's deletion was observed.
 func (r *requirementReconciler) slipped(ctx context.Context, w *view.Cluster, req request.Request) (*unstructured.Unstructured, error) {
 	if len(r.newObjects(req)) == 0 {
 		return nil, nil //nolint:nilnil // The comment says so.

@@ -23,8 +23,8 @@ import (
 // namespaceKind is the kind of an entry that says that a namespace may not be seen.
 var namespaceKind = schema.GroupVersionKind{Version: "v1", Kind: "Namespace"} //nolint:gochecknoglobals // A constant.
 
-// maxSought bounds the kinds that an Application discovers by. An inventory is controlled by the Kustomization's
-// author, and each kind in it costs memory and perhaps a request to the API server.
+// maxSought bounds the kinds that an Application asks for because of its discovery. An inventory is controlled by the
+// Kustomization's author, and each kind in it costs memory and perhaps a request to the API server.
 const maxSought = 128
 
 // seek records what the Application discovers by, and returns the kinds involved. Anything it may not see is left out

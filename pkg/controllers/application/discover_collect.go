@@ -301,7 +301,8 @@ func (d *discovered) held() {
 		return
 	}
 	for _, was := range d.pass.app.Status.Discovered {
-		// Entries without a name report what the inventory hides. Without them, all would seem well for a moment.
+		// Entries without a name report what could not be followed in the inventory. Without them, all would seem well
+		// for a moment.
 		d.hold(was, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "The inventory has not been read yet."})
 	}
 }

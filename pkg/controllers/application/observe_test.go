@@ -40,7 +40,7 @@ func (f *fixture) mayRead(user string) {
 	})
 }
 
-// In ObserveOnly mode, Masthead needs the rights to read components and to write the status of Applications, and
+// In ObserveOnly mode, Masthead needs only the rights to read components and to write the status of Applications, and
 // requests nothing else.
 func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ type pass struct {
 
 	healthCheck healthcheck.View
 
-	// checkedAt is when the API server last confirmed that the Application exists.
+	// checkedAt is when the API server last answered whether the Application exists.
 	checkedAt time.Time
 
 	// again is the delay after which to requeue at the latest; zero for never.

@@ -80,7 +80,7 @@ func selectorOf(app *appsv1alpha1.Application) (selector, error) {
 
 // belongs reports whether an object belongs to the Application: it is in the Application's namespace, its annotation
 // names the Application, and the selector matches its labels. The caller has checked its kind. An Application does not
-// belong to itself: the garbage collector would wait for it forever.
+// belong to itself: it would be its own owner.
 func (s selector) belongs(o object) bool {
 	return o.Application == s.key && o.entry.Key.Namespace == s.key.Namespace && o.entry.UID != s.uid && s.labels.Matches(o.Labels)
 }

@@ -141,7 +141,7 @@ func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	})
 }
 
-// looked waits until an Application has been reconciled.
+// looked fails unless an Application has been reconciled, and its status waits for nothing.
 func (f *fixture) looked(name string) error {
 	w, ok := f.reconciler.workloads.Get(f.cluster)
 	if !ok {

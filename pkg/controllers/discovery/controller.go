@@ -42,7 +42,8 @@ type Options struct {
 	// Gate is the gate that the cluster provider opens and closes.
 	Gate *multicluster.Gate
 
-	// Users holds Masthead's username in each cluster. Share it with other controllers that can doubt a username.
+	// Users holds Masthead's username in each cluster. Share it with other controllers that can doubt a username. Default:
+	// not shared.
 	Users *readonlypolicy.Users
 
 	// Reporter receives the state of the definitions of mirrored kinds in workload clusters.

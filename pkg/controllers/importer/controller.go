@@ -55,7 +55,7 @@ type Options struct {
 	// Credentials is the policy for kubeconfigs.
 	Credentials credentials.Options
 
-	// AllowedTokenEndpoints are the URLs to request tokens from. One that ends in "/" allows every path below it.
+	// AllowedTokenEndpoints are the only URLs to request tokens from. One that ends in "/" allows every path below it.
 	AllowedTokenEndpoints []string
 
 	// TokenAuthorities are the CAs, as PEM, of the token endpoints. Empty means those of the system.

@@ -76,8 +76,8 @@
 // # What does whoever writes a ClusterImport gain?
 //
 // The rights of the Crossplane provider configuration, to observe. So a cluster-scoped configuration must allow the
-// namespace. With their own configuration, tenants can present the ID of anybody's cluster, so such an ID, or even less
-// a name, does not prevent anybody else from importing it. Secrets are read in the namespace of the ClusterImport
+// namespace. With their own configuration, tenants can present the ID of anybody's cluster, so neither such an ID nor
+// a name prevents anybody else from importing it. Secrets are read in the namespace of the ClusterImport
 // alone, and only with a label, set by somebody who may write them, for the namespace or for one import; likewise the
 // hub's ServiceAccounts, whose identity in a cloud could otherwise be sent to a cluster of the writer's; a connection
 // Secret only if the managed resource of the import controls it. Tokens are requested only at endpoints that the

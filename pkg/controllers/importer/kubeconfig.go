@@ -108,8 +108,8 @@ func (r *kubeconfigs) noCredentials(ctx context.Context, p *scope.Scope, why *sc
 	return r.withdrawKubeconfig(ctx, p)
 }
 
-// withdrawKubeconfig revokes the credentials of their users: Cluster API core, and Masthead itself if the cluster is
-// enrolled.
+// withdrawKubeconfig takes the credentials away from their users: Cluster API core, and Masthead itself if the cluster
+// is enrolled.
 func (r *kubeconfigs) withdrawKubeconfig(ctx context.Context, p *scope.Scope) error {
 	r.tokens.Forget(p.Key())
 	r.accounts.Drop(p.Key(), 0)

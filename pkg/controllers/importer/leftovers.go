@@ -61,8 +61,8 @@ func (r *Reconciler) startLeftovers(ctx context.Context, queue workqueue.TypedRa
 }
 
 // leftovers lists the deleted imports that have left objects behind, by the labels of all objects that imports can
-// create. The kinds of these objects are watched from now on. The manager never created a kind that the hub does not
-// serve, or that it has no rights to.
+// create. The kinds of these objects are watched from now on. The manager never created objects of a kind that the
+// hub does not serve, or that it has no rights to.
 func (r *Reconciler) leftovers(ctx context.Context) ([]types.NamespacedName, error) {
 	served, err := r.everyKind()
 	if err != nil {

@@ -7,8 +7,8 @@
 // It guarantees, for ClusterProfiles:
 //
 //   - Every enrolled cluster has one, whether connected, not yet connected, or refused, in the namespace of the
-//     enrolled object and named "<source>-<name>". The enrolled object owns it, so that both are deleted together: none
-//     is created for a cluster that is no longer enrolled and is still being disconnected.
+//     enrolled object and named "<source>-<name>". The enrolled object owns it, so that it is deleted with that
+//     object: none is created for a cluster that is no longer enrolled and is still being disconnected.
 //   - It is written by server-side apply with the field manager "masthead", and only when something in it differs. A
 //     property's observation time changes only with the property's value.
 //   - The last observation of a cluster (its version and its identity) stays published while the cluster is not

@@ -38,7 +38,7 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 		r.forget(w, req)
 		return reconcile.Result{}, nil
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
-		// Creating it makes a new request.
+		// A new request follows once the kind is watched and synced.
 		return reconcile.Result{}, nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, err

@@ -63,8 +63,8 @@ func (c *checker) checkUntried(r *record, creds *credentials.Credentials, why *r
 	}
 }
 
-// checkDraining makes the rest of a drain use a new token, if it was rotated or is no longer accepted. Any other change
-// would need a new connection, for which it is too late.
+// checkDraining makes the rest of a drain use the Secret's new token, if the old one was rotated or is no longer
+// accepted. Any other change would need a new connection, for which it is too late.
 func (c *checker) checkDraining(r *record, creds *credentials.Credentials, version string) lifecycle.Event {
 	r.probedAt = c.o.Clock.Now()
 	r.conn.transport.Trust()

@@ -44,7 +44,7 @@ var (
 	errStopped   = errors.New("the provider stopped")
 )
 
-// lifetime is shared by all connections: their goroutines end with ctx, and stop waits for them.
+// lifetime is shared by all connections: their goroutines end with ctx, and Provider.stop waits for them.
 type lifetime struct {
 	ctx     context.Context //nolint:containedctx // It is what the name says. Set by Start, before the first reconcile.
 	running sync.WaitGroup

@@ -114,8 +114,8 @@
 //     growing until a connection has lasted two minutes, so that the manager does not keep reconnecting to a cluster
 //     that accepts connections but does not work.
 //   - A cluster that becomes not ready, or loses its Secret or its class, stays connected for a grace period: this is
-//     often brief, and the connection works. Explicit requests take effect at once: pausing, a namespace that its class
-//     does not allow (any more), an identifier that is refused.
+//     often brief, and the connection works. What is asked for or forbidden takes effect at once: pausing, a namespace
+//     that its class does not allow (any more), an identifier that is refused.
 //
 // # The list P1–P26 of what a provider must withstand
 //
@@ -158,9 +158,9 @@
 // cannot redirect the manager: redirects are errors, other hosts are refused, headers and probe responses are limited,
 // and self-reported values are accepted only if they look like a UID or a version. An owner can impersonate another
 // cluster by giving kube-system its UID, since there is no other source for it. While that cluster is enrolled,
-// connected or not, the impostor is refused as a duplicate; if it is enrolled later, it is refused, with a condition
-// that names the impostor. The UID must be used from the first connection of an enrolment on: a change is refused
-// (ClusterIdentityChanged). An identifier set by annotation cannot be taken.
+// connected or not, the impostor is refused as a duplicate; if that cluster is enrolled later, it is refused itself,
+// with a condition that names the impostor. The UID must be used from the first connection of an enrolment on: a change
+// is refused (ClusterIdentityChanged). An identifier set by annotation cannot be taken.
 //
 // What remains: a cluster enrolled for the first time with the UID of one that was un-enrolled before acts in its name,
 // and gets access to what that one left in the hub: claims that were not deleted, and their Secrets. This requires the

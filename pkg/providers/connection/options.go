@@ -69,8 +69,8 @@ type Options struct {
 	Random func() float64
 
 	// MaxConcurrentReconciles is how many clusters that have not failed yet may be tried at once; at least 50. As many
-	// connections are probed at once, and half as many clusters that failed before are each retried and probed again.
-	// These limits are separate. Default 100.
+	// connections are probed at once. Of clusters that failed before, half as many are retried at once, and half as many
+	// are probed. These limits are separate. Default 100.
 	MaxConcurrentReconciles int
 	// MaxPerNamespace is how many of these may belong to one namespace of the hub, so that a tenant with unresponsive
 	// clusters does not block others. The same share applies to the other limits. Default half.

@@ -209,8 +209,8 @@ type Pins interface {
 // Connected is implemented by the cluster.Cluster that Provider.Get returns.
 type Connected interface {
 	cluster.Cluster
-	// Dynamic returns a client that reads from the API server and has no client time-out, so that watches keep running:
-	// callers set deadlines on all other requests.
+	// Dynamic returns a client that sends every request to the API server, without a cache. Its time-out is too long to
+	// end a watch, so callers set deadlines on all other requests.
 	Dynamic() dynamic.Interface
 	// Shared runs one watch per kind for all controllers that use it.
 	Shared() *kindwatch.Shared

@@ -73,7 +73,8 @@ func checkIgnoredCluster(c *clientcmdv1.Cluster) *InvalidError {
 	return nil
 }
 
-// Authenticate returns a copy of the configuration with the user's credentials instead of its own.
+// Authenticate returns a configuration for the same API server, reached in the same way, with the user's credentials
+// instead of base's.
 func (u *User) Authenticate(base *rest.Config) *rest.Config {
 	cfg := rest.AnonymousClientConfig(base)
 	cfg.BearerToken = u.token

@@ -54,7 +54,7 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 
 // HubUnavailable returns the problem to report if the hub answered that it could not process a request, as when one of
 // its webhooks is down. It is nil for any other answer, and for none, which concerns the manager rather than a claim.
-// It says nothing about the claim, so that its condition is Unknown.
+// Such an answer says nothing about the claim, so that the claim's condition is Unknown.
 func HubUnavailable(err error) *condition.Problem {
 	if !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
 		return nil

@@ -120,7 +120,7 @@ func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDe
 		return nil, true, nil
 	}
 	if err != nil {
-		return nil, false, nil // Its appearance requeues the definition.
+		return nil, false, nil // Syncing the watch requeues the definition.
 	}
 	r.mu.Lock()
 	kept, ok := r.judgeable[name]

@@ -14,7 +14,7 @@ import (
 type Phase string
 
 const (
-	// Unknown means that one of the sides is not known yet. Nothing is decided; its appearance requeues the definition.
+	// Unknown means that one of the sides is not known yet. Nothing is decided; the definition is requeued once it is.
 	Unknown Phase = "Unknown"
 
 	// Offered means that the hub offers the kind to the cluster. The definition is created, or kept as it is in the hub.
@@ -23,8 +23,8 @@ const (
 	// Unrelated means that the kind is not offered, and that Masthead did not pull the definition, if there is one.
 	Unrelated Phase = "Unrelated"
 
-	// Unjudged means that the kind is not offered, and that how to follow its claims is undecided. Both definitions are
-	// read.
+	// Unjudged means that the kind is not offered, and that it is undecided how its claims are followed. Both
+	// definitions are read.
 	Unjudged Phase = "Unjudged"
 
 	// Retained means that the kind is not offered, and that the definition stays: its removal is not requested, or it is
@@ -56,8 +56,8 @@ type Facts struct {
 	Following bool
 	Followed  view.Followed
 
-	// JudgeableKnown reports whether enough of both sides' definitions is known to judge, and Judged whether how the kind
-	// is followed was decided in their present states.
+	// JudgeableKnown reports whether enough of both sides' definitions is known to judge, and Judged whether it was
+	// decided in their present states how the kind is followed.
 	JudgeableKnown, Judged bool
 }
 

@@ -92,8 +92,8 @@ func (r *Reconciler) remove(
 	return reconcile.Result{}, nil
 }
 
-// graceLeft returns how much longer a definition must stay closed. A time in the future is not ours, or clock skew: the
-// result is at most one grace period.
+// graceLeft returns how much longer a definition must stay closed. A time in the future is not ours, or comes from
+// clock skew: the result is at most one grace period.
 func (r *Reconciler) graceLeft(since time.Time) time.Duration {
 	return min(since.Add(r.grace).Sub(r.clock.Now()), r.grace)
 }

@@ -139,7 +139,8 @@ func (r *LateFields) refused(s *scope.Scope, err error) (*condition.Problem, tim
 	return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
 }
 
-// inheritLate moves fields of our former field managers to this hub's: it applies the same, then makes them give it up.
+// inheritLate moves fields of our former field managers to this hub's: it applies the same, then makes the former ones
+// give them up.
 func (r *LateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 	former := propagation.FormerManagers(s.Claim, s.Workload.Owner())
 	if len(former) == 0 {

@@ -16,8 +16,9 @@ import (
 // would cost one more write for each claim and delay claims that are not in the hub yet. Waiting for the hub's status
 // saves nearly all of these writes.
 //
-// A cluster bursts when it adds burstShare of these events within shareWindow: creating a single claim does not wait
-// for other clusters. It bursts until burstLinger after the last event: a hub that stalls for a second is not idle.
+// A cluster has part in a burst if burstShare of these events are its own within shareWindow: a cluster that creates a
+// single claim does not wait for others. It has part until BurstLinger after its last event in a burst: a hub that
+// stalls for a second is not idle.
 const (
 	burstSize   = 20
 	burstWindow = time.Second
@@ -29,7 +30,7 @@ const (
 	burstPatience = 2 * time.Minute
 )
 
-// Bursts tracks which clusters are bursting.
+// Bursts tracks which clusters have part in a burst.
 type Bursts struct {
 	clock clock.PassiveClock
 

@@ -5,6 +5,6 @@
 // that may be in flight, the watch events of claims being reconciled, and which clusters create many claims right now.
 //
 // All state belongs to one claim or one cluster and is dropped with it: memory is proportional to a cluster's claims.
-// No cluster can change the state of another; whether a cluster bursts depends on its own share of the events. A
+// No cluster can change the state of another; whether a cluster has part in a burst depends on its own share of it. A
 // cluster that reports a change of a claim under the version of another one hides it from that claim alone.
 package ledger

@@ -52,7 +52,7 @@ type Entry struct {
 	// different.
 	Pushed PushedClaim
 
-	// Pruned is a status that the schema pruned; see package report.
+	// Pruned is a status that the cluster did not keep as it was written; see package report.
 	Pruned PrunedStatus
 
 	// Failing records since when synchronising the claim has failed; see package report.
@@ -109,7 +109,7 @@ func (l *Ledger) Forget(name mcr.ClusterName, gone func(request.Request) bool) {
 // was written. The ledger remembers it, so that neither the write nor the event is repeated. Users of such claims have
 // only events and the conflict annotation.
 
-// PrunedStatus is a status that the schema pruned when it was written to a claim.
+// PrunedStatus is a status of a claim that the cluster did not keep as it was written.
 type PrunedStatus struct {
 	UID types.UID
 

@@ -22,8 +22,8 @@ import (
 )
 
 // Crossplane fills in fields of the hub's object late: the composite resource, composition and composition revision of
-// a claim. They are shown in the claim's spec, as next to Crossplane, by server-side apply under their own field
-// manager and without force. That manager is the only record of what was filled in:
+// a claim. They are shown in the claim's spec, as users next to Crossplane see them, by server-side apply under their
+// own field manager and without force. That manager is the only record of what was filled in:
 //
 //   - a field that only it manages is a copy of the hub's, which follows the hub and is never pushed back as user
 //     intent;

@@ -4,8 +4,8 @@
 package reason
 
 // ConditionAgentSynced is the condition that Masthead adds to a claim in a workload cluster, beside those that it
-// propagates from Crossplane in the hub. It is True when the hub's spec matches the claim and the claim shows the hub's
-// status. Stalled and Reconciling express it for tools that do not know it.
+// propagates from Crossplane in the hub. It is True when the hub's object matches the claim and the claim shows the
+// hub's status. Stalled and Reconciling express it for tools that do not know it.
 const ConditionAgentSynced = "AgentSynced"
 
 // Reasons of the condition AgentSynced.

@@ -37,7 +37,7 @@ func (r *Reporter) statusPruned(s *scope.Scope, c metav1.Condition, status map[s
 	return r.Ledger.Of(s.Request).Pruned == prunedStatus(s.Claim, c.Reason, status)
 }
 
-// rememberPruned remembers a status that the schema pruned.
+// rememberPruned remembers a status if the cluster did not keep it as it was written.
 func (r *Reporter) rememberPruned(s *scope.Scope, after *unstructured.Unstructured, c metav1.Condition, status map[string]any) {
 	dropped := propagation.StatusDiffers(after, status)
 	r.Ledger.Edit(s.Request, func(e *ledger.Entry) {

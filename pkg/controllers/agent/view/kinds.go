@@ -48,7 +48,7 @@ func (w *Cluster) RetainedKinds() int {
 	return n
 }
 
-// IsDrained reports whether SetDrained was called: no claim of the kind is left to release.
+// IsDrained reports whether SetDrained recorded that no claim of the kind is left to release.
 func (w *Cluster) IsDrained(crd string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

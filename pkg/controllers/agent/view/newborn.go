@@ -17,8 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// NewbornFor is how long after the creation of an object in the hub its claim may have been deleted at the same
-// instant. A killed manager has a successor by then.
+// NewbornFor is how long after the creation of an object in the hub a missing claim is taken for one that was perhaps
+// deleted at the instant of the creation. A killed manager has a successor by then.
 const NewbornFor = 5 * time.Minute
 
 // leastNewborns is how many origins of a cluster are recorded before old ones are pruned.

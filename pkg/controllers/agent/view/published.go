@@ -92,7 +92,8 @@ func (h *Hub) Publication(crd string) (p crossplane.Publication, offered, known 
 	return p, offered, h.publishedKnown
 }
 
-// CannotKnowPublications reports whether the hub has refused to say what it offers, since this process started.
+// CannotKnowPublications reports whether what the hub offers was never read since this process started, because the
+// hub does not serve XRDs or forbids reading them.
 func (h *Hub) CannotKnowPublications() bool {
 	h.mu.Lock()
 	known := h.publishedKnown

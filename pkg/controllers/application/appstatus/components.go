@@ -152,8 +152,8 @@ func componentStatus(v ComponentView) appsv1alpha1.ComponentStatus {
 	return c
 }
 
-// foundHealth is an object's own health. A problem with its belonging to the Application is shown only if its own
-// health is not worse; the condition ComponentsWatched always shows it.
+// foundHealth is an object's own health. A problem with its belonging to the Application is shown only if the object
+// is otherwise Healthy; the condition ComponentsWatched always shows it.
 func foundHealth(v ComponentView) (appsv1alpha1.Health, *condition.Problem) {
 	h := v.Found.Health
 	switch {

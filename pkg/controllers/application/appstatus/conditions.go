@@ -24,8 +24,8 @@ func setCondition(conditions *[]metav1.Condition, c metav1.Condition) {
 	meta.SetStatusCondition(conditions, c)
 }
 
-// installedCondition says whether everything is installed. Missing components take precedence over those that cannot be
-// observed.
+// installedCondition says whether everything is installed. Missing components and dependencies take precedence over
+// those that cannot be observed.
 func installedCondition(components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionInstalled}
 	missing := componentsWith(components, corev1.ConditionFalse)
@@ -113,8 +113,8 @@ func healthCheckCondition(o Observation) metav1.Condition {
 	return c
 }
 
-// healthyCondition is the condition for the health. It is False for suspended or progressing Applications, and Unknown
-// only if components could not be observed.
+// healthyCondition is the condition for the health. It is Unknown only if the health is Unknown. Suspended and
+// progressing Applications are not healthy now, so for them it is False.
 func healthyCondition(health appsv1alpha1.Health, components []componentEntry) metav1.Condition {
 	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthy, Status: metav1.ConditionFalse}
 	switch health {

@@ -30,8 +30,8 @@ const maxHealthCheckPrefix = 40
 // Pod is the Pod of an Application's health check; nil if it has none, or is being deleted.
 //
 // It is named by the hash of the template, as a Deployment names ReplicaSets: another template gives another Pod. Like
-// Pods of other templates, it gets the template's labels and annotations. Finalizers are left out: nobody would remove
-// them from a replaced Pod.
+// Pods of other templates, it gets only the labels and annotations of the template's metadata. Finalizers are left out,
+// too: nobody would remove them from a replaced Pod.
 func Pod(app *appsv1alpha1.Application) *corev1.Pod {
 	if app.Spec.HealthCheck == nil || !app.DeletionTimestamp.IsZero() {
 		return nil

@@ -29,7 +29,8 @@ type Collector struct {
 // rolledUp is the known state of one cluster's Applications.
 type rolledUp struct {
 	// engaged reports whether an instance of the cluster is engaged, complete whether all of its Applications were
-	// observed. since is when either last changed. reached reports whether this process ever engaged it.
+	// observed. since is when an instance was last engaged, or the last one disengaged. reached reports whether this
+	// process ever engaged one.
 	engaged, complete, reached bool
 	since                      time.Time
 

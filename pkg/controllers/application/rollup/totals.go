@@ -23,7 +23,8 @@ type totals struct {
 	applications fleetv1alpha1.ApplicationCounts
 	components   fleetv1alpha1.ComponentTotals
 
-	// worst are the unhealthy Applications, worst first, up to a report's limit; more reports whether there are more.
+	// worst are the Applications that are not healthy or not ready, worst first, up to a report's limit; more reports
+	// whether there are more.
 	worst []fleetv1alpha1.WorstApplication
 	more  bool
 }

@@ -13,7 +13,8 @@ import (
 type Mode string
 
 const (
-	// ModeIdle does nothing: the mode is not known yet, or the cluster has no Applications owned by Masthead.
+	// ModeIdle does nothing: the mode is not known yet, or the cluster does not have Masthead's definition of
+	// Applications.
 	ModeIdle Mode = ""
 
 	// ModeEnabled reconciles them.

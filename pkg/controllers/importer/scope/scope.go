@@ -79,7 +79,7 @@ func KeyOf(o client.Object) ObjectKey {
 	return ObjectKey{o.GetObjectKind().GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 
-// New starts a pass over an import. It has its own copy of the import.
+// New returns the Scope of a pass that has found nothing yet. It has its own copy of the import.
 func New(imp *fleetv1alpha1.ClusterImport) *Scope {
 	imp = imp.DeepCopy()
 	return &Scope{

@@ -129,7 +129,7 @@ func (a Answer) Condition() metav1.Condition {
 	return c
 }
 
-// Client returns a client for the cluster of an import in a namespace, which is charged for the memory of answers.
+// Client returns a client for the cluster of an import. The import's namespace is charged for the memory of answers.
 func (c *Clusters) Client(namespace string, kubeconfig []byte, o credentials.Options) (*Client, error) {
 	w, err := NewClient(kubeconfig, o)
 	if err != nil {

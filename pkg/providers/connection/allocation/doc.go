@@ -20,6 +20,6 @@
 //
 // # What does the owner of one workload cluster gain?
 //
-// Their enrolments compete for free places. Impersonating another cluster does not work while that one is enrolled. An
-// unresponsive cluster delays only clusters of the same namespace of the hub.
+// Their enrolments compete for what is free. Impersonating another cluster does not work while that one is enrolled. An
+// unresponsive cluster delays clusters of the same namespace of the hub.
 package allocation

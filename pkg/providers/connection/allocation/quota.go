@@ -51,8 +51,8 @@ func NewQuota[K Key](wake func(K)) *Quota[K] {
 	return &Quota[K]{wake: wake, members: map[K]*member[K]{}, classes: map[string]*roster[K]{}}
 }
 
-// Reserve keeps a place for an enrolment that had one before the start, until it calls Admit or Leave. Until then it
-// counts as older than any other.
+// Reserve keeps a place for an enrolment that had one before the start, until Admit or Leave is called for it. Until
+// then it counts as older than any other.
 func (q *Quota[K]) Reserve(k K, class string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,7 +144,7 @@ func (q *Quota[K]) removeLocked(m *member[K]) []K {
 	return r.nextLocked()
 }
 
-// nextLocked returns the last member with a place, if Admit has not told it: one that leaves makes room for one.
+// nextLocked returns the last member with a place, if Admit has not granted it yet: one that leaves makes room for one.
 func (r *roster[K]) nextLocked() []K {
 	if r.limit == 0 || len(r.order) < r.limit || r.order[r.limit-1].admitted {
 		return nil

@@ -104,12 +104,11 @@ const (
 //	Pending, Connecting, Backoff   | ObjectReplaced            | Removed    | Release
 //	Connected, Degraded, Draining  | ObjectReplaced            | Removed    | CancelDrain, Disengage, Release
 //
-// Holding an enrolment does not reset the back-off either: otherwise deleting and re-creating its Secret repeatedly
-// would retry an unresponsive cluster as often.
+// Holding an enrolment does not reset the back-off: otherwise an unresponsive cluster would be tried again each time
+// that its Secret is deleted and re-created.
 //
-// Only a connection that lasts resets the back-off, not one that was just made: otherwise an API server that responds
-// to the requests for connecting and refuses all others would make the manager reconnect and fill caches twice a second
-// forever.
+// Nor does a connection that was just made, only one that lasts: otherwise an API server that responds to the requests
+// for connecting and refuses all others would make the manager reconnect and fill caches twice a second forever.
 //
 // A cancelled drain continues as Degraded, so the gate opens only after a probe: the cluster's health is unknown. A
 // failed shadow connection never affects the active connection; the probe judges that one. A replaced object is not

@@ -66,7 +66,7 @@ func (p Prober) WriteMarker(ctx context.Context, token string, m hubidentity.Mar
 	return true, nil
 }
 
-// markerRefused returns the failure for a cluster that refuses to read or write the marker.
+// markerRefused returns the failure for a cluster that does not let Masthead read or write the marker.
 func markerRefused(verb string, code int) *reason.Failure {
 	switch code {
 	case http.StatusUnauthorized:

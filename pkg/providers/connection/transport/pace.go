@@ -54,7 +54,7 @@ type Allowance struct {
 	late, told time.Time
 }
 
-// NewAllowance returns the allowance of one cluster. shared is nil if it is not shared.
+// NewAllowance returns the allowance of one cluster. shared is nil if the cluster has no others to share with.
 func NewAllowance(p Pace, shared *Shared) *Allowance {
 	return &Allowance{
 		perSecond: float64(p.PerSecond), shared: shared, load: newLoad(p), limiters: []*rate.Limiter{
@@ -124,7 +124,7 @@ func (a *Allowance) take(n int64, now time.Time) taken {
 // bookmarks, or always sends the maximum, gets only a share of the processor. Nothing is dropped: unread data waits in
 // the API server, which ends watches that are too slow.
 //
-// Events and responses are counted separately: a cluster with busy watches does not delay writes to it.
+// Events and responses are counted separately: busy watches of a cluster do not delay writes to it.
 type Pacing struct {
 	// Events and Answers are the cluster's allowances, shared by its connections.
 	Events, Answers *Allowance

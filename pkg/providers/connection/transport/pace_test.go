@@ -86,7 +86,7 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 		_ = b.Close()
 	}
 	for range bodies {
-		<-ended // Waiting does not keep an ended watch.
+		<-ended // A waiting reader does not keep an ended watch.
 	}
 	if testutil.ToFloat64(paused) == 0 {
 		t.Error("want the metric to tell that watches were not read")
