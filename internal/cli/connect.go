@@ -132,7 +132,7 @@ func (a *app) connect(ctx context.Context, hub *fleet.Hub, name string, c connec
 		return err
 	}
 	key := connection.Key{Source: kubeconfig.SourceName, Namespace: namespace, Name: name}
-	// Before anything is changed, and before the token is known.
+	// This is checked before anything is changed. The token is not known yet, so another text stands for it.
 	if _, err := connect.Kubeconfig(w.target, "none", a.allow); err != nil {
 		return err
 	}

@@ -22,8 +22,9 @@ type unasked struct {
 	Message string `json:"message"`
 }
 
-// each queries clusters in parallel. Unconnected clusters are skipped: each would cost a deadline. An error of a
-// cluster's ask is recorded as the reason, and the rest continue.
+// each queries clusters in parallel, and returns those that could not be queried, with the reason. Clusters to which
+// Masthead is not connected are among these without a request: each would cost a deadline. An error of ask is its
+// cluster's reason, and the rest continue.
 func each(ctx context.Context, hub *fleet.Hub, clusters []fleet.Cluster, ask func(context.Context, *fleet.Cluster, *fleet.Side) error) []unasked {
 	failed := make([]error, len(clusters))
 	var g errgroup.Group

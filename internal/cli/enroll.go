@@ -274,7 +274,7 @@ func (a *app) poll(ctx context.Context, timeout time.Duration, done func(context
 // errNotAgreed is returned if the user declines.
 var errNotAgreed = errors.New("nothing was changed")
 
-// agree asks whether to go on. What is no terminal's end is no agreement.
+// agree asks whether to go on. Only y or yes agrees; the end of the input does not.
 func (a *app) agree(c consent) error {
 	if c.yes {
 		return nil

@@ -88,7 +88,7 @@ func kindAndName(arguments []string) (kind, name string, err error) {
 	return "", "", misused("say which object: KIND NAME, or KIND/NAME")
 }
 
-// writeAnswer writes an answer for users: the causes, then the walk.
+// writeAnswer writes an answer for users: the causes, what could not be read, then the walk.
 func (a *app) writeAnswer(answer why.Answer) error {
 	colours := terminal.ColoursFor(a.Streams.Out, a.Getenv)
 	var b strings.Builder

@@ -90,8 +90,8 @@ func Key(group, kind string) string {
 	return kind + "." + group
 }
 
-// Example returns a kind that a rule's selector matches: a group or all below a domain, a kind or all, and a version or
-// none.
+// Example returns a kind that a rule's selector matches. A selector has a group or all below a domain, a kind or all,
+// and a version or none.
 func Example(group, version, kind string) (exampleGroup, exampleVersion, exampleKind string) {
 	if domain, below := strings.CutPrefix(group, "*."); below {
 		group = "example." + domain

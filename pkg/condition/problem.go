@@ -8,6 +8,7 @@ package condition
 type Problem struct {
 	Reason, Message string
 
-	// Unknown says that it cannot be determined. The agent uses it for whether the hub matches the claim.
+	// Unknown says that it is not known whether something is as it should be. The agent uses it for whether the hub
+	// matches the claim.
 	Unknown bool
 }

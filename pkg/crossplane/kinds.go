@@ -27,9 +27,9 @@ var (
 		MetadataOnly:     true,
 	}
 
-	// HubSecretKind are the connection Secrets of the hub, without their data. Other Secrets are not watched at all. Only
-	// the owner and whether they stay in the hub are kept of their metadata: tenants of the hub write the rest, up to 256
-	// KiB of annotations for each Secret.
+	// HubSecretKind are the connection Secrets of the hub, without their data. Other Secrets are not watched at all. Of
+	// the metadata of a connection Secret, only the owner and whether it stays in the hub are kept: tenants of the hub
+	// write the rest, up to 256 KiB of annotations for each Secret.
 	HubSecretKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
 		Resource:         "secrets",

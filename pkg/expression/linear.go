@@ -48,8 +48,8 @@ type LinearProgram struct {
 	Uses int
 }
 
-// CompileLinear compiles an expression of an untrusted user, bounding memory and time. Of the macros it has only has,
-// so there are no loops and nothing is evaluated twice, and only the operators and LinearFunctions.
+// CompileLinear compiles an expression of a user who is not trusted with the manager's memory and time. The only macro
+// is has, so there are no loops and nothing is evaluated twice. Besides operators, only LinearFunctions are allowed.
 func CompileLinear(env *cel.Env, source string) (LinearProgram, error) {
 	if len(source) > MaxLinearLength {
 		return LinearProgram{}, fmt.Errorf("it is longer than %d bytes", MaxLinearLength)

@@ -55,8 +55,9 @@ type Turn[P comparable] struct {
 	holds bool
 }
 
-// Enter requests a place on behalf of a party. If none is free, granted is called when the turn gets one: once, without
-// a lock held, by the caller that released the place; it must not block. If one is free, granted is not called.
+// Enter requests a place on behalf of a party. If the turn gets one at once, granted is not called. Otherwise (no place
+// is free, or the party holds its share) it is called when the turn gets one: once, without a lock held, by the caller
+// that released the place; it must not block.
 func (s *Places[P]) Enter(id P, granted func()) *Turn[P] {
 	s.mu.Lock()
 	p := s.parties[id]

@@ -30,5 +30,5 @@
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: a Request
 // reads one cluster, with the Reader that it was given. The owner can only fill their own objects with their own
-// values. Objects that are large or malformed cost no more than the bounds say.
+// values. Objects that are large, or are not what they claim to be, cost no more than the bounds say.
 package references

@@ -42,7 +42,7 @@ type ReferenceGrants struct {
 
 var _ Grants = &ReferenceGrants{}
 
-// NewReferenceGrants returns the ReferenceGrants that a lister has. Where they are not served, nothing is permitted.
+// NewReferenceGrants returns the ReferenceGrants that a lister has. Where they are not served, they permit nothing.
 func NewReferenceGrants(mapper Mapper, lister Lister) *ReferenceGrants {
 	return &ReferenceGrants{mapper: mapper, lister: lister}
 }

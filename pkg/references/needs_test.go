@@ -20,7 +20,7 @@ func (forbidden) Permits(context.Context, schema.GroupKind, string, Source) (boo
 	return false, fmt.Errorf("cannot list: %w", apierrors.NewForbidden(schema.GroupResource{Resource: "referencegrants"}, "", errors.New("no")))
 }
 
-// TestNeeds: the caller that resolves again on changes receives what these can be, and nothing that no longer matters.
+// TestNeeds: a Result names everything on which a later Request depends, and nothing that no longer matters.
 func TestNeeds(t *testing.T) {
 	const there = `resource: configmaps, name: common-settings, namespace: team-b, fromFieldPath: data.region`
 	granted := permitted{Namespace: "team-b", Name: "common-settings"}

@@ -51,7 +51,7 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	return source, nil
 }
 
-// mapping returns the cluster's mapping of a resource. It is requested once per pass.
+// mapping returns the cluster's mapping of a resource. One that was found is not requested again in the same pass.
 func (p *pass) mapping(ctx context.Context, gvr schema.GroupVersionResource) (*meta.RESTMapping, error) {
 	if mapping, ok := p.mappings[gvr]; ok {
 		return mapping, nil

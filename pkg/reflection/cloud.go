@@ -14,8 +14,8 @@ type cloud struct {
 	want func(*wanter, Observed)
 	// read reads the facts from what was observed of the cluster.
 	read func(*reader, block) error
-	// identity makes the identity that the provider must refuse. Nil: the provider refers to a Secret, which need not
-	// exist.
+	// identity makes the identity that the provider must refuse. Nil: the provider refers to a Secret, which is never
+	// created.
 	identity func(*reflector) error
 	// infraCluster, controlPlane and infraPool fill in what other clouds do not have. Nil: nothing.
 	infraCluster, controlPlane func(r *reflector, b, status *builder)

@@ -107,7 +107,7 @@ func dnsLabel(name string) string {
 	return name
 }
 
-// deniedName is the name of the identity, or of the Secret, that must be unusable or missing.
+// deniedName is the name of the identity that the provider must refuse, and of the Secret that it must not find.
 func (i Import) deniedName() string {
 	return withHash(dnsLabel("imp-"+i.Namespace+"-"+i.Name), hashOf(i.Namespace, i.Name, string(i.UID), DeniedName))
 }

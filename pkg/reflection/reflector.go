@@ -17,8 +17,8 @@ import (
 // Role is the part that an object plays in a reflection.
 type Role string
 
-// The roles, in order of creation: the Cluster comes after everything that it refers to exists with its annotations and
-// its identity, so that no controller ever sees one without them.
+// The roles, in order of creation. The Cluster is created when everything that it refers to exists with its annotations
+// and its identity, so that no controller ever sees an object without them.
 const (
 	RoleIdentity     Role = "Identity"
 	RoleInfraCluster Role = "InfraCluster"
@@ -96,7 +96,7 @@ func (r *reflector) add(role Role, pool string, b, status *builder) {
 	r.objects = append(r.objects, o)
 }
 
-// deniedName is the name of the identity, or of the Secret, that is not to be had.
+// deniedName is the name of the identity that the provider must refuse, and of the Secret that it must not find.
 func (r *reflector) deniedName() string { return r.imp.deniedName() }
 
 // zones are those of the cluster.

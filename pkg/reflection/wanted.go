@@ -5,7 +5,7 @@ package reflection
 
 // Wanted returns the managed resources that an import wants, given the observations so far: first the cluster, then
 // what the cluster names. Call it again after each observation, until nothing new is wanted. A managed resource of the
-// import that is no longer among them should be deleted.
+// import that is no longer among them must be deleted.
 //
 // Each has managementPolicies ["Observe"], deletionPolicy Orphan where its kind has one, and in forProvider only the
 // identifiers, so nothing in it could be written to the cloud. The exception is ClusterAuth, whose controller ignores

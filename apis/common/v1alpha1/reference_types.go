@@ -21,7 +21,7 @@ type References struct {
 // +kubebuilder:validation:XValidation:rule="has(self.resource) == has(self.name) && has(self.resource) == has(self.fromFieldPath)",message="resource, name and fromFieldPath are used together"
 // +kubebuilder:validation:XValidation:rule="has(self.resource) || !(has(self.group) || has(self.version) || has(self.namespace))",message="group, version and namespace are for resource: with variables, each fromRef has its own"
 type GenericReference struct {
-	// resource of the referenced object: its plural in lower case, for example configmaps.
+	// resource is the API name of the kind of the referenced object, plural and in lower case, for example configmaps.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
@@ -102,7 +102,7 @@ type ReferenceVariable struct {
 
 // A ReferenceSource is a field of another object.
 type ReferenceSource struct {
-	// resource of the referenced object: its plural in lower case, for example configmaps.
+	// resource is the API name of the kind of the referenced object, plural and in lower case, for example configmaps.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required

@@ -75,7 +75,8 @@ func definition(u *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// withoutValues removes defaults, examples and descriptions from a schema, but not properties of these names.
+// withoutValues removes defaults, examples, descriptions, enums and constants from a schema, but not properties of
+// these names.
 func withoutValues(schema map[string]any) map[string]any {
 	out := map[string]any{}
 	for key, value := range schema {

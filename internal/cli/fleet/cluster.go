@@ -35,11 +35,12 @@ const (
 	// StateNotConnected means that there is no working connection.
 	StateNotConnected State = "NotConnected"
 
-	// StateUnknown means that no Masthead has published the cluster.
+	// StateUnknown means that no Masthead has published the state of the cluster.
 	StateUnknown State = "Unknown"
 )
 
-// ReasonNotPublished is the reason for Unknown: the enrolled object has no ClusterProfile.
+// ReasonNotPublished is the reason for Unknown: the enrolled object has no ClusterProfile, or that has no condition
+// Connected.
 const ReasonNotPublished = "NotPublished"
 
 // A Cluster is an enrolled cluster, as the hub describes it.
@@ -120,8 +121,8 @@ func Clusters(
 	return out
 }
 
-// clusterOf reads a ClusterProfile of Masthead's. One that is elsewhere than the cluster it names is a copy, and is
-// ignored.
+// clusterOf reads a ClusterProfile of Masthead's. It is a copy, and is ignored, if its namespace and name are not those
+// of the ClusterProfile of the cluster that it names.
 func clusterOf(p *inventoryv1alpha1.ClusterProfile) (*Cluster, bool) {
 	if p.Spec.ClusterManager.Name != fleetv1alpha1.FieldManager {
 		return nil, false

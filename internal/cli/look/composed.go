@@ -56,8 +56,8 @@ type resourceRef struct {
 	namespace, name string
 }
 
-// resourceRefs returns the references of a claim or a composite. A reference without a namespace is to the object's
-// own.
+// resourceRefs returns the references of a claim or a composite. A reference without a namespace leads to the namespace
+// of the object itself.
 func resourceRefs(obj *unstructured.Unstructured) []resourceRef {
 	var refs []any
 	if one, ok, _ := unstructured.NestedMap(obj.Object, "spec", "resourceRef"); ok {

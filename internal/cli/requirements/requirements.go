@@ -28,7 +28,7 @@ const (
 	// StateNotLookedAt: the claim has no condition AgentSynced.
 	StateNotLookedAt = "NotLookedAt"
 
-	// StateNotAsked: the cluster could not be reached, so only the hub's object is known.
+	// StateNotAsked: the cluster could not be queried, so only the hub's object is known.
 	StateNotAsked = "NotAsked"
 
 	// StateNoClaim: the hub has the object, but its cluster has no such claim.

@@ -62,7 +62,7 @@ type Ref struct {
 	Name      string `json:"name"`
 }
 
-// String returns the object's common name.
+// String returns the kind, the namespace if there is one, and the name.
 func (r Ref) String() string {
 	name := r.Name
 	if r.Namespace != "" {
