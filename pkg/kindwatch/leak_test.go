@@ -5,11 +5,14 @@ package kindwatch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // ours counts the goroutines that run code of this package, or of the reflectors that it starts, but for those of
@@ -85,6 +88,35 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 		eventually(t, "parked", inState(w, kind, StateNotServed))
 		w.Release("custom")
 		eventually(t, "nothing is left of a kind that went", settles(base))
+	})
+
+	// A kind that is stopped while its initial events arrive refuses them, half of the times.
+	t.Run("RefusedInitialEvents", func(t *testing.T) {
+		kind, named := mapsOf(t, c)
+		if err := c.Create(t.Context(), named("one", "shop", "1")); err != nil {
+			t.Fatal(err)
+		}
+		refusing := make(chan *Watcher, 1)
+		refuse := func(_ Kind, obj *unstructured.Unstructured) (Record, bool) {
+			select {
+			case w := <-refusing:
+				w.Release("refused")
+			default:
+			}
+			return reduceToNote(kind, obj)
+		}
+		w, _ := start(t, config, func(Event) {}, func(o *Options) { o.Reduce = refuse })
+		for range 20 {
+			refusing <- w
+			w.Set("refused", kind)
+			eventually(t, "it is released", func() error {
+				if len(refusing) != 0 {
+					return errors.New("nothing has arrived")
+				}
+				return nil
+			})
+		}
+		eventually(t, "nothing is left of watches whose initial events were refused", settles(base))
 	})
 
 	t.Run("Relist", func(t *testing.T) {

@@ -104,10 +104,14 @@ func (k *kindWatch) watch(
 	k.store.listing()
 	k.unseen(ctx)
 	w, err := begin()
-	if err == nil && o.SendInitialEvents == nil {
+	if err != nil {
+		return nil, err
+	}
+	k.watching = w
+	if o.SendInitialEvents == nil {
 		k.seen()
 	}
-	return w, err
+	return w, nil
 }
 
 // getPage gets a page that is not too large to be read, with fewer objects if the first size is refused.

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -69,6 +70,9 @@ type kindWatch struct {
 	state   State
 	message string
 	trouble trouble
+
+	// watching is the watch that the reflector began last. Only the goroutine of the attempt uses it.
+	watching watch.Interface
 
 	// begun and listed are the generations of Reduce when the current or last list began, and when the last complete list
 	// began.
@@ -153,6 +157,7 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 	}
 	k.mu.Unlock()
 	err := k.o.Guard.Run("watching a kind", func() error { return reflector.ListAndWatchWithContext(attempt) })
+	k.stopWatching()
 	// From now on endAttempt returns false.
 	k.mu.Lock()
 	k.abort = nil
@@ -164,6 +169,16 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 		return cause
 	}
 	return err
+}
+
+// stopWatching stops the last watch of an attempt. The reflector stops the ones that it watches, but not one whose
+// initial events the store refuses (watchList in k8s.io/client-go/tools/cache). Its goroutine would wait forever to
+// report that its stream has ended.
+func (k *kindWatch) stopWatching() {
+	if k.watching != nil {
+		k.watching.Stop()
+		k.watching = nil
+	}
 }
 
 func (k *kindWatch) retry() {
