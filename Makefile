@@ -19,7 +19,7 @@ demo: controlplane build ## Start a hub and two workload clusters on this machin
 	@hack/demo.sh
 
 .PHONY: demo-import
-demo-import: controlplane build ## Import three clusters out of EKS, AKS and GKE, which are played on this machine, and walk them through their life; leaves them running.
+demo-import: controlplane build ## Import three clusters from EKS, AKS and GKE, which are simulated on this machine, and walk them through their lifecycle; leaves them running.
 	@go build -o $(BIN)/fakecloud ./test/fakecloud/cmd/fakecloud # without -trimpath: it finds the repository by its own path
 	@hack/demo-import.sh
 
@@ -62,7 +62,7 @@ test-e2e: controlplane build ## Run the end-to-end tests only. FOCUS=regexp choo
 	@hack/test.sh e2e
 
 .PHONY: test-image
-test-image: controlplane build ## Build the image, have Docker load it, and run it as a container against a local fleet. As root a Docker is started where none answers.
+test-image: controlplane build ## Build the image, load it into Docker, and run it as a container against a local fleet. For root, a Docker is started if none answers.
 	@hack/test-image.sh
 
 .PHONY: e2e-kind
@@ -86,7 +86,7 @@ bench-sync: controlplane build ## Measure how fast claims are carried, beside ku
 	@hack/bench-sync.sh $(ARGS)
 
 .PHONY: bench-application
-bench-application: controlplane build ## Measure how the status of Applications is kept, beside kubernetes-sigs/application on the same API server, about 40 minutes (ARGS="--apps=100"; ARGS=--peer=none leaves the other out).
+bench-application: controlplane build ## Measure how the status of Applications is kept, beside kubernetes-sigs/application on the same API server, about 40 minutes (ARGS="--apps=100"; ARGS=--peer=none leaves kubernetes-sigs/application out).
 	@hack/bench-application.sh $(ARGS)
 
 .PHONY: bench-hostile
@@ -94,7 +94,7 @@ bench-hostile: controlplane build ## Measure what 24 hostile API servers cost tw
 	@hack/bench-hostile.sh $(ARGS)
 
 .PHONY: health-corpus
-health-corpus: ## Judge the cases of DIR, in the shape of Argo CD's resource_customizations, and print where Masthead differs (default: our own fixtures; ARGS=--want-cases=N fails unless there are N).
+health-corpus: ## Assess the cases of DIR, in the format of Argo CD's resource_customizations, and print where Masthead differs (default: our own fixtures; ARGS=--want-cases=N fails unless there are N).
 	@go run ./hack/healthcorpus $(ARGS) $(DIR)
 
 .PHONY: lint

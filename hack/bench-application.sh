@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Measures how the status of Applications is kept, by Masthead and by kubernetes-sigs/application on the same API server. Arguments go
-# to test/bench/application (--help lists them); --peer=none leaves kubernetes-sigs/application out.
+# Measures how Masthead and kubernetes-sigs/application keep the status of Applications on the same API server.
+# Arguments are passed to test/bench/application (--help lists them); --peer=none leaves kubernetes-sigs/application
+# out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlplane}
@@ -8,7 +9,7 @@ export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
 export GOWORK=off
 peer=()
 if [[ " $* " != *" --peer="* && " $* " != *" --peer "* ]]; then
-  # go.mod and go.sum there pin it and what it is built from.
+  # go.mod and go.sum there pin it and its dependencies.
   version=$(cd test/bench/application/peer && go list -m -f '{{.Version}}' sigs.k8s.io/application)
   program=$PWD/bin/peers/application-$version
   if [[ ! -x $program ]]; then

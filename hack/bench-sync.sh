@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures how claims are carried, by Masthead and by kube-bind's konnector on the same API servers. Arguments go to
+# Measures how Masthead and kube-bind's konnector carry claims on the same API servers. Arguments are passed to
 # test/bench/sync (--help lists them). PEER=none leaves kube-bind out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ export GOWORK=off
 bin=$PWD/bin/peers
 peer=()
 if [[ ${PEER:-} != none ]]; then
-  # go.mod and go.sum there pin kube-bind; its own go.mod pins what it is built from.
+  # go.mod and go.sum there pin kube-bind; its own go.mod pins its dependencies.
   (cd test/bench/sync/kubebind && go mod download github.com/kube-bind/kube-bind)
   source=$(cd test/bench/sync/kubebind && go list -m -f '{{.Dir}}' github.com/kube-bind/kube-bind)
   name=konnector-$(cd test/bench/sync/kubebind && go list -m -f '{{.Version}}' github.com/kube-bind/kube-bind)
@@ -21,7 +21,7 @@ if [[ ${PEER:-} != none ]]; then
     cp -r "$source/." "$copy"
     chmod -R u+w "$copy"
     (cd "$copy" && go build -mod=readonly -o "$bin/$name" ./cmd/konnector)
-    # It has no flag for them. Its two client configurations, one for each side, get one line each.
+    # It has no flag for the limits. One line is added to each of its two client configurations, one for each side.
     sed -i 's|^\tconfig.ClientConfig = rest.AddUserAgent(.*|&\n\tconfig.ClientConfig.QPS = -1|' "$copy/pkg/konnector/config.go"
     sed -i 's|^\t// create new because there is none yet for this kubeconfig|\tproviderConfig.QPS = -1\n&|' "$copy/pkg/konnector/konnector_reconcile.go"
     for file in config.go konnector_reconcile.go; do

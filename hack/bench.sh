@@ -6,7 +6,7 @@ export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlpl
 export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
 if [[ ${ONLY:-} != fleet ]]; then
   mapfile -t packages < <(grep -rlE '^func Benchmark' --include='*_test.go' pkg | xargs -n1 dirname | sort -u | sed 's#^#./#')
-  # All of a package together take longer than what go test gives them by itself.
+  # All benchmarks of a package together take longer than go test allows by default.
   go test -run '^$' -bench . -benchmem -timeout 30m "${packages[@]}"
 fi
 table=$(mktemp)

@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds the programs that test/localfleet starts as processes, from source, into bin/controlplane (or the folder given
-# as the first argument): etcd, kube-apiserver, kube-controller-manager, kubectl, crossplane, cluster-api, kwok, and our own
-# composition function. It needs Go and a Go module proxy, nothing else: no container images, no release archives.
+# as the first argument): etcd, kube-apiserver, kube-controller-manager, kubectl, crossplane, cluster-api, kwok, and our
+# own composition function. It needs Go and a Go module proxy, nothing else: no container images, no release archives.
 #
-# The versions are those that the go.mod files in hack/controlplane pin. A binary that is already there for that version,
-# this Go release and these flags (the stamp file beside it says so) is not built again; our own function is always handed
-# to `go build`, which takes a second when nothing changed.
+# The versions are those that the go.mod files in hack/controlplane pin. A binary that already exists for that version,
+# this Go release and these flags (recorded in the stamp file beside it) is not built again; our own function is always
+# passed to `go build`, which takes a second when nothing has changed.
 
 set -euo pipefail
 
@@ -30,7 +30,7 @@ die() { say "build-controlplane: $*"; exit 1; }
 
 command -v go >/dev/null || die "cannot find the go command; install the Go release that go.mod names"
 
-# Two builds at once (make in two terminals) would only take each other's processor time.
+# Two builds at once (make in two terminals) would only compete for CPU time.
 exec 9>"${out}/.lock"
 if command -v flock >/dev/null && ! flock -n 9; then
   say "Another build into ${out} is running; waiting for it."
@@ -55,7 +55,7 @@ crossplane="$(version github.com/crossplane/crossplane/v2 "${pins}/controllers/g
 clusterapi="$(version sigs.k8s.io/cluster-api "${pins}/controllers/go.mod")"
 kwok="$(version sigs.k8s.io/kwok "${pins}/kubernetes/go.mod")"
 
-# Without these, an API server says that it is v0.0.0-master, and clients that look at the version misbehave.
+# Without these, an API server reports the version v0.0.0-master, and clients that check the version misbehave.
 minor="${kubernetes#v*.}"
 kubernetes_version=""
 for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
@@ -102,7 +102,8 @@ trap 'exit 143' TERM
 
 clock() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
 
-# build NAME DIRECTORY PACKAGE LDFLAGS: `go build -v` names each package when it is compiled; that and the downloads are the progress shown.
+# build NAME DIRECTORY PACKAGE LDFLAGS: `go build -v` prints each package when it is compiled. The progress is shown
+# from that and from the downloads.
 build() {
   local name="$1" directory="$2" package="$3" ldflags="$4"
   local log="${out}/.building.${name}.log" binary="${out}/.building.${name}" begun=${SECONDS} shown=${SECONDS} status=0

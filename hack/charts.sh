@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Copies what the charts install from config/ into them: config/ is the source, and nothing in charts/*/manifests is written by hand.
+# Copies what the charts install from config/ into them: config/ is the source, and nothing in charts/*/manifests is
+# written by hand.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# fill FOLDER FILE... replaces what the folder holds by the files.
+# fill FOLDER FILE... replaces the content of the folder with the files.
 fill() {
   rm -rf "charts/$1"
   mkdir -p "charts/$1"
   cp "${@:2}" "charts/$1/"
 }
-# manifests FOLDER prints the manifests of a folder of config/, without what is for kustomize and without the Namespace, which Helm makes.
+# manifests FOLDER prints the manifests of a folder of config/, without what is for kustomize and without the Namespace,
+# which Helm creates.
 manifests() {
   find "config/$1" -maxdepth 1 -name '*.yaml' ! -name kustomization.yaml ! -name namespace.yaml | LC_ALL=C sort
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The demo of imports: three clusters that exist in EKS, AKS and GKE appear in Cluster API, are enrolled, and carry a claim and an application.
-# The clouds are played by bin/fakecloud; everything else is real: etcd, kube-apiserver, kube-controller-manager, kwok, Crossplane and
-# Cluster API run as processes, and the API server of each cluster in the clouds is one of the fleet's.
+# The demo of imports: three clusters that exist in EKS, AKS and GKE appear in Cluster API, are enrolled, and carry a
+# claim and an application. bin/fakecloud simulates the clouds; everything else is real: etcd, kube-apiserver,
+# kube-controller-manager, kwok, Crossplane and Cluster API run as processes, and the API server of each cluster in the
+# clouds is one of the fleet's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . hack/demo-lib.sh
@@ -9,7 +10,7 @@ cd "$(dirname "$0")/.."
 declare -A cluster=([in-eks]=w1 [in-aks]=w2 [in-gke]=w3) # where each cluster really runs
 imports=(in-eks in-aks in-gke)
 fifo=$fleet/fakecloud.fifo
-clouds() { # has something happen in the clouds, and shows what they answer
+clouds() { # makes something happen in the clouds, and shows their answer
   local before
   before=$(wc -l <"$fleet/fakecloud.log")
   echo "$1" >"$fifo"
@@ -24,7 +25,7 @@ connected_since() {
 step "1. A hub (Kubernetes, Crossplane, Cluster API) and three clusters that nobody has registered there yet"
 say "\$ bin/localfleet up --workloads 3"
 bin/localfleet up --workloads 3 --dir "$fleet"
-# The fleet registers its clusters by itself. Here they are to come by import.
+# The fleet registers its clusters by itself. In this demo they are imported instead.
 show hub delete clusters.cluster.x-k8s.io w1 w2 w3 --ignore-not-found
 
 step "2. The kinds of the Crossplane providers and of Cluster API's providers for AWS, Azure and Google"

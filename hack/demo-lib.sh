@@ -23,7 +23,7 @@ show() {
   printf '%s\n' "$off"
   on "$where" "$@"
 }
-# refused CLUSTER ARGS...: shows a command that has to fail, and what it says.
+# refused CLUSTER ARGS...: shows a command that must fail, and its output.
 refused() {
   local answer
   if answer=$(show "$@" 2>&1); then
@@ -32,7 +32,7 @@ refused() {
   fi
   printf '%s\n' "$answer"
 }
-# wait_for WHAT COMMAND...: repeats the command until it succeeds, and says what is missing if it never does.
+# wait_for WHAT COMMAND...: repeats the command until it succeeds, and reports what is missing if it never does.
 wait_for() {
   local what=$1 deadline=$((SECONDS + 300)); shift
   until "$@" >/dev/null 2>&1; do

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs bin/manager in the background against the hub of a local fleet, as its service account: `demo-manager.sh DIR [FLAG...]`.
-# A manager that an earlier run left is replaced. Its pid is in DIR/manager.pid, its log in DIR/manager.log.
+# Runs bin/manager in the background against the hub of a local fleet, as its service account:
+# `demo-manager.sh DIR [FLAG...]`. A manager that an earlier run left is replaced. Its pid is in DIR/manager.pid, its
+# log in DIR/manager.log.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fleet=${1:?the folder of the fleet}

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The demo: a hub and two workload clusters on this machine, the manager, a requirement that travels end to end, and an application.
-# Everything is real: etcd, kube-apiserver, kube-controller-manager, kwok, Crossplane and Cluster API run as processes.
+# The demo: a hub and two workload clusters on this machine, the manager, a requirement that is carried end to end, and
+# an application. Everything is real: etcd, kube-apiserver, kube-controller-manager, kwok, Crossplane and Cluster API
+# run as processes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -5,12 +5,12 @@
 # flags, the picture of the concepts, the vendored definition of ClusterProfile, and what the charts install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# As bin/manager is built: what both are made of is compiled once.
+# With the settings of bin/manager, so that packages that both use are compiled only once.
 export CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)"
 tool=$(hack/tool.sh controller-gen)
 "$tool" object:headerFile=hack/boilerplate.go.txt paths=./apis/...
 "$tool" crd paths=./apis/fleet/... output:crd:dir=config/crd/bases
-# A Pod template has metadata of its own, which would be dropped without the option.
+# A Pod template has its own metadata, which would be dropped without the option.
 "$tool" crd:generateEmbeddedObjectMeta=true paths=./apis/apps/... output:crd:dir=config/crd/workload
 go run ./hack/trimcrd config/crd/workload/apps.masthead.dev_applications.yaml spec.healthCheck.template
 "$tool" object:headerFile=hack/boilerplate.go.txt crd paths=./internal/managedexample/... output:crd:dir=internal/managedexample

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the image of the manager without a container engine: dist/masthead.tar, an OCI image layout for amd64 and arm64.
-# The same commit gives the same digest, which is printed at the end.
+# Builds the image of the manager without a container engine: dist/masthead.tar, an OCI image layout for amd64 and
+# arm64. The same commit gives the same digest, which is printed at the end.
 #   PLATFORMS="linux/amd64"  only these      VERSION=v1.2.3  what the manager and the tag say      IMAGE=registry/name
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -19,7 +19,8 @@ flags=()
 for platform in $platforms; do
   binary=$dist/bin/${platform//\//-}/manager
   echo "== manager for $platform" >&2
-  # Without VCS stamping: whether the tree is clean is in the version, and a build outside of git gives the same bytes.
+  # Without VCS stamping: the version already shows whether the tree is clean, and a build outside of git gives the same
+  # bytes.
   GOOS=${platform%/*} GOARCH=${platform#*/} go build -trimpath -buildvcs=false \
     -ldflags "-s -w -buildid= -X github.com/masthead-dev/masthead/internal/version.Version=$version" -o "$binary" ./cmd/manager
   flags+=("--binary=$platform=$binary")

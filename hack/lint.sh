@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The linters, and a check that nothing that is generated or tidied has drifted.
+# Runs the linters, and checks that no generated or tidied file has drifted.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-# As bin/manager and the control planes are built: what they are made of is compiled once.
+# With the settings of bin/manager and the control planes, so that packages that they share are compiled only once.
 export CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)"
 lint=$(hack/tool.sh golangci-lint)
 deadcode=$(hack/tool.sh deadcode)
@@ -18,8 +18,8 @@ if [[ $before != "$after" ]]; then
   exit 1
 fi
 echo "== prose is in lines of at most 120 characters"
-# Left out: apis, whose comments become descriptions with line breaks; tables, code and links, which cannot be broken; and two
-# pages that are generated.
+# Left out: apis, whose comments become descriptions with line breaks; tables, code and links, which cannot be broken;
+# and two pages that are generated.
 long=$(
   git ls-files '*.go' | grep -v -e zz_generated -e '^apis/' | LC_ALL=C.UTF-8 xargs awk '
     /^\t*\/\/ / && length($0) > 120 && !/nolint|https?:/ {print FILENAME ":" FNR}'
@@ -35,9 +35,9 @@ go run ./hack/house -check
 echo "== golangci-lint"
 "$lint" run ./...
 echo "== no function is unreachable from the programs (the local fleet is also a library for tests)"
-# The program that writes the reference of metrics has each package make its metrics.
-# What is left out: pkg/references is also a library, for authors of Crossplane providers (pkg/references/provider), and tests of three
-# packages install the admission policies as takeover.Policies gives them.
+# The program that writes the reference of metrics makes each package create its metrics.
+# Left out: pkg/references is also a library, for authors of Crossplane providers (pkg/references/provider), and tests
+# of three packages install the admission policies that takeover.Policies returns.
 dead=$("$deadcode" -filter '^github\.com/masthead-dev/masthead/(apis|cmd|internal|pkg)(/|$)' ./cmd/... ./hack/metricreference |
   grep -vE '^pkg/(references/mapping\.go:.*(NewMapper|restMapper\.MappingFor)|takeover/policies\.go:.*Policies)$' || true)
 if [[ -n $dead ]]; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Writes DIR/manager.kubeconfig, by which a manager reaches the hub of a local fleet as its service account:
-# `manager-kubeconfig.sh DIR`. It is the administrator's with the user replaced by a token of masthead-system/masthead.
+# Writes DIR/manager.kubeconfig, with which a manager connects to the hub of a local fleet as its service account:
+# `manager-kubeconfig.sh DIR`. It is the administrator's kubeconfig with the user replaced by a token of
+# masthead-system/masthead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fleet=${1:?the folder of the fleet}

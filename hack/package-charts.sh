@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Packs the Helm charts for a release, with the image that they are to run. Two runs give the same bytes.
+# Packages the Helm charts for a release, with the image that they should run. Two runs give the same bytes.
 #   package-charts.sh VERSION IMAGE DIGEST FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds kubectl-masthead and packs it for each platform, with its licences, the file for kubectl's completion, and the manifest
-# for krew that names the archives and their digests. Two runs give the same bytes.
+# Builds kubectl-masthead and packages it for each platform, with its licences, the file for kubectl's completion, and
+# the manifest for krew that names the archives and their digests. Two runs give the same bytes.
 #   package-plugin.sh VERSION FOLDER      PLUGIN_PLATFORMS="linux/amd64"  only these
 #   PLUGIN_URL=https://...  where the archives will be
 set -euo pipefail

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Prints the path of a program of Prometheus: `prometheus.sh promtool`, which tests the alerts, and `prometheus.sh prometheus`, the server,
-# which the end-to-end suite starts. It is the one that $PROMTOOL or $PROMETHEUS names, the one that is installed, or the one of Debian's
-# package prometheus, which is unpacked into bin/tools and not installed, so that no server starts. Building them compiles the clients of a
-# dozen clouds, for minutes.
+# Prints the path of a program of Prometheus: `prometheus.sh promtool`, which tests the alerts, and
+# `prometheus.sh prometheus`, the server, which the end-to-end suite starts. It is the one that $PROMTOOL or $PROMETHEUS
+# names, the one that is installed, or the one of Debian's package prometheus, which is unpacked into bin/tools and not
+# installed, so that no server starts. They are not built, because that would compile the clients of a dozen clouds, for
+# minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=${1:?which program: promtool or prometheus}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes everything that a release publishes, into dist/: the image, install.yaml and the Helm charts with that image, the list of
-# what is in it (SPDX), the licences, kubectl-masthead with its manifest for krew, and the notes out of CHANGELOG.md. Nothing is
-# pushed or tagged.
+# Makes everything that a release publishes, into dist/: the image, install.yaml and the Helm charts with that image,
+# the list of what is in it (SPDX), the licences, kubectl-masthead with its manifest for krew, and the notes from
+# CHANGELOG.md. Nothing is pushed or tagged.
 #   VERSION=v1.2.3  must have a section in CHANGELOG.md      IMAGE=registry/name
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ image=${IMAGE:-masthead}
 dist=${DIST:-dist}
 [[ $version =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || { echo "release: \"$version\" is not of the form v1.2.3" >&2; exit 2; }
 
-# The notes first: a version that nobody described is not released.
+# The notes first: a version without notes is not released.
 notes=$(awk -v heading="## ${version#v}" 'index($0, "## ") == 1 {on = ($0 == heading || index($0, heading " ") == 1); next} on' CHANGELOG.md)
 [[ -n ${notes//[[:space:]]/} ]] || { echo "release: CHANGELOG.md has no section \"## ${version#v}\"" >&2; exit 1; }
 mkdir -p "$dist"

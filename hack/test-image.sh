@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the manager as a container: builds the image, has Docker load it, and waits until the container, confined as
-# config/manager confines the Pod, has connected a workload cluster of a local fleet. hack/kindnode/engine.sh finds the engine, or
-# starts one for root.
+# Runs the manager as a container: builds the image, loads it into Docker, and waits until the container, which is
+# confined as config/manager confines the Pod, has connected a workload cluster of a local fleet.
+# hack/kindnode/engine.sh finds the engine, or starts one for root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$PWD/bin/test-image
@@ -57,7 +57,7 @@ on w1 apply --server-side -f config/workload >/dev/null
 on hub create namespace bar >/dev/null
 on hub apply --server-side -f config/samples/hub >/dev/null
 hack/manager-kubeconfig.sh "$fleet"
-# The container's user is nobody's on this machine.
+# The container's user does not exist on this machine.
 install -m 0444 "$fleet/manager.kubeconfig" "$work/kubeconfig"
 
 container=$(docker run --detach --network host --read-only --cap-drop ALL --security-opt no-new-privileges --memory 1g \

@@ -17,7 +17,7 @@ binary=$PWD/bin/tools/$name-$version
 if [[ ! -x $binary ]]; then
   echo "building $name $version into bin/tools (once; some minutes with an empty cache)" >&2
   mkdir -p bin/tools
-  # Without cgo, as bin/manager: what both are made of is compiled once.
+  # Without cgo, like bin/manager, so that packages that both use are compiled only once.
   (cd "$module" && CGO_ENABLED=0 go build -trimpath -o "$binary" "$package")
 fi
 echo "$binary"

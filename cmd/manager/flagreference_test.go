@@ -32,7 +32,7 @@ Every flag of the manager, with its field in the file that ` + "`--config`" + ` 
 |---|---|---|---|
 `
 
-// TestFlagReference compares docs/reference/flags.md with the flags that there are.
+// TestFlagReference compares docs/reference/flags.md with the existing flags.
 func TestFlagReference(t *testing.T) {
 	page := filepath.Join("..", "..", "docs", "reference", "flags.md")
 	want := flagReference(t)
@@ -79,7 +79,8 @@ func cellOf(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(text)
 }
 
-// fieldOf finds the field of the file that a flag sets, by setting it. Flags that are not in the file have none.
+// fieldOf finds the field of the configuration file that a flag sets, by setting the flag. Flags that are not in the
+// file have none.
 func fieldOf(t *testing.T, name string) string {
 	t.Helper()
 	var config string

@@ -13,7 +13,7 @@ import (
 
 const (
 	// gcPercent is how much is allocated, in percent of what is in use, before garbage is collected. Go's own default is
-	// 100. A manager is at rest nearly always, and holds connections and watches for each cluster: with less room for
+	// 100. A manager is nearly always idle, and holds connections and watches for each cluster: with less room for
 	// garbage, a further cluster takes less memory.
 	gcPercent = 50
 
@@ -23,17 +23,18 @@ const (
 	// (docs/benchmarks.md).
 	busyRoom = 64 * mebibyte
 
-	// busyInterval tells work from rest: at work, with room for gcPercent, a collection follows the last one sooner.
+	// busyInterval distinguishes a busy manager from an idle one: in a busy one, with room for gcPercent, a collection
+	// follows the last one sooner.
 	busyInterval = 10 * time.Second
 
 	// maxGCPercent bounds the percentage of a small heap. A manager that has just begun has one, which soon grows, and a
 	// percentage in the thousands would then let too much garbage pile up. It is so low that the collection which Go
-	// forces after two minutes counts as rest.
+	// forces after two minutes counts as that of an idle manager.
 	maxGCPercent = 400
 )
 
-// tuneGarbageCollection sets the percentage by set, which is debug.SetGCPercent: a low one at rest, a higher one at
-// work. If the operator has set GOGC, it does nothing. GOMEMLIMIT counts in any case.
+// tuneGarbageCollection sets the percentage by set, which is debug.SetGCPercent: a low one while the manager is idle, a
+// higher one while it is busy. If the operator has set GOGC, it does nothing. GOMEMLIMIT counts in any case.
 func tuneGarbageCollection(env func(string) string, c clock.PassiveClock, set func(int) int) {
 	if env("GOGC") != "" {
 		return
@@ -60,8 +61,8 @@ func (c *collection) ended() {
 // decide sets the percentage until the next collection. The last one left so many bytes in use.
 func (c *collection) decide(inUse uint64) {
 	now := c.clock.Now()
-	// As if the room had been that of rest. Otherwise the room that is given for work would itself look like rest, and
-	// every second collection would come early.
+	// The interval is computed as if the room had been that of an idle manager. Otherwise the larger room of a busy
+	// manager would itself make the manager look idle, and every second collection would come early.
 	interval := now.Sub(c.at) * gcPercent / time.Duration(c.percent)
 	if percent := percentAfter(interval, inUse); percent != c.percent {
 		c.set(percent)

@@ -66,7 +66,7 @@ func TestDecide(t *testing.T) {
 }
 
 func TestTuneGarbageCollection(t *testing.T) {
-	// The percentage of the process is left alone, which other tests have changed as well.
+	// The percentage of the process, which other tests have changed as well, is left unchanged.
 	var last atomic.Int64
 	set := func(percent int) int { return int(last.Swap(int64(percent))) }
 	wall := clock.RealClock{}

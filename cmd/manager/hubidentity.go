@@ -20,7 +20,7 @@ import (
 func hubIdentity(ctx context.Context, cfg *rest.Config, o HubOptions) (hubidentity.Hub, error) {
 	hub := hubidentity.Hub{ID: hubidentity.Identity(o.Identity), Name: o.Name}
 	if hub.ID != "" {
-		return hub, nil // Validate has looked at it.
+		return hub, nil // Validate has checked it.
 	}
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {

@@ -56,14 +56,14 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// TestManagerAgainstAHub starts the manager as the ServiceAccount of config/rbac on a hub that has nothing, and then
-// gives the hub one thing after another.
+// TestManagerAgainstAHub starts the manager as the ServiceAccount of config/rbac on an empty hub, and then adds one
+// thing after the other to the hub.
 func TestManagerAgainstAHub(t *testing.T) {
 	env, err := testenv.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = env.Stop() }) // Also what a start that fails has left.
+	t.Cleanup(func() { _ = env.Stop() }) // Also stops what a failed start has left running.
 	admin, err := env.Start()
 	if err != nil {
 		t.Fatalf("cannot start the API server: %v", err)
@@ -106,7 +106,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 	awaitReadyz(t, health, http.StatusOK, "ok")
 	saysOnceWhatIsMissing(t, log.String())
 
-	// With these rights and no others the manager publishes an enrolled cluster, and says why it is not connected.
+	// With these rights and no others, the manager publishes an enrolled cluster, and reports why it is not connected.
 	publishesAnEnrolledSecret(t, hub)
 	if code, body := get(t, "https://"+metrics+"/metrics", tokenOf(t, hub, "prometheus")); code != http.StatusOK ||
 		!strings.Contains(body, "masthead_ready 1") || !strings.Contains(body, "masthead_cluster_connected{") {
@@ -129,8 +129,8 @@ func TestManagerAgainstAHub(t *testing.T) {
 	}
 }
 
-// saysOnceWhatIsMissing checks what the preflight has logged by the time that it is over. How many lines there are
-// depends on when it looked: it may have looked while only a part of config/rbac was there, and has to say that the hub
+// saysOnceWhatIsMissing checks what the preflight has logged until its end. The number of lines depends on when it
+// checked: it may have checked while only a part of config/rbac was installed, and then has to report that the hub
 // lacks less now.
 func saysOnceWhatIsMissing(t *testing.T, log string) {
 	t.Helper()
@@ -144,7 +144,7 @@ func saysOnceWhatIsMissing(t *testing.T, log string) {
 			Message string `json:"msg"`
 		}
 		if json.Unmarshal([]byte(line), &entry) != nil {
-			continue // Of a library, and none of ours.
+			continue // It is a line of a library, and none of ours.
 		}
 		says := entry.Message
 		if !strings.HasPrefix(says, "the hub lacks") && !strings.HasPrefix(says, "cannot ask the hub") {
@@ -161,7 +161,7 @@ func saysOnceWhatIsMissing(t *testing.T, log string) {
 	}
 }
 
-// acceptsTheDeployment creates what config/manager holds, and a Pod of the Deployment as its controllers would: the
+// acceptsTheDeployment creates the objects in config/manager, and a Pod of the Deployment as its controllers would: the
 // namespace enforces the Pod Security Standard "restricted".
 func acceptsTheDeployment(t *testing.T, hub client.Client) {
 	t.Helper()
@@ -223,7 +223,8 @@ func publishesAnEnrolledSecret(t *testing.T, hub client.Client) {
 	})
 }
 
-// answersOnlyTheAuthorised reads the metrics of a manager, which say something, with and without the right to.
+// answersOnlyTheAuthorised reads the metrics of a manager with and without the right to read them. With the right, they
+// contain something.
 func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address, something string) {
 	t.Helper()
 	url := "https://" + address + "/metrics"
@@ -249,7 +250,7 @@ func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address, somethin
 	}
 }
 
-// changesTheLogLevel sees that the right to read metrics is not that to change the log level.
+// changesTheLogLevel checks that the right to read metrics does not include changing the log level.
 func changesTheLogLevel(t *testing.T, hub client.Client, address string) {
 	t.Helper()
 	put := func(account, level string) (int, string) {

@@ -79,9 +79,9 @@ type ConnectionOptions struct {
 	// AllowLoopbackEndpoints accepts API servers on this machine's loopback interface, for development.
 	AllowLoopbackEndpoints bool `json:"allowLoopbackEndpoints"`
 
-	// DeniedEndpointCIDRs are networks whose API servers and proxies are never connected to, whatever name resolves there;
-	// beside link-local, loopback, unspecified and multicast addresses and clouds' metadata services, which are always
-	// refused.
+	// DeniedEndpointCIDRs are networks whose API servers and proxies are never connected to, regardless of the name that
+	// resolves there; beside link-local, loopback, unspecified and multicast addresses and clouds' metadata services,
+	// which are always refused.
 	DeniedEndpointCIDRs []string `json:"deniedEndpointCIDRs"`
 }
 

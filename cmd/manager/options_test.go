@@ -313,7 +313,7 @@ func TestRunWithoutAHub(t *testing.T) {
 	}
 }
 
-// TestSlowClustersLeaveWorkers holds how many clusters that hang it takes to make all others wait.
+// TestSlowClustersLeaveWorkers verifies how many hanging clusters it takes to make all others wait.
 func TestSlowClustersLeaveWorkers(t *testing.T) {
 	cases := map[string]struct {
 		reason string

@@ -24,7 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// fakeHub lacks what it is told to lack.
+// fakeHub lacks what a test specifies.
 type fakeHub struct {
 	lacksKind  map[string]bool
 	lacksRight map[string]bool
@@ -113,7 +113,7 @@ func TestLacking(t *testing.T) {
 	}
 }
 
-// TestPreflightGoesOnWithoutWhatIsOptional has a hub that grants to get Secrets in some namespaces only.
+// TestPreflightGoesOnWithoutWhatIsOptional has a hub that grants the right to get Secrets in some namespaces only.
 func TestPreflightGoesOnWithoutWhatIsOptional(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
@@ -128,8 +128,9 @@ func TestPreflightGoesOnWithoutWhatIsOptional(t *testing.T) {
 	}
 }
 
-// TestRightsAreThoseOfTheManifests compares what the preflight asks for with what config/rbac grants. A right that is
-// granted and not asked for is one that nothing needs; one that is asked for and not granted keeps the manager waiting.
+// TestRightsAreThoseOfTheManifests compares the rights that the preflight asks for with those that config/rbac grants.
+// Nothing needs a right that is granted and not asked for; a right that is asked for and not granted keeps the manager
+// waiting.
 func TestRightsAreThoseOfTheManifests(t *testing.T) {
 	var want []string
 	for _, r := range requiredRights(defaultOptions(noEnv)) {
@@ -183,7 +184,7 @@ func nonEmpty(s string) []string {
 	return []string{s}
 }
 
-// TestRightsOfImportsAreThoseOfTheManifests does the same for what imports need beside that.
+// TestRightsOfImportsAreThoseOfTheManifests does the same for the additional rights that imports need.
 func TestRightsOfImportsAreThoseOfTheManifests(t *testing.T) {
 	var want, got []string
 	for _, r := range importRights() {

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command architecture prints docs/images/architecture.svg, the picture of the page of concepts.
+// Command architecture prints docs/images/architecture.svg, the picture of the page about concepts.
 package main
 
 import "os"
@@ -10,7 +10,7 @@ func main() {
 	_, _ = os.Stdout.WriteString(picture())
 }
 
-// picture is a hub with what runs in it, two workload clusters, and what goes between them.
+// picture returns a picture of a hub with what runs in it, two workload clusters, and what is transferred between them.
 func picture() string {
 	var p canvas
 	p.cluster(20, 20, 430, 500, "hub (management cluster)")

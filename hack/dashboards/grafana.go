@@ -14,15 +14,15 @@ type dashboard struct {
 // A panel is a diagram, a number or a table.
 type panel struct {
 	title, about string
-	// kind is that of Grafana: timeseries, stat, table, or row, which begins a section.
+	// kind is Grafana's type of the panel: timeseries, stat, table, or row, which begins a section.
 	kind    string
 	unit    string
 	queries []query
-	// width is of 24; a third of it if it is zero.
+	// width is the width in 24ths of the page; a third of the page if it is zero.
 	width int
 }
 
-// A query has a legend, in which {{label}} stands for the value of a label.
+// A query has a legend, in which {{label}} is replaced with the value of a label.
 type query struct {
 	expr, legend string
 }
@@ -31,7 +31,7 @@ const (
 	columns      = 24
 	defaultWidth = 8
 	height       = 8
-	// datasource is the variable with the Prometheus to ask.
+	// datasource is the variable with the Prometheus to query.
 	datasource = "${datasource}"
 )
 
@@ -69,7 +69,7 @@ func (d dashboard) json() map[string]any {
 	}
 }
 
-// layout places the panels from left to right, and below when there is no room.
+// layout places the panels from left to right, and in the next row when there is no space.
 func (d dashboard) layout() []any {
 	var out []any
 	x, y := 0, 0

@@ -3,8 +3,8 @@
 
 // Command dashboards writes the dashboards for Grafana into a folder.
 //
-// They are made here rather than exported from Grafana, so that they look alike, and a review shows the queries that
-// changed and not where a panel was moved to.
+// They are generated here rather than exported from Grafana, so that they look alike, and so that a review shows the
+// queries that changed and not where a panel was moved to.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	for _, d := range dashboards() {
 		var page bytes.Buffer
 		encoder := json.NewEncoder(&page)
-		encoder.SetEscapeHTML(false) // Queries have comparisons.
+		encoder.SetEscapeHTML(false) // Queries contain comparisons.
 		encoder.SetIndent("", "  ")
 		err := encoder.Encode(d.json())
 		if err == nil {

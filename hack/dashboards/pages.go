@@ -3,7 +3,7 @@
 
 package main
 
-// Parts of queries. What is chosen by the variables is in braces; a cluster is named by its three labels.
+// Parts of queries. The selectors that use the variables are in braces; a cluster is identified by its three labels.
 const (
 	chosen  = `source=~"$source", cluster_namespace=~"$cluster_namespace", cluster_name=~"$cluster_name"`
 	at      = `{` + chosen + `}`
@@ -25,7 +25,7 @@ func table(title, about, expr string) panel {
 	return panel{title: title, about: about, kind: "table", unit: "short", width: 12, queries: []query{{expr: expr}}}
 }
 
-// dashboards are all of them.
+// dashboards returns all dashboards.
 func dashboards() []dashboard {
 	return []dashboard{fleetOverview(), clusterDetail(), requirements(), applications(), imports(), references(), internals()}
 }

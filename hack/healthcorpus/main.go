@@ -1,8 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command healthcorpus judges a folder of objects whose health somebody else has written down, and prints how often
-// Masthead agrees, as a matrix, and every object on which it does not, with both verdicts.
+// Command healthcorpus assesses a folder of objects whose expected health is specified by others, and prints how often
+// Masthead agrees, as a matrix, and every object on which it does not, with both results.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 	}
 }
 
-// run judges the cases of a folder, or, without one, the fixtures of Masthead's library.
+// run assesses the cases of a folder, or, without a folder, the fixtures of Masthead's library.
 func run(out io.Writer, arguments []string) error {
 	flags := flag.NewFlagSet("healthcorpus", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -61,13 +61,13 @@ func run(out io.Writer, arguments []string) error {
 	return nil
 }
 
-// disagreement is an object on whose health two judges differ.
+// disagreement is an object on whose health the expectation and Masthead differ.
 type disagreement struct {
 	name, want string
 	got        health.Result
 }
 
-// report prints what becomes of the cases.
+// report prints the results of the cases.
 func report(out io.Writer, cases []healthcases.Case, assessor health.Assessor) {
 	matrix := map[string]map[string]int{}
 	agree := 0
@@ -115,7 +115,7 @@ func report(out io.Writer, cases []healthcases.Case, assessor health.Assessor) {
 	}
 }
 
-// worst puts the disagreements first in which Masthead calls something Healthy that is not.
+// worst sorts the disagreements first in which Masthead reports an object as Healthy that is not.
 func worst(d disagreement) int {
 	if d.got.Health == "Healthy" {
 		return 0

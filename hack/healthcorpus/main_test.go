@@ -13,8 +13,8 @@ import (
 
 const folder = "testdata/cases"
 
-// The matrix counts what both say, and each case on which they differ has a line, those first that Masthead takes for
-// Healthy.
+// The matrix counts the results of both. Each case on which they differ has a line; those that Masthead reports as
+// Healthy come first.
 func TestReport(t *testing.T) {
 	var out strings.Builder
 	if err := run(&out, []string{"--want-cases=6", folder}); err != nil {

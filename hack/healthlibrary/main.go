@@ -22,7 +22,7 @@ func main() {
 	fmt.Print(page(library)) //nolint:forbidigo // A command writes to its standard output.
 }
 
-// page is the page in Markdown.
+// page returns the page in Markdown.
 func page(library *health.Library) string {
 	var rows strings.Builder
 	rules, selectors := 0, 0

@@ -11,15 +11,16 @@ import (
 	"strings"
 )
 
-// What a reader can keep in mind. What is beyond is divided: a package into rooms, a cycle by moving what both ends
-// need below them, a type by giving what a step takes a type of its own. docs/design/house.md has how that was done.
+// The limits of what a reader can keep in mind. Anything larger is divided: a package into rooms; a cycle by moving
+// what both ends need below them; a type by giving a step's inputs their own type. docs/design/house.md describes how
+// that was done.
 const (
 	maxFiles   = 30
 	maxCycle   = 7
 	maxMethods = 55
 )
 
-// check returns what is out of bounds, one per line; nil if nothing is.
+// check returns what exceeds the limits, one per line; nil if nothing does.
 func check(rooms []room) error {
 	var out []error
 	for _, r := range rooms {

@@ -23,14 +23,14 @@ import (
 
 // room is one package.
 type room struct {
-	// path is the import path without that of the module.
+	// path is the import path without the path of the module.
 	path  string
 	files []file
 
 	// uses counts the references to other packages of the module.
 	uses map[string]int
 
-	// methods is how many methods each type has.
+	// methods is the number of methods of each type.
 	methods map[string]int
 }
 
@@ -43,7 +43,7 @@ type file struct {
 	uses map[string]map[string]bool
 }
 
-// refer notes a reference to a name in another file of the package.
+// refer records a reference to a name in another file of the package.
 func (f *file) refer(to, name string) {
 	if f.uses[to] == nil {
 		f.uses[to] = map[string]bool{}
@@ -51,7 +51,7 @@ func (f *file) refer(to, name string) {
 	f.uses[to][name] = true
 }
 
-// listed is what `go list -json` says of a package.
+// listed is the output of `go list -json` about a package.
 type listed struct {
 	ImportPath, Dir, Export string
 	GoFiles                 []string
@@ -59,7 +59,7 @@ type listed struct {
 	Module                  *struct{ Path string }
 }
 
-// load reads packages from their sources, and what they import from what the compiler has made of it.
+// load reads packages from their sources, and their imports from the compiler's export data.
 func load(dir string, patterns []string) ([]room, error) {
 	list, err := goList(dir, patterns)
 	if err != nil {
@@ -90,7 +90,7 @@ func load(dir string, patterns []string) ([]room, error) {
 func goList(dir string, patterns []string) ([]listed, error) {
 	args := append([]string{"list", "-trimpath", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly,Module", "--"}, patterns...)
 	cmd := exec.Command("go", args...) //nolint:gosec,noctx // The caller says which packages; it ends when they are compiled.
-	// As the programs are built, so that what they are made of is compiled once.
+	// With the settings with which the programs are built, so that their packages are compiled only once.
 	cmd.Dir, cmd.Stderr, cmd.Env = dir, os.Stderr, append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.Output()
 	if err != nil {
@@ -151,7 +151,7 @@ func (r *room) count(fset *token.FileSet, checked *types.Package, module string,
 				r.uses[strings.TrimPrefix(to, module+"/")]++
 			}
 		case to.Parent() == nil || to.Parent() == checked.Scope():
-			// A field or a method, or what is declared in the package.
+			// A field or a method, or a declaration of the package.
 			from, in := fset.Position(id.Pos()).Filename, fset.Position(to.Pos()).Filename
 			if _, isName := to.(*types.PkgName); !isName && from != in {
 				byName[from].refer(in, to.Name())

@@ -5,9 +5,9 @@
 //
 // It prints packages with their files and lines, references between packages, those that run upward, cycles of files
 // within a package, and the types with the most methods. Tests are not counted. It reads the sources with go/types, so
-// that a reference is what the compiler takes for one. The packages have to build.
+// that it counts the same references as the compiler. The packages must build.
 //
-// With -check it prints what is out of bounds instead, and fails if anything is.
+// With -check it prints what exceeds the limits instead, and fails if anything does.
 package main
 
 import (

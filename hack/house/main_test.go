@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRun prints the picture of a package, or only whether it is within bounds.
+// TestRun prints the picture of a package, or only whether it is within the limits.
 func TestRun(t *testing.T) {
 	for bounds, want := range map[bool]string{true: "", false: "pkg/setmap"} {
 		var out strings.Builder

@@ -77,7 +77,7 @@ func report(out io.Writer, rooms []room, detail bool) error {
 	return w.Flush()
 }
 
-// Floors of the house, from the ground up. What is on one refers to what is below it.
+// Floors of the house, from the ground up. The packages of a floor refer to those below it.
 const (
 	floorAPIs = iota
 	floorLibraries
@@ -97,7 +97,7 @@ func floorOf(path string) int {
 	return floorLibraries
 }
 
-// isUpward is whether a reference between two packages runs upward, or from one controller to another one.
+// isUpward is whether a reference between two packages is upward, or from one controller to another one.
 func isUpward(from, to string) bool {
 	if floorOf(from) == floorControllers && floorOf(to) == floorControllers {
 		return controllerOf(from) != controllerOf(to)
@@ -111,7 +111,7 @@ func controllerOf(path string) string {
 	return name
 }
 
-// largestCycle returns the largest set of files of a package of which each leads to each other one by references.
+// largestCycle returns the largest set of files of a package in which each file reaches every other one by references.
 func largestCycle(r room) []string {
 	reach := map[string]map[string]bool{}
 	for _, f := range r.files {
@@ -146,7 +146,7 @@ func within(r room, cycle []string, line func(string, ...any)) {
 	}
 }
 
-// reachable are the files to which a file of a package leads.
+// reachable are the files that a file of a package reaches by references.
 func reachable(r room, from string) map[string]bool {
 	uses := map[string]map[string]map[string]bool{}
 	for _, f := range r.files {

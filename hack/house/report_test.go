@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestReport draws a house whose packages refer to each other in every way.
+// TestReport prints a house whose packages refer to each other in every way.
 func TestReport(t *testing.T) {
 	uses := func(names ...string) map[string]map[string]bool {
 		out := map[string]map[string]bool{}
@@ -47,7 +47,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReferencesWithinCycles names what leads around a cycle, and nothing else.
+// TestReferencesWithinCycles lists the references that form a cycle, and nothing else.
 func TestReferencesWithinCycles(t *testing.T) {
 	to := func(file string, names ...string) map[string]map[string]bool {
 		out := map[string]map[string]bool{file: {}}
@@ -77,7 +77,7 @@ func TestReferencesWithinCycles(t *testing.T) {
 	}
 }
 
-// TestCheck says of each bound what is beyond it, and nothing of what is not.
+// TestCheck reports for each limit what exceeds it, and nothing that does not.
 func TestCheck(t *testing.T) {
 	files := func(n int, cycle bool) []file {
 		var out []file
@@ -120,7 +120,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestLoad reads a package that is known to be there.
+// TestLoad reads a package that is known to exist.
 func TestLoad(t *testing.T) {
 	rooms, err := load("../..", []string{"./pkg/setmap"})
 	if err != nil {

@@ -1,8 +1,9 @@
 # Sourced by the scripts beside it.
 
-# archive NAME FOLDER FILE CONFIG writes FILE, which `docker load` and `kind load image-archive` read: an image called NAME
-# whose one layer is FOLDER. CONFIG is JSON as in the image specification, for example {"Entrypoint":["/manager"]}. OWNER
-# is the owner of what is in it, 0 unless it is set; "kept" leaves owners as they are. No engine is needed for it.
+# archive NAME FOLDER FILE CONFIG writes FILE, which `docker load` and `kind load image-archive` can read: an image
+# called NAME whose only layer is FOLDER. CONFIG is JSON as in the image specification, for example
+# {"Entrypoint":["/manager"]}. OWNER is the owner of the files in it, 0 unless it is set; "kept" leaves owners as they
+# are. This needs no engine.
 archive() {
   local work owner=(--owner="${OWNER:-0}" --group="${OWNER:-0}")
   [[ ${OWNER:-} != kept ]] || owner=()

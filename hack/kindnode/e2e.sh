@@ -10,7 +10,7 @@ took() { echo "e2e-kind: $1 took $((SECONDS - begun)) s" >&2; begun=$SECONDS; }
 # Inside the engine.
 if [[ ${1:-} == --engine ]]; then
   if [[ -n ${KIND_NODE_FILE:-} ]]; then
-    # The name is in the file; what the engine has already is not loaded again.
+    # The name is in the file. An image that the engine already has is not loaded again.
     if ! docker image inspect "$E2E_KIND_IMAGE" >/dev/null 2>&1; then docker load --quiet --input "$KIND_NODE_FILE" >&2; fi
     took "giving the engine the node image"
   fi
@@ -36,7 +36,7 @@ export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlpl
 export MASTHEAD_KIND_VERSION=${VERSION:-$(awk '/^## [0-9]/ {print "v" $2; exit}' CHANGELOG.md)}
 if [[ -z ${E2E_KIND_IMAGE:-} ]]; then
   KIND_NODE_FILE=$(hack/kindnode/image.sh)
-  # The tag is in front of the archive, in its manifest.
+  # The tag is at the beginning of the archive, in its manifest.
   E2E_KIND_IMAGE=$(tar -xOf "$KIND_NODE_FILE" --occurrence manifest.json | sed -E 's/.*"RepoTags":\["([^"]*)"\].*/\1/')
   export KIND_NODE_FILE E2E_KIND_IMAGE
   took "the node image"
@@ -45,7 +45,7 @@ hack/kindnode/programs.sh kind
 VERSION=$MASTHEAD_KIND_VERSION hack/kindnode/images.sh
 MASTHEAD_HELM_BIN=$(hack/tool.sh helm)
 export MASTHEAD_HELM_BIN
-# With the flags of bin/manager, so that what both are made of is compiled once.
+# With the flags of bin/manager, so that packages that both use are compiled only once.
 CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)" go test -c -o bin/kindnode/e2e.test ./test/e2e
 took "the programs and images"
 hack/kindnode/engine.sh hack/kindnode/e2e.sh --engine

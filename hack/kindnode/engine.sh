@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Runs a command where a container engine answers: `engine.sh COMMAND...`.
+# Runs a command with a container engine: `engine.sh COMMAND...`.
 #
-# If Docker answers (as DOCKER_HOST and docker's contexts say), the command runs with it, and the engine goes on. Otherwise,
-# for root, dockerd is started for the command and ended after it, with a data root of its own, bin/kindnode/docker. It
-# runs, and so does the command, in namespaces for network, mounts and processes of their own: its bridges, its rules of
-# iptables, its mounts and whatever runs in its containers end with it, however it ends. What is left on a machine is put back
-# here: sysctls that know no namespace, control groups, and /lib/modules if Docker made it. Before and after are compared,
-# and a difference is an error.
+# If Docker answers (according to DOCKER_HOST and docker's contexts), the command runs with it, and the engine keeps
+# running. Otherwise, for root, dockerd is started for the command and ended after it, with its own data root,
+# bin/kindnode/docker. dockerd and the command run in their own namespaces for network, mounts and processes: dockerd's
+# bridges, its iptables rules, its mounts and everything that runs in its containers end with it, however it ends. This
+# script restores what is left on the machine: sysctls that have no namespace, control groups, and /lib/modules if
+# Docker created it. The state before and after is compared, and a difference is an error.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(cd "$here/../.." && pwd)/bin/kindnode
 say() { echo "engine: $*" >&2; }
-# What is named is for whoever asks for Docker's version.
+# answers prints Docker's version, for callers that need it.
 answers() { docker version --format '{{.Server.Version}}' 2>/dev/null; }
 
 # Inside: everything that is started here ends with this shell, which is the first process of its namespace.
@@ -21,12 +21,12 @@ if [[ ${1:-} == --inside ]]; then
   ip link set lo up
   export DOCKER_HOST=unix:///run/docker.sock
   runtime=()
-  # Docker asks for all capabilities when a container is privileged; where one of them is nobody's, runc refuses.
+  # Docker requests all capabilities when a container is privileged; runc fails if no process can have one of them.
   last=$(</proc/sys/kernel/cap_last_cap)
   if [[ $((16#$(awk '/^CapBnd/ {print $2}' /proc/self/status))) != "$(((1 << (last + 1)) - 1))" ]]; then
     runtime=(--add-runtime "bounded=$work/boundedrunc" --default-runtime bounded)
   fi
-  # Its containerd takes the shim that is found first: not one of bin/kindnode.
+  # Its containerd uses the shim that is found first, which must not be the one of bin/kindnode.
   PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin dockerd --data-root "$work/docker" --exec-root /run/docker \
     --pidfile /run/docker.pid --host "$DOCKER_HOST" "${runtime[@]}" >"$work/dockerd.log" 2>&1 &
   daemon=$!
@@ -45,7 +45,7 @@ if [[ ${1:-} == --inside ]]; then
   "$@" &
   trap 'kill -TERM $! 2>/dev/null || true' INT TERM
   wait $! || status=$?
-  # Asked, and not only ended with its namespace, so that it leaves its data whole.
+  # dockerd is asked to end, and not only ended with its namespace, so that its data stays intact.
   containers=$(docker ps --all --quiet)
   [[ -z $containers ]] || docker rm --force --volumes $containers >/dev/null
   kill $daemon
@@ -84,10 +84,10 @@ flock --nonblock 8 || {
 }
 (cd "$here/../.." && CGO_ENABLED=0 go build -trimpath -o "$work/boundedrunc" ./hack/kindnode/boundedrunc)
 
-# machine prints what of the machine could be different afterwards. Processes are not among it: those of the engine are in a
-# namespace that ends, and those of others come and go.
+# machine prints the state of the machine that could be different afterwards. Processes are not included: those of the
+# engine are in a namespace that ends, and those of others start and end at any time.
 machine() {
-  # Those that cannot be written, count, or are somebody's at every moment, are nobody's setting.
+  # Sysctls that cannot be written, that count something, or that others change at any moment are not settings.
   sysctl --all 2>/dev/null | grep -E '^(kernel|vm|fs|net)\.' |
     grep -vE '^(kernel\.(random|ns_last_pid|pty\.nr|sched_domain|tainted|sysctl_writes_strict)|fs\.(dentry-state|file-nr|inode-nr|inode-state|aio-nr|quota)|net\.netfilter\.nf_conntrack_count|vm\.stat_refresh)' |
     sed 's/^/sysctl /'
@@ -103,7 +103,8 @@ machine() {
 before=$work/machine-before after=$work/machine-after
 machine | sort >"$before"
 
-# One after the other: the parent of the namespace, whose end ends everything in it, and who is told of signals.
+# unshare is the parent of the namespace: everything in the namespace ends with it. Signals are passed on to its child.
+# The machine is restored after it has ended.
 status=0
 unshare --mount --net --pid --fork --kill-child --mount-proc --propagation private "$0" --inside "$@" 8>&- &
 namespace=$!
@@ -113,7 +114,7 @@ while kill -0 $namespace 2>/dev/null; do
   wait $namespace || status=$?
 done
 
-# Putting back.
+# Restore the machine.
 machine | sort >"$after"
 comm -23 "$before" "$after" | sed -n 's/^sysctl //p' | while IFS= read -r line; do
   sysctl --quiet --write "${line%% = *}=${line#* = }" || true

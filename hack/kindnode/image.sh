@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds the image of a node for kind from source, for where the published kindest/node cannot be pulled, and prints the
-# file, bin/kindnode/node-KEY.tar, which "docker load" reads. What is in it: Debian (by debootstrap), the files of kind's own
-# base image out of kind's module, containerd, Kubernetes and what else runs in a node, built from Go modules. No engine and
-# no registry is needed; root is, for Debian. What is there for this state of the sources is not built again.
+# Builds the image of a node for kind from source, for machines that cannot pull the published kindest/node, and prints
+# the file, bin/kindnode/node-KEY.tar, which "docker load" can read. It contains Debian (by debootstrap), the files of
+# kind's own base image from kind's module, and containerd, Kubernetes and the other programs of a node, built from Go
+# modules. It needs no engine and no registry, but it needs root, for Debian. An image that exists for this state of the
+# sources is not built again.
 #   DEBIAN_MIRROR=http://...   where Debian is
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -15,7 +16,7 @@ mkdir -p "$work"
 . hack/kindnode/archive.sh
 say() { echo "kind-node-image: $*" >&2; }
 
-# The key names all that the image is made of, except what Debian has at the time.
+# The key covers everything that the image is made from, except the current state of Debian.
 sources=$(find hack/kindnode -type f | LC_ALL=C sort | grep -vE '/(engine|images|e2e)\.sh$|/boundedrunc/' | xargs sha256sum)
 key=$({ echo "$sources"; sha256sum hack/controlplane/kubernetes/go.{mod,sum}; go env GOVERSION GOARCH; } | sha256sum | cut -c1-12)
 out=$work/node-$key.tar
@@ -24,7 +25,7 @@ if [[ -f $out ]]; then
   exit
 fi
 
-# Alone, and with mounts of its own, so that those of debootstrap go with it.
+# Only one build runs at a time, in its own mount namespace, so that the mounts of debootstrap end with it.
 if [[ -z ${KINDNODE_ALONE:-} ]]; then
   [[ $(id -u) == 0 ]] || {
     say "only root can make a node image, because of debootstrap; name one that can be pulled by E2E_KIND_IMAGE"
@@ -70,7 +71,7 @@ step "the files of a node"
 node=$work/node
 rm -rf "$node"
 cp -a "$debian" "$node"
-# As kind's images/base/Dockerfile has it.
+# As in kind's images/base/Dockerfile.
 install -m 0755 "$kind_files"/usr/local/bin/* "$node/usr/local/bin/"
 mkdir -p "$node"/{kind/bin,kind/manifests,etc/containerd,etc/systemd/system/kubelet.service.d,opt/cni/bin,etc/cni/net.d,etc/kubernetes/manifests,lib/modules}
 install -m 0755 "$kind_files"/kind/bin/* "$node/kind/bin/"
@@ -94,12 +95,13 @@ printf %s "$kubernetes" >"$node/kind/version"
   .hooks.createContainer[.hooks.createContainer | length] |= . + {path: "/kind/bin/mount-product-files.sh"} | del(.process.rlimits)
 ' >"$node/etc/containerd/cri-base.json"
 
-# What differs from kind's. kubelet 1.36 refuses cgroup v1, and a flag wins over the configuration that kubeadm writes.
+# The differences from kind's image. kubelet 1.36 refuses cgroup v1, and a flag overrides the configuration that kubeadm
+# writes.
 sed -i 's/^KUBELET_EXTRA_ARGS=.*/& --fail-cgroupv1=false/' "$node/etc/default/kubelet"
-# Without CAP_SYS_RESOURCE nobody may lower oom_score_adj; kind's entrypoint does the same in a user namespace.
+# Without CAP_SYS_RESOURCE no process may lower oom_score_adj; kind's entrypoint does the same in a user namespace.
 sed -i 's/restrict_oom_score_adj = false/restrict_oom_score_adj = true/' "$node/etc/containerd/config.toml"
-# kindnetd comes as an image only. kind applies this in its place; by it test/kindfleet sees that it has to give the nodes
-# their network.
+# kindnetd exists only as an image. kind applies this instead; from it test/kindfleet knows that it has to set up the
+# network of the nodes.
 cat >"$node/kind/manifests/default-cni.yaml" <<'CNI'
 apiVersion: v1
 kind: ConfigMap
@@ -117,7 +119,7 @@ metadata:
 provisioner: kubernetes.io/no-provisioner
 volumeBindingMode: WaitForFirstConsumer
 STORAGE
-# A node must not set sysctls of the whole machine, and each needs an identity of its own.
+# A node must not set sysctls of the whole machine, and each node needs its own identity.
 rm -f "$node"/usr/lib/sysctl.d/{50-pid-max,99-protect-links}.conf "$node"/{var/lib/dbus,etc}/machine-id
 rm -rf "$node"/var/cache/apt/* "$node"/var/lib/apt/lists/* "$node"/var/log/*.log "$node"/usr/share/{doc,man,locale,info}/*
 

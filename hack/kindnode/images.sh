@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the images that test/kindfleet runs in clusters, as files that kind loads, into bin/kindnode/archives: Crossplane core,
-# Cluster API core and the composition function of the local fleet, out of bin/controlplane; stand-ins for the images of the
-# sample applications; and the manager's own as it is released. No engine is needed.
+# Builds the images that test/kindfleet runs in clusters, as files that kind loads, into bin/kindnode/archives:
+# Crossplane core, Cluster API core and the composition function of the local fleet, from bin/controlplane; stand-ins
+# for the images of the sample applications; and the manager's image as it is released. It needs no engine.
 #   VERSION=v1.2.3  that of the manager, else that of the newest section of CHANGELOG.md
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -37,7 +37,7 @@ func opaque() map[string]string {
 	return map[string]string{"spec.healthCheck.template": "PodTemplateSpec of Kubernetes"}
 }
 
-// kinds is the page of all fields.
+// kinds returns the page of all fields.
 func kinds(root string) (string, error) {
 	var crds []apiextensionsv1.CustomResourceDefinition
 	for _, folder := range []string{"bases", "workload"} {
@@ -72,7 +72,7 @@ func kinds(root string) (string, error) {
 	return page.String(), nil
 }
 
-// kind is the chapter about one kind.
+// kind returns the chapter about one kind.
 func kind(crd apiextensionsv1.CustomResourceDefinition) (string, error) {
 	names := crd.Spec.Names
 	about, known := kindPages()[names.Kind]
@@ -101,7 +101,7 @@ func kind(crd apiextensionsv1.CustomResourceDefinition) (string, error) {
 	return text.String(), nil
 }
 
-// fields has a row for each field below a path.
+// fields adds a row for each field below a path.
 func fields(rows *strings.Builder, path string, schema apiextensionsv1.JSONSchemaProps) error {
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		property, at := schema.Properties[name], path+"."+name
@@ -137,7 +137,7 @@ func fields(rows *strings.Builder, path string, schema apiextensionsv1.JSONSchem
 	return nil
 }
 
-// innermost is the schema of the entries of lists and maps, and how a path says so.
+// innermost returns the schema of the entries of lists and maps, and the notation for them in a path.
 func innermost(schema apiextensionsv1.JSONSchemaProps) (apiextensionsv1.JSONSchemaProps, string) {
 	switch {
 	case schema.Items != nil && schema.Items.Schema != nil:
@@ -151,7 +151,7 @@ func innermost(schema apiextensionsv1.JSONSchemaProps) (apiextensionsv1.JSONSche
 	}
 }
 
-// conditions is whether a schema is that of a condition of Kubernetes, which need not be explained in each kind.
+// conditions is whether a schema is the schema of a Kubernetes condition, which need not be explained in each kind.
 func conditions(schema apiextensionsv1.JSONSchemaProps) bool {
 	for _, name := range []string{"lastTransitionTime", "message", "reason", "status", "type"} {
 		if _, exists := schema.Properties[name]; !exists {
@@ -176,7 +176,7 @@ func typeOf(schema apiextensionsv1.JSONSchemaProps) string {
 	}
 }
 
-// limits says what values a field can have.
+// limits describes the values that a field can have.
 func limits(schema apiextensionsv1.JSONSchemaProps) (string, error) {
 	var text strings.Builder
 	if schema.Default != nil {
@@ -212,7 +212,7 @@ func limits(schema apiextensionsv1.JSONSchemaProps) (string, error) {
 	return text.String(), nil
 }
 
-// rules are the messages with which the API server refuses what breaks a rule.
+// rules are the messages with which the API server rejects objects that break a rule.
 func rules(schema apiextensionsv1.JSONSchemaProps) string {
 	var texts []string
 	for _, rule := range schema.XValidations {

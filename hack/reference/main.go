@@ -1,8 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference writes pages of docs/reference that are made of what is in the repository: the fields of the kinds
-// out of the CRDs, the reasons out of the constants, and the rules out of the roles.
+// Command reference writes pages of docs/reference that are generated from the repository: the fields of the kinds from
+// the CRDs, the reasons from the constants, and the rules from the roles.
 package main
 
 import (

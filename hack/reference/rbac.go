@@ -21,7 +21,7 @@ Every rule of every role of Masthead, with the reason that stands beside it in t
 to give less.
 `
 
-// place is where roles are applied.
+// place is a place where roles are applied.
 type place struct{ title, about, pattern string }
 
 func places() []place {
@@ -32,7 +32,7 @@ func places() []place {
 	}
 }
 
-// rbac is the page of all rules.
+// rbac returns the page of all rules.
 func rbac(root string) (string, error) {
 	var page strings.Builder
 	fmt.Fprintf(&page, rbacPreface, "config/")
@@ -83,7 +83,7 @@ func object(page, bindings *strings.Builder, document string) error {
 	return nil
 }
 
-// describe has a row for each rule of a role.
+// describe adds a row for each rule of a role.
 func describe(page *strings.Builder, role rbacv1.ClusterRole, why []string) {
 	fmt.Fprintf(page, "\n### %s %s\n", role.Kind, role.Name)
 	if role.AggregationRule != nil {
@@ -113,7 +113,7 @@ func describe(page *strings.Builder, role rbacv1.ClusterRole, why []string) {
 	}
 }
 
-// comments are what stands above each rule in the file. A comment is about the rules below it, up to the next one.
+// comments are the comments above each rule in the file. A comment is about the rules below it, up to the next comment.
 func comments(document string) []string {
 	var all []string
 	_, list, found := strings.Cut(document, "\nrules:")

@@ -24,7 +24,7 @@ Every reason that a condition or an event of Masthead has, with what it means. W
 chapter names. [` + "`kubectl masthead why`" + `](../cli.md#why) looks for the deepest of them.
 `
 
-// chapter is the reasons of one file.
+// chapter has the reasons of one file.
 type chapter struct{ file, title, page string }
 
 // chapters are in the order of the page.
@@ -44,10 +44,10 @@ func chapters() []chapter {
 	}
 }
 
-// apart is the file whose reasons users do not meet: they read BadKubeconfig and a message.
+// apart is the file whose reasons users do not see: they see BadKubeconfig and a message.
 const apart = "pkg/providers/credentials/reasons.go"
 
-// reasons is the page of all reasons.
+// reasons returns the page of all reasons.
 func reasons(root string) (string, error) {
 	tables := map[string]string{}
 	for _, folder := range []string{"apis", "pkg"} {
@@ -80,7 +80,7 @@ func reasons(root string) (string, error) {
 	return page.String(), nil
 }
 
-// reasonsOf has a table for each group of constants in a file that has reasons.
+// reasonsOf returns a table for each group of constants in a file that has reasons.
 func reasonsOf(path string) (string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 	if err != nil {
@@ -97,7 +97,7 @@ func reasonsOf(path string) (string, error) {
 		for _, spec := range group.Specs {
 			value := spec.(*ast.ValueSpec) //nolint:forcetypeassert // Of constants, it is.
 			if value.Doc != nil {
-				before = value.Doc // Also that of constants below it that have none.
+				before = value.Doc // Also the comment of constants below it that have none.
 			}
 			if err := reason(&rows, value, before); err != nil {
 				return "", fmt.Errorf("%s: %w", path, err)
@@ -115,7 +115,7 @@ func reasonsOf(path string) (string, error) {
 	return text.String(), nil
 }
 
-// reason has the row of a constant, if it is a reason.
+// reason adds the row of a constant, if it is a reason.
 func reason(rows *strings.Builder, spec *ast.ValueSpec, doc *ast.CommentGroup) error {
 	name := spec.Names[0].Name
 	if !strings.HasPrefix(name, "Reason") || len(spec.Values) != 1 {
@@ -136,10 +136,10 @@ func reason(rows *strings.Builder, spec *ast.ValueSpec, doc *ast.CommentGroup) e
 	return nil
 }
 
-// named are the constants with whose names a comment begins.
+// named matches the names of constants at the beginning of a comment.
 var named = regexp.MustCompile(`^Reason[A-Z]\w*((, | and )Reason[A-Z]\w*)*( means)?:?\s+`)
 
-// meaning is a comment without the names of constants, as a sentence.
+// meaning returns a comment without the names of constants, as a sentence.
 func meaning(comment string) string {
 	text := strings.TrimSpace(named.ReplaceAllString(comment, ""))
 	first, size := utf8.DecodeRuneInString(text)

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Referenceschema prints the schema of spec.references out of a CRD, for authors of XRDs and CRDs to paste.
+// Command referenceschema prints the schema of spec.references from a CRD, for authors of XRDs and CRDs to paste.
 package main
 
 import (

@@ -1,17 +1,17 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release makes the parts of a release of Masthead without a container engine: the image, the list of what is
-// in it (SPDX), and the licences of all modules. hack/image.sh and hack/release.sh call it.
+// Command release creates the parts of a release of Masthead without a container engine: the image, the list of its
+// contents (SPDX), and the licences of all modules. hack/image.sh and hack/release.sh call it.
 //
 // It guarantees:
 //   - The same inputs give the same bytes: every time stamp is SOURCE_DATE_EPOCH, every list is sorted, and the layers
-//     hold nothing of the machine that made them.
-//   - The image holds the manager, the root certificates of the Web, a user without rights, and the licences. There is
-//     no shell, no package manager and no base image.
-//   - The list and the licences are read out of the binary that is shipped, not out of go.mod: a module that is not
-//     linked is not listed, and a module without a licence that can be told fails the release.
+//     contain nothing of the machine that created them.
+//   - The image contains the manager, the root certificates of the Web, a user without rights, and the licences. There
+//     is no shell, no package manager and no base image.
+//   - The list and the licences are read from the binary that is shipped, not from go.mod: a module that is not linked
+//     is not listed, and a module without a recognisable licence fails the release.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it runs when
-// a release is made, over our own sources.
+// a release is made, on our own sources.
 package main

@@ -14,19 +14,20 @@ import (
 )
 
 // dockerImage is an entry of manifest.json, which `docker load` reads. Docker reads OCI's index only if it keeps images
-// in containerd, which is not its default on every machine, and not at all before version 25; whoever reads the index
-// does not look at this.
+// in containerd, which is not its default on every machine, and not at all before version 25. Programs that read the
+// index do not read this.
 type dockerImage struct {
 	Config   string
 	RepoTags []string
 	Layers   []string
 }
 
-// mainArchitecture is the one whose image has the plain name in Docker, which knows one platform by a name.
+// mainArchitecture is the architecture whose image has the plain name in Docker, in which a name stands for one
+// platform.
 const mainArchitecture = "amd64"
 
-// dockerEntry lists the image of one platform by the blobs of the layout. The name of any but the main architecture
-// ends in the architecture.
+// dockerEntry lists the image of one platform with the blobs of the layout. The names of all architectures except the
+// main one end in the architecture.
 func dockerEntry(image v1.Image, name, architecture string) (dockerImage, error) {
 	if architecture != mainArchitecture {
 		name += "-" + architecture
@@ -50,7 +51,7 @@ func dockerEntry(image v1.Image, name, architecture string) (dockerImage, error)
 	return entry, nil
 }
 
-// blob is where a layout has what a digest names.
+// blob is the path of the blob with a digest in a layout.
 func blob(digest v1.Hash) string { return path.Join("blobs", digest.Algorithm, digest.Hex) }
 
 func writeDockerList(folder string, images []dockerImage) error {

@@ -18,24 +18,24 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// The user that the manager runs as; config/manager names the same.
+// The user that the manager runs as; config/manager names the same user.
 const userID = 65532
 
-// imageInput is what an image is made of.
+// imageInput is the input of an image.
 type imageInput struct {
-	// Binaries are the manager for each platform.
+	// Binaries are the binaries of the manager for each platform.
 	Binaries binaries
-	// Name is the image with its tag; Version and Revision go into its annotations.
+	// Name is the name of the image with its tag; Version and Revision are written into its annotations.
 	Name, Version, Revision string
 	// Licenses is the folder that the command licenses wrote; it may be empty.
 	Licenses string
-	// Created is the time that everything in the image bears.
+	// Created is the time stamp of everything in the image.
 	Created time.Time
 }
 
 // writeImage writes the image of all platforms as a tar file in OCI's image layout, and returns the digest of its
-// index. podman, containerd, skopeo and kind load such a file, and so does Docker, for which a list of its own is in
-// it.
+// index. podman, containerd, skopeo and kind can load such a file, and so can Docker, for which the file contains a
+// separate list.
 func writeImage(in imageInput, out string) (string, error) {
 	platforms := make([]string, 0, len(in.Binaries))
 	for platform := range in.Binaries {
@@ -94,7 +94,7 @@ func writeImage(in imageInput, out string) (string, error) {
 	return digest.String(), writeTar(folder, in.Created, out)
 }
 
-// annotations say where the image is from (https://github.com/opencontainers/image-spec/blob/main/annotations.md).
+// annotations record the origin of the image (https://github.com/opencontainers/image-spec/blob/main/annotations.md).
 func (in imageInput) annotations() map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":       "masthead",

@@ -197,7 +197,7 @@ func TestArchiveThatLeadsOutOfItsFolderIsRefused(t *testing.T) {
 	}
 }
 
-// Docker says "no such file or directory" to an archive without a list of its own, unless it keeps images in
+// Docker reports "no such file or directory" for an archive without a list for Docker, unless it keeps images in
 // containerd.
 func TestImageIsListedForDocker(t *testing.T) {
 	archive := filepath.Join(t.TempDir(), "masthead.tar")
@@ -210,7 +210,7 @@ func TestImageIsListedForDocker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// It reads an archive as Docker does.
+		// ImageFromPath reads an archive as Docker does.
 		if images[name], err = tarball.ImageFromPath(archive, &tag); err != nil {
 			t.Fatal(err)
 		}

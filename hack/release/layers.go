@@ -25,15 +25,15 @@ import (
 // rootsPath is where Go, and most programs, look for root certificates.
 const rootsPath = "/etc/ssl/certs/ca-certificates.crt"
 
-// file is one entry of a layer or of a tar file. Folders are made as they are needed.
+// file is one entry of a layer or of a tar file. Folders are created as needed.
 type file struct {
 	path    string
 	mode    int64
 	content []byte
 }
 
-// commonLayer has what does not depend on the platform: Mozilla's roots, which the Go project keeps as a module (a base
-// image would be one more thing to trust and to update), the user, and the licences.
+// commonLayer contains what does not depend on the platform: Mozilla's roots, which the Go project keeps as a module (a
+// base image would be one more thing to trust and to update), the user, and the licences.
 func commonLayer(in imageInput) (v1.Layer, error) {
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
@@ -59,7 +59,7 @@ func commonLayer(in imageInput) (v1.Layer, error) {
 	return layerOf(files, in.Created)
 }
 
-// binaryLayer has the manager.
+// binaryLayer contains the manager.
 func binaryLayer(path string, created time.Time) (v1.Layer, error) {
 	content, err := os.ReadFile(path) //nolint:gosec // Named by whoever makes the release.
 	if err != nil {
@@ -102,7 +102,7 @@ func filesBelow(folder, prefix string) ([]file, error) {
 	return files, nil
 }
 
-// tarOf writes the files, sorted, each with its folders before it, owned by root and of one time.
+// tarOf writes the files, sorted, each after its folders, owned by root and with the same time stamp.
 func tarOf(w io.Writer, files []file, created time.Time) error {
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.path, b.path) })
 	out := tar.NewWriter(w)

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// writeLicenses writes the texts of the licences of all modules of the binaries into the folder, with an index. A
-// module that only one platform links is in it, too.
+// writeLicenses writes the texts of the licences of all modules of the binaries into the folder, with an index. Modules
+// that only one platform links are included.
 func writeLicenses(in binaries, folder string) error {
 	all := map[string]Module{}
 	for _, binary := range in {

@@ -118,7 +118,7 @@ func runLicenses(args []string) error {
 	return writeLicenses(in, *out)
 }
 
-// sourceDate is the time that everything in a release bears (https://reproducible-builds.org/specs/source-date-epoch/).
+// sourceDate is the time stamp of everything in a release (https://reproducible-builds.org/specs/source-date-epoch/).
 func sourceDate(env func(string) string) (time.Time, error) {
 	seconds, err := strconv.ParseInt(env("SOURCE_DATE_EPOCH"), 10, 64)
 	if err != nil {

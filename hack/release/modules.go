@@ -19,7 +19,7 @@ import (
 
 // Module is one Go module that is linked into a binary.
 type Module struct {
-	// Path and Version are those of the module that was built: of the replacement, where one is replaced.
+	// Path and Version are those of the module that was built: of the replacement, if the module is replaced.
 	Path, Version string
 	// Sum is the module's hash in go.sum's form.
 	Sum string
@@ -32,10 +32,10 @@ type Module struct {
 // licenseFile matches the names that Go modules give to such texts.
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|copyright)([.-].*)?$`)
 
-// minConfidence is how alike a text and a known licence must be; the classifier's own tools use the same.
+// minConfidence is how similar a text and a known licence must be; the classifier's own tools use the same value.
 const minConfidence = 0.9
 
-// modulesOf reads the modules out of a binary and finds their licences in the module cache.
+// modulesOf reads the modules from a binary and finds their licences in the module cache.
 func modulesOf(binary string) ([]Module, error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -103,7 +103,7 @@ func addLicenses(module *Module, folder string, classify func([]byte) []string) 
 	return nil
 }
 
-// moduleFolder is where the module cache has the module; it is downloaded when it is not there.
+// moduleFolder is the folder of the module in the module cache; the module is downloaded if it is not there.
 func moduleFolder(module *debug.Module) (string, error) {
 	// Outside of any module: the version decides, not this command's go.mod.
 	command := exec.Command("go", "mod", "download", "-json", module.Path+"@"+module.Version) //nolint:gosec // From our own binary.

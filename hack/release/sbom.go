@@ -35,7 +35,7 @@ func writeSBOM(binary, version string, created time.Time, out string) error {
 	return os.WriteFile(out, text.Bytes(), 0o644) //nolint:gosec // To be read by all.
 }
 
-// sbomOf is the document: the manager, and a package for each module that it contains.
+// sbomOf returns the document: the manager, and a package for each module that it contains.
 func sbomOf(modules []Module, version, sum string, created time.Time) *v2_3.Document {
 	const root = common.ElementID("Package-masthead")
 	document := &v2_3.Document{
@@ -43,7 +43,7 @@ func sbomOf(modules []Module, version, sum string, created time.Time) *v2_3.Docu
 		DataLicense:    v2_3.DataLicense,
 		SPDXIdentifier: "DOCUMENT",
 		DocumentName:   "masthead-" + version,
-		// Unique for the content, as SPDX asks, and the same for the same content.
+		// Unique for the content, as SPDX requires, and the same for the same content.
 		DocumentNamespace: "https://masthead.dev/spdx/masthead-" + version + "-" + sum,
 		CreationInfo: &v2_3.CreationInfo{
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: "masthead-release"}},

@@ -18,7 +18,7 @@ import (
 )
 
 // unpackImage writes the files of one platform of an image into a folder, as a container engine would before it starts
-// it.
+// the image.
 func unpackImage(archive, platform, folder string) error {
 	temporary, err := os.MkdirTemp("", "masthead-unpack-")
 	if err != nil {
@@ -79,8 +79,8 @@ func imageOf(index v1.ImageIndex, platform string) (v1.Image, error) {
 	return nil, errors.New("it is not in the image")
 }
 
-// extract writes the folders and files of a tar stream below folder. A path that leads out of it is an error: os.Root
-// refuses it.
+// extract writes the folders and files of a tar stream below folder. A path that leads out of the folder is an error:
+// os.Root rejects it.
 func extract(in io.Reader, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // To be read by all.
 		return err
@@ -99,7 +99,7 @@ func extract(in io.Reader, folder string) error {
 			return err
 		}
 		if header.Typeflag != tar.TypeReg {
-			continue // Folders are made for their files; there is nothing else in our images.
+			continue // Folders are created for their files; our images contain nothing else.
 		}
 		if err := extractFile(root, header, reader); err != nil {
 			return err

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command slowest prints the ten slowest tests of a run. Its arguments are files with what `go test -json` wrote, or
+// Command slowest prints the ten slowest tests of a run. Its arguments are files with the output of `go test -json`, or
 // with a JSON report of Ginkgo. Subtests are part of their test.
 package main
 
@@ -48,7 +48,7 @@ func read(data []byte) ([]timed, error) {
 	return tests(data)
 }
 
-// tests reads what `go test -json` wrote: one event a line.
+// tests reads the output of `go test -json`: one event per line.
 func tests(data []byte) ([]timed, error) {
 	var found []timed
 	for line := range bytes.Lines(data) {

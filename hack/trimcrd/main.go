@@ -4,8 +4,8 @@
 // Command trimcrd removes the descriptions from a part of the schema of a CRD: `trimcrd FILE PATH`, where PATH is the
 // dotted path of a field, for example spec.healthCheck.template. The field's own description stays.
 //
-// The schema of a Pod template is about 500 KiB with its descriptions. A CRD of that size cannot be installed by
-// `kubectl apply`, which keeps it in an annotation of at most 256 KiB once more.
+// The schema of a Pod template is about 500 KiB with its descriptions. A CRD of that size cannot be installed with
+// `kubectl apply`, which keeps a copy of it in an annotation of at most 256 KiB.
 package main
 
 import (

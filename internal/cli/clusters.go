@@ -84,7 +84,7 @@ func (a *app) completeClusters(cmd *cobra.Command, arguments []string, _ string)
 	return a.completeClusterFlag(cmd, arguments, "")
 }
 
-// completeClusterFlag completes the names of the clusters for a flag, whatever the arguments are.
+// completeClusterFlag completes the names of the clusters for a flag, regardless of the arguments.
 func (a *app) completeClusterFlag(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	hub, err := a.hub()
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// planted are objects with a secret wherever a user may have put one. NS is the namespace.
+// planted are objects with a secret in every place where a user may have put one. NS is the namespace.
 func planted() []string {
 	return []string{
 		`{apiVersion: v1, kind: Secret, metadata: {name: w2, namespace: NS, labels: {masthead.dev/enroll: NS}, annotations: {

@@ -16,7 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// wantLines fails for each pattern, in which NS is the namespace, that no line of a text has.
+// wantLines fails for each pattern that matches no line of a text. NS in a pattern is the namespace.
 func wantLines(t *testing.T, text, ns string, patterns ...string) {
 	t.Helper()
 	for _, pattern := range patterns {

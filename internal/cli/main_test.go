@@ -33,8 +33,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// The API servers of a hub and of a workload cluster, started by the first test that needs them. Each test has
-// namespaces of its own in them.
+// The API servers of a hub and of a workload cluster, started by the first test that needs them. Each test has its own
+// namespaces in them.
 var (
 	servers      []*envtest.Environment
 	startServers = sync.OnceValues(func() (*testFleet, error) {
@@ -95,7 +95,7 @@ func TestMain(m *testing.M) {
 type testFleet struct {
 	hub, workload client.Client
 
-	// kubeconfigs are the files by the name of the server, and what is in them.
+	// kubeconfigs are the paths of the files, and contents what they contain, by the name of the server.
 	kubeconfigs map[string]string
 	contents    map[string][]byte
 }
@@ -191,7 +191,7 @@ func start(t *testing.T) (*testFleet, string) {
 	return f, ns.Name
 }
 
-// now is the time at which the commands of tests run.
+// now is the current time for the commands of tests.
 func now() time.Time { return time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC) }
 
 // run runs a command against the hub, and returns what it printed and its exit code.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// root is the command as it is before it runs, with the commands that cobra adds to it then.
+// root is the command before it runs, with the commands that cobra adds to it at run time.
 func root() *cobra.Command {
 	cmd := newRoot(Options{Streams: genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}})
 	cmd.InitDefaultHelpCmd()
@@ -23,7 +23,7 @@ func root() *cobra.Command {
 	return cmd
 }
 
-// parses says what is wrong with a command line, if something is.
+// parses returns what is wrong with a command line, if anything.
 func parses(arguments []string) error {
 	cmd, rest, err := root().Find(arguments)
 	if err != nil {
@@ -95,8 +95,8 @@ func TestWhatPagesTypeIsUnderstood(t *testing.T) {
 	}
 }
 
-// TestWalkHasEveryCommand holds the page whose commands a test of test/printed runs against the commands that there
-// are, those that cobra adds among them.
+// TestWalkHasEveryCommand compares a page, whose commands a test of test/printed runs, with all existing commands,
+// including those that cobra adds.
 func TestWalkHasEveryCommand(t *testing.T) {
 	walked := map[string]bool{}
 	for _, line := range typed(t, walk) {

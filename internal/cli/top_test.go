@@ -58,8 +58,8 @@ func TestTopOfFile(t *testing.T) {
 	}
 }
 
-// managerPods stands before the API server of the hub, and connects port forwarding to an address instead of to a
-// kubelet, which a test has none of.
+// managerPods stands before the API server of the hub, and connects port forwarding to an address instead of a kubelet,
+// which does not exist in a test.
 func managerPods(t *testing.T, cfg *rest.Config, address string) (server string) {
 	t.Helper()
 	transport, err := rest.TransportFor(cfg)

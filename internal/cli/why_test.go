@@ -19,7 +19,7 @@ import (
 type arranged struct {
 	reason string
 
-	// hub and workload are what there is, cluster the conditions of the workload cluster w1.
+	// hub and workload are the existing objects, cluster the conditions of the workload cluster w1.
 	hub, workload []string
 	cluster       []metav1.Condition
 
@@ -28,7 +28,7 @@ type arranged struct {
 
 	ask []string
 
-	// The first cause: where it is, whose, and its reason; then a part of its message.
+	// The first cause: where it is, of which object, and its reason; then a part of its message.
 	where, object, why, message string
 }
 
@@ -217,7 +217,7 @@ func TestWhyNamesTheTrueCauseFirst(t *testing.T) {
 	}
 }
 
-// failingPods are what a StatefulSet whose image does not exist looks like.
+// failingPods are the objects of a StatefulSet whose image does not exist.
 func failingPods(t *testing.T, f *testFleet, ns string) {
 	t.Helper()
 	apply(t, f.workload, strings.ReplaceAll(`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web, namespace: NS},

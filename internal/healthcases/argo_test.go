@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// write makes a folder of cases out of the text of files by their path.
+// write creates a folder of cases from the texts of files by their path.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -40,7 +40,7 @@ func TestFolder(t *testing.T) {
 		files  map[string]string
 		want   int
 		err    string
-		// deleted says whether the object of the first case is being deleted.
+		// deleted means that the object of the first case is being deleted.
 		deleted bool
 	}{
 		"Healthy": {

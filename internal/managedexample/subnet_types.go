@@ -44,11 +44,11 @@ type SubnetSpec struct {
 	xpv2.ManagedResourceSpec  `json:",inline"`
 	commonv1alpha1.References `json:",inline"`
 
-	// forProvider is what the provider is told.
+	// forProvider are the parameters for the provider.
 	ForProvider SubnetParameters `json:"forProvider"`
 }
 
-// SubnetParameters are what the provider is told.
+// SubnetParameters are the parameters for the provider.
 type SubnetParameters struct {
 	// region of the subnet.
 	// +optional
@@ -68,7 +68,7 @@ type SubnetParameters struct {
 	// +optional
 	Token string `json:"token,omitempty"`
 
-	// routes are told apart by their names.
+	// routes are distinguished by their names.
 	// +listType=map
 	// +listMapKey=name
 	// +optional

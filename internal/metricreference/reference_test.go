@@ -22,7 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// TestPageIsCurrent sees that the page is what the code says.
+// TestPageIsCurrent checks that the page matches the code.
 func TestPageIsCurrent(t *testing.T) {
 	want, err := Markdown()
 	if err != nil {
@@ -37,7 +37,7 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// TestDefinitions sees that our metrics follow the conventions, say what they are, and name clusters in one way.
+// TestDefinitions checks that our metrics follow the conventions, have a description, and name clusters in one way.
 func TestDefinitions(t *testing.T) {
 	groups, err := Groups()
 	if err != nil {
@@ -59,7 +59,7 @@ func TestDefinitions(t *testing.T) {
 			family := &dto.MetricFamily{Name: &d.Name, Help: &d.Help, Type: types[d.Type].Enum(), Metric: []*dto.Metric{{}}}
 			for _, l := range d.LabelNames() {
 				family.Metric[0].Label = append(family.Metric[0].Label, &dto.LabelPair{Name: &l, Value: new("x")})
-				// What Prometheus adds to every series of a Pod hides a label of the metric of the same name.
+				// The labels that Prometheus adds to every series of a Pod hide labels of the metric of the same name.
 				if slices.Contains([]string{"cluster", "namespace", "pod", "container", "job", "instance", "service", "endpoint", "node"}, l) {
 					t.Errorf("%s: the label %q is one of the target's", d.Name, l)
 				}
@@ -83,7 +83,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// TestLibraries sees that the libraries have the metrics and the labels that we say.
+// TestLibraries checks that the libraries have the metrics and the labels that we document.
 func TestLibraries(t *testing.T) {
 	registry, ok := metrics.Registry.(prometheus.Collector)
 	if !ok {

@@ -19,8 +19,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
-// TestDecodedIsNotMoreThanTheCost measures what texts that are made to amplify take once they are decoded into what
-// answers of workload clusters are decoded into, and compares it with the cost that the Scanner gave them.
+// TestDecodedIsNotMoreThanTheCost decodes amplifying texts into the types into which answers of workload clusters are
+// decoded. It compares the memory that they take with the cost that the Scanner gave them.
 func TestDecodedIsNotMoreThanTheCost(t *testing.T) {
 	repeat := func(head, element, tail string) string {
 		n := 60_000 / len(element)

@@ -8,8 +8,8 @@
 // it at the first byte that exceeds one of its Limits:
 //
 //   - Bytes: of the text.
-//   - Cost: an upper bound of the memory for reading and decoding the text, whatever it is decoded into (metadata,
-//     unstructured content, discovery documents). Each kind of token has a weight, see cost.go;
+//   - Cost: an upper bound of the memory for reading and decoding the text, regardless of what it is decoded into
+//     (metadata, unstructured content, discovery documents). Each kind of token has a weight, see cost.go;
 //     TestDecodedIsNotMoreThanTheCost measures that the weights are high enough.
 //   - Values: the number of values of any kind.
 //   - Depth: how deep objects and arrays are nested.
@@ -17,7 +17,7 @@
 //
 // It also refuses text that is not JSON, so that no decoder can interpret it differently: text that a Scanner passes
 // completely is valid for encoding/json (FuzzScanner). In a stream, such as a watch, the limits apply to each document.
-// A Scanner allocates nothing and takes about 200 bytes, whatever it reads.
+// A Scanner allocates nothing and takes about 200 bytes, regardless of what it reads.
 //
 // A Body puts a Scanner in front of an http.Response's body, and charges responses in progress to an Account, which
 // refuses them if the process has no room (package budget).

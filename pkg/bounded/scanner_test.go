@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// scan feeds a text in chunks of a size, and returns how much was passed on.
+// scan feeds a text in chunks of a given size, and returns how many bytes were passed on.
 func scan(s *Scanner, text string, chunk int) (int, error) {
 	passed := 0
 	for len(text) > 0 {
@@ -210,8 +210,8 @@ func TestBodyIsAborted(t *testing.T) {
 	}
 }
 
-// FuzzScanner compares with encoding/json: what passes to its end is valid, what is valid passes unless a limit is
-// exceeded, chunks make no difference, and no limit is exceeded by what passes.
+// FuzzScanner compares the Scanner with encoding/json: a text that passes to its end is valid, a valid text passes
+// unless it exceeds a limit, chunks make no difference, and no text that passes exceeds a limit.
 func FuzzScanner(f *testing.F) {
 	for _, text := range []string{
 		``, ` `, `{}`, `[]`, `null`, `true`, `fals`, `-0.5e+7`, `01`, `1.`, `1e`, `"\u00e9\n"`, `"\x"`, "\"\x01\"", "\"\xff\"", `{"a":{"b":[1,"c",null]}}`,
@@ -226,7 +226,7 @@ func FuzzScanner(f *testing.F) {
 		n, err := s.Scan(text)
 		chunked := NewScanner("answer", limits)
 		_, chunkedErr := scan(chunked, string(text), int(chunk)+1)
-		tooLarge := errors.Is(err, ErrTooLarge) && errors.Is(chunkedErr, ErrTooLarge) // Of two limits, the one that is met first is told.
+		tooLarge := errors.Is(err, ErrTooLarge) && errors.Is(chunkedErr, ErrTooLarge) // Of two limits, the one that is met first is reported.
 		if fmt.Sprint(err) != fmt.Sprint(chunkedErr) && !tooLarge || err == nil && s.Complete() != chunked.Complete() {
 			t.Fatalf("whole: %v, in chunks of %d: %v", err, int(chunk)+1, chunkedErr)
 		}

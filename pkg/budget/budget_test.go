@@ -119,7 +119,7 @@ func TestClosingGivesEverythingBack(t *testing.T) {
 	}
 }
 
-// TestModel does at random what can be done, and checks after each step what doc.go promises.
+// TestModel performs random operations, and checks after each step what doc.go promises.
 func TestModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -137,7 +137,7 @@ func TestModel(t *testing.T) {
 			case op < 6 || len(holders) == 0:
 				holders = append(holders, accounts[r.IntN(len(accounts))].Holder(nil))
 			case op < 9:
-				for _, h := range holders { // As those do that are told to.
+				for _, h := range holders { // As Holders do that are told to yield.
 					if h.yielding && r.IntN(2) == 0 {
 						_ = h.Hold(0)
 					}
@@ -265,7 +265,7 @@ func TestAccountThatMovesCountsInItsNewClass(t *testing.T) {
 	if err := h.Hold(60 * mib); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Account("default", "honest", nil).Holder(nil).Hold(8 * mib); err != nil { // The other one yields.
+	if err := b.Account("default", "honest", nil).Holder(nil).Hold(8 * mib); err != nil { // The first account yields.
 		t.Fatal(err)
 	}
 	a.Move("gold")

@@ -44,7 +44,7 @@ const (
 	FormClaim Form = "Claim"
 
 	// FormComposite are the namespaced composite resources of an XRD v2: the machinery is under spec.crossplane, and every
-	// other field is the API author's, whatever it is called.
+	// other field is the API author's, regardless of its name.
 	FormComposite Form = "Composite"
 )
 
@@ -66,9 +66,9 @@ var crossplanesOwn = []string{ //nolint:gochecknoglobals // A constant.
 
 // compositeMachinery are the fields of a composite's spec.crossplane that a user may write and that are pushed to the
 // hub. The others are not. Crossplane assumes that it created the composed resources that resourceRefs names: it reads
-// each of these objects, whatever its kind, with its connection details, passes them to the composition's functions,
-// and deletes those that no function wants and no one else controls. Crossplane sets the field itself. A field added by
-// a later Crossplane is not pushed before it has been reviewed.
+// each of these objects, regardless of its kind, with its connection details, passes them to the composition's
+// functions, and deletes those that no function wants and no one else controls. Crossplane sets the field itself. A
+// field added by a later Crossplane is not pushed before it has been reviewed.
 var compositeMachinery = []string{ //nolint:gochecknoglobals // A constant.
 	"compositionRef", "compositionSelector", "compositionRevisionRef", "compositionRevisionSelector", "compositionUpdatePolicy",
 }

@@ -42,9 +42,9 @@ const (
 
 // PublicationOf returns the kind that a CompositeResourceDefinition currently offers, if any.
 //
-// XRDs are read in apiextensions.crossplane.io/v1, which shows every XRD whatever version it was written in: both
-// versions have the same schema and no conversion. An XRD without a scope is a v1 XRD from before scopes existed; v1
-// shows it as LegacyCluster, where v2 would call it Namespaced.
+// XRDs are read in apiextensions.crossplane.io/v1, which shows every XRD regardless of the version it was written in:
+// both versions have the same schema and no conversion. An XRD without a scope is a v1 XRD from before scopes existed;
+// v1 shows it as LegacyCluster, where v2 would call it Namespaced.
 //
 //   - LegacyCluster: the claim kind, if there is one. Crossplane sets the condition Offered when its CRD is
 //     established.

@@ -34,7 +34,7 @@ func jsonOf(tb testing.TB) (theirs, ours runtime.SerializerInfo) {
 	return theirs, ours
 }
 
-// sameObject fails unless both serializers make the same of data.
+// sameObject fails unless both serializers decode data to the same result.
 func sameObject(t *testing.T, data []byte) {
 	t.Helper()
 	theirs, ours := jsonOf(t)
@@ -121,7 +121,7 @@ func events() map[string]string {
 	}
 }
 
-// sameEvent fails unless what both serializers make of an event, and then of the object in it, is the same.
+// sameEvent fails unless both serializers decode an event, and then the object in it, to the same result.
 func sameEvent(t *testing.T, data []byte) {
 	t.Helper()
 	theirs, ours := jsonOf(t)
@@ -133,7 +133,7 @@ func sameEvent(t *testing.T, data []byte) {
 		}
 		obj, err := runtime.Decode(info.Serializer, event.Object.Raw)
 		if u, ok := obj.(*unstructured.Unstructured); ok {
-			// What is kept of them, TestUnreadManagersAreCut says.
+			// TestUnreadManagersAreCut covers which of them are kept.
 			if metadata, ok := u.Object["metadata"].(map[string]any); ok {
 				delete(metadata, "managedFields")
 			}
@@ -143,7 +143,7 @@ func sameEvent(t *testing.T, data []byte) {
 	wantType, want, wantErr := decode(theirs)
 	gotType, got, gotErr := decode(ours)
 	if wantErr != nil && gotErr == nil && bytes.Contains(data, []byte(`"managedFields":[`)) {
-		return // What is cut may be what is not valid.
+		return // The invalid part may be one that is cut.
 	}
 	if (wantErr == nil) != (gotErr == nil) {
 		t.Fatalf("client-go says %v, and we say %v", wantErr, gotErr)

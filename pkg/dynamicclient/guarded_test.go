@@ -82,8 +82,8 @@ type trappedReader struct{ io.ReadCloser }
 
 func (trappedReader) Read([]byte) (int, error) { panic("of a test") }
 
-// TestPanicOfADecoderEndsTheWatch has what decodes the events of a watch panic, in the goroutine of client-go's. That
-// the process lives is shown by the test coming to its end.
+// TestPanicOfADecoderEndsTheWatch makes the decoder of the events of a watch panic, in client-go's goroutine. The test
+// would not come to its end if the process died.
 func TestPanicOfADecoderEndsTheWatch(t *testing.T) {
 	for _, place := range []string{"object", "event", "frame"} {
 		t.Run(place, func(t *testing.T) {

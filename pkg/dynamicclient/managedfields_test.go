@@ -48,7 +48,7 @@ func TestUnreadManagersAreCut(t *testing.T) {
 			if tc.want == "" {
 				tc.want = tc.object
 			}
-			// Nothing behind it is written to.
+			// Nothing behind the object may be written to.
 			text := append([]byte(tc.object), '}')
 			if got := string(withoutUnreadManagers(text[:len(tc.object)])); got != tc.want {
 				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.want, got)
@@ -60,7 +60,7 @@ func TestUnreadManagersAreCut(t *testing.T) {
 	}
 }
 
-// FuzzUnreadManagers cuts what may not be valid: it must end, and must not grow.
+// FuzzUnreadManagers cuts texts that may be invalid: cutting must end, and the text must not grow.
 func FuzzUnreadManagers(f *testing.F) {
 	f.Add([]byte(claim))
 	for _, data := range events() {

@@ -10,8 +10,8 @@ import (
 	"github.com/google/cel-go/cel"
 )
 
-// TestExhaustMemoryByExpression: what would take the memory or the time of the manager is not even compiled into a
-// program.
+// TestExhaustMemoryByExpression: an expression that would take the memory or the time of the manager is not even
+// compiled into a program.
 func TestExhaustMemoryByExpression(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	cases := map[string]struct {
@@ -47,7 +47,7 @@ func TestExhaustMemoryByExpression(t *testing.T) {
 	}
 }
 
-// TestCompileLinear: what references need is there.
+// TestCompileLinear: everything that references need is available.
 func TestCompileLinear(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
@@ -78,7 +78,7 @@ func TestCompileLinear(t *testing.T) {
 	}
 }
 
-// TestLinearFunctions: each name is that of a function that there is.
+// TestLinearFunctions: each name is that of an existing function.
 func TestLinearFunctions(t *testing.T) {
 	functions := testEnvironment(t).Functions()
 	for name := range strings.FieldsSeq(LinearFunctions + " " + linearOperators) {

@@ -19,7 +19,7 @@ func TestOrder(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		n, share int
-		// steps are "a1", a turn of party a that asks, and "-a1", which leaves.
+		// steps are "a1", in which a turn of party a asks for a place, and "-a1", in which that turn leaves.
 		steps string
 		want  string
 	}{
@@ -65,7 +65,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestConcurrently has many parties ask, give up and give back at once, and holds the limits at every moment.
+// TestConcurrently has many parties that ask for places, give up and give back at the same time, and checks the limits
+// at every moment.
 func TestConcurrently(t *testing.T) {
 	const places, share = 8, 3
 	p := New[int](places, share)
@@ -108,7 +109,7 @@ func TestConcurrently(t *testing.T) {
 	}
 }
 
-// serve has n parties wait for one place, and all of them served.
+// serve lets n parties wait for one place, and serves all of them.
 func serve(n int) *Places[string] {
 	p := New[string](1, 1)
 	turns := make([]*Turn[string], 0, n)
@@ -121,7 +122,7 @@ func serve(n int) *Places[string] {
 	return p
 }
 
-// TestWorkIsLinear counts comparisons: of twice as many that wait, each costs about as much.
+// TestWorkIsLinear counts comparisons: with twice as many waiting parties, each costs about as much.
 func TestWorkIsLinear(t *testing.T) {
 	few, many := serve(2000).next.compared, serve(4000).next.compared
 	if many > few*5/2 {
@@ -129,7 +130,8 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 }
 
-// BenchmarkGrant serves n parties that wait for one place. The time for each must not grow with n but by its logarithm.
+// BenchmarkGrant serves n parties that wait for one place. The time for each must grow no faster than the logarithm of
+// n.
 func BenchmarkGrant(b *testing.B) {
 	for _, n := range []int{1000, 2000, 4000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

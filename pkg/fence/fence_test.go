@@ -15,7 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// fakeLock is a lock whose writes take time, and fail if they are told to.
+// fakeLock is a lock whose writes take time, and fail if err is set.
 type fakeLock struct {
 	resourcelock.Interface
 

@@ -49,7 +49,7 @@ func TestNeedsObject(t *testing.T) {
 	}
 }
 
-// What reads objects is written to expect anything. This is for the case that it does not.
+// The code that reads objects is written to expect anything. This test is for the case that it does not.
 func TestPanicIsUnknown(t *testing.T) {
 	kind := schema.GroupKind{Group: "db.example.org", Kind: "Database"}
 	a := &assessor{kinds: map[schema.GroupKind]assess{kind: func(fields) (Result, bool) { panic("the sky falls") }}, bare: sets.New[schema.GroupKind]()}
@@ -228,8 +228,8 @@ func BenchmarkAssess(b *testing.B) {
 	}
 }
 
-// BenchmarkNewLibrary is what reading the library costs when the manager starts. Rules are compiled when they are
-// needed.
+// BenchmarkNewLibrary measures the cost of reading the library when the manager starts. Rules are compiled when they
+// are needed.
 func BenchmarkNewLibrary(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -239,7 +239,8 @@ func BenchmarkNewLibrary(b *testing.B) {
 	}
 }
 
-// BenchmarkCostLimit is what an object costs at worst whose owner wants to keep the manager busy, for one expression.
+// BenchmarkCostLimit measures the highest cost, for one expression, of an object whose owner wants to keep the manager
+// busy.
 func BenchmarkCostLimit(b *testing.B) {
 	a := New(Compile("databases", fleetv1alpha1.HealthRuleSpec{
 		Group: "db.example.org", Kind: "Database", Healthy: "object.items.all(a, object.items.all(b, a == b))",

@@ -35,7 +35,7 @@ const (
 	begun
 )
 
-// polarityOf returns the polarity of a type of condition, whatever the kind.
+// polarityOf returns the polarity of a type of condition, regardless of the kind.
 func polarityOf(conditionType string) polarity {
 	switch conditionType {
 	case "Ready", "Available", "Programmed", "Established", "Bound", "Provisioned", "Deployed", "Installed", "Running", "Active",

@@ -16,14 +16,14 @@
 //
 //   - A Result depends on the object alone. It uses no clock, so unchanged objects need no requeue, and contains no
 //     number that changes on its own, so it is not rewritten needlessly.
-//   - Whatever an object contains, Assess does not panic, does not change it, and returns a valid Result. An object
-//     that cannot be understood is Unknown, never Healthy, and affects no other object. A kind without a reporting
-//     controller is Healthy only by an explicit rule.
+//   - Regardless of what an object contains, Assess does not panic, does not change it, and returns a valid Result. An
+//     object that cannot be understood is Unknown, never Healthy, and affects no other object. A kind without a
+//     reporting controller is Healthy only by an explicit rule.
 //   - Text from an object (messages, reasons, container names) is truncated and stripped of control characters before
 //     it is repeated.
-//   - The evaluation of a HealthRule terminates: its cost is bounded whatever the size of the object, and so is the
-//     input of the helper functions. The number of kinds whose rules are cached is bounded, as clusters can have any
-//     number of kinds.
+//   - The evaluation of a HealthRule terminates: its cost is bounded regardless of the size of the object, and so is
+//     the input of the helper functions. The number of kinds whose rules are cached is bounded, as clusters can have
+//     any number of kinds.
 //   - A rule with a wildcard never reads whole objects whose metadata suffices, such as Secrets.
 //
 // Rejected: a grace period for objects that no controller has observed yet, as it needs a clock; they are Unknown with

@@ -31,7 +31,7 @@ type fixture struct {
 	// StatusExpected says whether the kind has a status subresource, which is the default.
 	StatusExpected *bool `json:"statusExpected,omitempty"`
 
-	// Differs says why the Result is another one than that of kstatus. It is there if and only if it is.
+	// Differs says why the Result differs from that of kstatus. It is set if and only if the Result differs.
 	Differs string `json:"differs,omitempty"`
 
 	Object runtime.RawExtension `json:"object"`
@@ -58,7 +58,7 @@ func fixtures(tb testing.TB) map[string]fixture {
 		if err := yaml.UnmarshalStrict(data, &f); err != nil {
 			tb.Fatalf("%s: %v", path, err)
 		}
-		// As the API server's answers are decoded: a whole number becomes an int64.
+		// Like the API server's answers: a whole number becomes an int64.
 		f.object = &unstructured.Unstructured{}
 		if err := f.object.UnmarshalJSON(f.Object.Raw); err != nil {
 			tb.Fatalf("%s: %v", path, err)

@@ -198,7 +198,7 @@ func (c costs) CallCost(function, overload string, arguments []ref.Val, result r
 			cost += uint64(len(conditions))
 		}
 	case "phase":
-		// It looks at the ends of each text that it passes.
+		// It reads the ends of each text that it passes.
 		cost += uint64(len(textOf(result))) / 8
 	case "refersTo":
 	case "saysFailed", "text", "flag", "number", "items":

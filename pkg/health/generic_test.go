@@ -56,7 +56,7 @@ func TestWordHealth(t *testing.T) {
 	}
 }
 
-// TestHelpers sees that the functions of expressions fail on nothing that an object can have in it.
+// TestHelpers checks that the functions of expressions fail on nothing that an object can contain.
 func TestHelpers(t *testing.T) {
 	object := map[string]any{
 		"apiVersion": "db.example.org/v1", "kind": "Database", "metadata": map[string]any{"generation": int64(2)},
@@ -102,7 +102,7 @@ func TestWildcardsLeaveKubernetesAlone(t *testing.T) {
 	}
 }
 
-// What a rule says about an object for which no expression is true is its author's to choose.
+// The author of a rule chooses what it says about an object for which no expression is true.
 func TestOtherwise(t *testing.T) {
 	ready := map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}}
 	cases := map[string]struct {

@@ -25,8 +25,8 @@ type Result struct {
 // An Assessor computes the health of objects. Its methods are safe for concurrent use.
 type Assessor interface {
 	// Assess returns the health of an object. statusExpected says that the API server has a status subresource for the
-	// kind, so an object without a status has not been observed yet. The object is neither changed nor retained. Whatever
-	// it contains, Assess does not panic and returns a valid Result.
+	// kind, so an object without a status has not been observed yet. The object is neither changed nor retained.
+	// Regardless of what it contains, Assess does not panic and returns a valid Result.
 	Assess(obj *unstructured.Unstructured, statusExpected bool) Result
 
 	// NeedsObject reports whether objects of a kind must be read whole, because their health depends on more than their

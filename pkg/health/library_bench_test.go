@@ -10,9 +10,9 @@ import (
 	"github.com/masthead-dev/masthead/internal/healthcases"
 )
 
-// BenchmarkFixtures is what Assess takes for the fixtures of the library, each round all of them. Beside the mean for
-// one it reports the most that one of them takes, and names it. The best of several rounds counts, as what else the
-// machine does is not the library's.
+// BenchmarkFixtures measures the time of Assess for the fixtures of the library, all of them in each round. Beside the
+// mean for one fixture it reports the slowest one, and names it. The best of several rounds counts, because other load
+// on the machine is not the library's.
 func BenchmarkFixtures(b *testing.B) {
 	library, err := NewLibrary()
 	if err != nil {

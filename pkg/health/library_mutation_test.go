@@ -17,9 +17,9 @@ import (
 	"github.com/masthead-dev/masthead/internal/healthcases"
 )
 
-// TestLibraryNeedsEachTerm takes each term of what makes an object Degraded, Suspended or Progressing out of the rules
-// of the library, one at a time. A fixture of the rule has to notice: a term that nothing shows can be wrong, or be
-// lost, and objects are Healthy by mistake.
+// TestLibraryNeedsEachTerm removes from the rules of the library each term that makes an object Degraded, Suspended or
+// Progressing, one at a time. A fixture of the rule has to notice: a term that no fixture shows can be wrong, or be
+// lost, and objects would be Healthy by mistake.
 func TestLibraryNeedsEachTerm(t *testing.T) {
 	library, err := NewLibrary()
 	if err != nil {
@@ -89,8 +89,8 @@ func parserOf(t *testing.T) *cel.Env {
 	return env
 }
 
-// mutants are an expression without each of its terms: what it joins with || is replaced by false, and one of several
-// types of conditions that isUnmet asks for by none.
+// mutants are the variants of an expression that lack one of its terms: a term that is joined with || is replaced by
+// false, and one of several types of conditions in an isUnmet by an empty one.
 func mutants(t *testing.T, parser *cel.Env, source string) []mutant {
 	t.Helper()
 	var all []mutant

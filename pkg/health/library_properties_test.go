@@ -37,7 +37,7 @@ func conditionsThatDoNotCount() map[string]string {
 	}
 }
 
-// conditionsThatMayBeOld are those that count and may all the same be about an older generation.
+// conditionsThatMayBeOld are those that count but may be about an older generation.
 func conditionsThatMayBeOld() map[string]string {
 	return map[string]string{
 		"Available of DeploymentConfig.apps.openshift.io":   "the conditions of the kind have no observedGeneration",
@@ -46,10 +46,10 @@ func conditionsThatMayBeOld() map[string]string {
 	}
 }
 
-// TestLibraryTrustsWhatIsKnownAndNew changes every fixture that is Healthy: what it says becomes about an older
-// generation, or a condition that was True becomes Unknown, Ready included if the rule asks for it. None of them may be
-// Healthy still. Where nothing reports on a kind, so that the rule says that it is healthy whatever its status, there
-// is nothing to become unknown.
+// TestLibraryTrustsWhatIsKnownAndNew changes every fixture that is Healthy: its status becomes one about an older
+// generation, or a condition that was True becomes Unknown, including Ready if the rule asks for it. None of them may
+// still be Healthy. Where nothing reports on a kind, so that the rule says that it is healthy regardless of its status,
+// nothing can become unknown.
 func TestLibraryTrustsWhatIsKnownAndNew(t *testing.T) {
 	library := newLibrary(t)
 	fixtures, err := healthcases.Fixtures("library/testdata")

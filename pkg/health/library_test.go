@@ -26,7 +26,7 @@ func newLibrary(tb testing.TB) *health.Library {
 }
 
 // TestLibrary judges every fixture of the library, for each kind of its rule. The fixtures of a rule have to show each
-// state that it can tell, and no fixture may be without a rule.
+// state that it can report, and no fixture may be without a rule.
 func TestLibrary(t *testing.T) {
 	library := newLibrary(t)
 	assessor := library.New()
@@ -91,7 +91,7 @@ func equal(a, b *unstructured.Unstructured) bool {
 	return err1 == nil && err2 == nil && slices.Equal(one, other)
 }
 
-// statesOf are the states that a rule can tell.
+// statesOf are the states that a rule can report.
 func statesOf(spec fleetv1alpha1.HealthRuleSpec) sets.Set[appsv1alpha1.Health] {
 	states := sets.New[appsv1alpha1.Health]()
 	for health, expression := range map[appsv1alpha1.Health]string{
@@ -111,8 +111,8 @@ func statesOf(spec fleetv1alpha1.HealthRuleSpec) sets.Set[appsv1alpha1.Health] {
 	return states
 }
 
-// A status about an older generation says nothing, whatever a rule makes of it, unless the rule says that it judges
-// such a status.
+// A status about an older generation says nothing, regardless of the rule's expressions, unless the rule says that it
+// judges such a status.
 func TestLibraryWaitsForTheLatestGeneration(t *testing.T) {
 	assessor := newLibrary(t).New()
 	for name, status := range map[string]map[string]any{

@@ -24,7 +24,8 @@ func conditionsFrom(texts ...string) []any {
 	return list
 }
 
-// What is judged in general must not be Healthy by mistake, and need not be Unknown where it says enough.
+// An object without a rule for its kind must not be Healthy by mistake, and need not be Unknown where its status says
+// enough.
 func TestSigns(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -145,7 +146,7 @@ func TestSigns(t *testing.T) {
 	}
 }
 
-// A helper that looks through a list is charged for it, so that a loop of such helpers ends.
+// A helper that searches a list is charged for it, so that a loop of such helpers ends.
 func TestHelpersAreBounded(t *testing.T) {
 	many := make([]any, 5000)
 	parents := make([]any, 0, len(many))
@@ -175,8 +176,7 @@ func TestHelpersAreBounded(t *testing.T) {
 	}
 }
 
-// With staleStatus Progressing, what makes an object healthy has to be about its latest generation, each condition of
-// it.
+// With staleStatus Progressing, each condition that makes an object healthy has to be about its latest generation.
 func TestLatestConditions(t *testing.T) {
 	conditions := func(accepted, programmed any) []any {
 		return []any{

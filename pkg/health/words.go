@@ -12,8 +12,8 @@ import (
 // maxWord is longer than each word that wordHealth knows.
 const maxWord = 24
 
-// wordHealth returns the health that a phase or state word means, whatever the kind; false for an unknown word. Case,
-// spaces and separators are ignored.
+// wordHealth returns the health that a phase or state word means, regardless of the kind; false for an unknown word.
+// Case, spaces and separators are ignored.
 func wordHealth(phase string) (appsv1alpha1.Health, bool) {
 	var buffer [maxWord]byte
 	n := 0

@@ -11,7 +11,8 @@ const onDelete = "OnDelete"
 // progressDeadlineExceeded is the reason of a Deployment's condition Progressing once its rollout has taken too long.
 const progressDeadlineExceeded = "ProgressDeadlineExceeded"
 
-// deployment leaves rollouts to kstatus, which detects stuck ones. A paused Deployment is Suspended, whatever is ready.
+// deployment leaves rollouts to kstatus, which detects stuck ones. A paused Deployment is Suspended, regardless of what
+// is ready.
 func deployment(d fields) (Result, bool) {
 	if d.yes("spec", "paused") {
 		return suspended(ReasonPaused, "The Deployment is paused"), true

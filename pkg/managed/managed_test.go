@@ -194,7 +194,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// counting plays an API server that counts generations.
+// counting is a fake API server that counts generations.
 type counting struct {
 	generation int64
 	calls      []string

@@ -76,7 +76,7 @@ func watchWith(
 	}
 }
 
-// started waits until a controller runs, by means of a source of the hub.
+// started waits until a controller runs, which a source of the hub shows.
 func started(
 	t *testing.T, c interface {
 		Watch(src source.TypedSource[mcreconcile.Request]) error
@@ -181,7 +181,7 @@ func TestUpstreamDeadClusterEndsManager(t *testing.T) {
 		select {
 		case err := <-done:
 			t.Errorf("the manager ended: %v", err)
-		case <-time.After(400 * time.Millisecond): // The time after which it would have ended has passed.
+		case <-time.After(400 * time.Millisecond): // By now it would have ended.
 		}
 		if c.Synced("dead", nil) {
 			t.Error("an instance that was never engaged is in sync")
@@ -232,18 +232,18 @@ func stacks(text string) int {
 	return n
 }
 
-// baseLine remembers which goroutines run, once the workers of the one controller that runs have started.
+// baseLine records which goroutines run, once the workers of the only running controller have started.
 func baseLine(t *testing.T) goleak.Option {
 	t.Helper()
 	eventually(t, "the workers do not start", func() bool { return stacks("(*fairQueue[...]).GetWithPriority") == 4*goroutinesPerWorker })
 	return goleak.IgnoreCurrent()
 }
 
-// noLeak waits until no goroutine runs but those of the base line.
+// noLeak waits until no goroutines run except those of the base line.
 func noLeak(t *testing.T, base goleak.Option) {
 	t.Helper()
 	var err error
-	for range 20 { // Each waits a while for what is about to end.
+	for range 20 { // Each call waits a while for goroutines that are about to end.
 		if err = goleak.Find(base); err == nil {
 			return
 		}
@@ -352,7 +352,7 @@ func TestUpstreamIgnoresManagerOptions(t *testing.T) {
 	}
 }
 
-// lingering is a cluster whose Start returns only when it is told to, after it was ended.
+// lingering is a cluster whose Start, after its context has ended, returns only when leave is closed.
 type lingering struct {
 	cluster.Cluster
 	leave chan struct{}
@@ -365,8 +365,8 @@ func (l *lingering) Start(ctx context.Context) error {
 }
 
 func TestUpstreamAddOrReplaceLosesCluster(t *testing.T) {
-	// What replaces a cluster in multicluster-runtime's providers: the end of the old instance removes the new one,
-	// unless it comes before the new one is added. The old one lingers, so that it never does.
+	// AddOrReplace replaces a cluster in multicluster-runtime's providers: the end of the old instance removes the new
+	// one, unless it comes before the new one is added. The old one lingers, so that it never does.
 	all := clusters.New[cluster.Cluster]()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -544,7 +544,7 @@ func TestGateWaitForSync(t *testing.T) {
 	}
 }
 
-// failingSource cannot be made for any cluster.
+// failingSource cannot be created for any cluster.
 type failingSource struct{ err error }
 
 func (s failingSource) ForCluster(mcr.ClusterName, cluster.Cluster) (source.TypedSource[mcreconcile.Request], bool, error) {
@@ -574,7 +574,7 @@ func TestNewControllerErrors(t *testing.T) {
 	}
 }
 
-// TestControllerSurvivesManyEngagements has clusters come and go from many goroutines, for the race detector.
+// TestControllerSurvivesManyEngagements engages and disengages clusters from many goroutines, for the race detector.
 func TestControllerSurvivesManyEngagements(t *testing.T) {
 	m, s := newManager(t), newFakeSource()
 	c := newController(t, m, newRecorder())

@@ -30,7 +30,7 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// controlPlane is a real etcd and API server, which the first test that needs it starts, and TestMain stops.
+// controlPlane is a real etcd and API server. The first test that needs it starts it, and TestMain stops it.
 type controlPlane struct {
 	once sync.Once
 	env  *envtest.Environment
@@ -57,7 +57,7 @@ func TestMain(m *testing.M) {
 func (p *controlPlane) start(t *testing.T) *rest.Config {
 	t.Helper()
 	p.once.Do(func() {
-		if p.env, p.err = testenv.New(); p.err == nil { // Of which TestMain stops also what a start that fails has left.
+		if p.env, p.err = testenv.New(); p.err == nil { // TestMain also stops what a failed start has left.
 			p.cfg, p.err = p.env.Start()
 		}
 	})
@@ -93,7 +93,7 @@ func (l *widgetList) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// fixture is a kind of its own for one test, which is not served at first, in a real API server.
+// fixture is a test's own kind in a real API server, which does not serve it at first.
 type fixture struct {
 	t      *testing.T
 	cfg    *rest.Config
@@ -171,7 +171,7 @@ func (f *fixture) define() {
 func (f *fixture) undefine() {
 	f.t.Helper()
 	ctx := f.t.Context()
-	if ctx.Err() != nil { // In a clean-up.
+	if ctx.Err() != nil { // This is a clean-up.
 		ctx = f.background()
 	}
 	if err := client.IgnoreNotFound(f.client.Delete(ctx, f.definition())); err != nil {
@@ -210,5 +210,5 @@ func (f *fixture) create(name string) {
 	})
 }
 
-// background is for what a clean-up does, after the test's context has ended.
+// background is the context for clean-ups, after the test's context has ended.
 func (*fixture) background() context.Context { return context.Background() }

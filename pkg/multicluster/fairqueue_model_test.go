@@ -25,7 +25,7 @@ type modelItem struct {
 	at       time.Time
 }
 
-// model is a fair queue that is as simple as possible: maps, and a look at everything for every question.
+// model is a fair queue that is as simple as possible: it has maps, and reads everything for every question.
 type model struct {
 	t        *testing.T
 	q        *fairQueue[mcreconcile.Request]
@@ -37,7 +37,7 @@ type model struct {
 	inFlight map[mcreconcile.Request]time.Time
 	order    []mcreconcile.Request
 	seq      int
-	// windows are how many items of a cluster may be in flight, and until how long its penalty lasts.
+	// windows are how many items of a cluster may be in flight, and until is when its penalty ends.
 	windows map[mcr.ClusterName]int
 	until   map[mcr.ClusterName]time.Time
 	// ahead counts the items with a positive priority that a cluster was served in a row.
@@ -61,7 +61,7 @@ func newModel(t *testing.T) *model {
 		ahead:    map[mcr.ClusterName]int{},
 		passed:   map[mcr.ClusterName]int{},
 	}
-	// Without its timer, whose work promote does.
+	// The queue has no timer here: promote does its work.
 	m.q = newFairQueue("", FairQueueOptions[mcreconcile.Request]{Gate: m.g, Workers: 16, MaxInFlightPerCluster: 3, Clock: m.clock})
 	m.g.join(m.q)
 	return m
@@ -141,7 +141,7 @@ func (m *model) set(name mcr.ClusterName, state gateState) {
 	m.forget(name)
 }
 
-// forget drops what is known of a cluster that has gone, once nothing of it is in flight any more.
+// forget drops what is known of a removed cluster, once none of its items are in flight any more.
 func (m *model) forget(name mcr.ClusterName) {
 	if m.states[name] == gateUnknown && m.flying(name) == 0 {
 		m.windows[name] = 1
@@ -159,7 +159,7 @@ func (m *model) flying(name mcr.ClusterName) int {
 	return flying
 }
 
-// hung falls back to one item in flight.
+// hung reduces a cluster to one item in flight, and sets its penalty.
 func (m *model) hung(name mcr.ClusterName, started time.Time, took time.Duration) {
 	m.windows[name] = 1
 	if until := started.Add(took + min(4*took, 2*time.Minute)); until.After(m.until[name]) {
@@ -167,7 +167,7 @@ func (m *model) hung(name mcr.ClusterName, started time.Time, took time.Duration
 	}
 }
 
-// first returns what a cluster has to be served next.
+// first returns the item that has to be served next for a cluster.
 func (m *model) first(name mcr.ClusterName) (mcreconcile.Request, bool) {
 	for item, started := range m.inFlight {
 		if item.ClusterName == name && name != hub && m.clock.Since(started) >= 2*time.Second {
@@ -229,7 +229,7 @@ func (m *model) get() {
 	m.order = append(m.order, got)
 	for name := range want {
 		m.passed[name]++
-		// The lanes take turns, so that one with a single cluster can have every other one.
+		// The lanes take turns, so that a lane with a single cluster can have every other turn.
 		if m.passed[name] > 2*len(m.limits) {
 			m.t.Fatalf("cluster %q was passed over %d times while it could have been served", name, m.passed[name])
 		}
@@ -355,8 +355,8 @@ func FuzzFairQueueAgainstModel(f *testing.F) {
 	})
 }
 
-// TestFairQueueConcurrently has workers, feeders and a hand on the gate at work at the same time: nothing is lost, no
-// item is with two workers, the limit holds, and every cluster is served. It is for the race detector as well.
+// TestFairQueueConcurrently runs workers, feeders and changes of the gate at the same time: nothing is lost, no item is
+// processed by two workers, the limit holds, and every cluster is served. It is for the race detector as well.
 func TestFairQueueConcurrently(t *testing.T) {
 	const (
 		workers  = 16

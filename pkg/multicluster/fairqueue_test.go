@@ -23,7 +23,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// request makes a request for an object of a cluster.
+// request returns a request for an object of a cluster.
 func request(cluster mcr.ClusterName, name string) mcreconcile.Request {
 	return mcreconcile.Request{
 		ClusterName: cluster,
@@ -31,14 +31,14 @@ func request(cluster mcr.ClusterName, name string) mcreconcile.Request {
 	}
 }
 
-// testQueue is a fair queue under a fake clock, with the means to look at it.
+// testQueue is a fair queue under a fake clock, with methods to inspect it.
 type testQueue struct {
 	*fairQueue[mcreconcile.Request]
 	t     *testing.T
 	clock *timerClock
 }
 
-// timerClock is a fake clock that knows when the timer that was made last fires.
+// timerClock is a fake clock that knows when the last created timer fires.
 type timerClock struct {
 	*clocktesting.FakeClock
 	fires atomic.Pointer[time.Time]
@@ -51,7 +51,7 @@ func (c *timerClock) NewTimer(d time.Duration) clock.Timer {
 	return timer
 }
 
-// firesBy says whether the timer that was made last fires at a time or before.
+// firesBy reports whether the last created timer fires at a time or before.
 func (c *timerClock) firesBy(at time.Time) bool {
 	fires := c.fires.Load()
 	return fires != nil && !fires.After(at)
@@ -69,7 +69,7 @@ func newTestQueue(t *testing.T, o FairQueueOptions[mcreconcile.Request]) *testQu
 	return &testQueue{fairQueue: q, t: t, clock: c}
 }
 
-// ready takes what can be taken from clusters that are trusted without waiting, as "cluster/name@priority".
+// ready trusts all clusters, and takes the items that can be taken without waiting, as "cluster/name@priority".
 func (q *testQueue) ready() []string {
 	q.t.Helper()
 	q.trust()
@@ -114,9 +114,9 @@ func (q *testQueue) trust() {
 
 // step moves the clock and waits until the timer has seen it.
 //
-// If the clock moves after the queue has asked for the time, and before it has the timer that it makes then, that timer
-// is late by the whole step. A real clock does not jump; here the queue is told to make another one. A timer that is
-// there in time is not helped, so that one which is made for the wrong time, or fires in vain, is still found.
+// If the clock moves after the queue has read the time, and before it has created a timer from it, that timer is late
+// by the whole step. A real clock does not jump; here the queue is asked to create another timer. A timer that exists
+// in time is not replaced, so that one that is created for the wrong time, or fires in vain, is still found.
 func (q *testQueue) step(d time.Duration) {
 	q.t.Helper()
 	timerIsInTime := func() bool {
@@ -378,7 +378,7 @@ func TestFairQueueAddWhileInFlight(t *testing.T) {
 		t.Errorf("after Done, the delayed item comes: -want, +got:\n%s", diff)
 	}
 	q.Done(item)
-	q.Done(item) // Once too often, which must do no harm.
+	q.Done(item) // This is once too often, which must do no harm.
 	if q.inFlight("x") != 0 || q.Len() != 0 {
 		t.Errorf("want nothing queued and nothing in flight, got %d and %d", q.Len(), q.inFlight("x"))
 	}
@@ -667,7 +667,7 @@ func TestFairQueueShutDown(t *testing.T) {
 	g.Open("x")
 }
 
-// TestUpstreamQueueLetsBigClusterGoFirst shows what fairness is for.
+// TestUpstreamQueueLetsBigClusterGoFirst shows why fairness is needed.
 func TestUpstreamQueueLetsBigClusterGoFirst(t *testing.T) {
 	position := func(q priorityqueue.PriorityQueue[mcreconcile.Request]) int {
 		defer q.ShutDown()
@@ -691,7 +691,7 @@ func TestUpstreamQueueLetsBigClusterGoFirst(t *testing.T) {
 	}
 }
 
-// TestUpstreamQueueGivesAllWorkersToOneCluster shows what the limit is for.
+// TestUpstreamQueueGivesAllWorkersToOneCluster shows why the limit is needed.
 func TestUpstreamQueueGivesAllWorkersToOneCluster(t *testing.T) {
 	const workers = 8
 	fill := func(q priorityqueue.PriorityQueue[mcreconcile.Request]) {

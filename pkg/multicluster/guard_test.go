@@ -38,7 +38,7 @@ type panickingInstance struct{ _ int }
 func (*panickingInstance) Start(context.Context) error       { panic("of a test") }
 func (*panickingInstance) WaitForSync(context.Context) error { panic("of a test") }
 
-// TestPanicReachesTheConnection has what a controller does with a cluster panic.
+// TestPanicReachesTheConnection makes the code panic with which a controller handles a cluster.
 func TestPanicReachesTheConnection(t *testing.T) {
 	newInstances := func(removed chan mcr.ClusterName) *Instances[mcreconcile.Request, *panickingInstance] {
 		return NewInstances(InstancesOptions[mcreconcile.Request, *panickingInstance]{

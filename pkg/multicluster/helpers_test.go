@@ -35,7 +35,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// enqueueObject is the handler that most tests use. Its queue does not let priorities through.
+// enqueueObject is the handler that most tests use. Its queue does not pass on priorities.
 var enqueueObject mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request] = mchandler.EnqueueRequestForObject
 
 // blackHole returns the address of a server that accepts connections and never answers.
@@ -116,7 +116,7 @@ func (f *fakeAPI) serve(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// configMapsOnly is a RESTMapper to which every kind but ConfigMap is missing.
+// configMapsOnly is a RESTMapper that knows no kind but ConfigMap.
 func configMapsOnly(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	m := meta.NewDefaultRESTMapper(nil)
 	m.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
@@ -154,7 +154,7 @@ func start(t *testing.T, cl cluster.Cluster) cluster.Cluster {
 	return cl
 }
 
-// newManager returns a manager whose hub is never asked for anything.
+// newManager returns a manager whose hub receives no requests.
 func newManager(t *testing.T, change ...func(*manager.Options)) mcmanager.Manager {
 	t.Helper()
 	o := manager.Options{
@@ -192,7 +192,7 @@ func run(t *testing.T, m mcmanager.Manager) <-chan error {
 	return done
 }
 
-// recorder is a reconciler that tells what it was called for.
+// recorder is a reconciler that sends the requests it is called for.
 type recorder chan mcreconcile.Request
 
 func newRecorder() recorder { return make(recorder, 1000) }
@@ -219,7 +219,7 @@ func (r recorder) await(t *testing.T, want mcreconcile.Request) {
 	})
 }
 
-// fakeSource is a source that remembers with which contexts it was started.
+// fakeSource is a source that records the contexts with which it was started.
 type fakeSource struct {
 	mu       sync.Mutex
 	contexts map[mcr.ClusterName][]context.Context
@@ -268,7 +268,7 @@ func (s *fakeClusterSource) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// fakeCluster is an instance of a cluster that nobody looks into.
+// fakeCluster is an instance of a cluster whose methods nobody calls.
 type fakeCluster struct {
 	cluster.Cluster
 	_ int // Instances of a struct without a size may have the same address.

@@ -19,8 +19,8 @@ import (
 // (no multicluster-runtime release for v0.25 is tested here), a queue without priorities (dead clusters must not delay
 // others), and a copy of the queue (it would have to be maintained).
 //
-// It guarantees that after ShutDown every call returns at once, whatever happens in the queue. Calls that hang there
-// leave goroutines behind until the process ends.
+// It guarantees that after ShutDown every call returns at once, regardless of what happens in the queue. Calls that
+// hang there leave goroutines behind until the process ends.
 func NewHubQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
 	inner := priorityqueue.New(name, func(o *priorityqueue.Opts[T]) { o.RateLimiter = limiter })
 	q := &hubQueue[T]{PriorityQueue: inner, down: make(chan struct{})}

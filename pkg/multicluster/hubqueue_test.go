@@ -17,7 +17,7 @@ func newHubQueue() priorityqueue.PriorityQueue[int] {
 	return NewHubQueue("hub", limiter).(priorityqueue.PriorityQueue[int]) //nolint:forcetypeassert // That is what it is for.
 }
 
-// churn has workers add and take items, shuts the queue down meanwhile, and returns whether all of them ended.
+// churn runs workers that add and take items, shuts the queue down meanwhile, and returns whether all of them ended.
 func churn(q priorityqueue.PriorityQueue[int], patience time.Duration) bool {
 	var workers sync.WaitGroup
 	var begun sync.WaitGroup
@@ -74,7 +74,7 @@ func TestHubQueue(t *testing.T) {
 		q.Done(item)
 	}
 
-	// What is added while it is worked on comes again after Done.
+	// An item that is added while it is being processed comes again after Done.
 	q.Add(3)
 	item, _ := q.Get()
 	q.Add(3)

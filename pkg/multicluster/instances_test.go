@@ -16,7 +16,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// engagedCluster is a cluster of which nothing is asked.
+// engagedCluster is a cluster that receives no requests.
 type engagedCluster struct {
 	cluster.Cluster
 
@@ -32,7 +32,7 @@ func (*followedInstance) Start(ctx context.Context) error { <-ctx.Done(); return
 
 func (*followedInstance) WaitForSync(context.Context) error { return errNotSynced }
 
-// instancesFixture notes what Instances tell.
+// instancesFixture records what Instances reports.
 type instancesFixture struct {
 	*Instances[mcreconcile.Request, *followedInstance]
 
@@ -64,7 +64,7 @@ func newInstancesFixture() *instancesFixture {
 	return f
 }
 
-// engage returns what ends the instance.
+// engage starts an instance, and returns its source and a function that ends it.
 func (f *instancesFixture) engage(t *testing.T, name mcr.ClusterName, cl *engagedCluster) (crsource.TypedSource[mcreconcile.Request], context.CancelFunc) {
 	t.Helper()
 	source, wanted, err := f.ForCluster(name, cl)

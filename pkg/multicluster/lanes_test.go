@@ -13,7 +13,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 )
 
-// fill queues items of a cluster that is known.
+// fill opens the gate for clusters, and queues items of them.
 func (q *testQueue) fill(g *Gate, n int, clusters ...mcr.ClusterName) {
 	q.t.Helper()
 	for _, name := range clusters {
@@ -24,7 +24,7 @@ func (q *testQueue) fill(g *Gate, n int, clusters ...mcr.ClusterName) {
 	}
 }
 
-// takeAll takes what can be taken without waiting, and tells how many items that were of each cluster.
+// takeAll takes the items that can be taken without waiting, and returns their number for each cluster.
 func (q *testQueue) takeAll() map[mcr.ClusterName]int {
 	got := map[mcr.ClusterName]int{}
 	for q.hasWork() {
@@ -96,7 +96,7 @@ func TestNewClustersThatHangTakeOneWorkerEach(t *testing.T) {
 	}
 }
 
-// TestClustersThatBeginToHangHoldNoWorkerForLong has clusters that earned their windows, fill all workers, and never
+// TestClustersThatBeginToHangHoldNoWorkerForLong has clusters that earned their windows, occupy all workers, and never
 // answer again.
 func TestClustersThatBeginToHangHoldNoWorkerForLong(t *testing.T) {
 	g := NewGate()
@@ -110,7 +110,7 @@ func TestClustersThatBeginToHangHoldNoWorkerForLong(t *testing.T) {
 	q.fill(g, 10, "honest")
 	q.trust()
 
-	// A worker waits, and is woken by the clock alone.
+	// A worker waits, and only the clock wakes it.
 	var served atomic.Bool
 	done := make(chan mcr.ClusterName, 1)
 	go func() {
@@ -162,7 +162,7 @@ func TestClustersThatBeginToHangHoldNoWorkerForLong(t *testing.T) {
 		item := request("honest", "again")
 		q.Add(item)
 		q.mu.Lock()
-		for other, f := range q.processing { // Those of honest clusters end.
+		for other, f := range q.processing { // The items of honest clusters end.
 			if other.ClusterName == "honest" {
 				f.started = q.clock.Now()
 			}
@@ -224,7 +224,7 @@ func TestClustersWithAPenaltyShareTheSlowLane(t *testing.T) {
 		t.Errorf("want turns of all %d clusters, got those of %d", len(hostile), len(seen))
 	}
 
-	// The penalty ends, and the slow lane is full of items that hang: whoever recovers does not wait for those.
+	// The penalty ends, and the slow lane is full of items that hang: a cluster that recovers does not wait for those.
 	got := make(chan mcr.ClusterName, 1)
 	go func() {
 		item, _ := q.Get()
@@ -246,7 +246,7 @@ func TestClustersWithAPenaltyShareTheSlowLane(t *testing.T) {
 	}
 }
 
-// TestHubHasNoPenalty: nobody would be served instead.
+// TestHubHasNoPenalty: no other cluster would be served instead.
 func TestHubHasNoPenalty(t *testing.T) {
 	q := newTestQueue(t, FairQueueOptions[mcreconcile.Request]{Gate: NewGate(), Workers: 8})
 	for i := range 20 {

@@ -10,7 +10,7 @@ import (
 )
 
 // LogConstructor returns a constructor of loggers that always name the controller and, in a reconcile, the cluster and
-// the object. The values are the keys "cluster" ("hub" for the hub), "namespace" and "name", and whatever the request
+// the object. The values are the keys "cluster" ("hub" for the hub), "namespace" and "name", and those that the request
 // itself adds if it has a method LogValues() []any that returns keys and values.
 //
 // It works around kubernetes-sigs/multicluster-runtime v0.24.1's builder, whose constructor looks for

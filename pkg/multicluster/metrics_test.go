@@ -115,7 +115,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestScrapeHoldsNoLockOfAQueue has a scrape that takes one metric and then none, and works with the queue meanwhile.
+// TestScrapeHoldsNoLockOfAQueue has a scrape that receives one metric and then stalls, and uses the queue meanwhile.
 func TestScrapeHoldsNoLockOfAQueue(t *testing.T) {
 	m := NewMetrics(prometheus.NewPedanticRegistry())
 	g := NewGate()

@@ -21,7 +21,7 @@ import (
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
-// fuzzSchema has lists that are merged by keys, one in the other, and parts that are taken whole.
+// fuzzSchema has lists that are merged by keys, one nested in the other, and atomic parts.
 func fuzzSchema() *Schema {
 	byKeys := func(element apiextensionsv1.JSONSchemaProps, keys ...string) apiextensionsv1.JSONSchemaProps {
 		kind := "map"
@@ -104,7 +104,7 @@ func FuzzApplyConfiguration(f *testing.F) {
 	})
 }
 
-// isBelowAny reports whether a leaf is among some, or below one.
+// isBelowAny reports whether a leaf is one of the given leaves, or below one.
 func isBelowAny(leaf string, of map[string]string) bool {
 	for l := range of {
 		if leaf == l || strings.HasPrefix(leaf, l+"/") {
@@ -152,7 +152,7 @@ func addFilled(t *testing.T, want, all map[string]string, path string, obj *unst
 }
 
 // leavesOf returns the fields of the spec that are merged individually, with their values. ok reports whether the API
-// server would accept it: elements of a list that is merged by keys have these, each others.
+// server would accept it: the elements of a list that is merged by keys have the keys, and no two have the same ones.
 func leavesOf(obj *unstructured.Unstructured, schema *Schema) (leaves map[string]string, ok bool) {
 	leaves, ok = map[string]string{}, true
 	var walk func(at string, value any, schema *Schema)

@@ -13,8 +13,8 @@ import (
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
-// BenchmarkResolve resolves 1, 10 and 100 references, each to an object of its own, of 1,000 objects, and then looks at
-// these again: at rest nothing is read. reads/object is how many requests an object costs.
+// BenchmarkResolve resolves 1, 10 and 100 references, each to its own object, of 1,000 objects, and then resolves these
+// objects again: once they are resolved, nothing is read. reads/object is how many requests an object costs.
 func BenchmarkResolve(b *testing.B) {
 	const many = 1000
 	for _, n := range []int{1, 10, 100} {

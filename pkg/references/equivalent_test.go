@@ -14,7 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestMatchesEquivalentResources: an allow-list that has a resource by one of its names has it by the other.
+// TestMatchesEquivalentResources: an allow-list that contains a resource by one of its names contains it by the other,
+// too.
 func TestMatchesEquivalentResources(t *testing.T) {
 	of := func(group, resource string) schema.GroupResource {
 		return schema.GroupResource{Group: group, Resource: resource}

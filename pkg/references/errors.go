@@ -20,8 +20,8 @@ const (
 	// ReasonResolved: every reference is resolved, or optional with a missing source.
 	ReasonResolved = "Resolved"
 
-	// ReasonInvalidReference: the reference cannot be resolved whatever exists: a path or an expression is malformed, it
-	// refers to its own object, or there are too many.
+	// ReasonInvalidReference: the reference cannot be resolved regardless of what exists: a path or an expression is
+	// malformed, it refers to its own object, or there are too many.
 	ReasonInvalidReference = "InvalidReference"
 
 	// ReasonKindNotServed: the API server does not serve the resource, or not in the version.

@@ -16,8 +16,8 @@ import (
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
-// FuzzResolve has any path take something out of any object and put it into any other. Nothing panics, nothing outside
-// of the spec and nothing in spec.references is changed, no input is changed, and a second pass changes nothing.
+// FuzzResolve copies values from any path of any object to any path of any other. Nothing panics, nothing outside of
+// the spec and nothing in spec.references is changed, no input is changed, and a second pass changes nothing.
 func FuzzResolve(f *testing.F) {
 	f.Add("data.a", "spec.a", `{"data":{"a":"x"}}`, `{"spec":{}}`, false)
 	f.Add("data[*]", "spec.l[*].a", `{"data":{"a":"x","b":1}}`, `{"spec":{"l":[{},{"a":1}]}}`, true)

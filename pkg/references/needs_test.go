@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// forbidden is an API server that forbids listing grants.
+// forbidden are Grants of an API server that forbids listing them.
 type forbidden struct{}
 
 func (forbidden) Permits(context.Context, schema.GroupKind, string, Source) (bool, error) {

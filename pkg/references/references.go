@@ -82,7 +82,7 @@ func Pending(object map[string]any) []int {
 	return pending
 }
 
-// Settled reports whether Resolve has nothing to do for an object, whatever else exists: every field that its
+// Settled reports whether Resolve has nothing to do for an object, regardless of what else exists: every field that its
 // references fill has a value, and none of them follows its source. It examines the object alone.
 func Settled(object map[string]any) bool {
 	refs, err := Of(object)

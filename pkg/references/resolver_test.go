@@ -452,7 +452,7 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestKeyOfAListDoesNotFollow: another value of a field by which elements are told apart would be another element.
+// TestKeyOfAListDoesNotFollow: another value of a field by which elements are distinguished would be another element.
 func TestKeyOfAListDoesNotFollow(t *testing.T) {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	schema := NewSchema(&apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
@@ -485,7 +485,7 @@ func TestKeyOfAListDoesNotFollow(t *testing.T) {
 	}
 }
 
-// TestExhaustMemoryByLargeSources: what is read for one object is bounded, together.
+// TestExhaustMemoryByLargeSources: the total size of what is read for one object is bounded.
 func TestExhaustMemoryByLargeSources(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	cases := map[string]struct {

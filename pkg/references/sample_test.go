@@ -17,7 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// TestSampleHasTheSnippet compares the schema in the XRD that is a sample with the file.
+// TestSampleHasTheSnippet compares the schema in the sample XRD with the file.
 func TestSampleHasTheSnippet(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "samples", "references", "composite-api.yaml"))
 	if err != nil {
@@ -42,7 +42,7 @@ func TestSampleHasTheSnippet(t *testing.T) {
 	}
 }
 
-// TestExamplesOfTheDocs has the seed's fmt and template examples, which docs/references.md shows as CEL, resolved.
+// TestExamplesOfTheDocs resolves the seed's fmt and template examples, which docs/references.md shows as CEL.
 func TestExamplesOfTheDocs(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(testenv.Root(), "docs", "references.md"))
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// TestSnippetIsThatOfTheGoTypes makes the schema of spec.references out of the Go types and their markers, and compares
-// it with the file that authors paste.
+// TestSnippetIsThatOfTheGoTypes generates the schema of spec.references from the Go types and their markers, and
+// compares it with the file that authors paste.
 func TestSnippetIsThatOfTheGoTypes(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(testenv.Root(), "apis", "common", "v1alpha1", "reference_types.go"), nil, parser.ParseComments)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestDocsShowTheSnippet(t *testing.T) {
 	if diff := cmp.Diff(withoutDescriptions(want), got); diff != "" {
 		t.Errorf("-config/references/schema.yaml, +docs/references.md:\n%s", diff)
 	}
-	// What is pasted is what the controller recognises.
+	// The controller recognises the pasted schema.
 	data, _ := yaml.Marshal(got)
 	var pasted map[string]apiextensionsv1.JSONSchemaProps
 	if err := yaml.UnmarshalStrict(data, &pasted); err != nil {
@@ -81,7 +81,7 @@ func snippet(t *testing.T) map[string]any {
 	return out
 }
 
-// withoutDescriptions is a schema without the texts for people. A field of that name is none of them.
+// withoutDescriptions is a schema without its descriptions. A field of that name is kept.
 func withoutDescriptions(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -150,7 +150,7 @@ func fieldOf(name string, doc *ast.CommentGroup, is ast.Expr) goField {
 	return f
 }
 
-// schema is what controller-gen makes of a field. It fails for what it does not know.
+// schema is what controller-gen generates for a field. It fails for types that it does not know.
 func (g goTypes) schema(t *testing.T, f goField) map[string]any {
 	t.Helper()
 	out := g.ofType(t, f.is)
@@ -210,7 +210,7 @@ func sorted(names []any) []any {
 
 var rule = regexp.MustCompile(`^rule="(.*)",message="(.*)"$`)
 
-// mark does to a schema what markers say.
+// mark applies markers to a schema.
 func (f goField) mark(t *testing.T, out map[string]any) {
 	t.Helper()
 	number := map[string]string{

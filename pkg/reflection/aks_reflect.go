@@ -9,7 +9,7 @@ import (
 )
 
 // azureIdentity makes the identity that Cluster API Provider Azure must refuse: it allows no namespace, belongs to no
-// tenant, and its Secret does not exist. The provider builds its credentials before it looks at a pause, so that is
+// tenant, and its Secret does not exist. The provider builds its credentials before it checks for a pause, so that is
 // where it stops.
 func (r *reflector) azureIdentity() error {
 	b, err := r.newObject(r.kinds.identity, r.imp.Namespace, r.deniedName())

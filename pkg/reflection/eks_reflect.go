@@ -8,7 +8,7 @@ import (
 )
 
 // awsIdentity makes the identity that Cluster API Provider AWS must refuse: it allows no namespace, and its Secret does
-// not exist. The provider opens its session before it looks at anything else, so it can neither change nor delete a
+// not exist. The provider opens its session before it checks anything else, so it can neither change nor delete a
 // reflected cluster, even when every annotation is lost.
 func (r *reflector) awsIdentity() error {
 	b, err := r.newObject(r.kinds.identity, "", r.deniedName())

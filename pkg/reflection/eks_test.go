@@ -82,7 +82,7 @@ infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: AWSManagedC
 	if got := object(t, reflected, "AWSManagedMachinePool", spot).Object.GetAnnotations()[reflection.ObservedInstanceTypesAnnotation]; got != "c6i.2xlarge,c6a.2xlarge,c5.2xlarge" {
 		t.Errorf("instance types of the spot pool: got %q", got)
 	}
-	// What cannot be represented is said, and nothing else.
+	// The fields that cannot be represented are reported, and no others.
 	if diff := cmp.Diff([]string{
 		"AWSManagedControlPlane/prod spec.network.securityGroupOverrides",
 		"AWSManagedControlPlane/prod spec.network.subnets[].isPublic",

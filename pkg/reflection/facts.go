@@ -70,7 +70,7 @@ type Network struct {
 	ResourceGroup string
 }
 
-// Visibility tells whether a subnet's default route leads to the internet.
+// Visibility says whether a subnet's default route leads to the internet.
 type Visibility string
 
 // The visibilities of a subnet.

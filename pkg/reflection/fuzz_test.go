@@ -15,8 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 )
 
-// FuzzReflect feeds observations that nobody vouches for. Whatever is observed, the API server takes what is made of
-// it, the managed resources stay harmless, and what is made stays within bounds.
+// FuzzReflect feeds untrusted observations. Regardless of what is observed, the API server accepts the resulting
+// objects, the managed resources stay harmless, and the results stay within bounds.
 func FuzzReflect(f *testing.F) {
 	for _, name := range layouts.Names() {
 		fixture := loadFixture(f, name)
@@ -39,7 +39,7 @@ func FuzzReflect(f *testing.F) {
 		}
 		object := &unstructured.Unstructured{}
 		if object.UnmarshalJSON(append(append([]byte(`{"kind":"X","apiVersion":"v1","status":`), raw...), '}')) != nil {
-			return // An API server gives JSON only.
+			return // An API server returns JSON only.
 		}
 		fixture.Resources[index].AtProvider, _ = object.Object["status"].(map[string]any)
 		label := map[string]string{"EKS": "eks.amazonaws.com/nodegroup", "AKS": "kubernetes.azure.com/agentpool", "GKE": "cloud.google.com/gke-nodepool"}[fixture.Cloud]

@@ -6,7 +6,7 @@ package reflection
 import "strings"
 
 // gcpCluster refers to credentials that do not exist: Cluster API Provider GCP builds its clients out of that Secret
-// before it looks at anything else, and would take the credentials of its own Pod if none were named.
+// before it checks anything else, and would take the credentials of its own Pod if none were named.
 func (r *reflector) gcpCluster(b, status *builder) {
 	f, gke := r.facts, r.facts.GKE
 	b.set("spec.credentialsRef", map[string]any{"name": r.deniedName(), "namespace": r.imp.Namespace})

@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/test/providercrds"
 )
 
-// installed is what a hub has installed: read once, because the CRDs have megabytes.
+// installed is what a hub has installed. It is read once, because the CRDs have megabytes.
 type installed struct {
 	crds       map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition
 	schemas    reflection.Schemas
@@ -58,7 +58,7 @@ func (h installed) validate(tb testing.TB, object *unstructured.Unstructured) {
 	}
 }
 
-// served says that the hub serves the kinds of a cloud: the namespaced groups, the legacy ones, or both.
+// served makes the hub serve the kinds of a cloud: in the namespaced groups, in the legacy ones, or in both.
 func served(cloud reflection.Cloud, namespaced, legacy bool) reflection.ServedVersions {
 	out := reflection.ServedVersions{}
 	for _, kind := range reflection.Kinds(cloud) {
@@ -101,8 +101,8 @@ func importOf(f layouts.Fixture) reflection.Import {
 	return imp
 }
 
-// observe plays the providers: it fills status.atProvider of what is wanted, again and again, until nothing new is
-// wanted.
+// observe acts as the providers: it fills status.atProvider of the wanted resources, again and again, until no new ones
+// are wanted.
 func (h installed) observe(tb testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture, nodesKnown bool) (reflection.Observed, reflection.Want) {
 	tb.Helper()
 	observed := reflection.Observed{NodesKnown: nodesKnown}
@@ -149,7 +149,7 @@ func (h installed) fill(mr *unstructured.Unstructured, f layouts.Fixture) *unstr
 
 var providerOf = map[string]string{"EKS": "aws", "AKS": "azure", "GKE": "gcp"}
 
-// reflect imports the fixture's cluster, all the way.
+// reflect runs all steps of an import of the fixture's cluster.
 func (h installed) reflect(tb testing.TB, imp reflection.Import, served reflection.Served, f layouts.Fixture) (reflection.Facts, reflection.Reflection) {
 	tb.Helper()
 	observed, _ := h.observe(tb, imp, served, f, true)
@@ -164,7 +164,7 @@ func (h installed) reflect(tb testing.TB, imp reflection.Import, served reflecti
 	return facts, out
 }
 
-// object is the object of a kind and name, or fails the test.
+// object returns the object of a kind and name, or fails the test.
 func object(tb testing.TB, r reflection.Reflection, kind, name string) reflection.Object {
 	tb.Helper()
 	for _, o := range r.Objects {

@@ -54,7 +54,7 @@ type Import struct {
 	FargateProfiles []string
 	// Subnets say what the cloud cannot be asked for.
 	Subnets []SubnetHint
-	// PublicSubnetTag is a tag that says of a subnet "true" or "false". Empty means none is looked at.
+	// PublicSubnetTag is a tag that says of a subnet "true" or "false". Empty means that no tag is read.
 	PublicSubnetTag string
 
 	// ConnectionSecretName is the Secret that Crossplane is asked to write the connection details to. Empty means: none is

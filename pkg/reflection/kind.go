@@ -44,12 +44,12 @@ func (k Kind) Namespaced() schema.GroupKind {
 	return schema.GroupKind{Group: k.Family + "." + k.Provider + ".m.upbound.io", Kind: k.Kind}
 }
 
-// Is tells whether an object is of the kind, in either group.
+// Is reports whether an object is of the kind, in either group.
 func (k Kind) Is(gk schema.GroupKind) bool { return gk == k.Legacy() || gk == k.Namespaced() }
 
 func (k Kind) String() string { return k.Legacy().String() }
 
-// Served tells in which group and version the hub serves a kind.
+// Served reports in which group and version the hub serves a kind.
 type Served interface {
 	Managed(kind Kind) (gvk schema.GroupVersionKind, namespaced, found bool)
 }

@@ -22,8 +22,8 @@ var (
 	mappingRow    = regexp.MustCompile("^\\| `([^`]+)` \\| (?:`([^`]+)`|none.*?) \\|")
 )
 
-// TestMappingDocument holds the tables of the document against the schemas, and against what reflections of the
-// fixtures have.
+// TestMappingDocument compares the tables of the document with the schemas, and with the fields of reflections of the
+// fixtures.
 func TestMappingDocument(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
@@ -93,7 +93,7 @@ func hasField(s *apiextensionsv1.JSONSchemaProps, path []string) bool {
 	return true
 }
 
-// notObserved are fields that say what the import says.
+// notObserved are fields whose values come from the import.
 var notObserved = regexp.MustCompile(
 	`^spec\.(identityRef|credentialsRef|eksClusterName|eksNodegroupName|clusterName|name|region|project|location|resourceGroupName|subscriptionID)\b`)
 
@@ -120,7 +120,7 @@ func reflectedPaths(t *testing.T, hub installed) []string {
 	return out
 }
 
-// coveredBy tells whether the field, or one below it, is documented.
+// coveredBy reports whether the field, or one below it, is documented.
 func coveredBy(documented map[string]bool, path string) bool {
 	for known := range documented {
 		if known == path || strings.HasPrefix(known, path+".") || strings.HasPrefix(known, path+"[") {

@@ -22,7 +22,7 @@ func poolNames(facts reflection.Facts) []string {
 	return out
 }
 
-// markGone has the provider say that a node pool does not exist any more. Its last observation stays.
+// markGone makes the provider report that a node pool does not exist any more. Its last observation stays.
 func markGone(t *testing.T, observed reflection.Observed, name string) {
 	t.Helper()
 	for _, mr := range observed.Resources {
@@ -192,8 +192,8 @@ func TestReflectNeedsTheInstalledKinds(t *testing.T) {
 	}
 }
 
-// TestValuesThatTheInstalledKindDoesNotKnow shows that enums are read from what is installed: an image type that is
-// newer than the kind.
+// TestValuesThatTheInstalledKindDoesNotKnow shows that enums are read from the installed CRD: it has an image type that
+// is newer than the kind.
 func TestValuesThatTheInstalledKindDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)

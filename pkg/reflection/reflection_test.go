@@ -94,9 +94,9 @@ func checkObserveOnly(t *testing.T, mr *unstructured.Unstructured, imp reflectio
 	}
 }
 
-// checkShape holds what an import makes against the objects of test/imported, with which the random histories of
-// test/takeover show that nothing of the cloud's is changed: what they show of those is true of these. ClusterAuth is
-// left out, whose controller has no method that changes anything.
+// checkShape compares the objects that an import creates with those of test/imported. With those, the random histories
+// of test/takeover show that nothing in the cloud is changed, so that is true of an import's objects as well.
+// ClusterAuth is left out: its controller has no method that changes anything.
 func checkShape(t *testing.T, mr *unstructured.Unstructured) {
 	t.Helper()
 	gvk := mr.GroupVersionKind()
@@ -113,8 +113,8 @@ func checkShape(t *testing.T, mr *unstructured.Unstructured) {
 	}
 }
 
-// shapeOf is what decides about a managed resource which of a provider's methods are called, and with what. Where the
-// connection details go decides nothing.
+// shapeOf is the part of a managed resource that decides which of a provider's methods are called, and with what. Where
+// the connection details are written does not matter.
 func shapeOf(mr *unstructured.Unstructured) map[string]any {
 	spec, _ := mr.Object["spec"].(map[string]any)
 	forProvider, _ := spec["forProvider"].(map[string]any)
@@ -128,7 +128,7 @@ func shapeOf(mr *unstructured.Unstructured) map[string]any {
 	}
 }
 
-// TestFixturesAreComplete holds every fixture against the schema of its kind: a field that the real kind does not have
+// TestFixturesAreComplete validates every fixture with the schema of its kind: a field that the real kind does not have
 // would be dropped, and a test would then prove nothing.
 func TestFixturesAreComplete(t *testing.T) {
 	t.Parallel()
@@ -161,7 +161,7 @@ func TestFixturesAreComplete(t *testing.T) {
 	})
 }
 
-// TestReflectionIsSafe holds every reflection against the contracts: what keeps each provider's hands off.
+// TestReflectionIsSafe checks every reflection against the contracts that keep each provider from acting on it.
 func TestReflectionIsSafe(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)

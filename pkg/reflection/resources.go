@@ -27,7 +27,7 @@ func (o Observed) resources(imp Import, kind Kind) resources {
 			continue
 		}
 		if namespace := mr.GetNamespace(); namespace != "" && namespace != imp.Namespace {
-			continue // Whoever made it there chose its provider configuration.
+			continue // The user who created it there chose its provider configuration.
 		}
 		id := mr.GetAnnotations()[ExternalNameAnnotation]
 		// The name holds the import's UID: another import's resource of the same external name is not this one's.

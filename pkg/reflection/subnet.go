@@ -15,8 +15,8 @@ type routeTable struct {
 	defaultRoutes []route
 }
 
-// public tells whether a default route leads to an internet gateway, or to a carrier gateway: Cluster API Provider AWS
-// counts both.
+// public reports whether a default route leads to an internet gateway, or to a carrier gateway: Cluster API Provider
+// AWS counts both.
 func (t routeTable) public() bool {
 	for _, r := range t.defaultRoutes {
 		if strings.HasPrefix(r.gateway, "igw-") || strings.HasPrefix(r.carrierGateway, "cagw-") {

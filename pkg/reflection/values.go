@@ -75,7 +75,7 @@ func endpointOf(raw string) (Endpoint, error) {
 	return e, nil
 }
 
-// isOrigin tells whether a URL of HTTPS has nothing but a host and a port.
+// isOrigin reports whether an HTTPS URL has nothing but a host and a port.
 func isOrigin(u *url.URL) bool {
 	return u.Scheme == "https" && u.User == nil && (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == ""
 }

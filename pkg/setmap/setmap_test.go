@@ -12,7 +12,7 @@ import (
 
 func TestMap(t *testing.T) {
 	m := Map[string, int]{}
-	m.Delete("a", 1) // Of nothing, nothing goes.
+	m.Delete("a", 1) // Deleting from an empty map does nothing.
 	m.Insert("a", 1)
 	m.Insert("a", 2)
 	m.Insert("a", 2)

@@ -18,9 +18,9 @@ import (
 	"github.com/masthead-dev/masthead/test/imported"
 )
 
-// TestLabelOfAnImportTakesARight: whoever may create objects of every kind cannot create one with the label of an
-// import, as a copy or as a restored backup of one would be. The importer would take it for its own and delete it. Who
-// has the right can, and everybody can change and delete what is there by the other rules of the policies.
+// TestLabelOfAnImportTakesARight: a user who may create objects of every kind cannot create one with the label of an
+// import, like a copy or a restored backup of one. The importer would take it for its own and delete it. A user who has
+// the right can create one, and everybody can change and delete existing ones by the other rules of the policies.
 func TestLabelOfAnImportTakesARight(t *testing.T) {
 	var groups []string
 	for _, crd := range crds {
@@ -29,7 +29,7 @@ func TestLabelOfAnImportTakesARight(t *testing.T) {
 	all := rbacv1.PolicyRule{APIGroups: groups, Resources: []string{"*"}, Verbs: []string{"*"}}
 	tenant := user(t, "tenant", all)
 	owner := user(t, "owner", all,
-		// What the owner of imports may do does not contain the right.
+		// The rights of an owner of imports do not include this right.
 		rbacv1.PolicyRule{APIGroups: []string{"fleet.masthead.dev"}, Resources: []string{"clusterimports", "clusterimports/status"}, Verbs: []string{"*"}})
 	importer := user(t, "importer", all,
 		rbacv1.PolicyRule{APIGroups: []string{"fleet.masthead.dev"}, Resources: []string{"clusterimports/objects"}, Verbs: []string{"create"}})
@@ -38,7 +38,7 @@ func TestLabelOfAnImportTakesARight(t *testing.T) {
 	for _, crd := range crds {
 		kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
 		if editsOf(crd) == nil {
-			continue // ProviderConfigs are their administrator's.
+			continue // ProviderConfigs belong to their administrator.
 		}
 		t.Run(kind.String(), func(t *testing.T) {
 			create := func(c client.Client, name string, labelled bool) error {
@@ -89,7 +89,7 @@ func TestLabelOfAnImportTakesARight(t *testing.T) {
 	}
 }
 
-// user is a client for the hub of somebody who has these rights everywhere, and no others.
+// user returns a client for the hub with these rights in all namespaces, and no others.
 func user(t *testing.T, name string, rules ...rbacv1.PolicyRule) client.Client {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "label-" + name}

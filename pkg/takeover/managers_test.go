@@ -24,7 +24,7 @@ import (
 )
 
 // importsOfEachCloud are specs of ClusterImports, with the managed resource for the cluster that somebody else could
-// make.
+// create.
 func importsOfEachCloud() map[string]struct {
 	spec        map[string]any
 	kind        schema.GroupKind
@@ -38,7 +38,7 @@ func importsOfEachCloud() map[string]struct {
 		"eks": {
 			map[string]any{"region": "eu-central-1", "clusterName": "prod", "nodeGroupNames": []any{"blue"}},
 			schema.GroupKind{Group: "eks.aws.m.upbound.io", Kind: "Cluster"},
-			// The rest is what its CRD wants of one that creates.
+			// The CRD requires the other fields of a resource that may create.
 			map[string]any{
 				"region": "eu-central-1", "roleArn": "arn:aws:iam::000000000000:role/x", "vpcConfig": map[string]any{"subnetIds": []any{"subnet-0"}},
 			},
@@ -54,7 +54,7 @@ func importsOfEachCloud() map[string]struct {
 	}
 }
 
-// serveAnything has the hub serve a kind whose CRD is in no Go module.
+// serveAnything makes the hub serve a kind whose CRD is in no Go module.
 func serveAnything(t *testing.T, kind schema.GroupKind) {
 	t.Helper()
 	plural := strings.ToLower(kind.Kind) + "s"
@@ -87,7 +87,7 @@ func serveAnything(t *testing.T, kind schema.GroupKind) {
 	})
 }
 
-// importIn creates a ClusterImport. With references its status says that it has reflected the cluster.
+// importIn creates a ClusterImport. If reflected is set, its status says that it has reflected the cluster.
 func importIn(t *testing.T, cloud string, spec map[string]any, reflected bool) *unstructured.Unstructured {
 	t.Helper()
 	imp := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -120,7 +120,7 @@ func importIn(t *testing.T, cloud string, spec map[string]any, reflected bool) *
 	return imp
 }
 
-// manager is a managed resource of somebody else's for the cluster "prod".
+// manager is somebody else's managed resource for the cluster "prod".
 func manager(kind schema.GroupKind, forProvider map[string]any, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	m := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"forProvider": runtime.DeepCopyJSON(forProvider), "managementPolicies": []any{"*"},
@@ -138,7 +138,7 @@ func manager(kind schema.GroupKind, forProvider map[string]any, change func(*uns
 
 const managersMessage = "managers.imports.masthead.dev"
 
-// answered waits until the hub answers a dry run as it must: the policy's parameters reach it a moment later.
+// answered waits until the hub answers a dry run as expected: the policy's parameters reach it a moment later.
 func answered(t *testing.T, reason string, refused bool, try func(context.Context) error) {
 	t.Helper()
 	var last error
@@ -150,7 +150,7 @@ func answered(t *testing.T, reason string, refused bool, try func(context.Contex
 	}
 }
 
-// TestNobodyBeginsToManageAnImportedCluster: a managed resource without the label of an import stands for an imported
+// TestNobodyBeginsToManageAnImportedCluster: a managed resource without the label of an import is for an imported
 // cluster, and may do more than observe.
 func TestNobodyBeginsToManageAnImportedCluster(t *testing.T) {
 	serveAnything(t, schema.GroupKind{Group: "containerservice.azure.m.upbound.io", Kind: "KubernetesCluster"})
@@ -196,8 +196,8 @@ func TestNobodyBeginsToManageAnImportedCluster(t *testing.T) {
 	}
 }
 
-// TestManagerOfAnImportedClusterMayGo: what managed the cluster before can be changed and go, and what observes cannot
-// begin to manage.
+// TestManagerOfAnImportedClusterMayGo: a resource that managed the cluster before can be changed and deleted, and one
+// that observes cannot begin to manage.
 func TestManagerOfAnImportedClusterMayGo(t *testing.T) {
 	c := importsOfEachCloud()["eks"]
 	before, observer := manager(c.kind, c.forProvider, nil), manager(c.kind, c.forProvider, setSpec([]any{"Observe"}, "managementPolicies"))
@@ -232,8 +232,8 @@ func TestManagerOfAnImportedClusterMayGo(t *testing.T) {
 	}
 }
 
-// TestPoolsOfAnImportedCluster: the node groups that an import names are its cluster's. Others can be created: nobody
-// knows yet whether they are there.
+// TestPoolsOfAnImportedCluster: the node groups that an import names are its cluster's. Others can be created: it is
+// not known yet whether they exist.
 func TestPoolsOfAnImportedCluster(t *testing.T) {
 	c := importsOfEachCloud()["eks"]
 	importIn(t, "eks", c.spec, true)
@@ -246,8 +246,8 @@ func TestPoolsOfAnImportedCluster(t *testing.T) {
 	}
 }
 
-// TestImportThatReflectsNothingIsInNobodysWay: whoever may create ClusterImports names a cluster that somebody else is
-// about to create.
+// TestImportThatReflectsNothingIsInNobodysWay: a user who may create ClusterImports names a cluster that somebody else
+// is about to create.
 func TestImportThatReflectsNothingIsInNobodysWay(t *testing.T) {
 	c := importsOfEachCloud()["eks"]
 	reflected := importIn(t, "eks", c.spec, true)

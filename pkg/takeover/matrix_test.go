@@ -33,15 +33,15 @@ type edit struct {
 	change     func(*unstructured.Unstructured)
 }
 
-// TestAdmissionMatrix sends, for every kind that an import makes, each edit that could take the cluster over: when the
-// object is created, and when it is there. The same edits of an object without the label of an import are no concern of
-// the policies.
+// TestAdmissionMatrix sends, for every kind that an import creates, each edit that could take the cluster over: when
+// the object is created, and when it exists. The policies do not apply to the same edits of an object without the label
+// of an import.
 func TestAdmissionMatrix(t *testing.T) {
 	for _, crd := range crds {
 		kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
 		edits := editsOf(crd)
 		if edits == nil {
-			continue // ProviderConfigs are their administrator's.
+			continue // ProviderConfigs belong to their administrator.
 		}
 		t.Run(kind.String(), func(t *testing.T) {
 			base := object(t, kind, "matrix")
@@ -99,7 +99,7 @@ func object(t *testing.T, kind schema.GroupKind, name string) *unstructured.Unst
 	return object
 }
 
-// purge removes an object whatever the policies say, by their own rules.
+// purge removes an object that the policies protect, in the way that they allow.
 func purge(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
@@ -292,7 +292,7 @@ func identityEdits(spec apiextensionsv1.JSONSchemaProps) []edit {
 	return edits
 }
 
-// TestDeletion: what stands for an imported cluster is deleted by its import alone, and in no way that gives it a
+// TestDeletion: an object for an imported cluster is deleted by its import alone, and in no way that gives it a
 // finalizer.
 func TestDeletion(t *testing.T) {
 	collector := impersonating(t, "system:serviceaccount:kube-system:generic-garbage-collector")
@@ -334,8 +334,8 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// TestManagedResourceThatIsBeingDeleted: whoever makes it more than observing while it is being deleted has its
-// provider delete the resource in the cloud.
+// TestManagedResourceThatIsBeingDeleted: a user who lets it do more than observe while it is being deleted would make
+// its provider delete the resource in the cloud.
 func TestManagedResourceThatIsBeingDeleted(t *testing.T) {
 	kind := schema.GroupKind{Group: "eks.aws.upbound.io", Kind: "NodeGroup"}
 	dying := object(t, kind, "dying")

@@ -23,10 +23,10 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// namespace is where the tests put their objects.
+// namespace is where the tests create their objects.
 const namespace = "default"
 
-// The API server of this package, which serves every kind that an import makes, and the CRDs of these kinds.
+// The API server of this package, which serves every kind that an import creates, and the CRDs of these kinds.
 var (
 	config   *rest.Config
 	hub      client.Client

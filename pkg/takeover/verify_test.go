@@ -16,7 +16,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
 
-// Every test in this file takes a part of the policies away and puts it back, so none of them runs beside another test.
+// Every test in this file removes a part of the policies and restores it, so none of them runs in parallel with another
+// test.
 
 func TestVerifyNoticesWhatIsMissing(t *testing.T) {
 	policies, err := takeover.Policies()
@@ -26,7 +27,7 @@ func TestVerifyNoticesWhatIsMissing(t *testing.T) {
 	for _, policy := range policies {
 		weaker := policy.Policy.DeepCopy()
 		weaker.Spec.Validations = weaker.Spec.Validations[1:]
-		// The one that is ignored when it fails is not to be one that is in the way of a hub.
+		// The policy that is ignored when it fails must not become one that blocks a hub.
 		ignoring := policy.Policy.DeepCopy()
 		if *ignoring.Spec.FailurePolicy == admissionregistrationv1.Fail {
 			ignoring.Spec.FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
@@ -90,13 +91,13 @@ func TestVerifyNoticesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// deaf lets pass every object, as a hub does in the moments before its API servers have read a new policy.
+// deaf accepts every object, like a hub in the moments before its API servers have read a new policy.
 type deaf struct{ client.Client }
 
 // Create says that the object was created.
 func (deaf) Create(context.Context, client.Object, ...client.CreateOption) error { return nil }
 
-// unreachable answers every write with an error that says nothing of policies.
+// unreachable answers every write with an error that does not mention policies.
 type unreachable struct{ client.Client }
 
 // Create fails.

@@ -66,7 +66,7 @@ func TestOwned(t *testing.T) {
 	}
 }
 
-// What users read about the list is the list.
+// The documented list is the one in the code.
 func TestReservedIsDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/requirements.md")
 	if err != nil {

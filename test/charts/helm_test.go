@@ -21,10 +21,10 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// namespace is where Masthead is in the manifests.
+// namespace is the namespace of Masthead in the manifests.
 const namespace = "masthead-system"
 
-// helmBinary builds Helm, or finds it built.
+// helmBinary builds Helm, unless it has been built already, and returns its path.
 var helmBinary = sync.OnceValues(func() (string, error) {
 	tool := exec.Command(filepath.Join(testenv.Root(), "hack", "tool.sh"), "helm")
 	tool.Stderr = os.Stderr
@@ -32,7 +32,7 @@ var helmBinary = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(out)), err
 })
 
-// helm is Helm with a home, and perhaps a cluster, of its own.
+// helm is Helm with its own home, and perhaps its own cluster.
 type helm struct {
 	env []string
 }
@@ -119,10 +119,10 @@ func files(t *testing.T, patterns ...string) objects {
 	return merge(t, lists...)
 }
 
-// objects are objects by what names them.
+// objects are objects by what identifies them: apiVersion, kind, namespace and name.
 type objects map[string]map[string]any
 
-// parse reads YAML documents. What is for kustomize, and the Namespace, which Helm makes itself, are left out.
+// parse reads YAML documents. It leaves out what is for kustomize, and the Namespace, which Helm creates itself.
 func parse(t *testing.T, source, text string) objects {
 	t.Helper()
 	list := objects{}
@@ -169,7 +169,7 @@ func write(t *testing.T, values string) string {
 	return path
 }
 
-// texts are the contents of files of the repository, by their paths in order.
+// texts are the contents of files of the repository, in the order of their paths.
 func texts(t *testing.T, pattern string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(testenv.Root(), pattern))

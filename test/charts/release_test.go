@@ -35,14 +35,14 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// values are what every version of the chart understands.
+// values are values that every version of the chart accepts.
 const values = `
 default-target-namespace: bar
 apiGroups: [{group: database.acmeco.org, resources: [mysqlinstancerequirements]}]
 enrollmentClass: {allowedNamespaces: {list: [default]}}
 `
 
-// hub is an API server that has nothing of Masthead.
+// hub is an API server without any objects of Masthead.
 type hub struct {
 	client.Client
 	helm
@@ -55,7 +55,7 @@ func startHub(t *testing.T) hub {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = env.Stop() }) // Also what a start that fails has left.
+	t.Cleanup(func() { _ = env.Stop() }) // Also stops what a failed start has left.
 	config, err := env.Start()
 	if err != nil {
 		t.Fatalf("cannot start the API server: %v", err)
@@ -81,8 +81,9 @@ func startHub(t *testing.T) hub {
 	return hub{Client: c, helm: newHelm(t, write(t, string(kubeconfig))), config: config}
 }
 
-// TestInstalledUpgradedRemoved walks the charts through their life on one API server, twice: from a version that lacks
-// a field of a definition and a right, which is made from this one, and from the version before this one in git.
+// TestInstalledUpgradedRemoved installs, upgrades and removes the charts on one API server, twice: from a version that
+// lacks a field of a definition and a right, which is made from this version, and from the version before this one in
+// git.
 func TestInstalledUpgradedRemoved(t *testing.T) {
 	h := startHub(t)
 	for _, name := range []string{namespace, "bar"} {
@@ -127,7 +128,7 @@ func TestInstalledUpgradedRemoved(t *testing.T) {
 		if !h.definition(t) {
 			t.Error("keep leaves the definitions where they are")
 		}
-		// They are taken over, with the objects that they hold, and can be removed then.
+		// They are taken over, with their objects, and can be removed then.
 		h.must(t, "install", "masthead-crds", "charts/masthead-crds", "--namespace", namespace, "--take-ownership")
 		h.must(t, "uninstall", "masthead-crds", "--namespace", namespace)
 		h.hasNoMoreThan(t, before)
@@ -145,7 +146,7 @@ func TestInstalledUpgradedRemoved(t *testing.T) {
 	})
 }
 
-// install installs what a folder of charts holds.
+// install installs the charts in a folder.
 func (h hub) install(t *testing.T, charts string) {
 	t.Helper()
 	h.must(t, "install", "masthead-crds", filepath.Join(charts, "masthead-crds"), "--namespace", namespace)
@@ -203,7 +204,7 @@ func (h hub) grants(t *testing.T) {
 	}
 }
 
-// changesNothingAgain upgrades once more: what is as it should be is not written.
+// changesNothingAgain upgrades once more: objects that are already as they should be are not written.
 func (h hub) changesNothingAgain(t *testing.T) {
 	t.Helper()
 	versions := h.everything(t)
@@ -217,7 +218,8 @@ func (h hub) changesNothingAgain(t *testing.T) {
 	}
 }
 
-// keepsPeoplesObjects looks for what somebody created between installation and upgrade, and deletes it.
+// keepsPeoplesObjects checks that an object that a user created between installation and upgrade still exists, and
+// deletes it.
 func (h hub) keepsPeoplesObjects(t *testing.T) {
 	t.Helper()
 	own := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: "own"}}
@@ -236,7 +238,7 @@ func (h hub) uninstall(t *testing.T) {
 	h.must(t, "uninstall", "masthead-crds", "--namespace", namespace)
 }
 
-// hasNoMoreThan waits until the API server has nothing that it did not have before.
+// hasNoMoreThan waits until the API server has no objects that it did not have before.
 func (h hub) hasNoMoreThan(t *testing.T, before map[string]string) {
 	t.Helper()
 	var left []string
@@ -251,7 +253,7 @@ func (h hub) hasNoMoreThan(t *testing.T, before map[string]string) {
 	}
 }
 
-// definitions is what the API server says of each definition that it has: why one is still there.
+// definitions is what the API server reports about each definition that it has: why one still exists.
 func (h hub) definitions(t *testing.T) string {
 	t.Helper()
 	var list apiextensionsv1.CustomResourceDefinitionList
@@ -265,14 +267,15 @@ func (h hub) definitions(t *testing.T) string {
 	return strings.Join(lines, "\n")
 }
 
-// everything is the resource version of every object of the API server, but of what API servers write for themselves.
+// everything is the resource version of every object of the API server, except those that API servers write for
+// themselves.
 func (h hub) everything(t *testing.T) map[string]string {
 	t.Helper()
 	served, err := discovery.NewDiscoveryClientForConfig(h.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A kind that is just being removed is not listed.
+	// A kind that is being removed is not listed.
 	lists, err := served.ServerPreferredResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
 		t.Fatal(err)
@@ -333,8 +336,8 @@ func older(t *testing.T) string {
 	return folder
 }
 
-// previous are the charts of the last tag, or else of the last commit before the one that changed them last, and its
-// name. Empty: git knows none.
+// previous returns the charts of the last tag, or else of the last commit before the one that changed them last, and
+// its name. It returns "" if git has none.
 func previous(t *testing.T) (version, folder string) {
 	t.Helper()
 	for _, list := range [][]string{{"tag", "--merged", "HEAD", "--sort=-version:refname"}, {"log", "--format=%H", "--skip=1", "--max-count=1", "--", "charts"}} {
@@ -357,7 +360,7 @@ func previous(t *testing.T) (version, folder string) {
 	return "", ""
 }
 
-// git is what git prints about the repository; nothing if this is none.
+// git is what git prints about the repository; "" if this is not a git repository.
 func git(t *testing.T, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)

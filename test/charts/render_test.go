@@ -104,7 +104,7 @@ func TestChartsMakeWhatTheManifestsMake(t *testing.T) {
 	}
 }
 
-// TestValuesDoWhatTheySay looks at one field for each of what has no counterpart in config/.
+// TestValuesDoWhatTheySay checks one field for each value that has no counterpart in config/.
 func TestValuesDoWhatTheySay(t *testing.T) {
 	const (
 		deployment = "apps/v1 Deployment masthead-system/masthead"
@@ -236,7 +236,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// at is what an object holds at a path of fields and indices.
+// at is what an object contains at a path of fields and indices.
 func at(t *testing.T, object map[string]any, path []any) any {
 	t.Helper()
 	var value any = object
@@ -276,7 +276,7 @@ func ruleGroups(t *testing.T) any {
 	return groups
 }
 
-// TestReleasedCharts packs the charts as a release does, twice.
+// TestReleasedCharts packages the charts as a release does, twice.
 func TestReleasedCharts(t *testing.T) {
 	const (
 		image  = "registry.example.com/masthead"

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// Lanes are sets of API servers for tests that run beside one another. A test has a lane to itself until it ends, so
-// that tests which are beside one another share nothing in an API server. What a test leaves there is found by the next
-// one on the same lane.
+// Lanes are sets of API servers for tests that run in parallel. A test has a lane to itself until it ends, so that
+// parallel tests share nothing in an API server. The next test on the same lane finds what a test leaves there.
 type Lanes[S any] struct {
 	open  func() (S, error)
 	taken chan struct{}
@@ -21,13 +20,13 @@ type Lanes[S any] struct {
 	idle []S
 }
 
-// NewLanes returns a number of lanes. open starts the servers of one, when there is no idle one and a test needs it.
+// NewLanes returns a number of lanes. open starts the servers of a lane when a test needs one and none is idle.
 func NewLanes[S any](number int, open func() (S, error)) *Lanes[S] {
 	return &Lanes[S]{open: open, taken: make(chan struct{}, number)}
 }
 
-// Take waits for a lane and gives it to a test until that ends. What the test starts on it, it has to stop in a cleanup
-// that is registered afterwards.
+// Take waits for a lane and gives it to a test until the test ends. The test has to stop what it starts on the lane in
+// a cleanup that is registered afterwards.
 func (l *Lanes[S]) Take(tb testing.TB) S {
 	tb.Helper()
 	l.taken <- struct{}{}
@@ -39,7 +38,7 @@ func (l *Lanes[S]) Take(tb testing.TB) S {
 			tb.Fatal(err)
 		}
 	}
-	// Before the place is free: who takes that finds this lane.
+	// This runs before the place is free: the test that takes the place finds this lane.
 	tb.Cleanup(func() { l.push(lane) })
 	return lane
 }
@@ -62,8 +61,8 @@ func (l *Lanes[S]) push(lane S) {
 	l.idle = append(l.idle, lane)
 }
 
-// Beside has a number of tests that call t.Parallel run at once, whatever number of processors there is: tests of
-// controllers mostly wait. It is for TestMain, before the flags are parsed, so that -parallel says otherwise.
+// Beside lets a number of tests that call t.Parallel run at once, regardless of the number of processors: tests of
+// controllers mostly wait. It is for TestMain, before the flags are parsed, so that -parallel overrides it.
 func Beside(tests int) {
 	if err := flag.Set("test.parallel", strconv.Itoa(tests)); err != nil {
 		panic(err)

@@ -24,7 +24,7 @@ import (
 type Manager struct {
 	mcmanager.Manager
 
-	// Gate is what the controllers are given as the fleet's gate.
+	// Gate is the gate that the controllers get as the fleet's gate.
 	Gate *multicluster.Gate
 
 	tb      testing.TB
@@ -67,8 +67,8 @@ func (m *Manager) Stop() {
 // IsStopped is whether Stop was called.
 func (m *Manager) IsStopped() bool { return m.ctx.Err() != nil }
 
-// Connect opens the gate for a cluster and engages it. What it returns ends the connection, and leaves the gate as it
-// is.
+// Connect opens the gate for a cluster and engages it. The function that it returns ends the connection, and leaves the
+// gate as it is.
 func (m *Manager) Connect(name mcr.ClusterName, cfg *rest.Config) (disconnect context.CancelFunc) {
 	m.tb.Helper()
 	cl, err := cluster.New(cfg, func(o *cluster.Options) { o.Scheme = m.scheme })

@@ -31,7 +31,7 @@ func (s *Servers) Start(crds ...string) (*envtest.Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Before it is started: what a start that failed has left is stopped too.
+	// Before the start, so that what a failed start has left is stopped too.
 	s.mu.Lock()
 	s.started = append(s.started, env)
 	s.mu.Unlock()
@@ -67,14 +67,14 @@ func NewClient(tb testing.TB, cfg *rest.Config, scheme *runtime.Scheme) client.C
 	return c
 }
 
-// Unlimited is a copy of a configuration without a rate limit.
+// Unlimited returns a copy of a configuration, without a rate limit.
 func Unlimited(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
 	return cfg
 }
 
-// NewScheme has the types that some functions register.
+// NewScheme returns a scheme with the types that some functions register.
 func NewScheme(adds ...func(*runtime.Scheme) error) *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range adds {

@@ -21,7 +21,7 @@ type RoundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Traffic sees what is asked of one API server, and can change or answer it. Watches are not counted.
+// Traffic sees the requests to one API server, and can change or answer them. Watches are not counted.
 type Traffic struct {
 	mu     sync.Mutex
 	seen   []string
@@ -34,32 +34,32 @@ type Traffic struct {
 	held    string
 	release chan struct{}
 
-	// unanswered is how many of the requests that were seen have no answer yet.
+	// unanswered is how many of the seen requests have no answer yet.
 	unanswered atomic.Int32
 }
 
-// SetAnswer has requests answered by a function, unless it returns nil.
+// SetAnswer sets a function that answers requests, unless it returns nil.
 func (r *Traffic) SetAnswer(answer func(*http.Request) *http.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = answer
 }
 
-// SetAfter has a function called when a request has its answer, before that is passed on.
+// SetAfter sets a function that is called when a request has its answer, before the answer is passed on.
 func (r *Traffic) SetAfter(after func(*http.Request)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.after = after
 }
 
-// SetAdmit has what is written changed, as an admission webhook of the cluster would.
+// SetAdmit sets a function that changes what is written, as an admission webhook of the cluster would.
 func (r *Traffic) SetAdmit(admit func(map[string]any)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.admit = admit
 }
 
-// SetUser has requests made as a user, instead of the one whose credentials they had at first.
+// SetUser sets a user as whom requests are made, instead of the user of their own credentials.
 func (r *Traffic) SetUser(user string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +134,7 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Hold keeps back what the watches of a path report until the function that it returns is called, or the test ends.
+// Hold holds back the events of the watches of a path until the function that it returns is called, or the test ends.
 func (r *Traffic) Hold(tb testing.TB, path string) (release func()) {
 	tb.Helper()
 	ch := make(chan struct{})
@@ -151,14 +151,14 @@ func (r *Traffic) Hold(tb testing.TB, path string) (release func()) {
 	return release
 }
 
-// Progress returns how many requests were seen, and how many of them have no answer yet.
+// Progress returns the number of requests that were seen, and how many of them have no answer yet.
 func (r *Traffic) Progress() (seen, unanswered int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.seen), int(r.unanswered.Load())
 }
 
-// Since returns what was asked after the first n requests, as "METHOD /path", with one of the methods, or with any.
+// Since returns the requests after the first n, as "METHOD /path", with one of the methods, or with any.
 func (r *Traffic) Since(n int, methods ...string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -171,10 +171,10 @@ func (r *Traffic) Since(n int, methods ...string) []string {
 	return out
 }
 
-// Count returns how many requests were seen.
+// Count returns the number of requests that were seen.
 func (r *Traffic) Count() int { return len(r.Since(0)) }
 
-// Writes returns how many requests were seen that are not reads.
+// Writes returns the number of requests that were seen and are not reads.
 func (r *Traffic) Writes() int { return len(r.Since(0, Writes()...)) }
 
 // Last returns the last n requests.

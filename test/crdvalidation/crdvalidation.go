@@ -1,9 +1,9 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crdvalidation holds objects against the schema of a CRD as an API server does, in the process of the test:
-// defaults, unknown fields, the structural schema and the rules in CEL. It costs milliseconds where an API server costs
-// seconds.
+// Package crdvalidation validates objects against the schema of a CRD as an API server does, in the process of the
+// test: defaults, unknown fields, the structural schema and the rules in CEL. It takes milliseconds, where an API
+// server takes seconds.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validator holds objects of one kind and version against its schema.
+// Validator validates objects of one kind and version against its schema.
 type Validator struct {
 	structural *structuralschema.Structural
 	schema     validation.SchemaValidator
@@ -38,7 +38,7 @@ type Validator struct {
 // Validators are validators by kind.
 type Validators map[schema.GroupVersionKind]*Validator
 
-// New makes the validators of all served versions of the CRDs.
+// New returns the validators of all served versions of the CRDs.
 func New(crds ...*apiextensionsv1.CustomResourceDefinition) (Validators, error) {
 	out := Validators{}
 	for _, crd := range crds {
@@ -72,7 +72,7 @@ func newValidator(in *apiextensionsv1.CustomResourceValidation) (*Validator, err
 	return &Validator{structural: structural, schema: open, cel: cel.NewValidator(structural, true, math.MaxInt64)}, nil
 }
 
-// Validate returns what an API server would refuse, or would drop as an unknown field. Nil means nothing.
+// Validate returns what an API server would reject, or would drop as an unknown field; nil if there is nothing of that.
 func (v Validators) Validate(ctx context.Context, object *unstructured.Unstructured) error {
 	validator, found := v[object.GroupVersionKind()]
 	if !found {

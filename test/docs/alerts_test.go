@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestAlertIsAboutEveryController sees that the alert about controllers that fail names each. The other tests of the
-// alerts are in hack/tools/monitoring, which has the parser of Prometheus.
+// TestAlertIsAboutEveryController checks that the alert about failing controllers names each controller. The other
+// tests of the alerts are in hack/tools/monitoring, which has the parser of Prometheus.
 func TestAlertIsAboutEveryController(t *testing.T) {
 	code := files(t, ".go")
 	maps.DeleteFunc(code, func(path, _ string) bool {

@@ -22,8 +22,8 @@ func prompts() []string {
 // ofCobra are the commands of the plugin that cobra adds.
 func ofCobra() []string { return []string{"completion", "help"} }
 
-// TestCommandsNameWhatThereIs looks at what commands on all pages name: targets of make, files, folders and flags. What
-// they do is tried elsewhere: test/printed runs the pages about installation, the end-to-end tests the rest.
+// TestCommandsNameWhatThereIs checks what commands on all pages name: targets of make, files, folders and flags. What
+// the commands do is tested elsewhere: test/printed runs the pages about installation, the end-to-end tests the rest.
 func TestCommandsNameWhatThereIs(t *testing.T) {
 	root, err := localfleet.Repository()
 	if err != nil {

@@ -86,7 +86,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors are the names under which the headings of a page can be linked to.
+// anchors returns the names under which the headings of a page can be linked to.
 func anchors(page string) []string {
 	var out []string
 	for line := range strings.Lines(withoutCode(page)) {
@@ -121,8 +121,8 @@ func TestNamedTestsExist(t *testing.T) {
 	}
 }
 
-// TestMetricsAreExplained sees that the reference of metrics, which is made of definitions, lacks none that the code
-// publishes, and that no page speaks of one that does not exist.
+// TestMetricsAreExplained checks that the reference of metrics, which is generated from definitions, has every metric
+// that the code publishes, and that no page mentions one that does not exist.
 func TestMetricsAreExplained(t *testing.T) {
 	series, err := labelsOfSeries()
 	if err != nil {
@@ -147,7 +147,7 @@ func TestMetricsAreExplained(t *testing.T) {
 		}
 	}
 	pages := files(t, ".md")
-	delete(pages, "CHANGELOG.md") // It also speaks of what was.
+	delete(pages, "CHANGELOG.md") // It also mentions what existed earlier.
 	for name, path := range matches(pages, "`(masthead_\\w+)") {
 		if !exists(name) {
 			t.Errorf("%s speaks of the metric %s, which does not exist", path, name)
@@ -160,7 +160,7 @@ func TestReasonsAreExplained(t *testing.T) {
 	maps.DeleteFunc(code, func(path, _ string) bool {
 		return strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "pkg/") && !strings.HasPrefix(path, "apis/")
 	})
-	// The reasons of a bad kubeconfig are told apart in code only; users read BadKubeconfig and a message.
+	// Only the code distinguishes the reasons of a bad kubeconfig; users see BadKubeconfig and a message.
 	maps.DeleteFunc(code, func(path, _ string) bool { return strings.HasPrefix(path, "pkg/providers/credentials/") })
 	docs := strings.Join(slices.Collect(maps.Values(files(t, ".md"))), "\n")
 	reasons := matches(code, `(?m)^\s+Reason\w+\s*(?:[\w.]+)?\s*= "(\w+)"`)
@@ -174,8 +174,8 @@ func TestReasonsAreExplained(t *testing.T) {
 	}
 }
 
-// labelsOfSeries returns the labels of each series that can be asked for, by the name of the series: a histogram has
-// three.
+// labelsOfSeries returns the labels of each series that can be queried, by the name of the series: a histogram has
+// three series.
 func labelsOfSeries() (map[string][]string, error) {
 	groups, err := metricreference.Groups()
 	if err != nil {

@@ -26,7 +26,7 @@ var (
 	promptLine = regexp.MustCompile(`^([a-z0-9]*)\$ (.*)$`)
 )
 
-// fences are the blocks of a page, without the indentation that they have in a list.
+// fences returns the blocks of a page, without the indentation that they have in a list.
 func fences(page, text string) []fence {
 	var all []fence
 	indent, inside := "", false
@@ -45,7 +45,7 @@ func fences(page, text string) []fence {
 	return all
 }
 
-// steps are the commands of a console block. In one without any prompt each line is a command.
+// steps returns the commands of a console block. In a block without any prompt, each line is a command.
 func steps(f fence) []step {
 	var all []step
 	for line := range strings.Lines(f.text) {
@@ -63,10 +63,10 @@ func steps(f fence) []step {
 	return all
 }
 
-// noPrompt is the prompt of commands in a block without any.
+// noPrompt is the prompt of commands in a block without prompts.
 const noPrompt = "none"
 
-// withoutCode is a page without its blocks of code, in which "#" begins a comment.
+// withoutCode returns a page without its blocks of code, in which "#" begins a comment.
 func withoutCode(text string) string {
 	var out strings.Builder
 	inside := false
@@ -82,7 +82,7 @@ func withoutCode(text string) string {
 	return out.String()
 }
 
-// allSteps are the commands of all pages.
+// allSteps returns the commands of all pages.
 func allSteps(t *testing.T) []step {
 	t.Helper()
 	var all []step

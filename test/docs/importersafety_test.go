@@ -18,7 +18,7 @@ import (
 // importerTests are the folders whose tests are about imports.
 var importerTests = regexp.MustCompile(`^(pkg/controllers/importer|pkg/takeover|pkg/reflection|test/takeover|test/fakecloud|test/e2e)/`)
 
-// TestThreatsHaveGuardsAndTests holds the table of threats in docs/design/importer-safety.md against the tests and the
+// TestThreatsHaveGuardsAndTests compares the table of threats in docs/design/importer-safety.md with the tests and the
 // policies: every threat names a guard and tests that exist and are about imports, and every policy is a guard.
 func TestThreatsHaveGuardsAndTests(t *testing.T) {
 	const page, least = "docs/design/importer-safety.md", 24
@@ -60,8 +60,8 @@ func TestThreatsHaveGuardsAndTests(t *testing.T) {
 	}
 }
 
-// TestReasonsOfImportsAreArranged sees that a test of the importer brings about each reason for which an import stops
-// or waits. The table of verdicts says what a reason means, and not that the importer ever comes to it.
+// TestReasonsOfImportsAreArranged checks that a test of the importer produces each reason for which an import stops or
+// waits. The table of verdicts says what a reason means, but not that the importer ever reports it.
 func TestReasonsOfImportsAreArranged(t *testing.T) {
 	var tests strings.Builder
 	for path, text := range files(t, "_test.go") {

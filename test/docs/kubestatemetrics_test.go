@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestKubeStateMetricsReadsWhatThereIs holds the paths of the configuration of kube-state-metrics against the schemas
-// of our CRDs: it has all kinds, and no path that leads nowhere.
+// TestKubeStateMetricsReadsWhatThereIs compares the paths of the configuration of kube-state-metrics with the schemas
+// of our CRDs: the configuration has all kinds, and no path that the schemas do not have.
 func TestKubeStateMetricsReadsWhatThereIs(t *testing.T) {
 	type paths map[string][]string
 	var config struct {

@@ -41,8 +41,8 @@ var notForUsers = map[string]string{
 	"cluster … answered with another object than …":        "tried again, and logged",
 }
 
-// messagesOf are the texts of errors that a file makes, as docs write them: … stands for what is filled in, and what
-// is wrapped is left out.
+// messagesOf returns the texts of the errors that a file creates, as docs write them: … stands for what is filled in,
+// and wrapped errors are left out.
 func messagesOf(t *testing.T, path, source string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
@@ -95,10 +95,10 @@ func messagesOf(t *testing.T, path, source string) []string {
 	return out
 }
 
-// TestMessagesOfReferencesAreExplained holds the table of messages in docs/references.md against the code: each that a
-// user can meet is there, and none that is gone.
+// TestMessagesOfReferencesAreExplained compares the table of messages in docs/references.md with the code: the table
+// has each message that a user can see, and none that no longer exists.
 func TestMessagesOfReferencesAreExplained(t *testing.T) {
-	// A name in quotation marks is … alike.
+	// A name in quotation marks counts as …, too.
 	plain := func(s string) string { return strings.ReplaceAll(s, `"…"`, "…") }
 	made := map[string]string{"the API server did not answer about spec.references[…]": "pkg/controllers/references/status.go"}
 	for path, source := range files(t, ".go") {

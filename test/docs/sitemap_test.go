@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestSiteMapHasEveryPage holds the navigation of the site, and the list of pages, against the files.
+// TestSiteMapHasEveryPage compares the navigation of the site, and the list of pages, with the files.
 func TestSiteMapHasEveryPage(t *testing.T) {
 	var site struct {
 		Nav []map[string][]string `json:"nav"`

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestTablesHaveAHeader finds rows that are shown as text, since a blank line has cut them off from their table.
+// TestTablesHaveAHeader finds rows that are shown as text, because a blank line separates them from their table.
 func TestTablesHaveAHeader(t *testing.T) {
 	for page, text := range files(t, ".md") {
 		before, header := "", ""

@@ -30,18 +30,18 @@ func foreign() []string {
 	}
 }
 
-// wrongOnPurpose are the files that a page shows to show what is refused.
+// wrongOnPurpose is the command with which a page shows a file that is refused.
 const wrongOnPurpose = "cat bad.yaml"
 
 // document is a YAML document of a page.
 type document struct{ place, text string }
 
-// documents are those in blocks of YAML, those in files that a console block shows, and objects that it gets.
+// documents returns the documents in YAML blocks, in files that a console block shows, and the objects that it gets.
 func documents(t *testing.T) []document {
 	t.Helper()
 	var all []document
 	add := func(place, text string) {
-		text = strings.ReplaceAll(text, "...", "") // What is left out of a text.
+		text = strings.ReplaceAll(text, "...", "") // It marks what a text leaves out.
 		for part := range strings.SplitSeq("\n"+text, "\n---\n") {
 			all = append(all, document{place, part})
 		}
@@ -65,7 +65,7 @@ func documents(t *testing.T) []document {
 	return all
 }
 
-// TestYAMLFitsTheSchemas holds each object on a page against the schema of its kind, strictly: Masthead's CRDs and
+// TestYAMLFitsTheSchemas validates each object on a page against the schema of its kind, strictly: Masthead's CRDs and
 // ClusterProfile as an API server does, kinds of Kubernetes as kubectl does. A part of an object has to be a part of a
 // kind of Masthead or of the example of a managed resource, of a ClusterRole, of the config file or of a schema.
 func TestYAMLFitsTheSchemas(t *testing.T) {
@@ -146,11 +146,11 @@ func readCRDs(t *testing.T) crdvalidation.Validators {
 	return validators
 }
 
-// fits is nil if a part of an object can be a part of some kind, or of its spec.
+// fits returns nil if a part of an object can be a part of some kind, or of its spec.
 func fits(t *testing.T, validators crdvalidation.Validators, part map[string]any) error {
 	t.Helper()
 	if len(part) == 1 && part["rules"] != nil {
-		return nil // Of a ClusterRole.
+		return nil // A part of a ClusterRole.
 	}
 	flags := files(t, "flags.md")["docs/reference/flags.md"]
 	if !slices.ContainsFunc(leaves("", part), func(path string) bool { return !strings.Contains(flags, "`"+path+"`") }) {
@@ -171,7 +171,7 @@ func fits(t *testing.T, validators crdvalidation.Validators, part map[string]any
 			object := &unstructured.Unstructured{Object: maps.Clone(content)}
 			object.SetGroupVersionKind(kind)
 			err := validators.Validate(t.Context(), object)
-			// What is missing is on the rest of the object.
+			// Missing fields are in the rest of the object.
 			if err == nil || !strings.HasPrefix(err.Error(), "unknown fields") {
 				return nil
 			}
@@ -181,7 +181,7 @@ func fits(t *testing.T, validators crdvalidation.Validators, part map[string]any
 	return fmt.Errorf("it is a part of nothing that is known:\n%s", strings.Join(problems, "\n"))
 }
 
-// leaves are the paths of what is in maps in a map.
+// leaves returns the paths of the values in a map and in the maps inside it.
 func leaves(prefix string, content map[string]any) []string {
 	var paths []string
 	for name, value := range content {

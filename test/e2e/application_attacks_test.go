@@ -15,7 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
-// The attack list is in docs/security.md. Here people of a workload cluster try what can be tried with Applications.
+// The attack list is in docs/security.md. Here users of a workload cluster try the attacks that are possible with
+// Applications.
 var _ = Describe("Applications of an attacker", func() {
 	It("own nothing outside their namespace, and nothing without one", func(ctx SpecContext) {
 		enrolForApplications(ctx, "w1")
@@ -118,7 +119,8 @@ spec:
 	}, applicationTimeout)
 })
 
-// reachingOut is an Application with three components: one of its own, one in another namespace, and one that has none.
+// reachingOut is an Application with three components: one in its own namespace, one in another namespace, and one
+// without a namespace.
 const reachingOut = `
 apiVersion: apps.masthead.dev/v1alpha1
 kind: Application
@@ -144,7 +146,7 @@ metadata: {name: loot, annotations: {kubernetes.io/application: thief}}
 rules: []
 `
 
-// shouting is an Application whose component has a status that nobody but the attacker writes.
+// shouting is an Application whose component has a status that only the attacker writes.
 const shouting = `
 apiVersion: apps.masthead.dev/v1alpha1
 kind: Application

@@ -17,7 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// applicationTimeout ends a spec that waits in vain.
+// applicationTimeout ends a spec that waits without success.
 const applicationTimeout = SpecTimeout(6 * time.Minute)
 
 const applicationsCRD = "applications.apps.masthead.dev"
@@ -31,7 +31,7 @@ func enrolForApplications(ctx context.Context, clusters ...string) {
 	}
 }
 
-// inNamespace makes a namespace of a cluster for one spec.
+// inNamespace creates a namespace in a cluster for one spec.
 func inNamespace(ctx context.Context, cluster, namespace string) {
 	GinkgoHelper()
 	kubectl(ctx, cluster, "create", "namespace", namespace)
@@ -46,7 +46,7 @@ func applySample(ctx context.Context, cluster, namespace, file string) {
 	kubectl(ctx, cluster, "apply", "--server-side", "--namespace", namespace, "-f", filepath.Join(repository, "config", "samples", "application", file))
 }
 
-// application returns a JSONPath of an Application.
+// application returns the value of a JSONPath in an Application.
 func application(ctx context.Context, cluster, namespace, name, path string) string {
 	GinkgoHelper()
 	return get(ctx, cluster, path, "applications.apps.masthead.dev", name, "--namespace", namespace)
@@ -75,7 +75,7 @@ func owners(ctx context.Context, cluster, namespace string, object ...string) st
 	return get(ctx, cluster, `{range .metadata.ownerReferences[*]}{.kind}/{.name} {end}`, append(object, "--namespace", namespace)...)
 }
 
-// playCloud gives a Service of the type LoadBalancer its address.
+// playCloud gives a Service of the type LoadBalancer its address, as a cloud does.
 func playCloud(ctx context.Context, cluster, namespace, service string) {
 	GinkgoHelper()
 	kubectl(ctx, cluster, "patch", "service", service, "--namespace", namespace, "--subresource=status", "--type=merge",
@@ -93,7 +93,7 @@ func playProbe(ctx context.Context, cluster, namespace, pod string, ready bool) 
 		"-p", fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":"%s"},{"type":"ContainersReady","status":"%s"}]}}`, status, status))
 }
 
-// left lists what there is of some resources in a namespace, in the form Kind/name.
+// left lists the objects of some resources in a namespace, in the form Kind/name.
 func left(ctx context.Context, cluster, namespace string, resources ...string) []string {
 	GinkgoHelper()
 	var found []string
@@ -260,7 +260,7 @@ var _ = Describe("Application", func() {
 	}, applicationTimeout)
 
 	It("gets by with changing owner references, to which the sample policy holds it", func(ctx SpecContext) {
-		// Where the chart has installed Masthead's rights, it is there.
+		// Where the chart has installed Masthead's rights, the policy exists already.
 		if get(ctx, "w1", "{.metadata.name}", "validatingadmissionpolicy", "masthead-owner-references-only") == "" {
 			repository, err := localfleet.Repository()
 			Expect(err).NotTo(HaveOccurred())
@@ -287,7 +287,7 @@ var _ = Describe("Application", func() {
 	}, applicationTimeout)
 })
 
-// report returns a JSONPath of the ApplicationReport of a cluster.
+// report returns the value of a JSONPath in the ApplicationReport of a cluster.
 func report(ctx context.Context, cluster, path string) string {
 	GinkgoHelper()
 	return get(ctx, hub, path, "applicationreports.fleet.masthead.dev", "capi-"+cluster)
@@ -296,7 +296,7 @@ func report(ctx context.Context, cluster, path string) string {
 // countsPath are the Applications of a cluster: all, the healthy ones, and those with missing components.
 const countsPath = "{.status.applications.total} {.status.applications.healthy} {.status.applications.missing}"
 
-// smallApplication is an Application with two components, both of which are healthy when they are there.
+// smallApplication is an Application with two components, both of which are healthy when they exist.
 func smallApplication(namespace, name string) string {
 	return fmt.Sprintf(`
 apiVersion: apps.masthead.dev/v1alpha1

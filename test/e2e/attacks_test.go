@@ -15,20 +15,20 @@ import (
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
-// inHub returns a JSONPath of a requirement's object in the hub.
+// inHub returns the value of a JSONPath in a requirement's object in the hub.
 func inHub(ctx context.Context, name, path string) string {
 	GinkgoHelper()
 	return get(ctx, hub, path, "mysqlinstancerequirements", name, "--namespace", "bar")
 }
 
-// identifierOf is the identifier of a workload cluster that was given none.
+// identifierOf is the identifier of a workload cluster for which none was specified.
 func identifierOf(ctx context.Context, cluster string) string {
 	GinkgoHelper()
 	return get(ctx, cluster, "{.metadata.uid}", "namespace", "kube-system")
 }
 
-// The attack list is in docs/security.md. What can be tried against one part of Masthead is tried in the tests of that
-// part; here the owner of w1 tries what needs a whole fleet, against the hub and w2.
+// The attack list is in docs/security.md. Attacks against one part of Masthead are in the tests of that part; here the
+// owner of w1 tries attacks that need a whole fleet, against the hub and w2.
 var _ = Describe("The owner of a workload cluster who is an attacker", func() {
 	It("cannot pass a claim off as another cluster's by its annotations", func(ctx SpecContext) {
 		enrolAll(ctx, "w1", "w2")

@@ -74,8 +74,8 @@ spec:
 		kubectl(ctx, hub, "delete", "secret", name+"-kubeconfig")
 		Eventually(connection).WithArguments(ctx, name).WithContext(ctx).Should(BeEmpty())
 	})
-	// The real Cluster API core has no infrastructure to look at and leaves this alone; the manager must believe that
-	// the cluster is ready, or it would not even try.
+	// The real Cluster API core finds no infrastructure and does not change this. Without this status the manager would
+	// not consider the cluster ready, and would not try to connect.
 	kubectl(ctx, hub, "patch", "clusters.cluster.x-k8s.io", name, "--subresource=status", "--type=merge", "-p",
 		`{"status":{"initialization":{"infrastructureProvisioned":true,"controlPlaneInitialized":true}}}`)
 }
@@ -84,7 +84,7 @@ var _ = Describe("A cluster that never answers", needs(localProcesses, "listens 
 	It("delays nobody when it is enrolled before the manager starts", func(ctx SpecContext) {
 		Expect(manager.Stop(ctx)).To(Succeed())
 		registerBlackHole(ctx, "abyss")
-		// If the manager does not start, nothing else ends what is enrolled here.
+		// If the manager does not start, nothing else un-enrols these clusters.
 		DeferCleanup(func(ctx context.Context) { unenrol(ctx, "w1", "w2") })
 		enrol(ctx, "w1", "w2")
 		startManager(ctx)

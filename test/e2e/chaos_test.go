@@ -16,7 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// startLoad puts a mixed load on clusters that are enrolled, and sees to it that nothing of it is left after the spec.
+// startLoad puts a mixed load on enrolled clusters, and removes all of it after the spec.
 func startLoad(ctx context.Context, clusters ...string) *load.Load {
 	GinkgoHelper()
 	seed := uint64(GinkgoRandomSeed())
@@ -39,7 +39,7 @@ func goesOn(ctx context.Context, l *load.Load) {
 	Eventually(l.Steps).WithContext(ctx).Should(BeNumerically(">", before+30))
 }
 
-// settles ends a load and waits until the fleet holds exactly what was asked for.
+// settles ends a load and waits until the fleet contains exactly what was requested.
 func settles(ctx context.Context, l *load.Load) {
 	GinkgoHelper()
 	steps, err := l.Stop()
@@ -47,12 +47,12 @@ func settles(ctx context.Context, l *load.Load) {
 	GinkgoWriter.Printf("the load had %d steps\n", steps)
 	Expect(steps).To(BeNumerically(">", 50))
 	Eventually(l.Problems).WithContext(ctx).WithTimeout(5 * time.Minute).WithPolling(time.Second).Should(BeEmpty())
-	// What is right stays right: nothing that was left over undoes it.
+	// The state stays right: no work that was left over undoes it.
 	Consistently(l.Problems).WithContext(ctx).WithTimeout(3 * time.Second).WithPolling(time.Second).Should(BeEmpty())
 }
 
-// election has replicas elect a leader, a little faster than by default. A machine that is busy must not cost the
-// leader its lease.
+// election are the flags with which replicas elect a leader, a little faster than by default. A leader must not lose
+// its lease because the machine is busy.
 var election = []string{
 	"--leader-elect", "--leader-elect-lease-duration=" + leaseDuration.String(), "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s",
 }
@@ -74,7 +74,7 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		random := rand.New(rand.NewPCG(uint64(GinkgoRandomSeed()), 100))
 		for range kills {
 			Expect(manager.Launch(ctx)).To(Succeed())
-			// Most of the lives are long enough to begin working, some end while the manager starts.
+			// In most cases the manager lives long enough to begin its work; in some it is killed while it starts.
 			life := time.NewTimer(time.Duration(random.Int64N(int64(longestLife))))
 			select {
 			case <-life.C:
@@ -93,7 +93,7 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		l := startLoad(ctx, workloads...)
 		goesOn(ctx, l)
 		Expect(fleet.Kill(ctx, localfleet.HubName)).To(Succeed())
-		goesOn(ctx, l) // The workload clusters do without the hub.
+		goesOn(ctx, l) // The workload clusters work without the hub.
 		Expect(fleet.Restart(ctx, localfleet.HubName)).To(Succeed())
 		goesOn(ctx, l)
 		settles(ctx, l)
@@ -158,7 +158,8 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		travels(ctx, "w1", "of-the-leader")
 
 		Expect(late.Freeze()).To(Succeed())
-		// The lease has run out when nobody has renewed it for its duration. The spec takes it, as another replica would.
+		// The lease has expired when it has not been renewed for its duration. The spec acquires it, as another replica
+		// would.
 		renewed := get(ctx, hub, "{.spec.renewTime}", "lease", "masthead-leader", "--namespace", "masthead-system")
 		last, err := time.Parse(time.RFC3339Nano, renewed)
 		Expect(err).NotTo(HaveOccurred())

@@ -105,7 +105,7 @@ var _ = Describe("Discovery", func() {
 	})
 })
 
-// removeCopies is what the administrator of a cluster that is not enrolled does.
+// removeCopies removes the copies of Crossplane's kinds, as the administrator of a cluster that is not enrolled does.
 func removeCopies(ctx context.Context, cluster string) {
 	GinkgoHelper()
 	kubectl(ctx, cluster, "delete", "validatingadmissionpolicybinding,validatingadmissionpolicy", readOnlyPolicy, "--ignore-not-found")
@@ -114,8 +114,8 @@ func removeCopies(ctx context.Context, cluster string) {
 	}
 }
 
-// removeDefinition deletes a definition from a cluster that is not enrolled any more. Its API server goes on to reject
-// that for a moment after the policy went, whoever deleted it: it looks at the policies once a second.
+// removeDefinition deletes a definition from a cluster that is not enrolled any more. Its API server still rejects that
+// for a moment after the deletion of the policy, regardless of who deleted it: it checks the policies once a second.
 func removeDefinition(ctx context.Context, cluster, crd string) {
 	GinkgoHelper()
 	Eventually(func() error {

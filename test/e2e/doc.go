@@ -8,12 +8,12 @@
 // The suite runs on one of two fleets (Fleet, Manager):
 //
 //   - Local processes (`make test-e2e`, and `make test` at its end): three workload clusters of test/localfleet, and
-//     bin/manager as a process. Here a signal stops exactly one program, at a certain moment, several managers run
-//     beside one another, clouds and hostile clusters are played, and Prometheus scrapes what happens.
+//     bin/manager as a process. Here a signal stops exactly one program, at a certain moment, several managers run side
+//     by side, clouds and hostile clusters are simulated, and Prometheus scrapes the managers.
 //   - kind (`make e2e-kind`; docs/kind.md): two workload clusters of test/kindfleet, and the manager as two Pods,
 //     which the charts install from the released image.
 //
-// A spec runs on both, with what it finds in fleet, manager and workloads, unless it says by needs which one it needs,
-// and why. Each run ends with a list of what ran and what did not, and fails if a spec did not run that does not say
-// why.
+// A spec runs on both, with the variables fleet, manager and workloads, unless it declares with needs which fleet it
+// needs, and why. Each run ends with a list of the specs that ran and that did not run, and fails if a spec did not run
+// and declares no reason.
 package e2e

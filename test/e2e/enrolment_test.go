@@ -114,13 +114,13 @@ spec: {}
 		round := func(ctx context.Context) {
 			enrol(ctx, "w1", "w2")
 			eventuallyConnected(ctx, "w1", "w2")
-			eventuallyServesRequirements(ctx, "w1", "w2") // So that there is something to be left behind.
+			eventuallyServesRequirements(ctx, "w1", "w2") // So that there is something that could be left behind.
 			unenrol(ctx, "w1", "w2")
 			for _, name := range []string{"w1", "w2"} {
 				Eventually(connection).WithArguments(ctx, name).WithContext(ctx).Should(BeEmpty())
 			}
 		}
-		round(ctx) // what is made once and kept is made now
+		round(ctx) // creates the things that are created once and kept
 		goroutines := func() float64 { return metrics(ctx).Value("go_goroutines") }
 		var base float64
 		Eventually(func() float64 {

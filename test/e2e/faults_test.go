@@ -15,17 +15,17 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// minWatch is how long a WATCH lasts at least: whoever watches asks for five to ten minutes.
+// minWatch is the minimum duration of a WATCH: clients request five to ten minutes.
 const minWatch = 5 * time.Minute
 
-// watchesStarted is how many WATCH requests the manager has ever sent to a workload cluster.
+// watchesStarted is the number of WATCH requests that the manager has ever sent to a workload cluster.
 func watchesStarted(ctx context.Context, name string) float64 {
 	GinkgoHelper()
 	return metrics(ctx).Value("masthead_cluster_watches_started_total", clusterLabels(name)...)
 }
 
-// settledWatches is the same, when it has not grown for a while: what is watched depends on definitions, which arrive
-// one after the other.
+// settledWatches is that number when it has not grown for a while: the watches depend on definitions, which arrive one
+// after the other.
 func settledWatches(ctx context.Context, name string) float64 {
 	GinkgoHelper()
 	last, since := -1.0, time.Now()
@@ -84,7 +84,7 @@ var _ = Describe("Credentials that change", func() {
 		enrolAll(ctx, "w1")
 		travels(ctx, "w1", "before-rotation")
 		before := settledWatches(ctx, "w1")
-		// What is made anew has any cause but "token", which is swapped.
+		// A connection that is made again has any cause but "token"; with that cause, the token is swapped.
 		connects := func() float64 {
 			m := metrics(ctx)
 			return m.Value("masthead_cluster_connects_total", clusterLabels("w1")...) -
@@ -103,11 +103,11 @@ var _ = Describe("Credentials that change", func() {
 		for i := range 20 {
 			travels(ctx, "w1", fmt.Sprintf("rotated-%d", i))
 		}
-		// A kind that cannot be watched, because another spec has left the cluster without it, is tried again now and then.
-		// One informer that a rotation restarted would be twenty more.
+		// The watch of a kind that cannot be watched, because another spec has left the cluster without it, is tried again
+		// now and then. If each rotation restarted one informer, that would be twenty more watches.
 		//
-		// A watch that is five minutes old may have come to its end, which takes no rotation. There were no more of them than
-		// were ever started, and none began before the spec did.
+		// A watch that is five minutes old may have ended without a rotation. There were no more such watches than were ever
+		// started, and none began before the spec did.
 		ended := before * float64(time.Since(begun)/minWatch)
 		Expect(watchesStarted(ctx, "w1")).To(BeNumerically("<", before+10+ended), "no rotation had a WATCH sent again")
 		Expect(connects()).To(Equal(connectsBefore))
@@ -119,7 +119,7 @@ var _ = Describe("Credentials that change", func() {
 		enrolAll(ctx, "w1")
 		travels(ctx, "w1", "before-move")
 
-		// A sampler that would see a gap: the manager says all the time that the cluster is connected.
+		// This sampler would see a gap: the manager must report all the time that the cluster is connected.
 		sampling, stop := context.WithCancel(ctx)
 		defer stop()
 		var gaps, samples atomic.Int64

@@ -33,7 +33,7 @@ const (
 	nextTag = "upgraded"
 )
 
-// What there is in kind only, for specs that need it.
+// What exists only in kind, for specs that need it.
 var (
 	inKind *kindfleet.Fleet
 	asPods *podManager
@@ -41,12 +41,12 @@ var (
 
 var _ Fleet = (*kindfleet.Fleet)(nil)
 
-// podManager is the manager as the charts install it, as two replicas in the hub.
+// podManager is the manager that the charts install, with two replicas in the hub.
 type podManager struct{}
 
 var _ Manager = (*podManager)(nil)
 
-// Upgrade installs the chart with further values, or upgrades what is installed, and does not wait.
+// Upgrade installs the chart with further values, or upgrades the installed release, and does not wait.
 func (m *podManager) Upgrade(ctx context.Context, values ...string) error {
 	return m.upgrade(ctx, nil, values...)
 }
@@ -87,7 +87,7 @@ func (m *podManager) rolledOut(ctx context.Context) error {
 	return err
 }
 
-// Launch waits until the containers run that take the place of others.
+// Launch waits until the containers that replace others run.
 func (m *podManager) Launch(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
 		started, err := tryGet(ctx, hub, "{.items[*].status.containerStatuses[0].state.running.startedAt}",
@@ -108,13 +108,13 @@ func (m *podManager) Stop(ctx context.Context) error {
 	return err
 }
 
-// Kill deletes all replicas without giving them time to end. Their Deployment makes others at once.
+// Kill deletes all replicas without giving them time to end. Their Deployment creates others at once.
 func (m *podManager) Kill(ctx context.Context) error {
 	_, err := inKind.Kubectl(ctx, hub, "delete", "pods", podsOfMasthead, "--namespace", ownNamespace, "--grace-period=0", "--force")
 	return err
 }
 
-// readiness says of each replica whether it is ready.
+// readiness returns for each replica whether it is ready.
 func (m *podManager) readiness(ctx context.Context) (string, error) {
 	return tryGet(ctx, hub, `{range .items[*]}{.status.conditions[?(@.type=="Ready")].status} {end}`, "pods", podsOfMasthead, "--namespace", ownNamespace)
 }
@@ -124,7 +124,7 @@ func (m *podManager) Alive(ctx context.Context) bool {
 	return err == nil && slices.Equal(strings.Fields(ready), slices.Repeat([]string{"True"}, 2))
 }
 
-// Leader is the Pod that leads: the holder of the lease is called after it.
+// Leader is the Pod that leads: the holder of the lease is named after it.
 func (m *podManager) Leader(ctx context.Context) (string, error) {
 	holder, err := tryGet(ctx, hub, "{.spec.holderIdentity}", "lease", "masthead-leader", "--namespace", ownNamespace)
 	name, _, _ := strings.Cut(holder, "_")
@@ -178,7 +178,7 @@ func chart(name string) (string, error) {
 	return filepath.Join(repository, "charts", name), err
 }
 
-// setUpKind makes the clusters in kind, and installs Masthead by its charts.
+// setUpKind creates the clusters in kind, and installs Masthead with its charts.
 func setUpKind(ctx context.Context) {
 	GinkgoHelper()
 	Expect(os.Getenv("E2E_KIND_IMAGE")).NotTo(BeEmpty(), "make e2e-kind sets what this needs")
@@ -190,7 +190,8 @@ func setUpKind(ctx context.Context) {
 	repository, err := localfleet.Repository()
 	Expect(err).NotTo(HaveOccurred())
 	built := filepath.Join(repository, "bin", "kindnode")
-	// Whoever is started after a kill leads, and begins to work, when the lease of the one before it has run out.
+	// A replica that is started after a kill becomes the leader, and begins to work, when the lease of the previous leader
+	// has expired.
 	workloads, kills, longestLife = []string{"w1", "w2"}, 5, 40*time.Second
 
 	By("starting a hub of two nodes and two workload clusters")

@@ -18,16 +18,16 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// What there is on local processes only, for specs that need them.
+// What exists only on local processes, for specs that need it.
 var (
 	local     *localfleet.Fleet
 	asProcess *processManager
 
-	// launched are the managers beside it, which end with the spec. Those of the same hub are replicas of it.
+	// launched are the managers beside asProcess, which end with the spec. replicas are those of them with the same hub.
 	launched, replicas []*harness.Manager
 )
 
-// localFleet is a fleet of local processes as Fleet has it.
+// localFleet is a fleet of local processes that implements Fleet.
 type localFleet struct{ *localfleet.Fleet }
 
 var _ Fleet = localFleet{}
@@ -36,7 +36,7 @@ func (f localFleet) Restart(ctx context.Context, cluster string) error {
 	return f.Fleet.Restart(ctx, cluster, localfleet.RestartOptions{})
 }
 
-// processManager is the manager as a process of this machine.
+// processManager is the manager as a local process.
 type processManager struct {
 	// Manager is nil before the first start.
 	*harness.Manager
@@ -75,7 +75,7 @@ func (m *processManager) Alive(context.Context) bool { return m.Manager != nil &
 // setUpLocal starts a fleet of local processes, with Prometheus beside it, and Masthead.
 func setUpLocal(ctx context.Context) {
 	GinkgoHelper()
-	dir := os.Getenv("MASTHEAD_E2E_DIR") // to look at the logs afterwards
+	dir := os.Getenv("MASTHEAD_E2E_DIR") // to read the logs afterwards
 	keep := dir != ""
 	if !keep {
 		dir = GinkgoT().TempDir()
@@ -100,7 +100,7 @@ func setUpLocal(ctx context.Context) {
 		},
 		StopWithParent: true,
 		KeepData:       keep,
-		Audit:          true, // A spec sees in it that nothing is written to a cluster.
+		Audit:          true, // A spec checks in it that nothing is written to a cluster.
 		Fast:           true,
 	})
 	Expect(err).NotTo(HaveOccurred())

@@ -16,20 +16,20 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// Fleet is what specs need of a hub and its workload clusters, wherever they run. What only one of the fleets can do is
-// asked of local or of inKind, by specs that say that they need it.
+// Fleet is what specs need of a hub and its workload clusters, wherever they run. Specs that need what only one of the
+// fleets can do declare that, and use local or inKind.
 type Fleet interface {
 	harness.Fleet
 	Faults
 
-	// Register makes a Cluster in the hub that leads to a workload cluster, and Unregister deletes it.
+	// Register creates a Cluster in the hub for a workload cluster, and Unregister deletes it.
 	Register(ctx context.Context, r localfleet.Registration) error
 	Unregister(ctx context.Context, r localfleet.Registration) error
 }
 
-// Faults are what can happen to the API server of a cluster.
+// Faults are the faults that specs cause in the API server of a cluster.
 type Faults interface {
-	// Pause freezes it in the middle of what it does, and Resume goes on with it.
+	// Pause freezes it in the middle of its work, and Resume continues it.
 	Pause(ctx context.Context, cluster string) error
 	Resume(ctx context.Context, cluster string) error
 	// Kill ends it at once, and Restart brings it back at the same address.
@@ -41,22 +41,22 @@ type Faults interface {
 type Manager interface {
 	Life
 
-	// Metrics is what it publishes; of replicas, what the leader does.
+	// Metrics are the metrics that it publishes; with several replicas, those of the leader.
 	Metrics(ctx context.Context) (harness.Metrics, error)
 	// LogTail is the end of its log.
 	LogTail(lines int) string
 }
 
-// Life is how the manager begins and ends.
+// Life starts and ends the manager.
 type Life interface {
 	// Start starts it with flags beside managerFlags, and returns when it is ready. Launch does not wait for that: it
-	// returns when a process runs, whatever that does.
+	// returns when a process runs, regardless of what the process does.
 	Start(ctx context.Context, flags ...string) error
 	Launch(ctx context.Context) error
-	// Stop has it end by itself. Kill ends it at once, as a crash does; in kind, another one is started then.
+	// Stop lets it end by itself. Kill ends it at once, as a crash does; in kind, another one is started then.
 	Stop(ctx context.Context) error
 	Kill(ctx context.Context) error
-	// Alive tells whether it runs, in all its replicas.
+	// Alive reports whether all its replicas run.
 	Alive(ctx context.Context) bool
 }
 
@@ -73,20 +73,21 @@ func place() string { return cmp.Or(os.Getenv("MASTHEAD_E2E_FLEET"), localProces
 var (
 	fleet   Fleet
 	manager Manager
-	// objects are those of the fleet, to be read and patched.
+	// objects reads and patches the objects of the fleet.
 	objects *harness.Client
 	// workloads are the names of the workload clusters.
 	workloads []string
-	// kills is how often the manager is killed by the spec that does so again and again, and longestLife how long it is
-	// let live at most.
+	// kills is how often the manager is killed by the spec that kills it repeatedly, and longestLife the longest time
+	// before it is killed.
 	kills       int
 	longestLife time.Duration
 )
 
-// needs marks specs that run on one of the fleets only, and says why, without a comma: it is a label.
+// needs marks specs that run on one of the fleets only, with the reason. The reason has no comma, because it is part of
+// a label.
 func needs(place, why string) Labels { return Label("needs " + place + ": " + why) }
 
-// unmet is the mark of a spec that needs another fleet than the one at a place, or "".
+// unmet returns the label of a spec that needs a fleet other than the one at place, or "".
 func unmet(place string, labels []string) string {
 	for _, label := range labels {
 		if need, ok := strings.CutPrefix(label, "needs "); ok && !strings.HasPrefix(need, place+": ") {

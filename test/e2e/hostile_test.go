@@ -20,9 +20,9 @@ import (
 	"github.com/masthead-dev/masthead/test/hostile"
 )
 
-// shippedMemoryLimit is that of config/manager/deployment.yaml, and hostileMemory how much more than before the manager
-// may take because of all attacks together, in bytes. make bench-hostile measures about 250 MiB; the race detector and
-// a busy machine are not in that figure.
+// shippedMemoryLimit is the memory limit in config/manager/deployment.yaml, and hostileMemory how much more memory than
+// before the manager may use because of all attacks together, in bytes. make bench-hostile measures about 250 MiB; that
+// figure does not include the race detector and a busy machine.
 const (
 	shippedMemoryLimit = 1 << 30
 	hostileMemory      = 400 << 20
@@ -56,8 +56,9 @@ func hostileConditions(ctx context.Context, attack string) string {
 	return get(ctx, hub, `{range .status.conditions[*]}{.type}={.status}/{.reason} {.message}{"\n"}{end}`, "clusterprofiles", "kubeconfig-"+hostileName(attack))
 }
 
-// saysWhy is what the profile of a hostile cluster comes to say, as a regular expression, by attack. There are two of
-// nearly every kind; all of them are tested in pkg/providers/connection and pkg/kindwatch, and by make bench-hostile.
+// saysWhy is what the profile of a hostile cluster reports eventually, as a regular expression, by attack. There are
+// two attacks of nearly every kind; all attacks are tested in pkg/providers/connection and pkg/kindwatch, and by make
+// bench-hostile.
 func saysWhy() map[string]string {
 	const (
 		unreachable = `Connected=False/DialError`
@@ -89,7 +90,7 @@ func saysWhy() map[string]string {
 		"retry-at-once":    `KindsSynced=False/.*\(List(Unfinished|Rejected)\)`,
 		"endless-pages":    `KindsSynced=False/.*\((ListUnfinished|TooLarge)\)|WithinLimits=False/MemoryShareExceeded`,
 		"endless-events":   `KindsSynced=False/.*\((TooLarge|WatchFailing)\)|WithinLimits=False/(MemoryShareExceeded|EventsDelayed)`,
-		// These are only heard too often.
+		// These only send events too often.
 		"repeated-events":   `WithinLimits=False/EventsDelayed`,
 		"endless-bookmarks": `WithinLimits=False/EventsDelayed`,
 	}
@@ -97,8 +98,8 @@ func saysWhy() map[string]string {
 
 var _ = Describe("A fleet with hostile API servers", needs(localProcesses, "has servers where no Pod can reach them"), func() {
 	It("carries the claims of honest clusters, says what is wrong with the others, and is as before when they are gone", func(ctx SpecContext) {
-		// Half of them are told of when a kind was not synced for so long, which would be two minutes. One answers page after
-		// page when what is left in it is looked for, which would last for five.
+		// Half of them are reported when a kind has not been synced for this long; the default would be two minutes. One
+		// answers page after page when the manager looks for what is left in it; by default that would last five minutes.
 		Expect(manager.Stop(ctx)).To(Succeed())
 		startManager(ctx, "--unsynced-after=20s", "--offboard-timeout=20s")
 		DeferCleanup(restartManager)
@@ -126,7 +127,8 @@ var _ = Describe("A fleet with hostile API servers", needs(localProcesses, "has 
 		travels(ctx, "w2", "beside-hostile-w2")
 
 		By("waiting for what each of them comes to")
-		said := map[string]string{} // A condition may say something else later, as when what was refused long ago is asked for again.
+		// A condition may change later, for example when something that was refused long ago is requested again.
+		said := map[string]string{}
 		Eventually(func() (silent []string) {
 			for _, attack := range attacks {
 				if said[attack] != "" {
@@ -164,7 +166,8 @@ var _ = Describe("A fleet with hostile API servers", needs(localProcesses, "has 
 		for _, attack := range attacks {
 			Eventually(hostileConditions).WithArguments(ctx, attack).WithContext(ctx).Should(BeEmpty(), "no profile is left of %s", attack)
 		}
-		// What is made for a Secret that is gone is collected at once, and was made anew some fifty times a second.
+		// A profile that is created for a deleted Secret is garbage-collected at once. It used to be created again some fifty
+		// times a second.
 		Expect(published()-reconciles).To(BeNumerically("<", 30*len(attacks)), "profiles were made again and again while clusters were left")
 		Eventually(func() []string { return metrics(ctx).Series("hostile-") }).WithContext(ctx).Should(BeEmpty(), "no series is left")
 		for name, s := range servers {

@@ -16,8 +16,9 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// agentRights are the chapter "User Experience" of the Crossplane agent's design: what its Role says, and whom it is
-// for. Its ClusterRole read-for-agents has no counterpart, since what is published is pulled with the manager's rights.
+// agentRights are the rights in the chapter "User Experience" of the Crossplane agent's design: the rules of its Role,
+// and its subject. The design's ClusterRole read-for-agents has no counterpart, since the published APIs are pulled
+// with the manager's rights.
 const agentRights = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -79,7 +80,7 @@ func enrolWithIdentity(ctx context.Context) {
 	eventuallyServesRequirements(ctx, "w1")
 }
 
-// agentAccount makes the ServiceAccount agent1 in a namespace of the hub, without a right.
+// agentAccount creates the ServiceAccount agent1 in a namespace of the hub, without any rights.
 func agentAccount(ctx context.Context, namespace string) {
 	GinkgoHelper()
 	Expect(harness.Apply(ctx, fleet, hub, fmt.Sprintf(`
@@ -119,7 +120,7 @@ stringData:
 	})
 }
 
-// agentSyncedMessage is what the condition says in words.
+// agentSyncedMessage is the message of the condition AgentSynced.
 func agentSyncedMessage(ctx context.Context, namespace, name string) string {
 	GinkgoHelper()
 	return get(ctx, "w1", `{.status.conditions[?(@.type=="AgentSynced")].message}`, "mysqlinstancerequirements", name, "--namespace", namespace)

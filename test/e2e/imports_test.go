@@ -34,16 +34,16 @@ const (
 	importedEKS  = "cafe0123"
 	importedFrom = "eu-central-1"
 
-	// importTimeout is for what is done once, and for a spec that kills the manager many times.
+	// importTimeout is the timeout for what is done once, and for a spec that kills the manager many times.
 	importTimeout = 12 * time.Minute
-	// pollingOfSteps is how often a spec looks for the moment at which it kills the manager.
+	// pollingOfSteps is how often a spec checks for the moment at which it kills the manager.
 	pollingOfSteps = 5 * time.Millisecond
 )
 
 var _ = Describe("An imported cluster", Ordered, needs(localProcesses, "plays a cloud and reads audit logs"), func() {
 	var (
 		cloud = fakecloud.New()
-		// admin reads the hub without a process of its own for each look.
+		// admin reads the hub without starting a process for each read.
 		admin client.Client
 		ended = make(chan error, 1)
 		end   = func() { ended <- nil }
@@ -172,8 +172,8 @@ spec:
 		Expect(writesOf(ctx, "w3", "system:serviceaccount:default:"+account)).To(BeEmpty())
 	}, applicationTimeout)
 
-	// After each of its writes an importer is killed in TestImportSurvivesKills, of all clouds. Here a process is,
-	// when the first object is there, one in the middle, and the last.
+	// TestImportSurvivesKills kills an importer after each of its writes, for all clouds. Here a process is killed: when
+	// the first object exists, when one in the middle does, and when the last does.
 	It("is imported and un-imported although the manager is killed on the way", func(ctx SpecContext) {
 		steps := importSteps()
 		for _, step := range []schema.GroupVersionKind{steps[0], steps[len(steps)/2], steps[len(steps)-1]} {
@@ -199,8 +199,8 @@ spec:
 	}, SpecTimeout(importTimeout))
 })
 
-// installImports installs in the hub what imports from EKS need: the kinds of the providers, the rights and the
-// policies as they are shipped, and a provider configuration.
+// installImports installs in the hub what imports from EKS need: the kinds of the providers, the shipped rights and
+// policies, and a provider configuration.
 func installImports(ctx context.Context) {
 	GinkgoHelper()
 	repository, err := localfleet.Repository()
@@ -245,7 +245,7 @@ func eventuallyImported(ctx context.Context) {
 		WithContext(ctx).Should(Equal("True/Imported"))
 }
 
-// importSteps are the kinds of which an import of one pool makes one object each, in the order of their creation.
+// importSteps are the kinds of which an import of one pool creates one object each, in the order of their creation.
 func importSteps() []schema.GroupVersionKind {
 	managed := func(kind reflection.Kind) schema.GroupVersionKind { return kind.Namespaced().WithVersion("v1beta1") }
 	kinds := []schema.GroupVersionKind{managed(reflection.EKSCluster), managed(reflection.EC2Subnet)}
@@ -253,7 +253,7 @@ func importSteps() []schema.GroupVersionKind {
 	return append(kinds, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 }
 
-// countOf is how many objects of a kind bear the label of the import.
+// countOf is the number of objects of a kind that have the label of the import.
 func countOf(ctx context.Context, c client.Client, kind schema.GroupVersionKind) (int, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
@@ -261,8 +261,8 @@ func countOf(ctx context.Context, c client.Client, kind schema.GroupVersionKind)
 	return len(list.Items), err
 }
 
-// writesOf is what a user tried to change in a cluster, by its audit log. To ask for one's rights, or who one is,
-// changes nothing. Somebody who never asked anything is an error.
+// writesOf returns what a user tried to change in a cluster, from its audit log. Requests for the user's own rights or
+// identity change nothing. It is an error if the user has sent no request at all.
 func writesOf(_ context.Context, cluster, user string) ([]string, error) {
 	content, err := os.ReadFile(local.AuditLog(cluster))
 	if err != nil {
@@ -285,7 +285,7 @@ func writesOf(_ context.Context, cluster, user string) ([]string, error) {
 	return writes, nil
 }
 
-// leftOfImport is what bears the label of the import.
+// leftOfImport counts the objects that have the label of the import, by kind.
 func leftOfImport(ctx context.Context, c client.Client) (string, error) {
 	var left []string
 	for _, kind := range importSteps() {

@@ -21,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/test/monitoring"
 )
 
-// monitoringTimeout is for every query over the whole run, on a machine that does other things.
+// monitoringTimeout is the timeout for all queries over the whole run, on a machine that does other work too.
 const monitoringTimeout = 15 * time.Minute
 
 var (
@@ -29,7 +29,7 @@ var (
 	prometheus *monitoring.Prometheus
 	began      time.Time
 
-	// incomplete says which spec did not run or did not pass, so that what it makes visible may be missing.
+	// incomplete names a spec that did not run or did not pass, so that the data that it causes may be missing.
 	incomplete string
 )
 
@@ -70,7 +70,8 @@ func startPrometheus(ctx context.Context, options monitoring.Options) {
 	remarks = append(remarks, "promtool:\n"+prometheus.Checked)
 }
 
-// scrape has Prometheus scrape the manager, and the replicas beside it. There is a Prometheus on local processes only.
+// scrape makes Prometheus scrape the manager, and the replicas beside it. There is a Prometheus on local processes
+// only.
 func scrape() {
 	GinkgoHelper()
 	if prometheus == nil {
@@ -85,8 +86,8 @@ func scrape() {
 	Expect(prometheus.Scrape(alive...)).To(Succeed())
 }
 
-// eventuallySeen waits until Prometheus has seen what would else be over before it scrapes the manager again. Where
-// there is no Prometheus, nobody asks for it afterwards.
+// eventuallySeen waits until Prometheus has seen a state that could otherwise end before the next scrape of the
+// manager. Where there is no Prometheus, nothing queries it afterwards, and this does not wait.
 func eventuallySeen(ctx context.Context, expr string) {
 	GinkgoHelper()
 	if prometheus == nil {
@@ -98,7 +99,7 @@ func eventuallySeen(ctx context.Context, expr string) {
 	}).WithContext(ctx).ShouldNot(BeEmpty(), "Prometheus sees %s", expr)
 }
 
-// health says which of the targets and the rules of Prometheus are not well, and why.
+// health returns which of the targets and the rules of Prometheus are unhealthy, and why.
 func health(ctx context.Context) (unwell []string, err error) {
 	targets, err := prometheus.Targets(ctx)
 	if err != nil {
@@ -136,7 +137,7 @@ func health(ctx context.Context) (unwell []string, err error) {
 	return unwell, nil
 }
 
-// records asks for what the recording rules make.
+// records returns queries for the results of the recording rules.
 func records(ctx context.Context) []monitoring.Query {
 	GinkgoHelper()
 	rules, err := prometheus.Rules(ctx, nil)
@@ -152,10 +153,10 @@ func records(ctx context.Context) []monitoring.Query {
 	return queries
 }
 
-// The specs run in an order that changes, so that none of them is the last.
+// The order in which the specs run changes, so this cannot be in the last spec.
 var _ = AfterSuite(func(ctx context.Context) {
 	if prometheus == nil || manager == nil {
-		return // There is none, or the suite did not get so far.
+		return // There is no Prometheus, or the suite ended before the manager existed.
 	}
 	log, err := os.ReadFile(prometheus.LogPath)
 	Expect(err).NotTo(HaveOccurred())

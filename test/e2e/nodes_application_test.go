@@ -13,7 +13,7 @@ import (
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
-// volumes are what the sample claims; the nodes' image may have nobody who makes them.
+// volumes are the volumes that the sample claims; the nodes' image may have no provisioner.
 const volumes = `
 apiVersion: v1
 kind: PersistentVolume

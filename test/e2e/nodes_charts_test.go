@@ -14,7 +14,7 @@ import (
 
 var _ = Describe("The charts", needs(kindClusters, "has Pods and Services and a kubelet"), func() {
 	It("run the image as two replicas, one on each node, confined as they say", func(ctx SpecContext) {
-		// Anew, as a rollout can bring both to one node for want of a third.
+		// The replicas are created again, as a rollout can schedule both to one node because there is no third node.
 		kubectl(ctx, hub, "wait", "nodes", "--all", "--for=condition=Ready", "--timeout=2m")
 		Expect(asPods.Install(ctx, "replicas=0")).To(Succeed())
 		Expect(asPods.Install(ctx)).To(Succeed())
@@ -42,7 +42,7 @@ var _ = Describe("The charts", needs(kindClusters, "has Pods and Services and a 
 
 	It("give its ServiceAccount the rights that it uses, and no others", func(ctx SpecContext) {
 		may := func(args ...string) string {
-			// kubectl says no by its exit status too.
+			// kubectl also reports a "no" with its exit status.
 			out, _ := inKind.Kubectl(ctx, hub, append([]string{"auth", "can-i", "--as=system:serviceaccount:masthead-system:masthead"}, args...)...)
 			return strings.TrimSpace(out)
 		}
@@ -75,7 +75,7 @@ var _ = Describe("The charts", needs(kindClusters, "has Pods and Services and a 
 		Expect(scrape("Accept: */*")).To(HaveSuffix("401"))
 		Expect(scrape("Authorization: Bearer " + token)).To(HaveSuffix("403"))
 		kubectl(ctx, hub, "create", "clusterrolebinding", "prometheus", "--clusterrole=masthead-metrics-reader", "--serviceaccount=default:prometheus")
-		// Each of the two replicas is asked in turn, and each remembers its answer for a while.
+		// The requests reach the two replicas in turn, and each of them caches its answer for a while.
 		Eventually(scrape).WithArguments("Authorization: Bearer " + token).WithContext(ctx).
 			Should(And(HaveSuffix("200"), ContainSubstring("\nmasthead_")))
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/test/load"
 )
 
-// eventuallyLeads waits until another Pod leads than the one that did.
+// eventuallyLeads waits until a Pod leads that is not the previous leader.
 func eventuallyLeads(ctx context.Context, other string) {
 	GinkgoHelper()
 	Eventually(asPods.Leader).WithArguments(ctx).WithContext(ctx).ShouldNot(BeElementOf("", other))
@@ -45,7 +45,7 @@ func eventuallyTwo(ctx context.Context) {
 	Eventually(asPods.Alive).WithArguments(ctx).WithContext(ctx).Should(BeTrue())
 }
 
-// leadOn has the leader be on one node, and the other replica on the other one. Specs before this may have left both
+// leadOn moves the leader to one node, and the other replica to the other one. Earlier specs may have left both
 // replicas on the same node.
 func leadOn(ctx context.Context, node, other string) {
 	GinkgoHelper()
@@ -192,7 +192,7 @@ var _ = Describe("With two replicas and under a mixed load", needs(kindClusters,
 
 	It("every replica is over its limit of memory and is killed, again and again, and nothing is lost or doubled", func(ctx SpecContext) {
 		l := loadOnTwo(ctx)
-		// All at once, as a rollout would keep the replicas that work.
+		// All at once, because a rollout would keep the replicas that work.
 		Expect(asPods.Install(ctx, "replicas=0")).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
 			Expect(asPods.Install(ctx)).To(Succeed())
@@ -214,10 +214,10 @@ var _ = Describe("With two replicas and under a mixed load", needs(kindClusters,
 	}, NodeTimeout(10*time.Minute))
 })
 
-// tooLittle is a limit of memory with which a manager begins its work and is killed; with 32Mi it serves both clusters.
+// tooLittle is a memory limit with which a manager begins its work and is killed; with 32Mi it serves both clusters.
 const tooLittle = "16Mi"
 
-// evict asks for the eviction of one of Masthead's Pods, as drain does.
+// evict requests the eviction of one of Masthead's Pods, as kubectl drain does.
 func evict(ctx context.Context, pod string) error {
 	_, err := inKind.Evict(ctx, hub, ownNamespace, pod)
 	return err

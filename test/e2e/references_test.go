@@ -26,7 +26,7 @@ func referencesSample(name string) []string {
 	return strings.Split(string(data), "\n---\n")
 }
 
-// resolvedFor is what an object says of its references: "True/Resolved".
+// resolvedFor is what an object reports about its references: "True/Resolved".
 func resolvedFor(ctx context.Context, cluster, namespace string) (string, error) {
 	return tryGet(ctx, cluster, `{range .status.conditions[?(@.type=="ReferencesResolved")]}{.status}/{.reason}{end}`,
 		"caches.database.acmeco.org", "sessions", "--namespace", namespace)
@@ -81,7 +81,7 @@ var _ = Describe("A composite with references", func() {
 			WithContext(ctx).Should(Equal("True"))
 		Expect(resolvedFor(ctx, "w1", "default")).To(Equal("True/Resolved"), "the hub's status leaves the condition of references")
 
-		// Two scrapes, which a rate is made of.
+		// A rate needs two scrapes.
 		eventuallySeen(ctx, `rate(masthead_references_filled_fields_total[8s])`)
 
 		By("doing the same for another one with the same source")

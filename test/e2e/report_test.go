@@ -14,7 +14,7 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 )
 
-// remarks are what is told about a run at its end.
+// remarks are what is reported about a run at its end.
 var remarks []string
 
 // failures are the specs that failed, each with its reason and the place, in the order in which they ran.
@@ -38,12 +38,12 @@ func failureText(spec SpecReport, f types.Failure) string {
 	if len(message) > longest {
 		message = message[:longest] + " [...]"
 	}
-	// What is no spec, such as AfterSuite, has no text.
+	// A node that is not a spec, such as AfterSuite, has no text.
 	return fmt.Sprintf("%s, at %s:%d\n%s", cmp.Or(spec.FullText(), spec.LeafNodeType.String()), filepath.Base(f.Location.FileName), f.Location.LineNumber, message)
 }
 
-// Nothing is left out of a run in silence: a spec that ran on neither of the fleets would show nothing, and nobody
-// would know.
+// No spec is left out of a run silently: otherwise a spec that ran on neither of the fleets would test nothing, and
+// nobody would know.
 var _ = ReportAfterSuite("what ran", func(report Report) {
 	ran, left, silent := account(place(), report.SpecReports)
 	remarks = append(remarks, fmt.Sprintf("%d specs ran on %s, %d need another fleet:", len(ran), place(), len(left)))
@@ -58,8 +58,8 @@ var _ = ReportAfterSuite("what ran", func(report Report) {
 	}
 })
 
-// account says which specs ran, in which time; which did not, as they need another fleet; and which did not, and do not
-// say why.
+// account returns which specs ran, and for how long; which did not run because they need another fleet; and which did
+// not run and give no reason.
 func account(place string, specs types.SpecReports) (ran, left, silent []string) {
 	for _, spec := range specs.WithLeafNodeType(types.NodeTypeIt) {
 		why := unmet(place, spec.Labels())

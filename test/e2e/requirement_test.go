@@ -84,7 +84,7 @@ var _ = Describe("A requirement", func() {
 		Expect(sourceInHub(ctx, "shared")).To(Equal(get(ctx, "w2", "{.metadata.uid}", "namespace", "kube-system") + "/default"))
 	})
 
-	// A Secret of the type connection.crossplane.io/v1alpha1 that nobody controls is no case for this: Crossplane itself
+	// This does not cover a Secret of the type connection.crossplane.io/v1alpha1 that has no controller: Crossplane itself
 	// lets a claim that names it take it over and overwrite it.
 	It("cannot fetch a Secret of the hub by naming it", func(ctx SpecContext) {
 		enrolAll(ctx, "w1")

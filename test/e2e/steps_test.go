@@ -27,7 +27,7 @@ func kubectl(ctx context.Context, cluster string, args ...string) string {
 	return out
 }
 
-// get returns a JSONPath of an object, or "" if there is no such object or field.
+// get returns the value of a JSONPath in an object, or "" if there is no such object or field.
 func get(ctx context.Context, cluster, path string, args ...string) string {
 	GinkgoHelper()
 	out, err := tryGet(ctx, cluster, path, args...)
@@ -41,7 +41,7 @@ func tryGet(ctx context.Context, cluster, path string, args ...string) (string, 
 	return strings.TrimSpace(out), err
 }
 
-// patch changes an object by a merge patch.
+// patch changes an object with a merge patch.
 func patch(ctx context.Context, cluster, change string, args ...string) {
 	GinkgoHelper()
 	Expect(objects.Patch(ctx, cluster, change, args...)).To(Succeed())
@@ -61,7 +61,7 @@ func unenrol(ctx context.Context, clusters ...string) {
 	}
 }
 
-// condition is what a ClusterProfile says of a cluster: "True/Connected", or "" if there is none.
+// condition is what a ClusterProfile reports about a cluster: "True/Connected", or "" if there is none.
 func condition(ctx context.Context, name, conditionType string) string {
 	GinkgoHelper()
 	return get(ctx, hub, fmt.Sprintf(`{range .status.conditions[?(@.type=="%s")]}{.status}/{.reason}{end}`, conditionType),
@@ -88,7 +88,7 @@ func eventuallyServesRequirements(ctx context.Context, clusters ...string) {
 	}
 }
 
-// eventuallyServes waits until a cluster serves a resource. That its definition is established comes a moment before.
+// eventuallyServes waits until a cluster serves a resource. Its definition is established a moment earlier.
 func eventuallyServes(ctx context.Context, cluster, resource string) {
 	GinkgoHelper()
 	Eventually(func() error {
@@ -97,7 +97,7 @@ func eventuallyServes(ctx context.Context, cluster, resource string) {
 	}).WithContext(ctx).Should(Succeed(), "cluster %s serves %s", cluster, resource)
 }
 
-// established says whether a cluster has accepted a definition: "True", or "" or an error, since for a moment a new
+// established returns whether a cluster has accepted a definition: "True", or "" or an error, since for a moment a new
 // definition has no list of conditions.
 func established(ctx context.Context, cluster, crd string) (string, error) {
 	return tryGet(ctx, cluster, `{.status.conditions[?(@.type=="Established")].status}`, "crd", crd)
@@ -139,22 +139,22 @@ func sourceInHub(ctx context.Context, name string) string {
 		"mysqlinstancerequirements", name, "--namespace", "bar")
 }
 
-// eventuallyReady waits until Crossplane has provisioned a requirement in the hub. Before that it fills in one field of
-// the spec after the other.
+// eventuallyReady waits until Crossplane has provisioned a requirement in the hub. Before that, Crossplane fills in one
+// field of the spec after the other.
 func eventuallyReady(ctx context.Context, name string) {
 	GinkgoHelper()
 	Eventually(tryGet).WithArguments(ctx, hub, `{range .status.conditions[?(@.type=="Ready")]}{.status}{end}`,
 		"mysqlinstancerequirements", name, "--namespace", "bar").WithContext(ctx).Should(Equal("True"), "requirement %s", name)
 }
 
-// agentSynced is what the agent says of a requirement: "True/Synced".
+// agentSynced is what the agent reports about a requirement: "True/Synced".
 func agentSynced(ctx context.Context, cluster, name string) string {
 	GinkgoHelper()
 	return get(ctx, cluster, `{range .status.conditions[?(@.type=="AgentSynced")]}{.status}/{.reason}{end}`,
 		"mysqlinstancerequirements", name)
 }
 
-// travels shows that the manager works on a cluster: a requirement that is created there gets to the hub and is
+// travels checks that the manager works on a cluster: a requirement that is created there is carried to the hub and
 // answered.
 func travels(ctx context.Context, cluster, name string) {
 	GinkgoHelper()
@@ -163,7 +163,7 @@ func travels(ctx context.Context, cluster, name string) {
 	DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, cluster, name) })
 }
 
-// cleanClaim removes a requirement for good, even if its cluster is not connected any more.
+// cleanClaim removes a requirement completely, even if its cluster is no longer connected.
 func cleanClaim(ctx context.Context, cluster, name string) {
 	GinkgoHelper()
 	if get(ctx, cluster, "{.metadata.name}", "crd", "mysqlinstancerequirements.database.acmeco.org") != "" {
@@ -182,7 +182,7 @@ func cleanClaim(ctx context.Context, cluster, name string) {
 	Eventually(sourceInHub).WithArguments(ctx, name).WithContext(ctx).Should(BeEmpty())
 }
 
-// others are the workload clusters but one.
+// others are the workload clusters except one.
 func others(one string) []string {
 	return slices.DeleteFunc(slices.Clone(workloads), func(name string) bool { return name == one })
 }
@@ -208,7 +208,7 @@ func metrics(ctx context.Context) harness.Metrics {
 	return m
 }
 
-// clusterName is what the manager calls a Cluster of the namespace default.
+// clusterName is the manager's name of a Cluster in the namespace default.
 func clusterName(name string) string { return "capi/default/" + name }
 
 // clusterLabels are the labels of the metrics of a Cluster of the namespace default, and more of them.

@@ -20,17 +20,17 @@ func TestEndToEnd(t *testing.T) {
 		t.Fatalf("MASTHEAD_E2E_FLEET is %q: it may be empty or %q", place(), kindClusters)
 	}
 	RegisterFailHandler(Fail)
-	// What the fleet's clients log belongs to the spec that made them do so.
+	// The log of the fleet's clients belongs to the spec that used them.
 	log.SetLogger(GinkgoLogr)
 	SetDefaultEventuallyTimeout(5 * time.Minute)
-	// A spec that waits with its context waits no longer than any other.
+	// The default timeouts also hold where a spec waits with its context.
 	EnforceDefaultTimeoutsWhenUsingContexts()
 	SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
 	RunSpecs(t, "Masthead end to end, on "+place())
 	for _, remark := range remarks {
 		t.Log(remark)
 	}
-	// Last, because whoever reads only the end of a long output wants to know why.
+	// Last, because those who read only the end of a long output want to know the reason.
 	for _, failure := range failures {
 		t.Log(failure)
 	}
@@ -42,18 +42,18 @@ var setUp func(context.Context)
 var _ = BeforeSuite(func(ctx context.Context) { setUp(ctx) }, NodeTimeout(15*time.Minute))
 
 // managerFlags make the manager notice trouble sooner than in production, so that the specs wait for less. An API
-// server that is slow to answer because the machine is busy is no trouble.
+// server that answers slowly because the machine is busy is no trouble.
 var managerFlags = []string{
 	"--probe-interval=1s",
 	"--probe-timeout=5s",
 	"--probe-failures=3",
 	"--backoff-max=2s",
-	// There is such a class only while the spec of references runs.
+	// This class exists only while the spec of references runs.
 	"--hub-references-class=hub-references",
 }
 
-// What a spec cleans up needs a manager, whatever the spec did with it and wherever it failed. This comes before any
-// DeferCleanup.
+// The cleanup of a spec needs a manager, regardless of what the spec did with it and where it failed. This runs before
+// any DeferCleanup.
 var _ = AfterEach(func(ctx context.Context) {
 	if CurrentSpecReport().State.Is(types.SpecStateSkipped) {
 		return
@@ -69,7 +69,7 @@ var _ = AfterEach(func(ctx context.Context) {
 	scrape()
 })
 
-// ReportAfterEach shows what the manager said when a spec failed.
+// ReportAfterEach prints the end of the manager's log when a spec failed.
 var _ = ReportAfterEach(func(report SpecReport) {
 	if report.Failed() && manager != nil {
 		GinkgoWriter.Println("the end of the manager's log:\n" + manager.LogTail(60))

@@ -29,8 +29,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// secondHub is another hub with a manager of its own: an API server with what Masthead needs, that offers what the
-// first hub offers. No Crossplane runs in it.
+// secondHub is another hub with its own manager: an API server with what Masthead needs, which offers what the first
+// hub offers. No Crossplane runs in it.
 type secondHub struct {
 	client.Client
 	identity string
@@ -74,7 +74,7 @@ func startSecondHub(ctx context.Context) *secondHub {
 	return h
 }
 
-// offerWhatTheFirstDoes copies the claim kind of the first hub, as Crossplane has made it there, and its class.
+// offerWhatTheFirstDoes copies the claim kind of the first hub, as Crossplane has created it there, and its class.
 func (h *secondHub) offerWhatTheFirstDoes(ctx context.Context) {
 	GinkgoHelper()
 	config, err := fleet.Config(localfleet.HubName)
@@ -110,7 +110,7 @@ func (h *secondHub) offerWhatTheFirstDoes(ctx context.Context) {
 		made := &unstructured.Unstructured{Object: map[string]any{"spec": have.Object["spec"]}}
 		made.SetGroupVersionKind(o.kind)
 		made.SetName(o.name)
-		// A kind is served a moment after its definition was created.
+		// A kind is served a moment after its definition is created.
 		Eventually(func() error { return h.Create(ctx, made.DeepCopy()) }).WithContext(ctx).Should(Succeed())
 		if o.kind != xrd {
 			continue
@@ -119,7 +119,7 @@ func (h *secondHub) offerWhatTheFirstDoes(ctx context.Context) {
 		made.Object["status"] = have.Object["status"]
 		Expect(h.Status().Update(ctx, made)).To(Succeed())
 	}
-	// Whose claims these are, the definition that Crossplane makes for them says.
+	// The definition that Crossplane creates for claims names the XRD that they belong to.
 	crd, owner := &unstructured.Unstructured{}, &unstructured.Unstructured{}
 	crd.SetGroupVersionKind(definition)
 	owner.SetGroupVersionKind(xrd)
@@ -129,7 +129,7 @@ func (h *secondHub) offerWhatTheFirstDoes(ctx context.Context) {
 	Expect(h.Update(ctx, crd)).To(Succeed())
 }
 
-// enrol enrols a workload cluster by a Secret, and returns what ends that.
+// enrol enrols a workload cluster with a Secret, and returns a function that un-enrols it.
 func (h *secondHub) enrol(ctx context.Context, name string) (unenrol func(context.Context)) {
 	GinkgoHelper()
 	kubeconfig, err := local.NewKubeconfig(ctx, name)

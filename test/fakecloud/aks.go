@@ -10,17 +10,17 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// AKS is a cluster of Azure's, in the subscription of the ProviderConfig.
+// AKS is an Azure cluster, in the subscription of the ProviderConfig.
 type AKS struct {
 	ResourceGroup, Name, Location string
 	// SubscriptionID. Empty: DefaultSubscriptionID.
 	SubscriptionID string
-	// API of the users that the provider's identity gives credentials of. Admin is the same API server with the cluster
-	// administrator's; if that has no server, the two are the same.
+	// API is the API server with the credentials of the users that the provider's identity can get. Admin is the same API
+	// server with the cluster administrator's credentials; if Admin has no server, the two are the same.
 	API, Admin API
 	// EntraID makes it a cluster whose users log in with Entra ID: its kubeconfig runs kubelogin.
 	EntraID bool
-	// NodePools beside the default one, "system", which is in the fixture.
+	// NodePools in addition to the default one, "system", which is in the fixture.
 	NodePools []AKSNodePool
 	// AtProvider overrides what the provider shows, field by field.
 	AtProvider map[string]any
@@ -82,17 +82,18 @@ func (c *Cloud) addAKSNodePool(clusterID, name string, shown map[string]any) {
 	c.add(resourceID{kindAKSNodePool, whole}, &cloudResource{atProvider: shown})
 }
 
-// ChangeAKS has somebody change the cluster with an ID in the cloud. It says whether it is there.
+// ChangeAKS changes the cluster with an ID directly in the cloud. It reports whether the cluster exists.
 func (c *Cloud) ChangeAKS(clusterID string, atProvider map[string]any) bool {
 	return c.change(resourceID{kindAKSCluster, clusterID}, func(shown map[string]any) { overlay(shown, atProvider) })
 }
 
-// RemoveAKSNodePool has somebody delete a node pool in the cloud. It says whether it was there.
+// RemoveAKSNodePool deletes a node pool directly in the cloud. It reports whether the node pool existed.
 func (c *Cloud) RemoveAKSNodePool(clusterID, name string) bool {
 	return c.remove(resourceID{kindAKSNodePool, id(clusterID, "agentPools", name)})
 }
 
-// connection is what the provider publishes. Beside the kubeconfig of a user there is always that of an administrator.
+// connection returns what the provider publishes. In addition to the kubeconfig of a user, there is always that of an
+// administrator.
 func (a AKS) connection(ctx context.Context) (map[string][]byte, error) {
 	if a.API.Server == "" {
 		return map[string][]byte{}, nil

@@ -19,20 +19,20 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// tokenLifetime is the shortest that an API server gives.
+// tokenLifetime is the shortest lifetime that an API server allows.
 const tokenLifetime int64 = 600
 
-// API is the API server of a cluster in the cloud. Without a server the cluster has an address that leads nowhere.
+// API is the API server of a cluster in the cloud. Without a server the cluster has an unreachable address.
 type API struct {
 	// Server is its address, with the scheme.
 	Server string
-	// CA are its authorities, PEM.
+	// CA are its certificate authorities, PEM.
 	CA []byte
-	// Token gives credentials, other ones at each call.
+	// Token returns credentials, different ones at each call.
 	Token func(ctx context.Context) (string, error)
 }
 
-// ServiceAccountAPI makes a real API server the one of a cluster in the cloud. Its credentials are tokens of a
+// ServiceAccountAPI uses a real API server as the one of a cluster in the cloud. Its credentials are tokens of a
 // ServiceAccount in the namespace default, which is created and bound to a ClusterRole ("cluster-admin", "view"; "" for
 // no rights).
 func ServiceAccountAPI(ctx context.Context, config *rest.Config, name, clusterRole string) (API, error) {
@@ -72,7 +72,7 @@ func ServiceAccountAPI(ctx context.Context, config *rest.Config, name, clusterRo
 	}, nil
 }
 
-// endpoint is the address, or one that leads nowhere.
+// endpoint returns the address of the server, or, if there is none, an unreachable one.
 func (a API) endpoint(otherwise string) string {
 	if a.Server == "" {
 		return otherwise
@@ -80,7 +80,7 @@ func (a API) endpoint(otherwise string) string {
 	return a.Server
 }
 
-// authority is the CA as clouds show it: base64. Without one it is that of no server.
+// authority returns the CA as clouds show it: in base64. Without a CA it returns one that belongs to no server.
 func (a API) authority() string {
 	if len(a.CA) == 0 {
 		return base64.StdEncoding.EncodeToString([]byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n"))

@@ -23,7 +23,7 @@ type Cloud struct {
 	throttled int
 	requests  map[string]int
 	mutations []Mutation
-	// rotation is raised to have credentials be renewed at once.
+	// rotation is increased to renew credentials at once.
 	rotation int
 }
 
@@ -31,7 +31,7 @@ type Cloud struct {
 type Mutation struct {
 	// Kind is the kind of the managed resource, with its legacy group: "eks.aws.upbound.io/NodeGroup".
 	Kind string
-	// ID is how the cloud knows the resource.
+	// ID is the resource's identifier in the cloud.
 	ID string
 	// Verb is Create, Update or Delete.
 	Verb string
@@ -48,9 +48,9 @@ type cloudResource struct {
 	// atProvider is what the provider would write into the status, with objects where a version of the CRD may have lists
 	// of one.
 	atProvider map[string]any
-	// connection is what the provider would write into the connection Secret. Nil: nothing.
+	// connection is what the provider would write into the connection Secret. If nil, it would write nothing.
 	connection func(ctx context.Context) (map[string][]byte, error)
-	// tagged says whether a provider has put its tags on the resource.
+	// tagged reports whether a provider has put its tags on the resource.
 	tagged bool
 }
 
@@ -94,7 +94,7 @@ func (c *Cloud) FailOnMutation(t TestingT) {
 // ("eks.aws.upbound.io/NodeGroup").
 func (c *Cloud) Deny(kinds ...string) { c.setDenied(true, kinds) }
 
-// Allow takes Deny back.
+// Allow undoes Deny.
 func (c *Cloud) Allow(kinds ...string) { c.setDenied(false, kinds) }
 
 func (c *Cloud) setDenied(denied bool, kinds []string) {
@@ -112,8 +112,8 @@ func (c *Cloud) Throttle(n int) {
 	c.throttled = n
 }
 
-// RotateTokens has every ClusterAuth renew its token, and every AKS cluster its credentials, when the provider next
-// looks.
+// RotateTokens makes every ClusterAuth renew its token, and every AKS cluster its credentials, at the provider's next
+// check.
 func (c *Cloud) RotateTokens() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -126,7 +126,7 @@ func (c *Cloud) currentRotation() int {
 	return c.rotation
 }
 
-// steady has a cluster give the same credentials until they are rotated.
+// steady makes a cluster return the same credentials until they are rotated.
 func (c *Cloud) steady(publish func(context.Context) (map[string][]byte, error)) func(context.Context) (map[string][]byte, error) {
 	var mu sync.Mutex
 	var published map[string][]byte
@@ -151,8 +151,7 @@ func (c *Cloud) add(id resourceID, resource *cloudResource) {
 	c.resources[id] = resource
 }
 
-// change has the cloud change what it knows about a resource by itself: not through a provider. It says whether the
-// resource is there.
+// change changes what the cloud knows about a resource, not through a provider. It reports whether the resource exists.
 func (c *Cloud) change(id resourceID, change func(atProvider map[string]any)) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +170,7 @@ func (c *Cloud) remove(id resourceID) bool {
 	return ok
 }
 
-// read answers a request that only reads. The resource is a copy; nil: it does not exist.
+// read answers a request that only reads. The returned resource is a copy; it is nil if the resource does not exist.
 func (c *Cloud) read(id resourceID) (*cloudResource, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +191,7 @@ func (c *Cloud) read(id resourceID) (*cloudResource, error) {
 	}, nil
 }
 
-// create makes the resource that forProvider describes.
+// create creates the resource that forProvider describes.
 func (c *Cloud) create(id resourceID, forProvider map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,7 +199,7 @@ func (c *Cloud) create(id resourceID, forProvider map[string]any) {
 	c.resources[id] = &cloudResource{atProvider: runtime.DeepCopyJSON(forProvider), tagged: true}
 }
 
-// update puts what forProvider says, and the tags of the provider, on the resource.
+// update sets the fields of forProvider, and the tags of the provider, on the resource.
 func (c *Cloud) update(id resourceID, forProvider map[string]any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

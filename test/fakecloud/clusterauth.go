@@ -20,8 +20,8 @@ import (
 
 const defaultRefreshPeriod = 10 * time.Minute
 
-// clusterAuth is the external client of a ClusterAuth, which stands for no resource of the cloud: to create it and to
-// update it is to read the cluster and to make a token.
+// clusterAuth is the external client of a ClusterAuth, which stands for no resource of the cloud: creating it and
+// updating it means reading the cluster and creating a token.
 type clusterAuth struct {
 	cloud *Cloud
 	hub   client.Client
@@ -31,7 +31,7 @@ type clusterAuth struct {
 
 var _ managed.ExternalClient = &clusterAuth{}
 
-// rotations remember at which rotation of the cloud each ClusterAuth made its token.
+// rotations records at which rotation of the cloud each ClusterAuth created its token.
 type rotations struct {
 	mu   sync.Mutex
 	last map[types.UID]int
@@ -49,7 +49,7 @@ func (r *rotations) set(uid types.UID, rotation int) {
 	r.last[uid] = rotation
 }
 
-// Observe says whether the token is there and fresh.
+// Observe reports whether the token exists and is fresh.
 func (a *clusterAuth) Observe(_ context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
 	text, _, _ := unstructured.NestedString(objectOf(mg).Object, "status", "atProvider", "lastRefreshTime")
 	if meta.WasDeleted(mg) || text == "" {
@@ -72,7 +72,7 @@ func (a *clusterAuth) Observe(_ context.Context, mg resource.Managed) (managed.E
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
 
-// Create makes a token. The status is written here, as the provider writes it: the reconciler does not do it after a
+// Create creates a token. It writes the status, as the provider does, because the reconciler does not write it after a
 // create.
 func (a *clusterAuth) Create(ctx context.Context, mg resource.Managed) (managed.ExternalCreation, error) {
 	connection, err := a.renew(ctx, mg)
@@ -85,7 +85,7 @@ func (a *clusterAuth) Create(ctx context.Context, mg resource.Managed) (managed.
 	return managed.ExternalCreation{ConnectionDetails: connection}, nil
 }
 
-// Update makes another token.
+// Update creates another token.
 func (a *clusterAuth) Update(ctx context.Context, mg resource.Managed) (managed.ExternalUpdate, error) {
 	connection, err := a.renew(ctx, mg)
 	return managed.ExternalUpdate{ConnectionDetails: connection}, err

@@ -13,13 +13,13 @@ import (
 
 const awsAccount = "123456789012"
 
-// EKS is a cluster of Amazon's.
+// EKS is an Amazon cluster.
 type EKS struct {
 	Region, Name string
 	// Version is the minor version of Kubernetes. Empty: "1.31".
 	Version string
 	API     API
-	// Tags of the cluster, beside those of the fixture.
+	// Tags of the cluster, in addition to those of the fixture.
 	Tags       map[string]string
 	NodeGroups []NodeGroup
 	// Subnets of the cluster. None: one public and one private.
@@ -81,7 +81,7 @@ func (c *Cloud) AddEKS(cluster EKS) {
 	}, cluster.AtProvider)
 	c.add(resourceID{kindEKSCluster, id(cluster.Region, cluster.Name)}, &cloudResource{
 		atProvider: shown,
-		// The Cluster itself publishes nothing; this is what a ClusterAuth asks for.
+		// The Cluster itself publishes nothing; a ClusterAuth requests this.
 		connection: func(ctx context.Context) (map[string][]byte, error) {
 			kubeconfig, err := cluster.API.kubeconfig(ctx)
 			if err != nil {
@@ -103,7 +103,7 @@ func (c *Cloud) AddEKS(cluster EKS) {
 	}
 }
 
-// AddNodeGroup creates a node group in a cluster that is there, or replaces it.
+// AddNodeGroup creates a node group in an existing cluster, or replaces it.
 func (c *Cloud) AddNodeGroup(region, cluster string, group NodeGroup) {
 	if group.Min == 0 && group.Desired == 0 && group.Max == 0 {
 		group.Min, group.Desired, group.Max = 1, 2, 4
@@ -134,12 +134,12 @@ func (c *Cloud) AddNodeGroup(region, cluster string, group NodeGroup) {
 	c.add(resourceID{kindEKSNodeGroup, id(region, cluster, group.Name)}, &cloudResource{atProvider: shown})
 }
 
-// RemoveNodeGroup has somebody delete a node group in the cloud. It says whether it was there.
+// RemoveNodeGroup deletes a node group directly in the cloud. It reports whether the node group existed.
 func (c *Cloud) RemoveNodeGroup(region, cluster, name string) bool {
 	return c.remove(resourceID{kindEKSNodeGroup, id(region, cluster, name)})
 }
 
-// RemoveEKS has somebody delete a cluster in the cloud; its node groups go with it.
+// RemoveEKS deletes a cluster with its node groups directly in the cloud.
 func (c *Cloud) RemoveEKS(region, name string) {
 	whole := id(region, name)
 	c.mu.Lock()
@@ -150,7 +150,7 @@ func (c *Cloud) RemoveEKS(region, name string) {
 	})
 }
 
-// ChangeEKS has somebody change a cluster in the cloud: its version, for example.
+// ChangeEKS changes a cluster directly in the cloud: its version, for example.
 func (c *Cloud) ChangeEKS(region, name string, atProvider map[string]any) bool {
 	return c.change(resourceID{kindEKSCluster, id(region, name)}, func(shown map[string]any) { overlay(shown, atProvider) })
 }
@@ -186,7 +186,7 @@ func awsARN(service, region, resource string) string {
 	return "arn:aws:" + service + ":" + region + ":" + awsAccount + ":" + resource
 }
 
-// overlay puts the fields of some objects over those of another. Objects are merged, everything else is replaced.
+// overlay overrides the fields of an object with those of others. Objects are merged, everything else is replaced.
 func overlay(shown map[string]any, over ...map[string]any) {
 	for _, fields := range over {
 		merge(shown, plain(fields))
@@ -199,7 +199,7 @@ func merge(into, from map[string]any) {
 		existing, wasObject := into[key].(map[string]any)
 		switch {
 		case value == nil:
-			// A Go map that nobody set says nothing.
+			// A Go map that is not set overrides nothing.
 		case isObject && wasObject:
 			merge(existing, inner)
 		default:

@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// external is what a provider asks its cloud for one managed resource.
+// external is the external client of one managed resource: the provider's requests to its cloud.
 type external struct {
 	cloud *Cloud
 	id    resourceID
-	// shape is that of status.atProvider in the hub.
+	// shape converts to the shape of status.atProvider in the hub.
 	shape shaper
 }
 

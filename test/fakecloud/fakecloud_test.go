@@ -274,7 +274,7 @@ func TestMutationsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The cloud of this package does not know the VPC, and would create it; so it must not see it.
+	// The cloud of this package does not know the VPC, and its providers would create it, so they must not see it.
 	cloud.Deny("ec2.aws.upbound.io/VPC")
 	object := create(t, kind.Group, kind.Kind, "vpc-touched", func(object *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(object.Object, "spec", "managementPolicies")

@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// entraAudience is the audience of what is shown to Entra ID.
+	// entraAudience is the audience of the tokens that are presented to Entra ID.
 	entraAudience = "api://AzureADTokenExchange"
 
-	// stsPath is where Google exchanges tokens, and accountsPath where it impersonates.
+	// stsPath is the path at which Google exchanges tokens, and accountsPath the one at which it impersonates accounts.
 	stsPath      = "/v1/token"
 	accountsPath = "/v1/projects/-/serviceAccounts/"
 
-	// longestShown is for how long a token may work that is shown: the shortest that an API server gives.
+	// longestShown is the longest lifetime of a token that is presented: the shortest that an API server allows.
 	longestShown = 10 * time.Minute
 )
 
@@ -85,13 +85,13 @@ func HubOf(ctx context.Context, config *rest.Config) (Hub, error) {
 	return h, nil
 }
 
-// number is a number of a key.
+// number decodes a number of a key.
 func number(encoded string) *big.Int {
-	content, _ := base64.RawURLEncoding.DecodeString(encoded) // What is no number verifies nothing.
+	content, _ := base64.RawURLEncoding.DecodeString(encoded) // A key without a valid number verifies nothing.
 	return new(big.Int).SetBytes(content)
 }
 
-// signed says whether a key signed a text, by one of the two algorithms of API servers.
+// signed reports whether a key signed a text, with one of the two algorithms of API servers.
 func signed(key crypto.PublicKey, algorithm, text string, signature []byte) bool {
 	sum := sha256.Sum256([]byte(text))
 	switch k := key.(type) {
@@ -105,13 +105,13 @@ func signed(key crypto.PublicKey, algorithm, text string, signature []byte) bool
 	}
 }
 
-// subjectOf is how a ServiceAccount is named in a token.
+// subjectOf returns the name of a ServiceAccount in a token.
 func subjectOf(namespace, name string) string {
 	return "system:serviceaccount:" + namespace + ":" + name
 }
 
-// verify says what is wrong with a token that is shown. "": nothing. It has to be of the hub, of one ServiceAccount,
-// for one audience and no other one, and to work for ten minutes at most.
+// verify returns what is wrong with a token that is presented, or "" if nothing is. The token must be from the hub, of
+// one ServiceAccount, for one audience and no other, and valid for ten minutes at most.
 func (h Hub) verify(token, audience, subject string) string {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -150,7 +150,7 @@ func (h Hub) verify(token, audience, subject string) string {
 	return ""
 }
 
-// shows notes what was shown last, if it was in order.
+// shows records the token that was presented last, if nothing was wrong with it.
 func (e *TokenEndpoint) shows(token, problem string) string {
 	if problem == "" {
 		e.shown.Store(&token)
@@ -158,7 +158,7 @@ func (e *TokenEndpoint) shows(token, problem string) string {
 	return problem
 }
 
-// Shown is the token of a ServiceAccount that was shown last, and was in order.
+// Shown returns the token of a ServiceAccount that was presented last and was valid.
 func (e *TokenEndpoint) Shown() string {
 	if token := e.shown.Load(); token != nil {
 		return *token
@@ -166,8 +166,8 @@ func (e *TokenEndpoint) Shown() string {
 	return ""
 }
 
-// AddPoolProvider has a ServiceAccount of a hub be trusted by a provider of a workload identity pool of Google's, and
-// returns the URL where its token is exchanged.
+// AddPoolProvider makes a provider of a Google workload identity pool trust a ServiceAccount of a hub, and returns the
+// URL at which its token is exchanged.
 func (e *TokenEndpoint) AddPoolProvider(h Hub, provider, namespace, account string, token func(context.Context) (string, error)) (url string) {
 	return e.add(tokenAccount{path: stsPath, token: token, issued: "urn:ietf:params:oauth:token-type:access_token", verify: e.poolProvider(h, provider, subjectOf(namespace, account))})
 }
@@ -194,14 +194,14 @@ func (e *TokenEndpoint) poolProvider(h Hub, provider, subject string) func(url.V
 	}
 }
 
-// AddImpersonation has whoever shows a token that federated gives get tokens of a Google service account.
+// AddImpersonation gives tokens of a Google service account to requests that present the token federated.
 func (e *TokenEndpoint) AddImpersonation(email, federated string, token func(context.Context) (string, error)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.impersonations[accountsPath+email+":generateAccessToken"] = impersonation{federated: federated, token: token}
 }
 
-// impersonation is who gets tokens of a service account.
+// impersonation defines which requests get tokens of a service account.
 type impersonation struct {
 	federated string
 	token     func(context.Context) (string, error)
@@ -233,8 +233,8 @@ func (e *TokenEndpoint) impersonated(w http.ResponseWriter, r *http.Request, i i
 	})
 }
 
-// AddFederatedCredential has an application of Entra ID get tokens for what is shown in place of its secret: the token
-// of a ServiceAccount of a hub.
+// AddFederatedCredential lets an Entra ID application get tokens by presenting, in place of its secret, the token of a
+// ServiceAccount of a hub.
 func (e *TokenEndpoint) AddFederatedCredential(h Hub, p ServicePrincipal, namespace, account string, token func(context.Context) (string, error)) {
 	subject := subjectOf(namespace, account)
 	e.add(tokenAccount{path: "/" + p.TenantID + "/oauth2/v2.0/token", token: token, verify: func(form url.Values) string {
@@ -255,7 +255,7 @@ func (e *TokenEndpoint) AddFederatedCredential(h Hub, p ServicePrincipal, namesp
 	}})
 }
 
-// Always gives one token.
+// Always returns a function that always returns the same token.
 func Always(token string) func(context.Context) (string, error) {
 	return func(context.Context) (string, error) { return token, nil }
 }

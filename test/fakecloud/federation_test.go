@@ -30,10 +30,10 @@ const (
 	subject       = "system:serviceaccount:customers:shop-importer"
 )
 
-// issuer is an API server that shows one key, and is the issuer of what the key signs.
+// issuer starts an API server that shows one key, and is the issuer of what the key signs.
 func issuer(t *testing.T, key *ecdsa.PrivateKey) (fakecloud.Hub, string) {
 	t.Helper()
-	public, err := key.PublicKey.Bytes() // 4, and the two numbers.
+	public, err := key.PublicKey.Bytes() // The byte 4, then the two numbers.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-// hubToken is a token of a ServiceAccount, as an API server signs it.
+// hubToken returns a token of a ServiceAccount, as an API server signs it.
 func hubToken(t *testing.T, header map[string]string, claims map[string]any, key *ecdsa.PrivateKey) string {
 	t.Helper()
 	encoded := make([]string, 0, 3)
@@ -84,8 +84,8 @@ func hubToken(t *testing.T, header map[string]string, claims map[string]any, key
 	return strings.Join(append(encoded, base64.RawURLEncoding.EncodeToString(signature)), ".")
 }
 
-// TestCloudsRefuseOtherIdentities: a pool, or an application of Entra ID, that believed every token would show nothing
-// of who asks the hub for one, and for what.
+// TestCloudsRefuseOtherIdentities: a pool, or an application of Entra ID, that accepted every token would not show who
+// requests one from the hub, and for what.
 func TestCloudsRefuseOtherIdentities(t *testing.T) {
 	e := endpoint(t)
 	key, another := newKey(t), newKey(t)

@@ -11,7 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// GKE is a cluster of Google's, in the project of the ProviderConfig.
+// GKE is a Google cluster, in the project of the ProviderConfig.
 type GKE struct {
 	// Location is a region or a zone.
 	Location, Name string
@@ -24,7 +24,7 @@ type GKE struct {
 	AtProvider map[string]any
 }
 
-// GKENodePool is a node pool. A cluster shows its pools itself.
+// GKENodePool is a node pool. A cluster also shows its pools itself.
 type GKENodePool struct {
 	Name string
 	// NodesPerZone is its size in each of its zones. 0: 1.
@@ -59,7 +59,7 @@ func (c *Cloud) AddGKE(cluster GKE) {
 	}
 }
 
-// connection is what the provider publishes: a kubeconfig without credentials.
+// connection returns what the provider publishes: a kubeconfig without credentials.
 func (g GKE) connection(context.Context) (map[string][]byte, error) {
 	if g.API.Server == "" {
 		return map[string][]byte{}, nil
@@ -68,7 +68,7 @@ func (g GKE) connection(context.Context) (map[string][]byte, error) {
 	return map[string][]byte{"kubeconfig": kubeconfig}, err
 }
 
-// AddGKENodePool creates a node pool in a cluster that is there, or replaces it. An empty project is DefaultProjectID.
+// AddGKENodePool creates a node pool in an existing cluster, or replaces it. An empty project is DefaultProjectID.
 func (c *Cloud) AddGKENodePool(project, location, cluster string, pool GKENodePool) {
 	if project == "" {
 		project = DefaultProjectID
@@ -109,14 +109,14 @@ func (c *Cloud) AddGKENodePool(project, location, cluster string, pool GKENodePo
 	c.add(resourceID{kindGKENodePool, id(project, location, cluster, pool.Name)}, &cloudResource{atProvider: shown})
 }
 
-// gkeNodePool is the first pool that a cluster shows.
+// gkeNodePool returns the first pool of the cluster in the fixture.
 func gkeNodePool() map[string]any {
 	pools, _ := fixture("gke-regional", kindGKECluster, "shop-prod")["nodePool"].([]any)
 	pool, _ := pools[0].(map[string]any)
 	return pool
 }
 
-// ChangeGKE has somebody change a cluster in the cloud. It says whether it is there. An empty project is
+// ChangeGKE changes a cluster directly in the cloud. It reports whether the cluster exists. An empty project is
 // DefaultProjectID.
 func (c *Cloud) ChangeGKE(project, location, name string, atProvider map[string]any) bool {
 	if project == "" {
@@ -125,7 +125,7 @@ func (c *Cloud) ChangeGKE(project, location, name string, atProvider map[string]
 	return c.change(resourceID{kindGKECluster, id(project, location, name)}, func(shown map[string]any) { overlay(shown, atProvider) })
 }
 
-// RemoveGKENodePool has somebody delete a node pool in the cloud. It says whether it was there.
+// RemoveGKENodePool deletes a node pool directly in the cloud. It reports whether the node pool existed.
 func (c *Cloud) RemoveGKENodePool(project, location, cluster, name string) bool {
 	if project == "" {
 		project = DefaultProjectID
@@ -136,7 +136,7 @@ func (c *Cloud) RemoveGKENodePool(project, location, cluster, name string) bool 
 	return c.remove(resourceID{kindGKENodePool, id(project, location, cluster, name)})
 }
 
-// without is a list of node pools without the one of a name.
+// without returns a list of node pools without the one with a name.
 func without(pools any, name string) []any {
 	kept := []any{}
 	list, _ := pools.([]any)

@@ -37,14 +37,14 @@ func kinds() []string {
 	}
 }
 
-// isModern says whether a group is one of namespaced managed resources.
+// isModern reports whether a group is one of namespaced managed resources.
 func isModern(group string) bool { return strings.Contains(group, ".m.upbound.io") }
 
 func legacyKind(kind schema.GroupKind) string {
 	return strings.Replace(kind.Group, ".m.upbound.io", ".upbound.io", 1) + "/" + kind.Kind
 }
 
-// groupKinds are a kind in its legacy and in its modern group.
+// groupKinds returns a kind in its legacy and in its modern group.
 func groupKinds(kind string) []schema.GroupKind {
 	group, name, _ := strings.Cut(kind, "/")
 	return []schema.GroupKind{
@@ -53,16 +53,16 @@ func groupKinds(kind string) []schema.GroupKind {
 	}
 }
 
-// id joins what names a resource in its cloud.
+// id joins the parts of a resource's name in its cloud.
 func id(parts ...string) string { return strings.Join(parts, "/") }
 
-// belongsTo says whether the resource with an id is part of another.
+// belongsTo reports whether the resource with an id is part of another.
 func belongsTo(part, whole string) bool { return strings.HasPrefix(part, whole+"/") }
 
-// account is what a ProviderConfig says about where resources are.
+// account is the subscription and the project that a ProviderConfig names.
 type account struct{ subscriptionID, projectID string }
 
-// identify finds out which resource of the cloud a managed resource is about, as its provider does.
+// identify returns the resource of the cloud that a managed resource stands for, as its provider determines it.
 func identify(object *unstructured.Unstructured, in account) (resourceID, error) {
 	kind := legacyKind(object.GroupVersionKind().GroupKind())
 	externalName := object.GetAnnotations()[externalNameAnnotation]

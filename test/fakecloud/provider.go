@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Where resources are when a ProviderConfig does not say it.
+// Where resources are if the ProviderConfig does not specify it.
 const (
 	DefaultSubscriptionID = "00000000-0000-0000-0000-000000000000"
 	DefaultProjectID      = "shop-project"
@@ -35,16 +35,16 @@ type Providers struct {
 	hub   client.Client
 	seen  *rotations
 
-	// PollInterval is how often a provider looks at a resource without being told. Default: one second. The real ones take
-	// ten minutes.
+	// PollInterval is how often a provider checks a resource without an event. Default: one second. The real providers
+	// check every ten minutes.
 	PollInterval time.Duration
 
-	// WithoutManagementPolicies plays providers that were started with --enable-management-policies=false.
+	// WithoutManagementPolicies simulates providers that were started with --enable-management-policies=false.
 	WithoutManagementPolicies bool
 }
 
 // Providers returns the providers of a hub, for tests that decide themselves when a managed resource is reconciled.
-// Others call Run.
+// Other tests call Run.
 func (c *Cloud) Providers(config *rest.Config) (*Providers, error) {
 	hub, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
 	if err != nil {
@@ -53,7 +53,8 @@ func (c *Cloud) Providers(config *rest.Config) (*Providers, error) {
 	return &Providers{cloud: c, hub: hub, seen: &rotations{last: make(map[types.UID]int)}, PollInterval: time.Second}, nil
 }
 
-// Served are the kinds of managed resources that the hub serves and the providers know, in the version that it stores.
+// Served returns the kinds of managed resources that the hub serves and the providers know, in the version that it
+// stores.
 func (p *Providers) Served() ([]schema.GroupVersionKind, error) {
 	var served []schema.GroupVersionKind
 	for _, kind := range kinds() {
@@ -71,7 +72,7 @@ func (p *Providers) Served() ([]schema.GroupVersionKind, error) {
 	return served, nil
 }
 
-// Reconciler is crossplane-runtime's reconciler for a kind that the hub serves.
+// Reconciler returns crossplane-runtime's reconciler for a kind that the hub serves.
 func (p *Providers) Reconciler(ctx context.Context, kind schema.GroupVersionKind) (reconcile.Reconciler, error) {
 	shape, err := p.shaper(ctx, kind)
 	if err != nil {
@@ -111,7 +112,7 @@ func (p *Providers) connect(ctx context.Context, mg resource.Managed, shape shap
 	return &external{cloud: p.cloud, id: resource, shape: shape}, nil
 }
 
-// account reads the ProviderConfig. A hub that does not serve its kind is one where a test does not care.
+// account reads the ProviderConfig. If the hub does not serve its kind, the test does not depend on it.
 func (p *Providers) account(ctx context.Context, object *unstructured.Unstructured) (account, error) {
 	in := account{subscriptionID: DefaultSubscriptionID, projectID: DefaultProjectID}
 	reference, _, _ := unstructured.NestedStringMap(object.Object, "spec", "providerConfigRef")
@@ -144,7 +145,7 @@ func (p *Providers) account(ctx context.Context, object *unstructured.Unstructur
 	return in, nil
 }
 
-// stub is as much of a manager as crossplane-runtime's reconciler asks for.
+// stub is the part of a manager that crossplane-runtime's reconciler needs.
 type stub struct {
 	manager.Manager
 	client client.Client
@@ -157,7 +158,7 @@ func (s stub) GetClient() client.Client { return s.client }
 // GetScheme is part of manager.Manager.
 func (s stub) GetScheme() *runtime.Scheme { return s.scheme }
 
-// kindClient tells new managed resources of which kind they are. Types that are generated know it.
+// kindClient sets the kind of new managed resources. Generated types know theirs.
 type kindClient struct {
 	client.Client
 	kind schema.GroupVersionKind

@@ -17,7 +17,7 @@ import (
 )
 
 // Run runs the providers in a hub until the context ends, for every kind of managed resource that the hub serves when
-// it begins.
+// Run starts.
 func (c *Cloud) Run(ctx context.Context, config *rest.Config) error {
 	providers, err := c.Providers(config)
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *Cloud) Run(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// unlessEnded is an error of providers that were not ended before they ran.
+// unlessEnded returns the error of the providers, unless the context has ended.
 func unlessEnded(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err

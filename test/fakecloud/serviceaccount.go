@@ -21,29 +21,29 @@ import (
 )
 
 const (
-	// jwtBearer is the grant by which a service account of Google's gets a token.
+	// jwtBearer is the grant type with which a Google service account gets a token.
 	jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-	// googleScope is the one of Kubernetes Engine.
+	// googleScope is the scope of Kubernetes Engine.
 	googleScope = "https://www.googleapis.com/auth/cloud-platform"
 
 	// serviceAccountEmail is the name of every service account.
 	serviceAccountEmail = "reader@project.iam.gserviceaccount.com"
 
-	// longestAssertion is for how long an assertion may count.
+	// longestAssertion is the longest time for which an assertion may be valid.
 	longestAssertion = time.Hour
 )
 
-// GoogleKey is the key file of a service account of Google's that says it gets its tokens at a URL. The endpoint there
-// knows nothing of it.
+// GoogleKey returns the key file of a Google service account that names a URL as its token endpoint. The endpoint at
+// that URL does not know the account.
 func GoogleKey(tokenURI string) ([]byte, error) {
 	file, _, err := googleKey(tokenURI)
 	return file, err
 }
 
-// GoogleKey has a service account of Google's get tokens at a path, and returns its key file. To get one, the account
-// has to show an assertion, signed with the key, that names the account, this endpoint and the scope of Kubernetes
-// Engine, and counts for an hour at most.
+// GoogleKey lets a Google service account get tokens at a path, and returns its key file. To get a token, the account
+// must present an assertion that is signed with the key, names the account, this endpoint and the scope of Kubernetes
+// Engine, and is valid for an hour at most.
 func (e *TokenEndpoint) GoogleKey(path string, token func(context.Context) (string, error)) ([]byte, error) {
 	file, public, err := googleKey(e.server.URL + path)
 	if err != nil {
@@ -80,7 +80,7 @@ func googleKey(tokenURI string) (file []byte, public *rsa.PublicKey, err error) 
 	return file, &key.PublicKey, nil
 }
 
-// verifyAssertion says what is wrong with an assertion. "": nothing.
+// verifyAssertion returns what is wrong with an assertion, or "" if nothing is.
 func verifyAssertion(assertion, audience string, key *rsa.PublicKey) string {
 	parts := strings.Split(assertion, ".")
 	if len(parts) != 3 {

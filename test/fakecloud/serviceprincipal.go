@@ -8,14 +8,14 @@ import (
 	"net/url"
 )
 
-// aksServerScope is that of AKS's API servers with Entra ID, in every tenant.
+// aksServerScope is the scope of AKS's API servers with Entra ID, in every tenant.
 const aksServerScope = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
 
 // ServicePrincipal is a client of Entra ID.
 type ServicePrincipal struct{ TenantID, ClientID, Secret string }
 
-// AddServicePrincipal has a service principal get tokens at the endpoint of its tenant, and returns the path of that.
-// To get one, the principal has to show its ID and its secret, and to ask for the scope of AKS.
+// AddServicePrincipal lets a service principal get tokens at the endpoint of its tenant, and returns the path of that
+// endpoint. To get a token, the principal must present its ID and its secret, and request the scope of AKS.
 func (e *TokenEndpoint) AddServicePrincipal(p ServicePrincipal, token func(context.Context) (string, error)) (path string) {
 	path = "/" + p.TenantID + "/oauth2/v2.0/token"
 	e.add(tokenAccount{path: path, token: token, verify: func(form url.Values) string {

@@ -18,8 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 )
 
-// fixture is what a provider shows of a resource in one of the layouts. They are part of the program, so that reading
-// them cannot fail.
+// fixture returns what a provider shows of a resource in one of the layouts. The layouts are part of the program, so
+// reading them cannot fail.
 func fixture(layout, kind, externalName string) map[string]any {
 	f, err := layouts.Load(layout)
 	if err != nil {
@@ -33,7 +33,7 @@ func fixture(layout, kind, externalName string) map[string]any {
 	panic(fmt.Sprintf("the layout %q has no %s %q", layout, kind, externalName))
 }
 
-// plain makes values of Go's own types those that unstructured objects have.
+// plain converts values of Go's own types to those of unstructured objects.
 func plain(value map[string]any) map[string]any {
 	document, err := json.Marshal(value)
 	if err != nil {
@@ -46,7 +46,7 @@ func plain(value map[string]any) map[string]any {
 	return layouts.WholeNumbers(decoded)
 }
 
-// shaper brings what the cloud knows into the shape that the hub serves status.atProvider of a kind in.
+// shaper converts what the cloud knows to the shape in which the hub serves status.atProvider of a kind.
 type shaper func(atProvider map[string]any) map[string]any
 
 func (p *Providers) shaper(ctx context.Context, kind schema.GroupVersionKind) (shaper, error) {

@@ -14,55 +14,55 @@ import (
 	"sync/atomic"
 )
 
-// TokenEndpoint plays the token endpoints of Google and of Entra ID. Each account gets tokens for one cluster.
+// TokenEndpoint simulates the token endpoints of Google and of Entra ID. Each account gets tokens for one cluster.
 type TokenEndpoint struct {
 	server *httptest.Server
-	// lifetime is how many seconds a token works, says the endpoint.
+	// lifetime is for how many seconds a token is valid according to the endpoint.
 	lifetime int
 
-	// shown is the token of a ServiceAccount that was shown last.
+	// shown is the token of a ServiceAccount that was presented last.
 	shown atomic.Pointer[string]
 
 	mu       sync.Mutex
 	accounts []*tokenAccount
-	// impersonations are those of Google's service accounts, by path.
+	// impersonations are the impersonations of Google service accounts, by path.
 	impersonations map[string]impersonation
 }
 
-// tokenAccount is whom the endpoint gives tokens at a path.
+// tokenAccount is an account to which the endpoint gives tokens at a path.
 type tokenAccount struct {
 	path string
-	// verify says what is wrong with a request, in the terms of OAuth 2. "": nothing.
+	// verify returns what is wrong with a request, in the terms of OAuth 2, or "" if nothing is.
 	verify func(form url.Values) (problem string)
 	token  func(context.Context) (string, error)
-	// issued is the type of the token, where one is exchanged.
+	// issued is the type of the issued token, if tokens are exchanged.
 	issued string
-	// revoked has every request be refused.
+	// revoked makes the endpoint refuse every request.
 	revoked bool
 }
 
-// NewTokenEndpoint starts an endpoint on this machine, whose tokens work for so many seconds.
+// NewTokenEndpoint starts an endpoint on this machine, whose tokens are valid for lifetime seconds.
 func NewTokenEndpoint(lifetime int) *TokenEndpoint {
 	e := &TokenEndpoint{lifetime: lifetime, impersonations: map[string]impersonation{}}
 	e.server = httptest.NewTLSServer(e)
 	return e
 }
 
-// Close ends it.
+// Close stops the endpoint.
 func (e *TokenEndpoint) Close() { e.server.Close() }
 
-// URL is where it listens.
+// URL is the URL at which the endpoint listens.
 func (e *TokenEndpoint) URL() string { return e.server.URL }
 
-// Authority is the CA of its certificate, PEM.
+// Authority is the CA of the endpoint's certificate, PEM.
 func (e *TokenEndpoint) Authority() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: e.server.Certificate().Raw})
 }
 
-// Revoke has the accounts at a path get no tokens any more, as when their keys are deleted.
+// Revoke stops giving tokens to the accounts at a path, as if their keys were deleted.
 func (e *TokenEndpoint) Revoke(path string) { e.setRevoked(path, true) }
 
-// Restore takes Revoke back.
+// Restore undoes Revoke.
 func (e *TokenEndpoint) Restore(path string) { e.setRevoked(path, false) }
 
 func (e *TokenEndpoint) setRevoked(path string, revoked bool) {
@@ -75,7 +75,7 @@ func (e *TokenEndpoint) setRevoked(path string, revoked bool) {
 	}
 }
 
-// add has an account get tokens at a path, and returns its URL.
+// add lets an account get tokens at a path, and returns the URL of the path.
 func (e *TokenEndpoint) add(a tokenAccount) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -83,7 +83,7 @@ func (e *TokenEndpoint) add(a tokenAccount) string {
 	return e.server.URL + a.path
 }
 
-// find is the account that a request is of, or what is wrong with the request.
+// find returns the account that a request is for, or what is wrong with the request.
 func (e *TokenEndpoint) find(path string, form url.Values) (found *tokenAccount, problem string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,8 +102,8 @@ func (e *TokenEndpoint) find(path string, form url.Values) (found *tokenAccount,
 	return nil, problem
 }
 
-// ServeHTTP answers those who show the assertion of a service account, the secret of a service principal, or the token
-// of a ServiceAccount. A request that Google or Entra ID would refuse is refused.
+// ServeHTTP answers requests that present the assertion of a service account, the secret of a service principal, or the
+// token of a ServiceAccount. A request that Google or Entra ID would refuse is refused.
 func (e *TokenEndpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	i, impersonates := e.impersonations[r.URL.Path]

@@ -24,7 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/test/fakecloud"
 )
 
-// post asks an endpoint for a token, and returns the status of the answer.
+// post requests a token from an endpoint, and returns the status of the answer.
 func post(t *testing.T, e *fakecloud.TokenEndpoint, path string, form url.Values) int {
 	t.Helper()
 	roots := x509.NewCertPool()
@@ -54,7 +54,7 @@ func endpoint(t *testing.T) *fakecloud.TokenEndpoint {
 
 func aToken(context.Context) (string, error) { return "t", nil }
 
-// privateKey is the key in a key file of Google's.
+// privateKey returns the key in a Google key file.
 func privateKey(t *testing.T, file []byte, err error) *rsa.PrivateKey {
 	t.Helper()
 	if err != nil {
@@ -91,7 +91,7 @@ func assertion(t *testing.T, algorithm string, claims map[string]any, key *rsa.P
 	return strings.Join(append(encoded, base64.RawURLEncoding.EncodeToString(signature)), ".")
 }
 
-// TestGoogleRefusesOtherAssertions: an endpoint that believed everything would show nothing of who asks it.
+// TestGoogleRefusesOtherAssertions: an endpoint that accepted everything would not show who sends it requests.
 func TestGoogleRefusesOtherAssertions(t *testing.T) {
 	e := endpoint(t)
 	file, err := e.GoogleKey("/token", aToken)
@@ -150,7 +150,7 @@ func TestGoogleRefusesOtherAssertions(t *testing.T) {
 	}
 }
 
-// TestEntraIDRefusesOtherPrincipals: each of the tenant, the client, its secret and the scope counts.
+// TestEntraIDRefusesOtherPrincipals: each of the tenant, the client, its secret and the scope is checked.
 func TestEntraIDRefusesOtherPrincipals(t *testing.T) {
 	e := endpoint(t)
 	path := e.AddServicePrincipal(fakecloud.ServicePrincipal{TenantID: "tenant", ClientID: "client", Secret: "hunter2"}, aToken)

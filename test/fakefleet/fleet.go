@@ -1,8 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakefleet is a fleet for the tests of controllers: what connection.Provider knows about clusters, set by
-// hand. The clusters themselves are real.
+// Package fakefleet is a fleet for the tests of controllers: tests set what connection.Provider would know about
+// clusters. The clusters themselves are real.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
 // tests only.
@@ -22,7 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// Fleet has the clusters that it is told. The zero value has none.
+// Fleet has the clusters that are set. The zero value has none.
 type Fleet struct {
 	mu          sync.Mutex
 	clusters    map[mcr.ClusterName]connection.Cluster
@@ -30,7 +30,7 @@ type Fleet struct {
 	offboard    connection.OffboardFunc
 }
 
-// Lookup returns the cluster of a name.
+// Lookup returns the cluster with a name.
 func (f *Fleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,21 +66,21 @@ func (f *Fleet) InClass(class string) []mcr.ClusterName {
 	return names
 }
 
-// Subscribe has a function called with the name of each cluster that is set.
+// Subscribe adds a function that is called with the name of each cluster that is set.
 func (f *Fleet) Subscribe(fn func(mcr.ClusterName)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.subscribers = append(f.subscribers, fn)
 }
 
-// OnOffboard notes what Offboard calls.
+// OnOffboard sets the function that Offboard calls.
 func (f *Fleet) OnOffboard(fn connection.OffboardFunc) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.offboard = fn
 }
 
-// Offboard does what is to be done when a cluster leaves for good.
+// Offboard calls the function for a cluster that leaves for good.
 func (f *Fleet) Offboard(ctx context.Context, name mcr.ClusterName) error {
 	f.mu.Lock()
 	offboard := f.offboard
@@ -88,7 +88,7 @@ func (f *Fleet) Offboard(ctx context.Context, name mcr.ClusterName) error {
 	return offboard(ctx, name)
 }
 
-// Set makes a cluster one of the fleet, or changes what is known of it, and tells the subscribers.
+// Set adds a cluster to the fleet, or changes what is known about it, and calls the subscribers.
 func (f *Fleet) Set(c connection.Cluster) {
 	f.mu.Lock()
 	if f.clusters == nil {
@@ -102,8 +102,8 @@ func (f *Fleet) Set(c connection.Cluster) {
 	}
 }
 
-// Drain waits until no reconcile of a cluster runs, and keeps others from beginning, as the provider does before a
-// cluster leaves.
+// Drain waits until no reconcile of a cluster runs, and prevents new ones, as the provider does before a cluster
+// leaves.
 func Drain(tb testing.TB, gate *multicluster.Gate, name mcr.ClusterName) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
@@ -114,7 +114,7 @@ func Drain(tb testing.TB, gate *multicluster.Gate, name mcr.ClusterName) {
 	}
 }
 
-// Forget removes a cluster, without telling anybody.
+// Forget removes a cluster, without calling the subscribers.
 func (f *Fleet) Forget(name mcr.ClusterName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -26,7 +26,7 @@ import (
 )
 
 // Client does what `kubectl get` and `kubectl patch` do, within this process and over connections that it keeps. Tests
-// that wait for something ask ten times a second: a kubectl for each answer took a quarter of two processors.
+// that wait for something poll ten times a second: a kubectl for each request used a quarter of two processors.
 //
 // It may be used by several goroutines at once.
 type Client struct {
@@ -42,8 +42,8 @@ func NewClient(fleet Fleet) *Client {
 }
 
 // Get returns what `kubectl get --ignore-not-found -o jsonpath=PATH ARGUMENTS` prints. The arguments are a resource and
-// perhaps a name, or resource/name, and --namespace and --selector. A path that leads nowhere and an object that does
-// not exist are "". That a cluster does not serve the resource is an error.
+// perhaps a name, or resource/name, and --namespace and --selector. It returns "" for a path that leads nowhere and for
+// an object that does not exist. It is an error if a cluster does not serve the resource.
 func (c *Client) Get(ctx context.Context, cluster, path string, arguments ...string) (string, error) {
 	ask, err := parseQuery(arguments)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Client) Patch(ctx context.Context, cluster, patch string, arguments ...
 	return nil
 }
 
-// query is what is asked for: all objects of a resource if it has no name.
+// query is what is requested: all objects of a resource if it has no name.
 type query struct {
 	resource, name, namespace, selector string
 }
@@ -128,7 +128,7 @@ func (c *Client) of(cluster string) (*clusterClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What is read ten times a second by one test is not to be spread over time.
+	// One test reads ten times a second, which must not be spread over time by a rate limit.
 	config.QPS = -1
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -146,7 +146,7 @@ func (c *Client) of(cluster string) (*clusterClient, error) {
 type clusterClient struct {
 	config  *rest.Config
 	objects dynamic.Interface
-	// kinds knows short names, too. What it knows was discovered when a resource was asked for that it did not know.
+	// kinds knows short names, too. It runs discovery when a resource is requested that it does not know.
 	kinds meta.ResettableRESTMapper
 	names meta.RESTMapper
 }
@@ -169,8 +169,8 @@ func newClusterClient(config *rest.Config) (*clusterClient, error) {
 	return &clusterClient{config: config, objects: objects, kinds: kinds, names: restmapper.NewShortcutExpander(kinds, cached, nil)}, nil
 }
 
-// do calls a function with the resource that a query names. Kinds come and go: one that is not known, or not served in
-// the version that is known, is discovered again, once.
+// do calls a function with the resource that a query names. Kinds are created and deleted: if a kind is not known, or
+// is no longer served in the known version, discovery runs again, once.
 func (c *clusterClient) do(ask query, call func(dynamic.ResourceInterface) error) error {
 	err := c.try(ask, call)
 	if !meta.IsNoMatchError(err) && !isUnserved(err) {
@@ -218,7 +218,7 @@ func isUnserved(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// mapping is what a resource is called in an API server, of a name like "crd", "configmap" or
+// mapping is the mapping of a resource in an API server, for a name like "crd", "configmap" or
 // "clusters.cluster.x-k8s.io".
 func (c *clusterClient) mapping(resource string) (*meta.RESTMapping, error) {
 	kind, err := c.names.KindFor(schema.ParseGroupResource(resource).WithVersion(""))

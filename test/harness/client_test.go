@@ -66,7 +66,7 @@ func TestQuery(t *testing.T) {
 	}
 }
 
-// TestVersionThatIsNoLongerServed has a cluster serve another version of a resource that was read before.
+// TestVersionThatIsNoLongerServed makes a cluster serve another version of a resource that was read before.
 func TestVersionThatIsNoLongerServed(t *testing.T) {
 	var version atomic.Value
 	var discoveries atomic.Int32

@@ -20,12 +20,12 @@ import (
 // Fleet is a hub and workload clusters, wherever they run: as processes of this machine (test/localfleet), or in nodes
 // of kind (test/kindfleet).
 type Fleet interface {
-	// Dir is a folder that goes with the fleet.
+	// Dir is a folder that belongs to the fleet.
 	Dir() string
 	// BinDir is the folder of the programs that belong to the fleet's Kubernetes version; kubectl is there.
 	BinDir() string
 	// Kubeconfig is the path of the administrator's kubeconfig for a cluster, localfleet.HubName for the hub, and Config
-	// what is in it.
+	// its content.
 	Kubeconfig(cluster string) string
 	Config(cluster string) (*rest.Config, error)
 }
@@ -53,8 +53,8 @@ func kubectl(ctx context.Context, fleet Fleet, cluster string, stdin []byte, arg
 	return out.String(), nil
 }
 
-// Install installs Masthead in the hub as its README says, and what the tests claim: the sample API of the fleet, the
-// rights for its group, the namespace "bar" and the EnrollmentClass "default" that targets it.
+// Install installs Masthead in the hub as its README describes, and the samples for the claims of the tests: the sample
+// API of the fleet, the rights for its group, the namespace "bar" and the EnrollmentClass "default" that targets it.
 func Install(ctx context.Context, fleet Fleet) error {
 	if err := InstallManifests(ctx, fleet); err != nil {
 		return err
@@ -62,7 +62,7 @@ func Install(ctx context.Context, fleet Fleet) error {
 	return InstallSamples(ctx, fleet)
 }
 
-// InstallSamples installs in the hub what the tests claim, when Masthead is there.
+// InstallSamples installs in the hub the samples for the claims of the tests, after Masthead.
 func InstallSamples(ctx context.Context, fleet Fleet) error {
 	repository, err := localfleet.Repository()
 	if err != nil {
@@ -79,8 +79,8 @@ func InstallSamples(ctx context.Context, fleet Fleet) error {
 	return localfleet.InstallSamples(ctx, config)
 }
 
-// InstallManifests installs Masthead in the hub, and the namespace "bar" for claims. Neither a class nor a claim kind
-// is there then.
+// InstallManifests installs Masthead in the hub, and the namespace "bar" for claims. It installs neither a class nor a
+// claim kind.
 func InstallManifests(ctx context.Context, fleet Fleet) error {
 	repository, err := localfleet.Repository()
 	if err != nil {
@@ -96,7 +96,7 @@ func InstallManifests(ctx context.Context, fleet Fleet) error {
 	return nil
 }
 
-// targetNamespace is where the sample EnrollmentClass sends the claims of its clusters.
+// targetNamespace is the namespace to which the sample EnrollmentClass sends the claims of its clusters.
 const targetNamespace = `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "bar"}}`
 
 // ManagerKubeconfig writes a kubeconfig for the manager's service account and returns its path.

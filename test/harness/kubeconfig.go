@@ -10,7 +10,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// withToken returns the kubeconfig with its user replaced by one that has nothing but the token.
+// withToken returns the kubeconfig with its user replaced by one that has only the token.
 func withToken(kubeconfig []byte, token string) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {

@@ -35,8 +35,8 @@ type Manager struct {
 	exitError      error
 }
 
-// StartManager starts bin/manager over the hub of the fleet and waits until it is ready. The flags are added to the
-// ones that a local run needs. The process dies with the one that started it.
+// StartManager starts bin/manager with the hub of the fleet and waits until it is ready. The flags are added to those
+// that a local run needs. The process dies with the process that started it.
 func StartManager(ctx context.Context, fleet *localfleet.Fleet, flags ...string) (*Manager, error) {
 	kubeconfig, err := ManagerKubeconfig(ctx, fleet)
 	if err != nil {
@@ -89,7 +89,7 @@ func LaunchManager(fleet *localfleet.Fleet, kubeconfig string, flags ...string) 
 
 	started := make(chan error)
 	go func() {
-		// The kernel sends Pdeathsig when the thread ends that started the process, not when the process does.
+		// The kernel sends Pdeathsig when the thread that started the process ends, not when the process of that thread ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := m.cmd.Start()
@@ -134,7 +134,7 @@ func (m *Manager) WaitReady(ctx context.Context) error {
 	return nil
 }
 
-// Stop asks the manager to end and waits until it has, as a rollout does.
+// Stop asks the manager to end and waits until it has ended, as a rollout does.
 func (m *Manager) Stop(ctx context.Context) error {
 	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot signal the manager: %w", err)
@@ -162,7 +162,7 @@ func (m *Manager) Freeze() error { return m.cmd.Process.Signal(syscall.SIGSTOP) 
 // Thaw continues a process that Freeze has stopped.
 func (m *Manager) Thaw() error { return m.cmd.Process.Signal(syscall.SIGCONT) }
 
-// Alive tells whether the process runs.
+// Alive reports whether the process runs.
 func (m *Manager) Alive() bool {
 	select {
 	case <-m.exited:
@@ -175,10 +175,10 @@ func (m *Manager) Alive() bool {
 // Exited is closed when the process has ended.
 func (m *Manager) Exited() <-chan struct{} { return m.exited }
 
-// PID is the number of the process.
+// PID is the ID of the process.
 func (m *Manager) PID() int { return m.cmd.Process.Pid }
 
-// MetricsAddress is where the process serves its metrics.
+// MetricsAddress is the address at which the process serves its metrics.
 func (m *Manager) MetricsAddress() string { return m.metricsAddress }
 
 // ResidentBytes is the memory that the process occupies now.
@@ -206,8 +206,7 @@ func (m *Manager) LogTail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// binary is the manager that is started: bin/manager, or another one that the environment names, to test a build beside
-// it.
+// binary is the manager that is started: bin/manager, or another one that the environment names, to test another build.
 func binary(repository string) string {
 	if path := os.Getenv("MASTHEAD_MANAGER_BIN"); path != "" {
 		return path
@@ -215,7 +214,7 @@ func binary(repository string) string {
 	return filepath.Join(repository, "bin", "manager")
 }
 
-// FreeAddress is an address of this machine at which nobody listens now.
+// FreeAddress is an address of this machine at which no process listens now.
 func FreeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// Metrics is what the manager published at one moment.
+// Metrics are the metrics that the manager published at one moment.
 type Metrics map[string]*dto.MetricFamily
 
 // Metrics reads the manager's metrics.
@@ -26,7 +26,7 @@ func (m *Manager) Metrics(ctx context.Context) (Metrics, error) {
 	return ReadMetrics(ctx, "http://"+m.metricsAddress+"/metrics")
 }
 
-// ReadMetrics reads the metrics that any program publishes at a URL.
+// ReadMetrics reads the metrics that a program publishes at a URL.
 func ReadMetrics(ctx context.Context, url string) (Metrics, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -75,8 +75,7 @@ func (m Metrics) Value(name string, labels ...string) float64 {
 	return sum
 }
 
-// Series lists the series whose labels, or the name of the cluster that they are about, mention something, as
-// name{labels}.
+// Series lists the series whose labels, or whose cluster's name, contain a text, as name{labels}.
 func (m Metrics) Series(mention string) []string {
 	var series []string
 	for name, family := range m {

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// chunk is about how much of an answer without end is sent at once.
+// chunk is about how much of an endless answer is sent at once, in bytes.
 const chunk = 64 << 10
 
-// answer is the body of an answer, which is bounded. What is written after its end is dropped.
+// answer is the bounded body of an answer. Anything that is written after its end is dropped.
 type answer struct {
-	ctx   context.Context // It is the life of this object.
+	ctx   context.Context // It is the lifetime of this object.
 	w     http.ResponseWriter
 	flush func() error
 	left  int64
 	ended bool
 }
 
-// begin begins an answer of JSON.
+// begin begins an answer in JSON.
 func (s *Server) begin(w http.ResponseWriter, r *request) *answer {
 	return s.beginOf(w, r, "application/json")
 }
@@ -34,7 +34,7 @@ func (s *Server) beginOf(w http.ResponseWriter, r *request, contentType string) 
 	return &answer{ctx: r.Context(), w: w, flush: http.NewResponseController(w).Flush, left: s.options.MaxBytes}
 }
 
-// write sends text, and says whether more can be sent.
+// write sends text, and returns whether more can be sent.
 func (a *answer) write(text []byte) bool {
 	if a.ended || a.ctx.Err() != nil || int64(len(text)) > a.left {
 		a.ended = true
@@ -54,7 +54,7 @@ func (a *answer) text(format string, args ...any) bool {
 	return a.write(fmt.Appendf(nil, format, args...))
 }
 
-// sent sends what has been written now.
+// sent flushes what has been written.
 func (a *answer) sent() bool {
 	if !a.ended && a.flush() != nil {
 		a.ended = true
@@ -62,7 +62,7 @@ func (a *answer) sent() bool {
 	return !a.ended
 }
 
-// endless sends a text again and again until the answer has to end.
+// endless sends a text repeatedly until the answer has to end.
 func (a *answer) endless(text string) {
 	block := bytes.Repeat([]byte(text), chunk/len(text)+1)
 	for a.write(block) {
@@ -81,7 +81,7 @@ func (a *answer) times(n int, text string) bool {
 	return a.write(block[:n*len(text)])
 }
 
-// wait waits, unless the answer ends before.
+// wait waits, unless the answer ends earlier.
 func (a *answer) wait(d time.Duration) bool {
 	if a.ended {
 		return false

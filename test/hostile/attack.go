@@ -8,20 +8,20 @@ import (
 	"net/http"
 )
 
-// An Attack is a way to harm whoever connects to an API server.
+// An Attack is a way to harm the clients that connect to an API server.
 type Attack struct {
 	// Name is unique, and can be the name of a cluster.
 	Name string
 	// Harm is what the owner of the API server wants to happen.
 	Harm string
-	// Guard is what Masthead has against it.
+	// Guard is what protects Masthead against it.
 	Guard string
-	// Connects is whether the server can be connected to, and does its harm then.
+	// Connects is whether clients can connect to the server; it does its harm after that.
 	Connects bool
 
 	// answer answers a request, or returns false to leave it to the honest API server.
 	answer func(s *Server, w http.ResponseWriter, r *request) bool
-	// converse, if set, does what it likes with a connection, which is closed when it returns.
+	// converse, if set, handles a connection in its own way. The connection is closed when it returns.
 	converse func(s *Server, c net.Conn)
 }
 

@@ -67,7 +67,7 @@ func discoveryHead(groups bool) string {
 	return `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[`
 }
 
-// onDiscovery answers whatever is asked about what is served.
+// onDiscovery answers all discovery requests.
 func onDiscovery(do func(a *answer, groups bool)) func(*Server, http.ResponseWriter, *request) bool {
 	return func(s *Server, w http.ResponseWriter, r *request) bool {
 		if !r.isDiscovery() {

@@ -63,7 +63,7 @@ func fails(w http.ResponseWriter, code int, message string) {
 	_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"` + message + `"}`))
 }
 
-// onEverything answers everything but probes.
+// onEverything answers all requests except probes.
 func onEverything(do func(w http.ResponseWriter)) func(*Server, http.ResponseWriter, *request) bool {
 	return func(_ *Server, w http.ResponseWriter, r *request) bool {
 		if r.isProbe() {

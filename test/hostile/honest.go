@@ -17,16 +17,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// Honest is a small API server that means no harm. It keeps what is written to it in memory, says what it serves, lists
-// in pages and as streams, and watches. It checks neither rights nor schemas, and knows no resource versions but the
-// latest. It is for tests that need very many clusters, or very large ones, for little; what depends on how Kubernetes
-// does something needs the real one.
+// Honest is a small API server that is not malicious. It keeps what is written to it in memory, serves discovery, lists
+// in pages and as streams, and watches. It checks neither rights nor schemas, and knows only the latest resource
+// versions. It is for tests that need very many clusters, or very large ones, at low cost; tests that depend on the
+// behaviour of Kubernetes need the real API server.
 type Honest struct {
 	uid string
 
 	mu      sync.Mutex
 	version int64
-	// resources are what is served, in the order in which they came.
+	// resources are the resources that are served, in the order in which they were added.
 	resources []resource
 	// objects are by group and resource, then by namespace and name.
 	objects     map[string]map[string]map[string]any
@@ -36,17 +36,17 @@ type Honest struct {
 	changed chan struct{}
 }
 
-// A Collection is very many or very large objects of a resource that are there without having been written: they are
-// made while they are sent, and never change. Objects that are written come after them.
+// A Collection is very many or very large objects of a resource that exist without having been written: they are
+// created while they are sent, and never change. Objects that are written come after them.
 type Collection struct {
 	Group, Resource string
-	// Count is how many there are, and Object makes one of them, from 0. Names must differ. A UID and a resource version
-	// are given to an object that has none.
+	// Count is the number of objects, and Object creates one of them, from 0. Names must differ. An object without a UID
+	// or a resource version is given one.
 	Count  int
 	Object func(i int) map[string]any
 }
 
-// resource is something that is served.
+// resource is a resource that is served.
 type resource struct {
 	group, version, name, kind string
 	namespaced                 bool
@@ -61,7 +61,7 @@ func (r resource) groupVersion() string {
 	return r.group + "/" + r.version
 }
 
-// change is something for watches to tell.
+// change is a change that watches report.
 type change struct {
 	version   int64
 	eventType string
@@ -69,13 +69,14 @@ type change struct {
 	object    map[string]any
 }
 
-// maxChanges is how many changes are remembered. A watch that is further behind is told that it has to list again.
+// maxChanges is how many changes are kept. A watch that is further behind gets an error, so that its client lists
+// again.
 const maxChanges = 10_000
 
-// username is what the API server calls everybody.
+// username is the user name that the API server returns for every client.
 const username = "system:serviceaccount:masthead-system:masthead"
 
-// NewHonest returns an API server with the kinds that Masthead asks for, the namespaces default and kube-system, and
+// NewHonest returns an API server with the kinds that Masthead requests, the namespaces default and kube-system, and
 // collections.
 func NewHonest(collections ...Collection) *Honest {
 	h := &Honest{
@@ -116,7 +117,7 @@ func NewHonest(collections ...Collection) *Honest {
 	return h
 }
 
-// UID is that of the namespace kube-system, by which a cluster is recognised.
+// UID is the UID of the namespace kube-system, which identifies a cluster.
 func (h *Honest) UID() string { return h.uid }
 
 // Put writes an object, as its owner would. Its kind must be served.
@@ -132,7 +133,7 @@ func (h *Honest) Put(group, resource string, object map[string]any) error {
 	return fmt.Errorf("%s.%s is not served", resource, group)
 }
 
-// Objects returns how many objects of a resource have been written and are there.
+// Objects returns how many objects of a resource have been written and still exist.
 func (h *Honest) Objects(group, resource string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -158,7 +159,7 @@ func keyOf(object map[string]any) string {
 	return textOf(m, "namespace") + "/" + textOf(m, "name")
 }
 
-// put writes an object. What has been handed out is never changed.
+// put writes an object. Objects that have been returned are never changed.
 func (h *Honest) put(r resource, object map[string]any) map[string]any {
 	key := keyOf(object)
 	have := h.objects[r.key()][key]
@@ -210,7 +211,7 @@ func (h *Honest) remove(r resource, key string) map[string]any {
 	return object
 }
 
-// tell has watches tell what changed, and gives the object its resource version.
+// tell makes watches report a change, and gives the object its resource version.
 func (h *Honest) tell(eventType string, r resource, object map[string]any) {
 	h.version++
 	metadataOf(object)["resourceVersion"] = strconv.FormatInt(h.version, 10)
@@ -222,7 +223,7 @@ func (h *Honest) tell(eventType string, r resource, object map[string]any) {
 	h.changed = make(chan struct{})
 }
 
-// serveDefinition serves what a CustomResourceDefinition defines, and says so in its status.
+// serveDefinition serves the kind that a CustomResourceDefinition defines, and reports that in its status.
 func (h *Honest) serveDefinition(crd map[string]any) {
 	group, names, versions := definitionOf(crd)
 	spec, _ := crd["spec"].(map[string]any)
@@ -331,7 +332,7 @@ func (h *Honest) serveResource(w http.ResponseWriter, r *request) {
 	}
 }
 
-// review answers questions about rights: everybody may do everything, and has one name.
+// review answers access reviews: every user may do everything, and has the same name.
 func review(w http.ResponseWriter, r *request) {
 	var body map[string]any
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&body); err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// discover answers the three kinds of questions about what is served. Aggregated discovery is not offered.
+// discover answers the three kinds of discovery requests. It does not offer aggregated discovery.
 func (h *Honest) discover(w http.ResponseWriter, r *request) {
 	h.mu.Lock()
 	resources := slices.Clone(h.resources)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selection is which objects are asked for, and how.
+// selection is which objects are requested, and in which form.
 type selection struct {
 	labels       labels.Selector
 	fields       fields.Selector
@@ -48,7 +48,7 @@ func (s selection) matches(object map[string]any) bool {
 	})
 }
 
-// shown is an object as it was asked for.
+// shown is an object in the requested form.
 func (s selection) shown(object map[string]any) map[string]any {
 	if s.metadataOnly {
 		return map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": object["metadata"]}
@@ -57,7 +57,7 @@ func (s selection) shown(object map[string]any) map[string]any {
 }
 
 // each calls a function for each object of a resource from an index on, with the index of the next, until it returns
-// false. Objects of a collection come first, and are made one by one.
+// false. Objects of a collection come first, and are created one by one.
 func (h *Honest) each(r resource, from int, do func(object map[string]any, next int) bool) {
 	h.mu.Lock()
 	c := h.collections[r.key()]
@@ -156,7 +156,7 @@ func (h *Honest) get(w http.ResponseWriter, r *request, s resource) {
 	answerJSON(w, http.StatusOK, selection{metadataOnly: r.metadataOnly}.shown(found))
 }
 
-// watch tells what changes, after what there is if that is asked for.
+// watch reports changes. If the request asks for initial events, the existing objects come first.
 func (h *Honest) watch(w http.ResponseWriter, r *request, s resource) {
 	asked, err := selectionOf(r)
 	if err != nil {

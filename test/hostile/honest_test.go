@@ -96,7 +96,7 @@ func TestHonestListsInPages(t *testing.T) {
 	}
 }
 
-// TestHonestFillsInformers has client-go's own informer list a giant, as a stream or in pages as it likes, and follow
+// TestHonestFillsInformers lets client-go's own informer list a giant, as a stream or in pages as it prefers, and watch
 // it.
 func TestHonestFillsInformers(t *testing.T) {
 	const n = 3000
@@ -241,7 +241,7 @@ func TestHonestServesWhatIsDefined(t *testing.T) {
 	}
 }
 
-// TestHonestHoldsNoMoreThanIsSent lists objects of 1 MiB, which are made one at a time.
+// TestHonestHoldsNoMoreThanIsSent lists objects of 1 MiB, which are created one at a time.
 func TestHonestHoldsNoMoreThanIsSent(t *testing.T) {
 	var made atomic.Int64
 	h := NewHonest(Collection{Resource: "configmaps", Count: 1 << 30, Object: func(i int) map[string]any {

@@ -90,7 +90,7 @@ func (h *Honest) delete(w http.ResponseWriter, s resource, key string, have map[
 	answerJSON(w, http.StatusOK, h.remove(s, key))
 }
 
-// merged is an object with a merge patch applied. An applied configuration is taken for one: who owns which field is
+// merged is an object with a merge patch applied. A server-side apply is treated as a merge patch: field ownership is
 // not kept.
 func merged(object, patch map[string]any) map[string]any {
 	out := map[string]any{}

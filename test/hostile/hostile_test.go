@@ -46,7 +46,7 @@ func TestAttacksSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// client asks one server, and follows no redirect.
+// client returns a client of one server, which follows no redirects.
 func client(t *testing.T, s *Server) *http.Client {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -60,7 +60,7 @@ func client(t *testing.T, s *Server) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// ask sends a request and reads what comes, but keeps only its beginning.
+// ask sends a request and reads the whole answer, but keeps only its beginning.
 func ask(ctx context.Context, c *http.Client, s *Server, method, path, body string) (code int, start string, size int64, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -82,7 +82,7 @@ func ask(ctx context.Context, c *http.Client, s *Server, method, path, body stri
 
 const namespaces = "/api/v1/namespaces"
 
-// TestServersPassProbesWhereTheirHarmComesLater asks what is asked to connect.
+// TestServersPassProbesWhereTheirHarmComesLater sends the requests that are sent to connect.
 func TestServersPassProbesWhereTheirHarmComesLater(t *testing.T) {
 	for _, attack := range Attacks() {
 		t.Run(attack.Name, func(t *testing.T) {
@@ -95,12 +95,12 @@ func TestServersPassProbesWhereTheirHarmComesLater(t *testing.T) {
 			defer c.CloseIdleConnections()
 			ready, _, size, err := ask(t.Context(), c, s, http.MethodGet, "/readyz", "")
 			if size >= 64<<10 {
-				err = nil // A probe reads no further; how an endless answer ends is not seen.
+				err = nil // A probe reads no further, and does not see how an endless answer ends.
 			}
 			ready2, identity, _, err2 := ask(t.Context(), c, s, http.MethodGet, namespaces+"/kube-system", "")
 			connects := err == nil && ready == http.StatusOK && err2 == nil && ready2 == http.StatusOK && strings.Contains(identity, `"uid":"`) &&
 				len(identity) < 64<<10
-			// What is wrong with headers, only a client with a limit knows.
+			// Only a client with a limit notices what is wrong with the headers.
 			if connects != attack.Connects && attack.Name != "huge-headers" {
 				t.Errorf("want connects %v, got %v: %d %v, %d %v", attack.Connects, connects, ready, err, ready2, err2)
 			}
@@ -108,8 +108,8 @@ func TestServersPassProbesWhereTheirHarmComesLater(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerIsBoundedAndNothingIsLeftBehind asks each server for everything at once, reads all it says, and closes
-// it.
+// TestEveryAnswerIsBoundedAndNothingIsLeftBehind sends each server all requests at once, reads the whole answers, and
+// closes it.
 func TestEveryAnswerIsBoundedAndNothingIsLeftBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, attack := range Attacks() {
@@ -165,7 +165,7 @@ func TestEveryAnswerIsBoundedAndNothingIsLeftBehind(t *testing.T) {
 	}
 }
 
-// TestCloseEndsWhatHangs closes servers while somebody waits for an answer without end.
+// TestCloseEndsWhatHangs closes servers while a client waits for an endless answer.
 func TestCloseEndsWhatHangs(t *testing.T) {
 	for _, name := range []string{"never-answers", "silent", "slow-handshake", "drip", "endless-list", "silent-streams"} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 			done := make(chan error, 1)
 			go func() {
 				_, _, _, err := ask(t.Context(), c, s, http.MethodGet, namespaces+"?watch=1&sendInitialEvents=true", "")
-				if err == nil { // A stream that is refused is not what hangs.
+				if err == nil { // A stream that is refused does not hang.
 					_, _, _, err = ask(t.Context(), c, s, http.MethodGet, namespaces, "")
 				}
 				done <- err

@@ -101,7 +101,7 @@ func neverAnswers(_ *Server, _ http.ResponseWriter, r *request) bool {
 	panic(http.ErrAbortHandler)
 }
 
-// stopsAnswering begins to hang with the tenth watch, when whoever connects has settled down.
+// stopsAnswering begins to hang with the tenth watch, when the client has settled down.
 func stopsAnswering(s *Server, w http.ResponseWriter, r *request) bool {
 	const settled = 10
 	if r.verb == verbWatch {
@@ -149,7 +149,7 @@ func redirectsInCircles(_ *Server, w http.ResponseWriter, r *request) bool {
 	return true
 }
 
-// zipped is a member of a gzip stream, of which any number can follow one another.
+// zipped is a member of a gzip stream. Any number of members can follow one another.
 func zipped(text string) []byte {
 	var buffer bytes.Buffer
 	z, _ := gzip.NewWriterLevel(&buffer, gzip.BestCompression)
@@ -197,8 +197,8 @@ func truncated(s *Server, w http.ResponseWriter, r *request) bool {
 	})(s, w, r)
 }
 
-// onLists answers the lists of all kinds. A list as a stream is refused as by an API server that has none, so that the
-// client lists in pages.
+// onLists answers the lists of all kinds. It refuses a list as a stream like an API server without streaming lists, so
+// that the client lists in pages.
 func onLists(do func(s *Server, a *answer, r *request)) func(*Server, http.ResponseWriter, *request) bool {
 	return func(s *Server, w http.ResponseWriter, r *request) bool {
 		if refusesStreams(w, r) {
@@ -220,7 +220,7 @@ func refusesStreams(w http.ResponseWriter, r *request) bool {
 	return false
 }
 
-// typeOf is the type of the objects that are asked for.
+// typeOf is the type of the requested objects.
 func (s *Server) typeOf(r *request) (apiVersion, kind string) {
 	if r.metadataOnly {
 		return "meta.k8s.io/v1", "PartialObjectMetadata"
@@ -242,18 +242,18 @@ func (s *Server) servedFor(r *request) resource {
 	return resource{version: "v1", name: "things", kind: "Thing"}
 }
 
-// listHead is a list up to its first item.
+// listHead is the text of a list up to its first item.
 func (s *Server) listHead(r *request) string {
 	apiVersion, kind := s.typeOf(r)
 	return fmt.Sprintf(`{"kind":"%sList","apiVersion":"%s","metadata":{"resourceVersion":"1"},"items":[`, kind, apiVersion)
 }
 
-// item is an object of the kind that is asked for.
+// item is an object of the requested kind.
 func (s *Server) item(r *request, name string, version int) string {
 	return s.itemWith(r, name, version, "", "")
 }
 
-// itemWith is one with more fields, each after a comma, in its metadata and beside it.
+// itemWith is an item with more fields, each after a comma, in its metadata and beside it.
 func (s *Server) itemWith(r *request, name string, version int, metadata, fields string) string {
 	apiVersion, kind := s.typeOf(r)
 	if s.servedFor(r).namespaced {

@@ -34,8 +34,7 @@ func identityAttacks() []Attack {
 	}
 }
 
-// changingIdentity closes the connection on every third probe of its health, so that it is asked who it is now and
-// then.
+// changingIdentity closes the connection on every third health probe, so that its identity is requested now and then.
 func changingIdentity(s *Server, w http.ResponseWriter, r *request) bool {
 	switch {
 	case r.URL.Path == "/readyz" && s.count("readyz")%3 == 0:

@@ -112,7 +112,7 @@ func listAttacks() []Attack {
 	}
 }
 
-// page is a page of a list after which there is another.
+// page is a page of a list that is followed by another page.
 func (s *Server) page(a *answer, r *request, next, items string) {
 	head := strings.Replace(s.listHead(r), `"resourceVersion":"1"`, `"resourceVersion":"1","continue":"`+next+`"`, 1)
 	a.text("%s%s]}", head, items)
@@ -168,8 +168,7 @@ func foreignItems(s *Server, a *answer, r *request) {
 	a.text("]}")
 }
 
-// The head of whatever Kubernetes sends in protobuf, and what it is wrapped in: field 2 of runtime.Unknown is the
-// object.
+// Kubernetes sends protobuf with a fixed head, wrapped in runtime.Unknown: field 2 of that is the object.
 const protobufType = "application/vnd.kubernetes.protobuf"
 
 func protobufHead(length uint64) []byte {
@@ -187,7 +186,7 @@ func protobufElements(s *Server, w http.ResponseWriter, r *request) bool {
 	const elements = 10_000_000
 	a := s.beginOf(w, r, protobufType)
 	a.write(protobufHead(2 * elements))
-	a.times(elements, "\x12\x00") // Field 2 of every list is its items.
+	a.times(elements, "\x12\x00") // Field 2 of every list contains its items.
 	return true
 }
 

@@ -71,7 +71,7 @@ func objectAttacks() []Attack {
 	}
 }
 
-// keys sends half a million pieces of text with numbers.
+// keys sends half a million pieces of text, each with a number.
 func keys(a *answer, format string) {
 	var b strings.Builder
 	for i := range 500_000 {
@@ -86,7 +86,7 @@ func keys(a *answer, format string) {
 	a.text("%s", b.String())
 }
 
-// malformed are values where something else is expected.
+// malformed are values for places where another type is expected.
 func malformed() []string {
 	return []string{
 		`null`, `0`, `-1`, `1e999`, `9223372036854775808`, `1.5`, `""`, `"x"`, `true`, `[]`, `[null]`, `[[[]]]`, `{}`, `{"":null}`, `{"a":[{}]}`,
@@ -94,7 +94,7 @@ func malformed() []string {
 	}
 }
 
-// malformedList has in turn every malformed value in one of the places where somebody looks.
+// malformedList sends the malformed values in turn, each in one of the places that clients read.
 func malformedList(s *Server, a *answer, r *request) {
 	apiVersion, kind := s.typeOf(r)
 	values := malformed()
@@ -119,9 +119,9 @@ func malformedList(s *Server, a *answer, r *request) {
 			a.text(`,{"apiVersion":"%s","kind":"%s",%s}`, apiVersion, kind, fmt.Sprintf(place, values[(n+i)%len(values)]))
 		}
 		a.text("]}")
-	case 2: // Items that are no objects.
+	case 2: // Items that are not objects.
 		a.text("%s%s]}", s.listHead(r), value)
-	default: // A list that is none.
+	default: // Not a valid list.
 		a.text(`{"kind":%s,"apiVersion":"%s","metadata":%s,"items":%s}`, value, apiVersion, value, value)
 	}
 }
@@ -129,7 +129,7 @@ func malformedList(s *Server, a *answer, r *request) {
 // garbledList changes a few bytes of an honest list.
 func garbledList(s *Server, a *answer, r *request) {
 	n := s.count("list")
-	random := rand.New(rand.NewPCG(uint64(n), 1)) // What is wanted is the same bytes each time.
+	random := rand.New(rand.NewPCG(uint64(n), 1)) // The same bytes are needed each time.
 	text := []byte(s.listHead(r) + s.itemWith(r, "garbled", n, `,"labels":{"a":"b"},"finalizers":["x/y"]`, `,"spec":{"a":[1,2.5,"x",null,true]}`) + "]}")
 	for range 1 + random.IntN(4) {
 		text[random.IntN(len(text))] = byte(random.IntN(256))

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Verbs of requests, as Kubernetes calls them. What is about no resource has none.
+// Verbs of requests, as Kubernetes calls them. A request that is for no resource has none.
 const (
 	verbGet    = "get"
 	verbList   = "list"
@@ -21,7 +21,7 @@ const (
 	verbDelete = "delete"
 )
 
-// request is a request and what its path says.
+// request is a request with what its path contains.
 type request struct {
 	*http.Request
 
@@ -90,22 +90,22 @@ func (r *request) verbOf(watch string) string {
 	return verbGet
 }
 
-// writes is whether something would be changed.
+// writes is whether the request would change something.
 func (r *request) writes() bool {
 	return slices.Contains([]string{verbCreate, verbUpdate, verbPatch, verbDelete}, r.verb)
 }
 
-// isProbe is whether it is one of the questions that an API server has to answer to be connected to: how it is, which
-// cluster it is the one of, and whose that is.
+// isProbe is whether it is one of the requests that an API server has to answer before Masthead connects to it: about
+// its health, about the identity of its cluster, and about the hub that the cluster belongs to.
 func (r *request) isProbe() bool {
 	return r.URL.Path == "/readyz" || r.URL.Path == "/version" || r.asksIdentity() ||
 		r.verb == verbGet && r.resource == "customresourcedefinitions" && r.name == "hubs.masthead.dev"
 }
 
-// asksIdentity is whether it asks for what identifies a cluster.
+// asksIdentity is whether it requests the object that identifies a cluster.
 func (r *request) asksIdentity() bool {
 	return r.verb == verbGet && r.resource == "namespaces" && r.name == "kube-system"
 }
 
-// isDiscovery is whether it asks what the API server serves.
+// isDiscovery is whether it is a discovery request.
 func (r *request) isDiscovery() bool { return r.isLookup && !strings.HasPrefix(r.URL.Path, "/openapi") }

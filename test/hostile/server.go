@@ -25,21 +25,21 @@ import (
 
 // Options of a server. The zero value has defaults that are good for tests.
 type Options struct {
-	// MaxBytes is how much one answer has at most. Default 256 MiB, more than any answer may have that is read.
+	// MaxBytes is the maximum size of one answer. Default 256 MiB, more than the limit of any answer that is read.
 	MaxBytes int64
-	// MaxTime is how long one answer takes at most, watches too. Default ten minutes.
+	// MaxTime is the maximum duration of one answer, watches too. Default ten minutes.
 	MaxTime time.Duration
 	// Drip is the time between two bytes of an answer that drips, and between two events of a watch that never ends.
 	// Default one second.
 	Drip time.Duration
-	// Honest answers what the attack leaves alone. Default NewHonest().
+	// Honest answers the requests that the attack does not answer. Default NewHonest().
 	Honest *Honest
 }
 
-// maxConnections is how many connections a server keeps at once. More are closed as they come.
+// maxConnections is how many connections a server keeps at once. Further ones are closed as they arrive.
 const maxConnections = 512
 
-// Server is an API server that means harm.
+// Server is a malicious API server.
 type Server struct {
 	// Attack is what it does.
 	Attack Attack
@@ -52,12 +52,13 @@ type Server struct {
 	listener    net.Listener
 	http        *http.Server
 	trap        *Server
-	ctx         context.Context // It is the life of this object.
+	ctx         context.Context // It is the lifetime of this object.
 	cancel      context.CancelFunc
 	running     sync.WaitGroup
 
 	mu sync.Mutex
-	// open are the connections, and answering is how many requests are being answered; less is told when either falls.
+	// open are the connections, and answering is how many requests are being answered; less is signalled when either
+	// decreases.
 	open      map[net.Conn]bool
 	answering int
 	less      *sync.Cond
@@ -66,13 +67,13 @@ type Server struct {
 	state    map[string]int
 }
 
-// Start runs an API server that attacks whoever asks it, until Close.
+// Start runs an API server that attacks its clients, until Close.
 func Start(ctx context.Context, attack Attack, o Options) (*Server, error) {
 	s, err := start(ctx, attack, o)
 	if err != nil {
 		return nil, err
 	}
-	// Where the server sends whoever believes it. Nobody may come.
+	// This is where the server redirects its clients. No client may follow.
 	s.trap, err = start(ctx, Attack{Name: attack.Name + "-trap"}, Options{})
 	if err != nil {
 		s.Close()
@@ -81,7 +82,7 @@ func Start(ctx context.Context, attack Attack, o Options) (*Server, error) {
 	return s, nil
 }
 
-// StartHonest runs an API server that means no harm.
+// StartHonest runs an API server that is not malicious.
 func StartHonest(ctx context.Context, honest *Honest) (*Server, error) {
 	return start(ctx, Attack{Name: "honest", Connects: true}, Options{Honest: honest})
 }
@@ -147,7 +148,7 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// Kubeconfig is one for the server, with a token that it does not look at.
+// Kubeconfig returns a kubeconfig for the server, with a token that the server does not check.
 func (s *Server) Kubeconfig() []byte {
 	data, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "c",
@@ -164,11 +165,11 @@ func (s *Server) Kubeconfig() []byte {
 // Authority is the certificate that has signed that of the server, in PEM.
 func (s *Server) Authority() []byte { return s.authority }
 
-// Honest is what answers requests that the attack leaves alone.
+// Honest answers the requests that the attack does not answer.
 func (s *Server) Honest() *Honest { return s.options.Honest }
 
-// Requests returns how many requests there were of a verb; "" for all, and "probe", "discovery" and "openapi" for those
-// that are about no resource.
+// Requests returns the number of requests with a verb: "" for all, and "probe", "discovery" and "openapi" for those
+// that are for no resource.
 func (s *Server) Requests(verb string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +183,8 @@ func (s *Server) Requests(verb string) int {
 	return sum
 }
 
-// Trapped returns how many requests came where the server has redirected its clients to. It should be none.
+// Trapped returns how many requests arrived at the address to which the server redirects its clients. There should be
+// none.
 func (s *Server) Trapped() int {
 	if s.trap == nil {
 		return 0
@@ -203,7 +205,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer s.answers(-1)
 	ctx, cancel := context.WithTimeout(req.Context(), s.options.MaxTime)
 	defer cancel()
-	// A client that does not read must not hold an answer for ever.
+	// A client that does not read must not keep an answer open for ever.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.options.MaxTime))
 	r := parse(req.WithContext(ctx))
 	s.note(r)
@@ -213,8 +215,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	s.options.Honest.serve(w, r)
 }
 
-// marksCluster is whether a request marks the cluster as that of a hub, without which it is not connected to: it is the
-// first definition that is written.
+// marksCluster is whether a request marks the cluster as belonging to a hub, without which Masthead does not connect to
+// it: it is the first definition that is written.
 func (s *Server) marksCluster(r *request) bool {
 	return s.Attack.Connects && r.verb == verbCreate && r.resource == "customresourcedefinitions" &&
 		s.options.Honest.Objects(r.group, r.resource) == 0
@@ -267,7 +269,7 @@ func (s *Server) connState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// accept has the attack converse with whoever connects.
+// accept lets the attack converse with each client that connects.
 func (s *Server) accept() {
 	for {
 		c, err := s.listener.Accept()
@@ -282,7 +284,7 @@ func (s *Server) accept() {
 			defer s.connState(c, http.StateClosed)
 			defer func() { _ = c.Close() }()
 			_ = c.SetDeadline(time.Now().Add(s.options.MaxTime))
-			// The server may have been closed before this connection was among those that it closes.
+			// The server may have been closed before this connection was in the set of connections that Close closes.
 			if s.ctx.Err() == nil {
 				s.Attack.converse(s, c)
 			}
@@ -290,7 +292,7 @@ func (s *Server) accept() {
 	}
 }
 
-// newCertificate makes a certificate for 127.0.0.1 that is its own authority.
+// newCertificate creates a certificate for 127.0.0.1 that is its own authority.
 func newCertificate() (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -102,7 +102,7 @@ func watchAttacks() []Attack {
 	}
 }
 
-// onWatches answers watches, after lists that are honest.
+// onWatches answers watches, after honest lists.
 func onWatches(do func(s *Server, a *answer, r *request)) func(*Server, http.ResponseWriter, *request) bool {
 	return func(s *Server, w http.ResponseWriter, r *request) bool {
 		if refusesStreams(w, r) {

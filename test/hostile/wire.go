@@ -38,7 +38,7 @@ func wireAttacks() []Attack {
 	}
 }
 
-// silent waits for the client to go.
+// silent waits until the client closes the connection.
 func silent(_ *Server, c net.Conn) {
 	buffer := make([]byte, 4<<10)
 	for {

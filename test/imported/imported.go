@@ -1,9 +1,9 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package imported gives tests the smallest objects of each kind that an import makes and that the admission policies
-// of the importer accept: managed resources, the objects of Cluster API that reflect a cluster, and the identities
-// which its providers refuse.
+// Package imported provides tests with the smallest objects of each kind that an import creates and that the admission
+// policies of the importer accept: managed resources, the objects of Cluster API that reflect a cluster, and the
+// identities which its providers refuse.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
 // tests only.
@@ -34,8 +34,8 @@ const UID = "8d3c6f0e-3c5f-4a0e-9b52-0d7a6f6b1a01"
 // ClusterName is the name of the imported cluster, in the cloud and in the hub.
 const ClusterName = "shop"
 
-// IsNamespaced says whether objects of a kind live in a namespace: those of Cluster API do but AWS's identities, and of
-// the managed resources those of the modern groups.
+// IsNamespaced reports whether objects of a kind are in a namespace: those of Cluster API are, except AWS's identities;
+// of the managed resources, those of the modern groups are.
 func IsNamespaced(kind schema.GroupKind) bool {
 	if strings.HasSuffix(kind.Group, ".upbound.io") {
 		return strings.Contains(kind.Group, ".m.upbound.io")
@@ -43,7 +43,7 @@ func IsNamespaced(kind schema.GroupKind) bool {
 	return kind.Kind != "AWSClusterRoleIdentity" && kind.Kind != "AWSClusterStaticIdentity"
 }
 
-// Object returns the smallest object of a kind that an import could make. The version is the one that the CRD stores.
+// Object returns the smallest object of a kind that an import could create. The version is the one that the CRD stores.
 func Object(kind schema.GroupKind, version, namespace, name string) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(kind.WithVersion(version))

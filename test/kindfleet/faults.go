@@ -14,24 +14,24 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// PauseNode freezes everything in a node, as a machine that hangs does, and ResumeNode goes on with it.
+// PauseNode freezes everything in a node, as if the machine hung. ResumeNode continues it.
 func (f *Fleet) PauseNode(ctx context.Context, node string) error {
 	_, err := f.run(ctx, nil, "docker", "pause", node)
 	return err
 }
 
-// ResumeNode goes on with a node that PauseNode has frozen.
+// ResumeNode continues a node that PauseNode has frozen.
 func (f *Fleet) ResumeNode(ctx context.Context, node string) error {
 	_, err := f.run(ctx, nil, "docker", "unpause", node)
 	return err
 }
 
-// Pause freezes the only node of a workload cluster, with its API server and all else.
+// Pause freezes the only node of a workload cluster, with its API server and everything else.
 func (f *Fleet) Pause(ctx context.Context, cluster string) error {
 	return f.PauseNode(ctx, f.Node(cluster))
 }
 
-// Resume goes on with a cluster that Pause has frozen. One that goes on already is left alone.
+// Resume continues a cluster that Pause has frozen. A cluster that already runs is left alone.
 func (f *Fleet) Resume(ctx context.Context, cluster string) error {
 	paused, err := f.run(ctx, nil, "docker", "inspect", "--format", "{{.State.Paused}}", f.Node(cluster))
 	if err != nil || strings.TrimSpace(paused) != "true" {
@@ -66,29 +66,29 @@ func (f *Fleet) Restart(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// What becomes of packets to an API server.
+// What happens to packets to an API server.
 const (
-	// Dropped is without an answer, as behind a firewall or a broken network.
+	// Dropped packets get no answer, as behind a firewall or a broken network.
 	Dropped = "-j DROP"
-	// Rejected is with a refusal, as where nobody listens.
+	// Rejected packets get a refusal, as on a port on which nothing listens.
 	Rejected = "-j REJECT --reject-with tcp-reset"
 )
 
 const toAPIServer = " INPUT -p tcp --dport 6443 ! -i lo "
 
-// CutOff lets nobody outside of its node reach the API server of a workload cluster; Reconnect takes that back.
+// CutOff makes the API server of a workload cluster unreachable from outside of its node; Reconnect undoes that.
 func (f *Fleet) CutOff(ctx context.Context, cluster, how string) error {
 	_, err := f.Exec(ctx, f.Node(cluster), "iptables -I"+toAPIServer+how)
 	return err
 }
 
-// Reconnect takes back what CutOff did in the same way.
+// Reconnect undoes a CutOff that was done in the same way.
 func (f *Fleet) Reconnect(ctx context.Context, cluster, how string) error {
 	_, err := f.Exec(ctx, f.Node(cluster), "iptables -D"+toAPIServer+how)
 	return err
 }
 
-// Evict asks for the eviction of a Pod, which a PodDisruptionBudget can refuse.
+// Evict requests the eviction of a Pod, which a PodDisruptionBudget can refuse.
 func (f *Fleet) Evict(ctx context.Context, cluster, namespace, pod string) (string, error) {
 	eviction := fmt.Appendf(nil, `{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": %q, "namespace": %q}}`, pod, namespace)
 	return f.run(ctx, eviction, filepath.Join(f.options.BinDir, "kubectl"), "--kubeconfig", f.Kubeconfig(cluster), "create", "--raw",

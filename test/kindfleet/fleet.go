@@ -22,22 +22,22 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// Prefix is what the names of the clusters begin with in kind, so that nobody else's are touched.
+// Prefix is the prefix of the clusters' names in kind, so that the clusters of others are not touched.
 const Prefix = "masthead-e2e-"
 
-// Options say what fleet to bring up, and with which programs.
+// Options describe the fleet to bring up, and the programs to use.
 type Options struct {
 	// Dir holds kubeconfigs and certificates. It has to exist.
 	Dir string
 	// Workloads are the names of the workload clusters.
 	Workloads []string
-	// BinDir has kubectl, Kind and Helm are programs.
+	// BinDir is the folder of kubectl; Kind and Helm are programs.
 	BinDir, Kind, Helm string
 	// Image is the image of a node.
 	Image string
-	// Archives is the folder of the images that hack/kindnode/images.sh makes.
+	// Archives is the folder of the images that hack/kindnode/images.sh creates.
 	Archives string
-	// Log receives what the programs say.
+	// Log receives the messages of the programs.
 	Log io.Writer
 }
 
@@ -73,7 +73,7 @@ func (f *Fleet) clusters() []string {
 }
 
 // Up brings a fleet up and returns when every cluster is ready and registered in the hub; Masthead is not installed in
-// the hub yet. What an earlier run has left of clusters with these names is removed first.
+// the hub yet. Clusters with these names that an earlier run has left are removed first.
 func Up(ctx context.Context, o Options) (*Fleet, error) {
 	f := &Fleet{options: o}
 	if err := f.Down(ctx); err != nil {
@@ -115,7 +115,7 @@ func (f *Fleet) Down(ctx context.Context) error {
 	return err
 }
 
-// create makes a cluster with one node for each role, which are ready for Pods when it returns.
+// create creates a cluster with one node for each role. The nodes are ready for Pods when it returns.
 func (f *Fleet) create(ctx context.Context, cluster string, roles ...string) error {
 	config := []byte("kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnodes:\n")
 	for _, role := range roles {
@@ -136,7 +136,7 @@ func (f *Fleet) create(ctx context.Context, cluster string, roles ...string) err
 	return err
 }
 
-// load brings images of the archive folder to all nodes of a cluster.
+// load loads images of the archive folder into all nodes of a cluster.
 func (f *Fleet) load(ctx context.Context, cluster string, names ...string) error {
 	for _, name := range names {
 		_, err := f.run(ctx, nil, f.options.Kind, "load", "image-archive", filepath.Join(f.options.Archives, name+".tar"), "--name", Prefix+cluster)
@@ -160,11 +160,11 @@ func (f *Fleet) Helm(ctx context.Context, cluster string, args ...string) error 
 	return err
 }
 
-// run runs a program and returns its standard output. The error holds what it printed to standard error, which goes to
-// the log as well.
+// run runs a program and returns its standard output. The error contains what the program printed to standard error,
+// which is written to the log as well.
 func (f *Fleet) run(ctx context.Context, stdin []byte, program string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, args...)
-	// Else kind takes it for the place where it keeps its own state, and helm for its cluster.
+	// Otherwise kind would keep its own state in the user's KUBECONFIG, and helm would take its cluster from it.
 	command.Env = append(os.Environ(), "KUBECONFIG="+filepath.Join(f.options.Dir, "none.kubeconfig"), "HELM_CACHE_HOME="+f.options.Dir,
 		"HELM_CONFIG_HOME="+f.options.Dir, "HELM_DATA_HOME="+f.options.Dir)
 	var out, problems bytes.Buffer

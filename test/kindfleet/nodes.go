@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// networkMark is the object by which a node's image says that it brings no network for Pods; the
-// script hack/kindnode/image.sh puts it there.
+// networkMark is the object that marks a node image without a network for Pods. The script hack/kindnode/image.sh adds
+// it.
 const networkMark = "nodes-without-network"
 
 // networkConfiguration gives each Pod of a node an address of the node's range, as kindnetd would.
@@ -24,7 +24,7 @@ const networkConfiguration = `{"cniVersion": "0.4.0", "name": "pods", "plugins":
   {"type": "portmap", "capabilities": {"portMappings": true}}]}
 `
 
-// masquerade lets Pods reach what is outside of the cluster, where nobody knows their addresses.
+// masquerade lets Pods reach what is outside of the cluster, where their addresses are unknown.
 const masquerade = `rule="POSTROUTING -s 10.244.0.0/16 ! -d 10.244.0.0/16 -j MASQUERADE"
 iptables -t nat -C $rule 2>/dev/null || iptables -t nat -A $rule`
 
@@ -55,8 +55,8 @@ func (f *Fleet) nodes(ctx context.Context, cluster string) ([]node, error) {
 	return nodes, nil
 }
 
-// waitForNodes waits until as many nodes have come, each with a range for Pods. kind returns before the last one has,
-// and whoever waits for all nodes then waits for the others.
+// waitForNodes waits until the cluster has count nodes, each with a range for Pods. kind returns before the last node
+// exists, and a wait for all nodes then waits only for the others.
 func (f *Fleet) waitForNodes(ctx context.Context, cluster string, count int) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -70,7 +70,7 @@ func (f *Fleet) waitForNodes(ctx context.Context, cluster string, count int) err
 	return nil
 }
 
-// giveNetwork configures the network of Pods where the image of the nodes brings none.
+// giveNetwork configures the network of Pods if the node image brings none.
 func (f *Fleet) giveNetwork(ctx context.Context, cluster string) error {
 	mark, err := f.Kubectl(ctx, cluster, "get", "configmap", networkMark, "--namespace", "kube-system", "--ignore-not-found", "-o", "name")
 	if err != nil || mark == "" {

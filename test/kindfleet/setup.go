@@ -20,17 +20,17 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// controllers run Crossplane core, its function and Cluster API core in the hub.
+// controllers are the manifests of Crossplane core, its function and Cluster API core in the hub.
 //
 //go:embed controllers.yaml
 var controllers string
 
-// registration is what Cluster API and its providers would make of a workload cluster.
+// registration holds the objects that Cluster API and its providers would create for a workload cluster.
 //
 //go:embed registration.yaml
 var registration string
 
-// functionEndpoint is where Crossplane finds the composition function: in its own Pod.
+// functionEndpoint is the endpoint of the composition function for Crossplane: in Crossplane's own Pod.
 const functionEndpoint = "127.0.0.1:9443"
 
 func (f *Fleet) setUpHub(ctx context.Context) error {
@@ -41,7 +41,7 @@ func (f *Fleet) setUpHub(ctx context.Context) error {
 	if err := localfleet.InstallHub(ctx, config); err != nil {
 		return err
 	}
-	// Masthead's replicas shall be on both nodes.
+	// Masthead's replicas are to run on both nodes.
 	if _, err := f.Kubectl(ctx, localfleet.HubName, "taint", "nodes", "--all", "node-role.kubernetes.io/control-plane-"); err != nil &&
 		!strings.Contains(err.Error(), "not found") {
 		return err
@@ -64,10 +64,10 @@ func (f *Fleet) setUpHub(ctx context.Context) error {
 	return localfleet.InstallFunction(ctx, config, functionEndpoint)
 }
 
-// namespaceOf are the namespaces of the hub's controllers.
+// namespaceOf holds the namespaces of the hub's controllers.
 var namespaceOf = map[string]string{"crossplane": "crossplane-system", "cluster-api": "capi-system"}
 
-// writeCertificates makes the Secrets with the certificates of the hub's controllers.
+// writeCertificates creates the Secrets with the certificates of the hub's controllers.
 func (f *Fleet) writeCertificates(ctx context.Context) error {
 	folder := filepath.Join(f.options.Dir, "certificates")
 	if err := localfleet.FunctionCertificates(folder); err != nil {
@@ -81,14 +81,14 @@ func (f *Fleet) writeCertificates(ctx context.Context) error {
 			return err
 		}
 	}
-	// Cluster API core wants one for webhooks that nobody calls.
+	// Cluster API core needs one for webhooks that nothing calls.
 	_, err := f.Kubectl(ctx, localfleet.HubName, "create", "secret", "generic", "cluster-api-certificates", "--namespace", namespaceOf["cluster-api"],
 		"--from-file="+filepath.Join(folder, localfleet.Function))
 	return err
 }
 
-// setUpWorkload gives the manager its rights in a workload cluster, as its administrator does, and Cluster API core its
-// own.
+// setUpWorkload gives the manager its rights in a workload cluster, as the cluster's administrator does, and gives
+// Cluster API core its own.
 func (f *Fleet) setUpWorkload(ctx context.Context, cluster string) error {
 	if err := f.load(ctx, cluster, "standin-mysql", "standin-wordpress", "standin-busybox"); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (f *Fleet) setUpWorkload(ctx context.Context, cluster string) error {
 	return localfleet.GrantClusterAPI(ctx, config)
 }
 
-// Register makes a Cluster in the hub, in the namespace default, with a kubeconfig of the manager's service account,
+// Register creates a Cluster in the hub, in the namespace default, with a kubeconfig of the manager's service account,
 // and returns when Cluster API has found it provisioned.
 func (f *Fleet) Register(ctx context.Context, r localfleet.Registration) error {
 	name := cmp.Or(r.Name, r.Workload)
@@ -131,7 +131,8 @@ func (f *Fleet) Register(ctx context.Context, r localfleet.Registration) error {
 	if err := os.WriteFile(path, []byte(objects), 0o600); err != nil {
 		return fmt.Errorf("cannot write the objects of cluster %q: %w", name, err)
 	}
-	// Their status before the Cluster, as Cluster API looks again only after half a minute when it is not there.
+	// Their status is written before the Cluster, because Cluster API checks again only after half a minute if it is
+	// missing.
 	given := "--selector=localfleet.masthead.dev/status=given"
 	commands := [][]string{
 		{"apply", "--server-side", given, "-f", path},
@@ -150,7 +151,7 @@ func (f *Fleet) Register(ctx context.Context, r localfleet.Registration) error {
 	return nil
 }
 
-// Unregister deletes what Register made. Cluster API deletes some of that with the Cluster.
+// Unregister deletes what Register created. Cluster API deletes some of that with the Cluster.
 func (f *Fleet) Unregister(ctx context.Context, r localfleet.Registration) error {
 	name := cmp.Or(r.Name, r.Workload)
 	for _, object := range []string{
@@ -164,7 +165,7 @@ func (f *Fleet) Unregister(ctx context.Context, r localfleet.Registration) error
 	return nil
 }
 
-// withToken is a kubeconfig whose only credentials are a token.
+// withToken returns a kubeconfig whose only credentials are a token.
 func withToken(kubeconfig, token string) ([]byte, error) {
 	config, err := clientcmd.Load([]byte(kubeconfig))
 	if err != nil {

@@ -1,12 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package liveheap tells tests how much of the heap of their process was in use at most.
+// Package liveheap reports to tests how much of the heap of their process was in use at most.
 //
-// It takes what the garbage collector itself has found to be in use, at the end of each collection, and has it collect
-// whenever the heap has grown by a quarter. The size of the heap would not do: right after a collection it already has
-// what other goroutines have allocated since, which is without bounds on a busy machine. Nor would one collection after
-// the other: these took more processor time than what the tests are about.
+// It takes what the garbage collector itself has found to be in use, at the end of each collection, and makes it
+// collect whenever the heap has grown by a quarter. The size of the heap is not suitable: right after a collection it
+// already includes what other goroutines have allocated since, which is unbounded on a busy machine. Continuous
+// collections are not suitable either: they used more CPU time than what the tests are about.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
 // tests only.
@@ -25,18 +25,18 @@ const (
 	// collectAfter is the growth of the heap, in percent, after which its garbage is collected.
 	collectAfter = 25
 
-	// interval is between two looks at what the last collection has found.
+	// interval is the time between two reads of what the last collection has found.
 	interval = 2 * time.Millisecond
 )
 
-// Watch follows how many bytes of the heap are in use until the function that it returns is called, which says by how
-// many they were more at most than at first. What is allocated during a collection is taken for used. The garbage
-// collector is that of the whole process: one test may watch at a time.
+// Watch measures how many bytes of the heap are in use until the function that it returns is called. That function
+// returns the largest growth since the beginning. What is allocated during a collection counts as used. The garbage
+// collector is that of the whole process: only one test may watch at a time.
 func Watch(tb testing.TB) (grown func() uint64) {
 	tb.Helper()
 	before := debug.SetGCPercent(collectAfter)
 	runtime.GC()
-	runtime.GC() // What the first one has found to be garbage may have had finalizers.
+	runtime.GC() // What the first collection has found to be garbage may have had finalizers.
 	base := inUse()
 	ctx, end := context.WithCancel(tb.Context())
 	peaks := make(chan uint64, 1)
@@ -57,7 +57,7 @@ func Watch(tb testing.TB) (grown func() uint64) {
 		debug.SetGCPercent(before)
 	})
 	return func() uint64 {
-		runtime.GC() // What is in use now counts, too.
+		runtime.GC() // What is in use now counts too.
 		now := inUse()
 		end()
 		return max(<-peaks, now) - base

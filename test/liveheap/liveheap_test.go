@@ -41,7 +41,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// garbage allocates so many mebibytes of which nothing is kept, in pieces of a tenth of one.
+// garbage allocates a number of mebibytes, none of which is kept, in pieces of a tenth of a mebibyte.
 func garbage(mebibytes int) {
 	for range 10 * mebibytes {
 		sink = make([]byte, 1<<20/10)

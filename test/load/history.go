@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// history is which objects each incarnation of a claim ever had in the hub.
+// history records which objects each incarnation of a claim ever had in the hub.
 type history struct {
 	mu      sync.Mutex
 	objects map[string]sets.Set[types.UID]

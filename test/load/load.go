@@ -25,7 +25,7 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// The fleet's sample API, and what else is looked at.
+// The fleet's sample API, and the other resources that are read.
 var (
 	claims     = schema.GroupVersionResource{Group: "database.acmeco.org", Version: "v1alpha1", Resource: "mysqlinstancerequirements"}
 	composites = schema.GroupVersionResource{Group: "database.acmeco.org", Version: "v1alpha1", Resource: "compositemysqlinstances"}
@@ -40,17 +40,17 @@ const (
 	// namespace is where the claims are in the workload clusters.
 	namespace = metav1.NamespaceDefault
 
-	// ownNames and sharedNames are how many names each cluster has for itself, and how many all have in common.
+	// ownNames is how many names each cluster has for itself, and sharedNames how many names all clusters share.
 	ownNames, sharedNames = 12, 4
 
-	// sharedPrefix is what the names begin with that all have in common.
+	// sharedPrefix is the prefix of the shared names.
 	sharedPrefix = "shared-"
 
-	// shortestPause and longestPause are between two steps in one cluster.
+	// shortestPause and longestPause are the limits of the pause between two steps in one cluster.
 	shortestPause, longestPause = 20 * time.Millisecond, 150 * time.Millisecond
 )
 
-// Fleet leads to the clusters that the load is put on, and to their hub.
+// Fleet has the configurations of the clusters that the load is put on, and of their hub.
 type Fleet interface {
 	Config(cluster string) (*rest.Config, error)
 }
@@ -63,7 +63,7 @@ type Load struct {
 
 	stop    context.CancelFunc
 	working sync.WaitGroup
-	// steps counts what was done in all clusters.
+	// steps counts the steps in all clusters.
 	steps   atomic.Int64
 	history *history
 }
@@ -75,7 +75,7 @@ type cluster struct {
 	client dynamic.Interface
 	random *rand.Rand
 
-	// wanted is what was asked for and not deleted, by name.
+	// wanted are the claims that were created and not deleted, by name.
 	wanted map[string]wanted
 
 	// incarnations counts the attempts to create a claim.
@@ -84,15 +84,15 @@ type cluster struct {
 	err error
 }
 
-// wanted is one claim that the cluster shall have.
+// wanted is one claim that the cluster should have.
 type wanted struct {
 	incarnation string
 	version     string
 	storageGB   int64
 }
 
-// Start begins to put load on the clusters. The claims go to the namespace target of the hub. The same seed makes the
-// same choices, though not at the same moments.
+// Start begins to put load on the clusters. The claims are carried to the namespace target of the hub. The same seed
+// makes the same choices, though not at the same moments.
 func Start(ctx context.Context, fleet Fleet, target string, seed uint64, names ...string) (*Load, error) {
 	l := &Load{target: target}
 	var err error
@@ -126,8 +126,8 @@ func Start(ctx context.Context, fleet Fleet, target string, seed uint64, names .
 // Steps is how many steps the load has had so far.
 func (l *Load) Steps() int64 { return l.steps.Load() }
 
-// Stop ends the load, and says how many steps it had. It fails if a workload cluster did not do what it was asked for;
-// nothing of what Masthead does may have that effect.
+// Stop ends the load, and returns the number of its steps. It fails if a request to a workload cluster failed; nothing
+// that Masthead does may have that effect.
 func (l *Load) Stop() (steps int64, err error) {
 	l.stop()
 	l.working.Wait()
@@ -137,7 +137,7 @@ func (l *Load) Stop() (steps int64, err error) {
 	return l.Steps(), err
 }
 
-// DeleteAll deletes every claim, after which Problems says when nothing is left. The load must have been stopped.
+// DeleteAll deletes every claim. After that, Problems reports when nothing is left. The load must have been stopped.
 func (l *Load) DeleteAll(ctx context.Context) error {
 	for _, c := range l.clusters {
 		for name := range c.wanted {
@@ -176,7 +176,7 @@ func (c *cluster) work(ctx context.Context, steps *atomic.Int64) error {
 }
 
 func (c *cluster) step(ctx context.Context) error {
-	// What was begun is ended, so that what is remembered is what was done.
+	// A step that has begun is finished, so that the record matches what was done.
 	ctx = context.WithoutCancel(ctx)
 	name := c.ownPrefix() + strconv.Itoa(c.random.IntN(ownNames))
 	if c.random.IntN(4) == 0 {
@@ -224,7 +224,7 @@ func (c *cluster) create(ctx context.Context, name string) error {
 	return nil
 }
 
-// change changes the spec of a claim. A new version is a new password.
+// change changes the spec of a claim. A new version causes a new password.
 func (c *cluster) change(ctx context.Context, name string) error {
 	w := c.wanted[name]
 	w.storageGB = c.random.Int64N(1000)
@@ -266,14 +266,14 @@ func (c *cluster) spoilSecret(ctx context.Context, name string) error {
 	return err
 }
 
-// ownPrefix is what the names begin with that the cluster has for itself.
+// ownPrefix is the prefix of the names that the cluster has for itself.
 func (c *cluster) ownPrefix() string { return c.name + "-" }
 
-// chooses is whether a name is one of those that the load chooses from. There may be others in the cluster, which are
-// none of its business.
+// chooses is whether a name is one of those that the load chooses from. There may be others in the cluster, which the
+// load does not check.
 func (c *cluster) chooses(name string) bool {
 	return strings.HasPrefix(name, c.ownPrefix()) || strings.HasPrefix(name, sharedPrefix)
 }
 
-// secretName is the connection Secret for which a claim asks.
+// secretName is the name of the connection Secret that a claim requests.
 func secretName(claim string) string { return claim + "-creds" }

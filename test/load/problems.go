@@ -16,11 +16,11 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// state is what the fleet holds, by name.
+// state is what the fleet contains, by name.
 type state struct {
 	hubClaims, hubSecrets byName
-	// composites are the names of the composite resources. One that no claim names is nobody's: Crossplane loses one that
-	// it is creating when its claim is deleted, see pkg/controllers/agent, unbound.go.
+	// composites are the names of the composite resources. A composite resource that no claim names belongs to no claim:
+	// Crossplane loses one that it is creating when its claim is deleted, see pkg/controllers/agent, unbound.go.
 	composites sets.Set[string]
 	workloads  map[*cluster]workloadState
 }
@@ -29,8 +29,8 @@ type workloadState struct{ claims, secrets byName }
 
 type byName map[string]*unstructured.Unstructured
 
-// Problems returns how the fleet differs from what was asked for. It is empty in the end, and not while something is
-// still under way. The load must have been stopped.
+// Problems returns how the fleet differs from what was requested. It is empty at the end, but not while work is still
+// in progress. The load must have been stopped.
 func (l *Load) Problems(ctx context.Context) ([]string, error) {
 	s, err := l.read(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func list(from *unstructured.UnstructuredList, err error) (byName, error) {
 	return out, nil
 }
 
-// hubProblems are about what is in the hub and should not be, or twice.
+// hubProblems are about objects that are in the hub and should not be, or are there twice.
 func (l *Load) hubProblems(s state) []string {
 	var problems []string
 	for name, claim := range s.hubClaims {
@@ -107,7 +107,7 @@ func (l *Load) hubProblems(s state) []string {
 	return problems
 }
 
-// holder is the cluster whose claim an object of the hub is; nil if it is nobody's.
+// holder is the cluster to whose claim an object of the hub belongs; nil if it belongs to none.
 func (l *Load) holder(claim *unstructured.Unstructured) *cluster {
 	for _, c := range l.clusters {
 		if c.holds(claim) {
@@ -117,7 +117,7 @@ func (l *Load) holder(claim *unstructured.Unstructured) *cluster {
 	return nil
 }
 
-// holds is whether an object of the hub is the one of this cluster's claim, as it is wanted now.
+// holds is whether an object of the hub belongs to this cluster's claim, in the incarnation that is wanted now.
 func (c *cluster) holds(inHub *unstructured.Unstructured) bool {
 	w, ok := c.wanted[inHub.GetName()]
 	return ok && inHub.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation] == string(c.uid) &&
@@ -158,7 +158,7 @@ func (c *cluster) problems(s state) []string {
 	return problems
 }
 
-// heldProblems are about a claim that holds its name in the hub.
+// heldProblems are about a claim whose object has its name in the hub.
 func heldProblems(name string, w wanted, claim, inHub, secret, hubSecret *unstructured.Unstructured) []string {
 	var problems []string
 	add := func(format string, args ...any) {
@@ -187,7 +187,7 @@ func heldProblems(name string, w wanted, claim, inHub, secret, hubSecret *unstru
 	return problems
 }
 
-// synced is what the agent says of a claim: "True/Synced".
+// synced is what the agent reports about a claim: "True/Synced".
 func synced(claim *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(claim.Object, "status", "conditions")
 	for _, c := range conditions {

@@ -7,7 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// isPermanent says whether trying again cannot help: the API server understood the request and refuses its content.
+// isPermanent reports whether a retry cannot help: the API server understood the request and refuses its content.
 func isPermanent(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err) || apierrors.IsMethodNotSupported(err)
 }

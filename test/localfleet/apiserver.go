@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 )
 
-// auditPolicy records each request once, when it has been answered: who asked for what and how it ended, no bodies.
+// auditPolicy records each request once, after it was answered: who requested what and with which result, without
+// bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -44,10 +45,10 @@ func (c *cluster) apiServer() (server, error) {
 				"--service-account-signing-key-file=" + file(signingKeyName+".key"),
 				"--service-cluster-ip-range=" + serviceRange,
 				"--allow-privileged=true",
-				// The address of the only endpoint is a loopback address, which an Endpoints object may not have.
+				// The address of the only endpoint is a loopback address, which an Endpoints object must not contain.
 				"--endpoint-reconciler-type=none",
-				// Nothing runs on the nodes that would tolerate or remove the taints of a new node, nor would anything remove the
-				// finalizers of volumes: their controllers are disabled.
+				// Nothing that runs on the nodes would tolerate or remove the taints of a new node, and nothing would remove the
+				// finalizers of volumes, because their controllers are disabled.
 				"--disable-admission-plugins=TaintNodesByCondition,StorageObjectInUseProtection",
 				"--profiling=false",
 				"--event-ttl=15m",
@@ -65,9 +66,9 @@ func (c *cluster) apiServer() (server, error) {
 	}, nil
 }
 
-// garbageCollection is how much a heap may grow, in percent, before its garbage is collected: little, because the API
-// server is by far the largest process of a fleet and gets a quarter smaller for some processor time, unless the fleet
-// shall be fast.
+// garbageCollection is how much a heap may grow, in percent, before its garbage is collected. Unless the fleet is to be
+// fast, the percentage is low, because the API server is by far the largest process of a fleet and gets a quarter
+// smaller at the cost of some processor time.
 func (c *cluster) garbageCollection(percent string) []string {
 	if c.fleet.state.Fast {
 		percent = "200"

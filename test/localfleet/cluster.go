@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// cluster is one control plane of the fleet: the hub or a workload cluster. Its state is what the state file says; it
+// cluster is one control plane of the fleet: the hub or a workload cluster. Its state is that of the state file, which
 // is read when the cluster is opened and written with every change.
 type cluster struct {
 	fleet *Fleet
@@ -74,7 +74,7 @@ func (c *cluster) processes() []processRecord {
 	return slices.Clone(c.state.Processes)
 }
 
-// choosePorts gives a port to each name that has none and returns the names that it gave one.
+// choosePorts assigns a port to each name that has none and returns these names.
 func (c *cluster) choosePorts(names []string) ([]string, error) {
 	var chosen []string
 	c.mu.Lock()
@@ -101,7 +101,7 @@ func (c *cluster) forgetPorts(names []string) {
 	}
 }
 
-// endpoint is where the API server of the cluster is now.
+// endpoint is the current endpoint of the cluster's API server.
 func (c *cluster) endpoint() (endpoint, error) {
 	pair, err := readKeyPair(c.fleet.layout.pki(c.name), authorityName)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *cluster) adminConfig() (*rest.Config, error) {
 }
 
 // stop ends all processes of the cluster: first the clients of the API server, then the API server, then etcd, because
-// an API server whose etcd has gone takes more than a minute to end.
+// an API server without its etcd takes more than a minute to end.
 func (c *cluster) stop(ctx context.Context) error {
 	var clients []processIdentity
 	for _, record := range c.processes() {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// clusterAPINamespace is where Cluster API core lives.
+// clusterAPINamespace is the namespace of Cluster API core.
 const clusterAPINamespace = "capi-system"
 
 // Names of the ports of Cluster API core.

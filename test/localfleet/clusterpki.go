@@ -20,7 +20,7 @@ const (
 	signingKeyName    = "service-account"
 )
 
-// adminGroup is the group that an API server lets do everything.
+// adminGroup is the group whose members an API server allows to do everything.
 const adminGroup = "system:masters"
 
 // serviceRange is the same in every cluster; nothing routes to it.
@@ -29,8 +29,8 @@ const (
 	firstServiceIP = "10.96.0.1"
 )
 
-// createPKI makes all keys and certificates that the servers of a cluster and its administrator need. The certificates
-// of other users are issued when their kubeconfig is written.
+// createPKI creates all keys and certificates that the servers of a cluster and its administrator need. The
+// certificates of other users are issued when their kubeconfig is written.
 func createPKI(folder, cluster string, c clock.PassiveClock) error {
 	ca, err := newAuthority("localfleet "+cluster, c)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// disabledControllers do nothing useful in a cluster whose nodes are made up, or need parts that a fleet does not have,
+// disabledControllers do nothing useful in a cluster with made-up nodes, or need components that a fleet does not have,
 // and cost informers and goroutines.
 const disabledControllers = "-node-ipam-controller,-node-lifecycle-controller,-node-route-controller,-service-lb-controller," +
 	"-cloud-node-lifecycle-controller,-persistentvolume-attach-detach-controller,-persistentvolume-binder-controller," +
@@ -55,7 +55,7 @@ func (c *cluster) controllerManager() (server, error) {
 			if err != nil {
 				return fmt.Errorf("cannot create a client for cluster %q: %w", c.name, err)
 			}
-			// Its first visible work, and what pods wait for.
+			// The default service account is the first visible result of its work, and pods wait for it.
 			_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 			if err != nil {
 				return fmt.Errorf("cannot get the service account that it should have created: %w", err)

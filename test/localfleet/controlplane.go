@@ -6,7 +6,7 @@ package localfleet
 import "context"
 
 // startControlPlane starts etcd, the API server and the controller manager, and returns when the API server is ready
-// and the controller manager works. afterAPIServer, when not nil, runs beside the start of the controller manager.
+// and the controller manager works. afterAPIServer, if not nil, runs while the controller manager starts.
 func (c *cluster) startControlPlane(ctx context.Context, afterAPIServer func(context.Context) error) error {
 	if err := c.startServer(ctx, c.etcdServer()); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// crossplaneNamespace is where Crossplane core lives.
+// crossplaneNamespace is the namespace of Crossplane core.
 const crossplaneNamespace = "crossplane-system"
 
 // Names of the ports of Crossplane core.
@@ -19,9 +19,9 @@ const (
 	portCrossplaneMetrics = "crossplane-metrics"
 )
 
-// crossplane runs Crossplane core. Packages cannot be installed, as there is no registry; the function that
-// compositions use is registered by hand (see installFunction). Its webhooks are off, because they need a Service.
-// Crossplane has no flag for the address of its health and metrics ports: these listen on all addresses.
+// crossplane runs Crossplane core. Packages cannot be installed, because there is no registry; the function that
+// compositions use is registered by hand (see installFunction). Crossplane's webhooks are off, because they need a
+// Service. Crossplane has no flag for the address of its health and metrics ports: they listen on all addresses.
 func (c *cluster) crossplane() (server, error) {
 	kubeconfig, err := c.writeComponentKubeconfig(Crossplane, Crossplane, adminGroup)
 	if err != nil {

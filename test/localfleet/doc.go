@@ -3,8 +3,8 @@
 
 // Package localfleet runs a fleet on one machine: a hub and workload clusters, each a real Kubernetes control plane
 // made of processes, without containers and without downloads beyond Go modules. The demo, the tests and the benchmarks
-// use it, and cmd/localfleet is its command. The programs come from hack/build-controlplane.sh. It needs Linux, whose
-// /proc tells processes apart.
+// use it, and cmd/localfleet is its command. The programs come from hack/build-controlplane.sh. It needs Linux, because
+// it identifies processes by /proc.
 //
 //	fleet, err := localfleet.Up(ctx, localfleet.Options{
 //		Dir: t.TempDir(), Workloads: localfleet.WorkloadNames(2), WithKwok: true, StopWithParent: true,
@@ -14,12 +14,12 @@
 //
 // # What runs
 //
-// The hub: etcd, kube-apiserver, kube-controller-manager and, if asked for, Crossplane core with a composition function
-// of ours (package function) and Cluster API core. The CRDs of Cluster API, of the cluster inventory and of Crossplane
-// are installed from the source of the modules that the repository pins.
+// The hub: etcd, kube-apiserver, kube-controller-manager and, if the options enable them, Crossplane core with the
+// fleet's own composition function (package function) and Cluster API core. The CRDs of Cluster API, of the cluster
+// inventory and of Crossplane are installed from the source of the modules that the repository pins.
 //
-// A workload cluster: etcd, kube-apiserver, kube-controller-manager and, if asked for, kwok, which makes one node and
-// every pod Ready. There is no scheduler; an admission policy binds pods to the node.
+// A workload cluster: etcd, kube-apiserver, kube-controller-manager and, if the options enable it, kwok, which makes
+// one node and every pod Ready. There is no scheduler; an admission policy binds pods to the node.
 //
 // Each workload cluster is a Cluster (v1beta2) in the hub, with an infrastructure and a control plane of two small CRDs
 // that fulfil the contract of Cluster API, so that the real Cluster API core sets its status. The Secret
@@ -29,19 +29,20 @@
 //
 // # What is guaranteed
 //
-// Everything that listens does so on 127.0.0.1, except the health and metrics ports of Crossplane and the webhook port
-// of Cluster API, for which these programs have no flag. Servers are authenticated with certificates, clients with
-// certificates or tokens, and each cluster has authorities of its own; authorization is RBAC. Cluster administrators
-// and the controllers of the hub are in system:masters; the controllers of kube-controller-manager have their own
-// service accounts.
+// Every server listens on 127.0.0.1, except the health and metrics ports of Crossplane and the webhook port of Cluster
+// API, because these programs have no flag for the address. Servers are authenticated with certificates, clients with
+// certificates or tokens, and each cluster has its own authorities; authorization is RBAC. Cluster administrators and
+// the controllers of the hub are in system:masters; the controllers of kube-controller-manager have their own service
+// accounts.
 //
-// Ports are chosen below the range for outgoing connections, and chosen anew when another program is faster. Up returns
-// when everything is ready, found by asking, never by waiting a fixed time; its errors carry the end of the log of the
-// process that failed. What is left in the folder by a fleet that crashed is stopped and removed by the next Up.
+// Ports are chosen below the range for outgoing connections, and chosen again if another program takes one first. Up
+// returns when everything is ready, which it finds out by polling, never by waiting for a fixed time. Its errors
+// contain the end of the log of the process that failed. The next Up stops and removes what a fleet that crashed has
+// left in the folder.
 //
-// A process is only ever signalled after it was recognised by its id, start time, program and boot of the machine, so
-// that a process that has been given the id of a dead one is safe. With Options.StopWithParent the kernel kills the
-// fleet when its parent ends; otherwise it stays until Down. After Down no process and no file of the fleet is left.
+// A process is signalled only after it was recognised by its id, start time, program and boot of the machine, so that a
+// process that was given the id of a dead one is safe. With Options.StopWithParent the kernel kills the fleet when its
+// parent ends; otherwise it keeps running until Down. After Down no process and no file of the fleet is left.
 //
 // # Flags and memory
 //
@@ -66,9 +67,9 @@
 //	kwok                       -     49
 //	together                 724    453
 //
-// An idle workload cluster takes two to three percent of a processor core, the hub about four. A hub with everything
-// and two workload clusters are ready in 10 to 20 seconds on two cores, depending on what else the machine does; the
-// command's `up` on a fleet that runs takes a tenth of a second.
+// An idle workload cluster takes two to three percent of a processor core, the hub about four. A hub with all
+// components and two workload clusters are ready in 10 to 20 seconds on two cores, depending on the other load of the
+// machine; the command's `up` on a fleet that runs takes a tenth of a second.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //

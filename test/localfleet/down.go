@@ -35,14 +35,13 @@ func (f *Fleet) Down(ctx context.Context) error {
 	if err := f.removeFiles(); err != nil {
 		return err
 	}
-	// Only when it is empty: people keep other things there.
+	// The folder is removed only if it is empty, because people keep other things in it.
 	_ = os.Remove(f.layout.dir)
 	f.logf("Stopped the fleet and removed its files from %s", f.layout.dir)
 	return nil
 }
 
-// StopLeftovers stops processes of a fleet in dir whose files were removed while it ran. It returns how many there
-// were.
+// StopLeftovers stops processes of a fleet in dir whose files were removed while it ran. It returns their number.
 func StopLeftovers(ctx context.Context, dir string) (int, error) {
 	o, err := Options{Dir: dir}.withDefaults()
 	if err != nil {
@@ -55,7 +54,7 @@ func StopLeftovers(ctx context.Context, dir string) (int, error) {
 	return len(found), stopProcesses(ctx, found, 0)
 }
 
-// stopAll stops all clusters in their proper order, and then whatever the state files do not know.
+// stopAll stops all clusters in their proper order, and then all processes that are in no state file.
 func (f *Fleet) stopAll(ctx context.Context) error {
 	names, err := f.Clusters()
 	if err != nil {
@@ -76,7 +75,8 @@ func (f *Fleet) stopAll(ctx context.Context) error {
 	return f.stopLeftovers(ctx)
 }
 
-// stopLeftovers kills every process of a fleet in this folder. Those whose data is about to be removed are not asked.
+// stopLeftovers kills every process of a fleet in this folder. Processes whose data is about to be removed get no grace
+// period.
 func (f *Fleet) stopLeftovers(ctx context.Context) error {
 	found, err := leftovers(f.layout.dir)
 	if err != nil {
@@ -88,8 +88,8 @@ func (f *Fleet) stopLeftovers(ctx context.Context) error {
 	return stopProcesses(ctx, found, 0)
 }
 
-// removeFiles removes what a fleet keeps in its folder and nothing else. The file that marks the folder as a fleet's
-// goes last, so that an interrupted removal can be taken up again.
+// removeFiles removes what a fleet keeps in its folder and nothing else. The file that marks the folder as a fleet's is
+// removed last, so that an interrupted removal can be resumed.
 func (f *Fleet) removeFiles() error {
 	names, err := f.Clusters()
 	if err != nil {

@@ -15,8 +15,8 @@ const (
 	portAPIServer = "kube-apiserver"
 )
 
-// etcdServer runs one etcd member. --unsafe-no-fsync loses data when the machine stops, not when a process is killed:
-// what was written is in the kernel by then.
+// etcdServer runs one etcd member. --unsafe-no-fsync loses data when the machine stops, but not when a process is
+// killed, because the kernel holds what was written by then.
 func (c *cluster) etcdServer() server {
 	pki := c.fleet.layout.pki(c.name)
 	file := func(name string) string { return filepath.Join(pki, name) }
@@ -36,7 +36,7 @@ func (c *cluster) etcdServer() server {
 				"--peer-client-cert-auth", "--peer-trusted-ca-file=" + file(etcdAuthorityName+".crt"),
 				"--peer-cert-file=" + file(etcdServerName+".crt"), "--peer-key-file=" + file(etcdServerName+".key"),
 				"--unsafe-no-fsync",
-				// A fleet is small and short-lived: fewer entries kept in memory, old revisions removed soon.
+				// A fleet is small and short-lived, so fewer entries are kept in memory and old revisions are removed soon.
 				"--snapshot-count=2000", "--auto-compaction-mode=periodic", "--auto-compaction-retention=10m",
 				"--log-level=warn",
 			}

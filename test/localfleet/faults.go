@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// Pause stops the API server process of a cluster (SIGSTOP): its port accepts connections, and nothing ever answers.
+// Pause stops the API server process of a cluster (SIGSTOP): its port accepts connections, but they never get an
+// answer.
 func (f *Fleet) Pause(ctx context.Context, name string) error {
 	return f.signalAPIServer(ctx, name, syscall.SIGSTOP, statePaused)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // Fleet is a hub and its workload clusters, running as processes on this machine. All methods may be called at the same
-// time; what concerns one cluster is done one after the other.
+// time; operations on one cluster run one after the other.
 type Fleet struct {
 	layout    layout
 	state     *fleetState
@@ -35,7 +35,7 @@ func newFleet(o Options, state *fleetState) *Fleet {
 	}
 }
 
-// Load returns the fleet that was brought up in dir, to look at it or to work with it. log may be nil.
+// Load returns the fleet that was brought up in dir, to inspect it or to work with it. log may be nil.
 func Load(ctx context.Context, dir string, log io.Writer) (*Fleet, error) {
 	o, err := Options{Dir: dir, Log: log}.withDefaults()
 	if err != nil {
@@ -45,7 +45,7 @@ func Load(ctx context.Context, dir string, log io.Writer) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What another process starts in the fleet stays when that process ends.
+	// Processes that are started through a loaded fleet keep running when this process ends.
 	f := newFleet(o, state)
 	if err := f.findSources(ctx); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (f *Fleet) findSources(ctx context.Context) error {
 // Dir is the folder of the fleet.
 func (f *Fleet) Dir() string { return f.layout.dir }
 
-// BinDir is the folder of the programs that the fleet runs; kubectl is there too.
+// BinDir is the folder of the programs that the fleet runs; it contains kubectl, too.
 func (f *Fleet) BinDir() string { return f.state.BinDir }
 
 // Clusters returns the names of all clusters, the hub first.
@@ -115,7 +115,7 @@ func (f *Fleet) lockCluster(ctx context.Context, name string) (*cluster, func(),
 	if err != nil {
 		return nil, nil, err
 	}
-	// Read before the lock is taken, for a message that says more than that a folder is missing.
+	// The state is read before the lock is taken, so that the error says more than that a folder is missing.
 	if _, err = readClusterState(f.layout, name); err != nil {
 		shared.unlock()
 		return nil, nil, err
@@ -137,7 +137,7 @@ func (f *Fleet) lockCluster(ctx context.Context, name string) (*cluster, func(),
 	return c, unlock, nil
 }
 
-// checkOwner refuses to start processes in a fleet that lives and dies with another process.
+// checkOwner refuses to start processes in a fleet that is tied to another process and ends with it.
 func (f *Fleet) checkOwner() error {
 	owner := f.state.Owner
 	if owner != nil && owner.PID != os.Getpid() {
@@ -159,7 +159,7 @@ func (f *Fleet) Add(ctx context.Context, name string) error {
 		return err
 	}
 	defer lock.unlock()
-	// Creating the folder is what decides between two callers that add the same name.
+	// Creating the folder decides which of two callers that add the same name succeeds.
 	if err := os.MkdirAll(f.layout.clusters(), 0o700); err != nil {
 		return fmt.Errorf("cannot create the folder of cluster %q: %w", name, err)
 	}

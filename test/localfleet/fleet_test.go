@@ -35,8 +35,8 @@ type fleetTest struct {
 	fleet *Fleet
 }
 
-// TestFleet brings up a hub and a workload cluster with everything there is and looks at each part. The steps build on
-// each other; the last takes the fleet down.
+// TestFleet brings up a hub and a workload cluster with all components and checks each of them. The steps build on each
+// other; the last takes the fleet down.
 func TestFleet(t *testing.T) {
 	f, err := Up(t.Context(), Options{
 		Dir: t.TempDir(), Workloads: []string{"w1"}, Log: t.Output(),
@@ -259,7 +259,7 @@ func (t fleetTest) rbac() {
 	if _, err := alice.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a user without rights lists Secrets: want it forbidden, got %v", err)
 	}
-	// Each cluster has an authority of its own.
+	// Each cluster has its own authority.
 	config.Host = hubServer(t.T, f)
 	config.CAData = configOf(t.T, f, HubName).CAData
 	hub, err := kubernetes.NewForConfig(config)
@@ -321,7 +321,7 @@ func (t fleetTest) rotate() {
 	if _, err := whoAmI(t.Context(), after); err != nil {
 		t.Errorf("the new token must work at once: %v", err)
 	}
-	// Found valid a moment ago, the old token is accepted until the API server forgets that.
+	// The API server found the old token valid a moment ago, and accepts it until it forgets that.
 	eventually(t.T, "the old token is refused", func() bool {
 		_, err := whoAmI(t.Context(), before)
 		return apierrors.IsUnauthorized(err)
@@ -369,7 +369,7 @@ func (t fleetTest) restartNewPort() {
 		t.Errorf("Restart(): somebody still listens at %s", old)
 	}
 	checkHubLeadsTo(t.T, f, "w1", server)
-	// The cluster's own controllers have followed.
+	// The cluster's own controllers use the new port, too.
 	namespaces := clientset(t.T, f, "w1").CoreV1().Namespaces()
 	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "passing"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -487,7 +487,7 @@ func (t fleetTest) down() {
 			open = append(open, "https://"+loopback(port))
 		}
 	}
-	// The hardest case: a process that does not hear anything.
+	// The hardest case is a process that does not react to anything.
 	if err := f.Pause(t.Context(), HubName); err != nil {
 		t.Fatal(err)
 	}
@@ -594,7 +594,7 @@ func secretConfig(t *testing.T, secret *corev1.Secret) *rest.Config {
 	return config
 }
 
-// whoAmI asks the API server whom it takes the caller for.
+// whoAmI returns the name of the user that the API server takes the caller for.
 func whoAmI(ctx context.Context, config *rest.Config) (string, error) {
 	c, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -620,7 +620,7 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || (errors.As(err, &netErr) && netErr.Timeout())
 }
 
-// isOpen says whether somebody listens at the address of a URL.
+// isOpen reports whether a process listens at the address of a URL.
 func isOpen(server string) bool {
 	connection, err := net.DialTimeout("tcp", server[len("https://"):], time.Second)
 	if err != nil {

@@ -23,9 +23,9 @@ const portFunction = "localfleet-function"
 
 var functionRevisionKind = schema.GroupVersionKind{Group: "pkg.crossplane.io", Version: "v1", Kind: "FunctionRevision"}
 
-// FunctionCertificates makes the certificates with which Crossplane and the function trust each other on one machine or
-// in one Pod, from an authority of their own, in the form that both expect: below folder, a folder for each of the two
-// programs with tls.crt, tls.key and ca.crt.
+// FunctionCertificates creates the certificates with which Crossplane and the function trust each other on one machine
+// or in one Pod. They are issued by their own authority and have the layout that both programs expect: below folder,
+// each of the two programs has a folder with tls.crt, tls.key and ca.crt.
 func FunctionCertificates(folder string) error {
 	return writeFunctionCertificates(folder, clock.RealClock{})
 }
@@ -78,13 +78,13 @@ func (c *cluster) function() server {
 	}
 }
 
-// installFunction does what Crossplane's package manager does for a function whose package it can pull: it leaves an
-// active revision that says where the function is. Crossplane calls the endpoint in its status.
+// installFunction does what Crossplane's package manager does for a function whose package it can pull: it creates an
+// active revision with the endpoint of the function. Crossplane calls the endpoint in the revision's status.
 func (c *cluster) installFunction(ctx context.Context, config *rest.Config) error {
 	return InstallFunction(ctx, config, loopback(c.ports()[portFunction]))
 }
 
-// InstallFunction tells the Crossplane of a hub at which endpoint the composition function is.
+// InstallFunction registers the endpoint of the composition function with the Crossplane of a hub.
 func InstallFunction(ctx context.Context, config *rest.Config, endpoint string) error {
 	hub, err := newClient(config)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// startHub brings the hub up: control plane, CRDs, and the controllers that the options ask for.
+// startHub brings the hub up: control plane, CRDs, and the controllers that the options enable.
 func (f *Fleet) startHub(ctx context.Context, hubManifests []string) error {
 	c, err := f.newCluster(HubName)
 	if err != nil {
@@ -41,8 +41,8 @@ func (f *Fleet) startHub(ctx context.Context, hubManifests []string) error {
 	})
 }
 
-// InstallHub installs in any cluster what the hub of a fleet with everything starts with: CRDs, and the namespaces of
-// Crossplane core and Cluster API core.
+// InstallHub installs in any cluster what the hub of a fleet with all components starts with: CRDs, and the namespaces
+// of Crossplane core and Cluster API core.
 func InstallHub(ctx context.Context, config *rest.Config) error {
 	repository, err := Repository()
 	if err != nil {
@@ -78,8 +78,8 @@ func (s sources) hubObjects() ([]*unstructured.Unstructured, error) {
 	return append(objects, found...), nil
 }
 
-// labelContract puts the labels on the CRDs of Cluster API that its own installer puts there and that its core looks
-// for: which of their versions belongs to which version of its contract.
+// labelContract sets the labels on the CRDs of Cluster API that its own installer sets and that its core reads: they
+// state which of their versions belongs to which version of its contract.
 func labelContract(crd *unstructured.Unstructured) {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	if group != "cluster.x-k8s.io" && !strings.HasSuffix(group, ".cluster.x-k8s.io") {
@@ -95,7 +95,7 @@ func labelContract(crd *unstructured.Unstructured) {
 	crd.SetLabels(labels)
 }
 
-// startCrossplane starts the composition function and Crossplane core when the options ask for them.
+// startCrossplane starts the composition function and Crossplane core if the options enable them.
 func (c *cluster) startCrossplane(ctx context.Context) error {
 	if !c.fleet.state.WithCrossplane {
 		return nil
@@ -122,7 +122,7 @@ func (c *cluster) startCrossplane(ctx context.Context) error {
 	)
 }
 
-// startClusterAPI starts Cluster API core when the options ask for it.
+// startClusterAPI starts Cluster API core if the options enable it.
 func (c *cluster) startClusterAPI(ctx context.Context) error {
 	if !c.fleet.state.WithClusterAPI {
 		return nil

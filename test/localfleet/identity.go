@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// processIdentity names one process for good. A process id alone does not: the kernel uses it again.
+// processIdentity identifies one process permanently. A process id alone does not, because the kernel reuses it.
 type processIdentity struct {
 	PID        int    `json:"pid"`
 	StartTime  uint64 `json:"startTime"` // clock ticks since the machine started
@@ -29,7 +29,7 @@ const (
 	stateExited  processState = "exited"
 )
 
-// procStat is what we need of /proc/<pid>/stat.
+// procStat holds the needed fields of /proc/<pid>/stat.
 type procStat struct {
 	state     byte
 	startTime uint64
@@ -52,8 +52,9 @@ func identify(pid int) (processIdentity, error) {
 	return processIdentity{PID: pid, StartTime: stat.startTime, BootID: bootID, Executable: cleanExecutable(executable)}, nil
 }
 
-// state says how the process is. It is exited when its id is free, or belongs to another process by now, or when it is
-// a zombie: in a container whose first process reaps nothing, dead processes stay visible forever.
+// state returns the state of the process. A process is exited if its id is free or belongs to another process by now,
+// or if it is a zombie: in a container whose first process does not reap its children, dead processes stay visible
+// forever.
 func (p processIdentity) state() processState {
 	if p.PID <= 0 {
 		return stateExited
@@ -77,8 +78,8 @@ func (p processIdentity) state() processState {
 
 func (p processIdentity) alive() bool { return p.state() != stateExited }
 
-// handle returns a handle on the process that cannot come to mean another one: os.FindProcess pins the process behind
-// the id with a pidfd, and only then is it checked that it is ours.
+// handle returns a handle that always refers to this process: os.FindProcess pins the process with the id by a pidfd,
+// and only then handle checks that this is the right process.
 func (p processIdentity) handle() (*os.Process, bool) {
 	process, err := os.FindProcess(p.PID)
 	if err != nil {
@@ -91,7 +92,7 @@ func (p processIdentity) handle() (*os.Process, bool) {
 	return process, true
 }
 
-// signal sends a signal. A process that has ended is no error.
+// signal sends a signal. It is not an error if the process has ended.
 func (p processIdentity) signal(signal os.Signal) error {
 	process, found := p.handle()
 	if !found {
@@ -104,7 +105,7 @@ func (p processIdentity) signal(signal os.Signal) error {
 	return nil
 }
 
-// residentBytes is the resident memory of the process, zero when it has ended.
+// residentBytes is the resident memory of the process, or zero if it has ended.
 func (p processIdentity) residentBytes() int64 {
 	if !p.alive() {
 		return 0
@@ -137,7 +138,7 @@ func readProcStat(pid int) (procStat, error) {
 }
 
 // parseProcStat parses /proc/<pid>/stat. The second field is the program's name in parentheses, which may itself
-// contain blanks and parentheses, so that counting starts after the last one. See proc(5).
+// contain blanks and parentheses, so fields are counted after the last parenthesis. See proc(5).
 func parseProcStat(content string) (procStat, error) {
 	const startTimeField = 22 - 3 // the first field after the name is the third
 	end := strings.LastIndexByte(content, ')')

@@ -48,8 +48,8 @@ func TestParseProcStat(t *testing.T) {
 	}
 }
 
-// TestIdentityOfRecycledPID: a state file may outlive its processes, and the kernel gives their ids to others. Nothing
-// of ours may take such a process for the recorded one, let alone signal it.
+// TestIdentityOfRecycledPID: a state file may outlive its processes, and the kernel gives their ids to other processes.
+// The fleet must not take such a process for the recorded one, and must not signal it.
 func TestIdentityOfRecycledPID(t *testing.T) {
 	other := startSleeper(t, nil)
 	cases := map[string]struct {
@@ -95,7 +95,8 @@ func TestIdentityOfZombie(t *testing.T) {
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// Not waited for, so it stays in the process table, as it would in a container whose first process reaps nothing.
+	// The process is not waited for, so it stays in the process table, as it would in a container whose first process does
+	// not reap its children.
 	if err := waitExited(t.Context(), identity, killGrace); err != nil {
 		t.Errorf("a process that was killed and not reaped: want state %s, got %s", stateExited, identity.state())
 	}

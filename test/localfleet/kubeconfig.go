@@ -11,7 +11,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// endpoint is where an API server is and how to know that it is the right one.
+// endpoint is the address of an API server and the CA that identifies it.
 type endpoint struct {
 	server string
 	ca     []byte
@@ -45,8 +45,8 @@ func kubeconfig(cluster, user string, e endpoint, credentials *clientcmdapi.Auth
 	return data, nil
 }
 
-// restConfigFromFile reads a kubeconfig of ours, without the rate limit of client-go: the fleet's own steps are few,
-// and tests that need a limit set one.
+// restConfigFromFile reads a kubeconfig of the fleet, without the rate limit of client-go: the fleet's own steps are
+// few, and tests that need a limit set one.
 func restConfigFromFile(path string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {

@@ -9,13 +9,14 @@ import (
 	"path/filepath"
 )
 
-// Names of what a fleet keeps in its folder. Down and the clean-up of a stale folder remove these and nothing else.
+// Names of the file and the folder that a fleet keeps in its folder. Down and the clean-up of a stale folder remove
+// these and nothing else.
 const (
 	fleetFile      = "fleet.json"
 	clustersFolder = "clusters"
 )
 
-// layout knows where things are in a fleet's folder.
+// layout returns the paths in a fleet's folder.
 type layout struct{ dir string }
 
 func (l layout) fleetFile() string            { return filepath.Join(l.dir, fleetFile) }
@@ -32,7 +33,7 @@ func (l layout) data(name, process string) string {
 	return filepath.Join(l.cluster(name), "data", process)
 }
 
-// kubeconfig is the administrator's kubeconfig, the one for people.
+// kubeconfig is the administrator's kubeconfig, the one for users.
 func (l layout) kubeconfig(name string) string {
 	return filepath.Join(l.dir, name+".kubeconfig")
 }
@@ -66,7 +67,7 @@ func (l layout) removeKubeconfig(name string) error {
 	return nil
 }
 
-// writeFile writes a file that is either complete or not there, so that a reader or a crash never meets half of one.
+// writeFile writes a file that is either complete or absent: no reader finds a partial file, and no crash leaves one.
 func writeFile(path string, data []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
 	if err != nil {

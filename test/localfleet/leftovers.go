@@ -12,8 +12,8 @@ import (
 	"strconv"
 )
 
-// environmentMarker is set in the environment of every process of a fleet, to the fleet's folder. It finds the
-// processes that no state file knows, because localfleet was killed between starting them and writing it.
+// environmentMarker is set to the fleet's folder in the environment of every process of a fleet. It serves to find the
+// processes that are in no state file because localfleet was killed between starting them and writing it.
 const environmentMarker = "MASTHEAD_LOCALFLEET_DIR"
 
 // leftovers returns all running processes of the fleet in dir. Only programs that a fleet starts are considered: a
@@ -41,7 +41,7 @@ func leftovers(dir string) ([]processIdentity, error) {
 func isMarked(pid int, dir string) bool {
 	environment, err := os.ReadFile(procPath(pid, "environ"))
 	if err != nil {
-		return false // ended, or of another user
+		return false // it has ended, or belongs to another user
 	}
 	marker := []byte(environmentMarker + "=" + dir)
 	return slices.ContainsFunc(bytes.Split(environment, []byte{0}), func(variable []byte) bool {

@@ -70,8 +70,8 @@ func TestFleetDiesWithParent(t *testing.T) {
 	}
 }
 
-// TestFleetOutlivesCommand: what cmd/localfleet does, each step of which is another process that finds the fleet by its
-// folder.
+// TestFleetOutlivesCommand tests what cmd/localfleet does: each of its steps is another process, which finds the fleet
+// by its folder.
 func TestFleetOutlivesCommand(t *testing.T) {
 	dir := t.TempDir()
 	o := Options{Dir: dir, Workloads: []string{"w1"}, Log: t.Output()}
@@ -129,7 +129,7 @@ func TestFleetOutlivesCommand(t *testing.T) {
 	}
 	checkReady(t, dir)
 
-	// Somebody removes the folder of a fleet that runs.
+	// The folder of a running fleet is removed.
 	if err = os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,8 @@ func TestFleetOutlivesCommand(t *testing.T) {
 	}
 }
 
-// TestUpFailureLeavesNothing: a fleet that cannot come up leaves no processes, says why, and does not spoil its folder.
+// TestUpFailureLeavesNothing: a fleet that cannot come up leaves no processes, reports why, and keeps its folder
+// usable.
 func TestUpFailureLeavesNothing(t *testing.T) {
 	binDir, dir := t.TempDir(), t.TempDir()
 	for program, script := range map[string]string{

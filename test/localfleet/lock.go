@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// folderLock is a lock on a folder that the kernel releases when its holder ends, however it ends. The fleet's folder
-// is locked exclusively for bringing the fleet up and taking it down and shared for what concerns one cluster; a
-// cluster's folder is locked exclusively. Locking the folder, not a file in it, leaves nothing behind that would have
-// to be removed.
+// folderLock is a lock on a folder that the kernel releases when its holder ends, regardless of how it ends. The
+// fleet's folder is locked exclusively while the fleet is brought up or taken down, and shared for operations on one
+// cluster; a cluster's folder is locked exclusively. Locking the folder instead of a file in it leaves nothing behind
+// that would have to be removed.
 type folderLock struct{ folder *os.File }
 
 // lockFolder takes the lock, waiting for its holder until ctx ends.
@@ -39,7 +39,7 @@ func lockFolder(ctx context.Context, path string, exclusive bool) (*folderLock, 
 			}
 			return false, err
 		}
-		// The former holder may have removed the folder, and somebody else may have created it again.
+		// The former holder may have removed the folder, and it may have been created again.
 		if !isFolderAt(folder, path) {
 			_ = folder.Close()
 			return false, nil

@@ -49,7 +49,8 @@ func TestLockFolder(t *testing.T) {
 	}
 }
 
-// TestLockFolderRemoved: whoever waits for a folder that is removed meanwhile must not hold a lock on nothing.
+// TestLockFolderRemoved: a caller that waits for a folder that is removed meanwhile must not get a lock on the removed
+// one.
 func TestLockFolderRemoved(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "fleet")
 	if err := os.Mkdir(folder, 0o700); err != nil {
@@ -70,7 +71,7 @@ func TestLockFolderRemoved(t *testing.T) {
 		}
 		result <- err
 	}()
-	// Another folder takes its place at once, as rename(2) does with an empty one.
+	// Another folder replaces it at once, because rename(2) can replace an empty folder.
 	if err := os.Mkdir(folder+".new", 0o700); err != nil {
 		t.Fatal(err)
 	}

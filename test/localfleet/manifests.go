@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fieldManager owns what the fleet applies.
+// fieldManager is the field manager of what the fleet applies.
 const fieldManager = client.FieldOwner("localfleet")
 
 const (
@@ -34,8 +34,8 @@ const (
 	applyParallelism = 8
 )
 
-// manifests are the objects that the fleet itself brings: the test CRDs of the hub, the node of a workload cluster, and
-// sample APIs for tests and the demo.
+// manifests are the fleet's own objects: the test CRDs of the hub, the node of a workload cluster, and sample APIs for
+// tests and the demo.
 //
 //go:embed manifests
 var manifests embed.FS
@@ -50,8 +50,8 @@ func Apply(ctx context.Context, config *rest.Config, paths ...string) error {
 	return applyObjects(ctx, config, objects)
 }
 
-// applyObjects applies namespaces first, then CRDs, then the rest. What cannot be applied yet, because a kind was only
-// just established for example, is tried again.
+// applyObjects applies namespaces first, then CRDs, then the rest. Objects that cannot be applied yet, for example
+// because a kind was only just established, are tried again.
 func applyObjects(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured) error {
 	stages := [3][]*unstructured.Unstructured{}
 	for _, object := range objects {
@@ -68,7 +68,7 @@ func applyObjects(ctx context.Context, config *rest.Config, objects []*unstructu
 		if len(stage) == 0 {
 			continue
 		}
-		// A client per stage: it must find the kinds of the stage before.
+		// Each stage has its own client, because it must find the kinds of the stage before.
 		c, err := newClient(config)
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func waitEstablished(ctx context.Context, config *rest.Config, crds []*unstructu
 	return nil
 }
 
-// conditionIsTrue says whether an object's status has the condition with the status True.
+// conditionIsTrue reports whether an object's status has the condition with the status True.
 func conditionIsTrue(object *unstructured.Unstructured, conditionType string) bool {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	return slices.ContainsFunc(conditions, func(item any) bool {

@@ -18,8 +18,8 @@ import (
 // modulePath is the path of the module that this package belongs to.
 const modulePath = "github.com/masthead-dev/masthead"
 
-// binDirVariables name the environment variables that say where the programs are, in the order in which they are looked
-// at.
+// binDirVariables are the names of the environment variables that can hold the folder of the programs, in the order in
+// which they are checked.
 var binDirVariables = []string{"MASTHEAD_CONTROLPLANE_BIN", "KUBEBUILDER_ASSETS"}
 
 // moduleFiles are files that come with the source of a module that the repository pins. They are taken from there, not
@@ -48,13 +48,14 @@ var (
 	}
 )
 
-// find returns the paths of the files. The go command knows where modules are, and downloads the module when it is not
-// there.
+// find returns the paths of the files. The go command knows where modules are, and downloads the module if it is
+// missing.
 func (m moduleFiles) find(ctx context.Context, repository string) ([]string, error) {
 	pin := filepath.Join(repository, m.pin)
 	folder, err := goCommand(ctx, pin, "list", "-m", "-f", "{{.Dir}}", m.module)
 	if err == nil && folder == "" {
-		// Named in go.mod, but its source is not on this machine: what was built from it came from a build cache.
+		// The module is named in go.mod, but its source is not on this machine: what was built from it came from a build
+		// cache.
 		if _, err = goCommand(ctx, pin, "mod", "download", m.module); err == nil {
 			folder, err = goCommand(ctx, pin, "list", "-m", "-f", "{{.Dir}}", m.module)
 		}
@@ -116,7 +117,7 @@ func Repository() (string, error) {
 	return "", fmt.Errorf("cannot find the repository of %s at or above %s", modulePath, strings.Join(starts, " or "))
 }
 
-// findBinDir returns the folder of the programs and checks that the given ones are there.
+// findBinDir returns the folder of the programs and checks that it contains the given ones.
 func findBinDir(wanted, repository string, needed []string) (string, error) {
 	folder := wanted
 	for _, variable := range binDirVariables {

@@ -18,12 +18,12 @@ import (
 // it.
 const HubName = "hub"
 
-// DefaultDir is where cmd/localfleet puts a fleet unless told otherwise.
+// DefaultDir is the folder in which cmd/localfleet puts a fleet by default.
 const DefaultDir = ".localfleet"
 
-// Options say what fleet to bring up.
+// Options describe the fleet to bring up.
 type Options struct {
-	// Dir holds everything of the fleet: kubeconfigs, certificates, data, logs. It is created when it does not exist.
+	// Dir holds all files of the fleet: kubeconfigs, certificates, data, logs. It is created if it does not exist.
 	Dir string
 
 	// Workloads are the names of the workload clusters, see WorkloadNames.
@@ -59,15 +59,15 @@ type Options struct {
 	// Audit makes every API server write one line per request to AuditLog, at the level Metadata.
 	Audit bool
 
-	// Fast gives the API servers and etcd memory, to have them collect garbage seldom. Benchmarks want this: otherwise
-	// what is measured is how these programs run in as little memory as possible. So do tests that share two cores.
+	// Fast gives the API servers and etcd memory, so that they seldom collect garbage. It is for benchmarks, which would
+	// otherwise measure how these programs run in as little memory as possible, and for tests that share two cores.
 	Fast bool
 
-	// StopWithParent ties the processes to this one: when it ends, however it ends, the kernel kills them. Tests want
-	// this. Without it the fleet stays until Down.
+	// StopWithParent ties the processes to this one: when it ends, regardless of how it ends, the kernel kills them. It is
+	// for tests. Without it the fleet keeps running until Down.
 	StopWithParent bool
 
-	// KeepData makes Down leave data and logs in Dir, to be looked at.
+	// KeepData makes Down leave data and logs in Dir, for inspection.
 	KeepData bool
 }
 
@@ -80,7 +80,7 @@ func WorkloadNames(n int) []string {
 	return names
 }
 
-// withDefaults returns complete and valid options, or says what is wrong with them.
+// withDefaults returns complete and valid options, or an error that says what is wrong with them.
 func (o Options) withDefaults() (Options, error) {
 	if o.Dir == "" {
 		return Options{}, errors.New("the folder of the fleet is not set")
@@ -89,7 +89,7 @@ func (o Options) withDefaults() (Options, error) {
 	if err != nil {
 		return Options{}, fmt.Errorf("cannot make the folder %q absolute: %w", o.Dir, err)
 	}
-	// One folder has one name: leftover processes are found by it.
+	// The folder must have one name, because leftover processes are found by it.
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = resolved
 	}

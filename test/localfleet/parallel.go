@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// inParallel runs all steps at the same time and returns the first error; the others are told to stop by their context.
+// inParallel runs all steps at the same time and returns the first error, after which the context of the others ends.
 func inParallel(ctx context.Context, steps ...func(context.Context) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, step := range steps {

@@ -21,14 +21,14 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// certificateLifetime is long enough for a fleet that somebody forgot, and no longer.
+// certificateLifetime is long enough for a fleet that was forgotten, and no longer.
 const certificateLifetime = 365 * 24 * time.Hour
 
 // keyPair is a certificate and its key in PEM.
 type keyPair struct{ certificate, key []byte }
 
 // authority is a certificate authority. Each cluster has two of its own, one for the API and one for etcd, so that no
-// certificate of one cluster opens another, and none but the API server's opens etcd.
+// certificate of one cluster gives access to another, and only the API server's gives access to etcd.
 type authority struct {
 	keyPair
 	parsed *x509.Certificate
@@ -126,7 +126,7 @@ func (a *authority) issue(template *x509.Certificate) (keyPair, error) {
 	return pair, nil
 }
 
-// newSigningKey makes the key pair with which an API server signs and checks service account tokens.
+// newSigningKey creates the key pair with which an API server signs and checks service account tokens.
 func newSigningKey() (keyPair, error) {
 	key, err := newKey()
 	if err != nil {
@@ -143,7 +143,7 @@ func newSigningKey() (keyPair, error) {
 	return keyPair{certificate: encodePEM("PUBLIC KEY", public), key: encodePEM("EC PRIVATE KEY", private)}, nil
 }
 
-// newKey makes a key of the kind that takes the least time to make and to use.
+// newKey creates a key of the kind that takes the least time to create and to use.
 func newKey() (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -157,7 +157,7 @@ func certificateTemplate(subject pkix.Name, c clock.PassiveClock) (*x509.Certifi
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a serial number: %w", err)
 	}
-	// An hour back, for machines whose clock is being put right.
+	// Certificates are valid from an hour ago, for machines whose clock is being corrected.
 	begin := c.Now().Add(-time.Hour)
 	return &x509.Certificate{
 		SerialNumber: serial, Subject: subject, NotBefore: begin, NotAfter: begin.Add(certificateLifetime),

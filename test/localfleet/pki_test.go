@@ -23,7 +23,7 @@ func TestAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What is written and read again must still be able to sign.
+	// An authority that was written and read again must still be able to sign.
 	folder := t.TempDir()
 	if err = ours.write(folder, authorityName); err != nil {
 		t.Fatal(err)

@@ -14,23 +14,23 @@ import (
 	"sync"
 )
 
-// Ports are taken from below the range that the kernel uses for outgoing connections. A port out of that range can be
-// taken by any client between the moment it was found free and the moment the server binds it, and again while a server
-// is restarted on its port.
+// Ports are taken from below the range that the kernel uses for outgoing connections. Any client can take a port of
+// that range between the moment it was found free and the moment the server binds it, and again while a server is
+// restarted on its port.
 const (
 	lowestPort         = 20000
 	defaultHighestPort = 32767
 	ephemeralPortsFile = "/proc/sys/net/ipv4/ip_local_port_range"
 )
 
-// portAllocator finds free loopback ports and gives none away twice. It cannot keep other programs from taking a port
-// that it has found; whoever starts a server on one has to be ready to try another (see startServer).
+// portAllocator finds free loopback ports and returns none twice. It cannot keep other programs from taking a port that
+// it has found, so code that starts a server on one must be ready to try another (see startServer).
 type portAllocator struct {
 	mu     sync.Mutex
 	given  map[int]bool
 	lowest int
 	count  int
-	// free says whether a port can be bound; a field so that tests can make ports disappear.
+	// free reports whether a port can be bound. It is a field so that tests can make ports unavailable.
 	free func(port int) bool
 }
 
@@ -43,11 +43,11 @@ func newPortAllocator() *portAllocator {
 	}
 }
 
-// take returns a port that nobody listens on.
+// take returns a port on which no process listens.
 func (a *portAllocator) take() (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// Starts at a random place so that several fleets on one machine seldom try the same port.
+	// The search starts at a random port so that several fleets on one machine seldom try the same port.
 	first := rand.IntN(a.count)
 	for i := range a.count {
 		port := a.lowest + (first+i)%a.count
@@ -60,7 +60,7 @@ func (a *portAllocator) take() (int, error) {
 	return 0, errors.New("cannot find a free port on 127.0.0.1")
 }
 
-// reserve keeps a port, which may be free at the moment, from being given away.
+// reserve keeps take from returning a port, which may be free at the moment.
 func (a *portAllocator) reserve(port int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,7 +82,8 @@ func portIsFree(port int) bool {
 	return true
 }
 
-// highestPort is the port before the kernel's range for outgoing connections, if that leaves enough, else a default.
+// highestPort is the last port before the kernel's range for outgoing connections, if that leaves enough, else a
+// default.
 func highestPort(readFile func(string) ([]byte, error)) int {
 	content, err := readFile(ephemeralPortsFile)
 	if err != nil {

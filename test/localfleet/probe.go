@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// tlsConfig trusts exactly the authority in the file and shows the certificate called name in folder.
+// tlsConfig trusts only the authority in the file and presents the certificate called name in folder.
 func tlsConfig(authority, folder, name string) (*tls.Config, error) {
 	ca, err := os.ReadFile(authority)
 	if err != nil {
@@ -33,8 +33,8 @@ func tlsConfig(authority, folder, name string) (*tls.Config, error) {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{certificate}}, nil
 }
 
-// tlsClient is an HTTP client with tlsConfig. It makes a new connection for each request: behind the port there may be
-// another server than at the last look.
+// tlsClient is an HTTP client with tlsConfig. It makes a new connection for each request, because another server than
+// at the last request may be listening on the port.
 func tlsClient(authority, folder, name string) (*http.Client, error) {
 	config, err := tlsConfig(authority, folder, name)
 	if err != nil {
@@ -43,7 +43,7 @@ func tlsClient(authority, folder, name string) (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: config}}, nil
 }
 
-// probe returns nil when the URL answers with 200, else what it answered.
+// probe returns nil if the URL answers with 200, else an error with the answer.
 func probe(ctx context.Context, client *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

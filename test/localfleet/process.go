@@ -33,30 +33,30 @@ var programs = []string{Etcd, APIServer, ControllerManager, Kwok, Crossplane, Cl
 const (
 	readyTimeout  = 3 * time.Minute // an unloaded machine needs seconds
 	readyInterval = 100 * time.Millisecond
-	// attemptTimeout bounds one look at a server, which may accept connections long before it answers.
+	// attemptTimeout limits one check of a server, which may accept connections long before it answers.
 	attemptTimeout = 5 * time.Second
 	// portAttempts is how many ports are tried when other programs take the chosen ones first.
 	portAttempts = 5
-	// addressInUse is what every program prints that cannot bind its port.
+	// addressInUse is what every program prints if it cannot bind its port.
 	addressInUse = "address already in use"
 	logTailBytes = 2000
 )
 
-// server says how to run one process of a cluster.
+// server describes how to run one process of a cluster.
 type server struct {
 	program string
 	// ports are the names of the ports that it listens on; they are chosen before arguments is called.
 	ports []string
 	// arguments returns the command line for the chosen ports.
 	arguments func(ports map[string]int) []string
-	// environment is added to the little that every process gets.
+	// environment is added to the few variables that every process gets.
 	environment []string
-	// ready returns nil when the process does its work, else why not. Nil: it is enough that the process runs.
+	// ready returns nil if the process works, else why it does not. If ready is nil, it is enough that the process runs.
 	ready func(ctx context.Context, ports map[string]int) error
 }
 
-// startServer starts a process and waits until it is ready. Ports that the cluster has already are used again; ports
-// that are chosen here are chosen anew when another program was faster.
+// startServer starts a process and waits until it is ready. Ports that the cluster already has are used again; ports
+// that are chosen here are chosen again if another program took one first.
 func (c *cluster) startServer(ctx context.Context, s server) error {
 	for attempt := 1; ; attempt++ {
 		chosen, err := c.choosePorts(s.ports)
@@ -82,14 +82,15 @@ func (c *cluster) startOnce(ctx context.Context, s server) error {
 	if err == nil && s.ready != nil {
 		err = c.waitReady(ctx, s, record, offset)
 	}
-	// A process that runs and does not become ready is left to the caller, who decides what becomes of the whole cluster.
+	// A process that runs and does not become ready is left to the caller, which decides what to do with the whole
+	// cluster.
 	if err != nil && !record.alive() && strings.Contains(err.Error(), addressInUse) {
 		return fmt.Errorf("%w: %w", errAddressInUse, err)
 	}
 	return err
 }
 
-// launch starts the process and records it. It returns where in its log this run begins.
+// launch starts the process and records it. It returns the offset in the process's log at which this run begins.
 func (c *cluster) launch(s server) (processRecord, int64, error) {
 	path := filepath.Join(c.fleet.state.BinDir, s.program)
 	logPath := c.fleet.layout.log(c.name, s.program)
@@ -106,7 +107,7 @@ func (c *cluster) launch(s server) (processRecord, int64, error) {
 	command := exec.Command(path, s.arguments(c.ports())...)
 	command.Dir = c.fleet.layout.cluster(c.name)
 	command.Stdout, command.Stderr = log, log
-	// Nothing else of our environment: a proxy, a KUBECONFIG or a GODEBUG of the user must not change the fleet.
+	// The process inherits nothing else: a proxy, a KUBECONFIG or a GODEBUG of the user must not change the fleet.
 	command.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + c.fleet.layout.cluster(c.name), "TMPDIR=" + os.TempDir(),
 		environmentMarker + "=" + c.fleet.layout.dir,
@@ -134,7 +135,7 @@ func (c *cluster) waitReady(ctx context.Context, s server, record processRecord,
 			last = err
 			return false, nil
 		}
-		// Whoever answered must have been this process, not another program on a port that we failed to bind.
+		// The answer must have come from this process, not from another program on a port that this process failed to bind.
 		return record.alive(), nil
 	})
 	if err != nil {

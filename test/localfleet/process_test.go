@@ -38,7 +38,7 @@ func scriptedCluster(t *testing.T, script string) *cluster {
 func portArgument(ports map[string]int) []string { return []string{fmt.Sprint(ports[portEtcd])} }
 
 func TestStartServerTriesAnotherPort(t *testing.T) {
-	// The first two ports that it is given are taken by somebody else, as it seems to the program.
+	// The program reports that the first two ports that it is given are in use by another program.
 	c := scriptedCluster(t, `
 echo "$1" >> ports
 if [ $(wc -l < ports) -le 2 ]; then echo "listen tcp 127.0.0.1:$1: bind: address already in use"; exit 1; fi
@@ -61,7 +61,7 @@ echo up; while :; do sleep 0.1; done`)
 	if len(ports) != 3 || ports[0] == ports[1] || ports[1] == ports[2] || ports[0] == ports[2] {
 		t.Errorf("want three different ports tried, got %v", ports)
 	}
-	// Another process finds the port that it listens on in the end.
+	// Another process finds the port on which the program listens in the end.
 	reopened, err := c.fleet.openCluster(c.name)
 	if err != nil {
 		t.Fatal(err)

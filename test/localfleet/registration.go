@@ -48,8 +48,8 @@ var (
 	clusterKind = clusterv1.GroupVersion.WithKind("Cluster")
 )
 
-// Registration is a Cluster object in the hub that leads to a workload cluster. Up and Add register each workload
-// cluster once, under its own name; tests that need more, or another name, register it themselves.
+// Registration is a Cluster object in the hub for a workload cluster. Up and Add register each workload cluster once,
+// under its own name; tests that need more, or another name, register it themselves.
 type Registration struct {
 	// Workload is the name of the workload cluster in the fleet.
 	Workload string
@@ -113,7 +113,8 @@ func (f *Fleet) applyRegistration(
 	infrastructure.Object["spec"] = map[string]any{"controlPlaneEndpoint": controlPlaneEndpoint}
 	controlPlane := newObject(localControlPlaneKind, r.Namespace, r.Name, c)
 	controlPlane.Object["spec"] = map[string]any{"version": version}
-	// Their status before the Cluster, as Cluster API looks again only after half a minute when they are not there.
+	// Their status is written before the Cluster, because Cluster API checks again only after half a minute if it is
+	// missing.
 	if err := applyWithStatus(ctx, hub, infrastructure, map[string]any{
 		"ready": true, "initialization": map[string]any{"provisioned": true},
 	}); err != nil {
@@ -152,7 +153,7 @@ func (f *Fleet) applyRegistration(
 }
 
 // applyKubeconfigSecret writes the Secret as a control plane provider does: owned by the control plane object, so that
-// it goes with it.
+// it is deleted with it.
 func applyKubeconfigSecret(
 	ctx context.Context, hub client.Client, r Registration, c *cluster, controlPlane *unstructured.Unstructured, kubeconfig []byte, boundSecret string,
 ) error {
@@ -208,8 +209,8 @@ func waitProvisioned(ctx context.Context, hub client.Client, object *unstructure
 	return nil
 }
 
-// Unregister deletes a Cluster object and what belongs to it from the hub and returns when it is gone. The workload
-// cluster goes on. Empty namespace and name mean what they mean in Registration.
+// Unregister deletes a Cluster object and what belongs to it from the hub and returns when it is deleted. The workload
+// cluster keeps running. An empty namespace and name mean the same as in Registration.
 func (f *Fleet) Unregister(ctx context.Context, r Registration) error {
 	_, unlock, err := f.lockCluster(ctx, r.Workload)
 	if err != nil {
@@ -235,7 +236,8 @@ func (f *Fleet) unregister(ctx context.Context, key client.ObjectKey) error {
 		return err
 	}
 	// Cluster API core would delete the infrastructure and the control plane with the Cluster, and the garbage collector
-	// the Secret, which may take it half a minute while it does not know the kind of the Secret's owner yet.
+	// would delete the Secret. That may take the garbage collector half a minute while it does not know the kind of the
+	// Secret's owner yet.
 	for _, object := range []*unstructured.Unstructured{
 		newObject(clusterKind, key.Namespace, key.Name, nil),
 		newObject(localControlPlaneKind, key.Namespace, key.Name, nil),
@@ -279,7 +281,7 @@ func (f *Fleet) kubeconfigSecrets(ctx context.Context, workload string) (kuberne
 	return hub, list.Items, nil
 }
 
-// registrations returns where the workload cluster is registered.
+// registrations returns the keys of the Clusters in the hub under which the workload cluster is registered.
 func (f *Fleet) registrations(ctx context.Context, workload string) ([]client.ObjectKey, error) {
 	config, err := f.Config(HubName)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// previousAPIServer is the name of an API server that Move has left running beside its successor.
+// previousAPIServer is the name of an API server that Move has left running next to its successor.
 const previousAPIServer = APIServer + "-previous"
 
 // RestartOptions say how to restart an API server.
 type RestartOptions struct {
 	// NewPort starts it on another port. The administrator's kubeconfig and, for a workload cluster, the kubeconfig
-	// Secrets in the hub lead there afterwards, and the cluster's other processes are restarted.
+	// Secrets in the hub point to that port afterwards, and the cluster's other processes are restarted.
 	NewPort bool
 }
 
@@ -44,9 +44,9 @@ func (f *Fleet) Restart(ctx context.Context, name string, o RestartOptions) erro
 	return c.startServer(ctx, apiServer)
 }
 
-// Move starts a second API server for a cluster, on another port and on the same data, and leads everybody to it as
-// Restart with NewPort does. The first goes on until the returned function is called: what follows the kubeconfig can
-// change over without a gap.
+// Move starts a second API server for a cluster, on another port and on the same data, and redirects all clients to it
+// as Restart with NewPort does. The first keeps running until the returned function is called, so that clients that
+// follow the kubeconfig can switch over without a gap.
 func (f *Fleet) Move(ctx context.Context, name string) (stopPrevious func(context.Context) error, err error) {
 	c, unlock, err := f.lockForStart(ctx, name)
 	if err != nil {
@@ -116,7 +116,7 @@ func (f *Fleet) startOnNewPort(ctx context.Context, c *cluster) error {
 	return c.restartClients(ctx)
 }
 
-// restartClients restarts the cluster's own processes that read where the API server is when they start.
+// restartClients restarts the cluster's own processes that read the address of the API server when they start.
 func (c *cluster) restartClients(ctx context.Context) error {
 	clients := map[string]func() (server, error){
 		ControllerManager: c.controllerManager, Kwok: c.kwok, Crossplane: c.crossplane, ClusterAPI: c.clusterAPI,
@@ -141,7 +141,8 @@ func (c *cluster) restartClients(ctx context.Context) error {
 	return inParallel(ctx, steps...)
 }
 
-// redirect changes where the kubeconfig Secrets and the Cluster objects in the hub lead; the credentials stay.
+// redirect changes the address in the kubeconfig Secrets and the Cluster objects in the hub; the credentials stay the
+// same.
 func (f *Fleet) redirect(ctx context.Context, c *cluster) error {
 	e, err := c.endpoint()
 	if err != nil {

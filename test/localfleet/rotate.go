@@ -12,7 +12,7 @@ import (
 )
 
 // NewKubeconfig returns a kubeconfig for a workload cluster with a new token of the service account
-// masthead-system/masthead. The hub does not learn of it; Rotate does not revoke it.
+// masthead-system/masthead. The hub does not get the token, and Rotate does not revoke it.
 func (f *Fleet) NewKubeconfig(ctx context.Context, workload string) ([]byte, error) {
 	c, unlock, err := f.lockCluster(ctx, workload)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *cluster) mintKubeconfig(ctx context.Context) ([]byte, boundToken, error
 }
 
 // Rotate replaces the credentials with which the hub reaches a workload cluster: each kubeconfig Secret in the hub gets
-// a new token, then the old ones are revoked. The workload cluster's API server may accept a revoked token for some ten
+// a new token, then the old one is revoked. The workload cluster's API server may accept a revoked token for about ten
 // seconds.
 func (f *Fleet) Rotate(ctx context.Context, name string) error {
 	if name == HubName {

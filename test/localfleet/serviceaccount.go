@@ -27,10 +27,10 @@ const (
 // tokenLifetime is longer than any fleet lives. Tokens are revoked, not left to expire.
 const tokenLifetime = 365 * 24 * time.Hour
 
-// boundToken is a token that is valid while the Secret exists that it is bound to.
+// boundToken is a token that is valid while the Secret that it is bound to exists.
 type boundToken struct{ token, secret string }
 
-// ensureServiceAccount creates the service account and its namespace when they are not there.
+// ensureServiceAccount creates the service account and its namespace if they do not exist.
 func ensureServiceAccount(ctx context.Context, config *rest.Config) error {
 	namespace := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": ServiceAccountNamespace},
@@ -42,8 +42,8 @@ func ensureServiceAccount(ctx context.Context, config *rest.Config) error {
 	return applyObjects(ctx, config, []*unstructured.Unstructured{namespace, account})
 }
 
-// mintToken asks the workload cluster for a new token. Tokens cannot be revoked one by one, but a token that is bound
-// to an object ends with it; hence each gets an empty Secret of its own.
+// mintToken requests a new token from the workload cluster. Tokens cannot be revoked one by one, but a token that is
+// bound to an object becomes invalid with it. Therefore each token gets its own empty Secret.
 func mintToken(ctx context.Context, config *rest.Config) (boundToken, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -69,8 +69,8 @@ func mintToken(ctx context.Context, config *rest.Config) (boundToken, error) {
 	return boundToken{token: response.Status.Token, secret: secret.Name}, nil
 }
 
-// revokeToken deletes the Secret that a token is bound to. The API server may accept the token for some ten seconds
-// more, for as long as it remembers having found it valid.
+// revokeToken deletes the Secret that a token is bound to. The API server may accept the token for about ten more
+// seconds, for as long as it caches that the token was valid.
 func revokeToken(ctx context.Context, config *rest.Config, secret string) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// sources are the paths of what a fleet takes from the source of the modules that the repository pins.
+// sources are the paths of the files that a fleet takes from the source of the modules that the repository pins.
 type sources struct {
 	crossplaneCRDs, clusterAPICRDs, inventoryCRDs, kwokStages []string
 	kubernetesVersion                                         string

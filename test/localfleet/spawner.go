@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// spawner starts processes. When they are to end with this one, it asks the kernel to kill them when their parent dies;
-// for the kernel the parent is the thread that started them, so all are started on one thread that lives as long as the
-// spawner.
+// spawner starts processes. If they are to end with this process, it asks the kernel to kill them when their parent
+// dies. To the kernel, the parent is the thread that started them, so all are started on one thread that lives as long
+// as the spawner.
 type spawner struct {
 	withParent bool
 	requests   chan spawnRequest
@@ -37,8 +37,8 @@ func newSpawner(withParent bool) *spawner {
 }
 
 func (s *spawner) run() {
-	// Not unlocked while there may be children: the thread of a goroutine could be given another goroutine that locks it
-	// and ends, which ends the thread and with it the children.
+	// The thread is not unlocked while there may be children. Otherwise it could be given to another goroutine that locks
+	// it and ends, which ends the thread and with it the children.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for {
@@ -60,8 +60,8 @@ func (s *spawner) start(command *exec.Cmd) error {
 	return nil
 }
 
-// startOnThread starts the command on the thread that it needs. A process group or session of its own keeps an
-// interrupt from the terminal away from the process.
+// startOnThread starts the command on the thread that it needs. Its own process group or session keeps an interrupt
+// from the terminal away from the process.
 func (s *spawner) startOnThread(command *exec.Cmd) error {
 	if !s.withParent {
 		command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

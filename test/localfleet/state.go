@@ -13,10 +13,10 @@ import (
 	"strings"
 )
 
-// stateVersion changes when a fleet of an older localfleet cannot be understood any more.
+// stateVersion changes when the state of a fleet of an older localfleet can no longer be understood.
 const stateVersion = 1
 
-// fleetState is what fleet.json holds: what another process must know to work with the fleet.
+// fleetState is the content of fleet.json: what another process must know to work with the fleet.
 type fleetState struct {
 	Version        int      `json:"version"`
 	BinDir         string   `json:"binDir"`
@@ -28,20 +28,20 @@ type fleetState struct {
 	Audit          bool     `json:"audit,omitempty"`
 	Fast           bool     `json:"fast,omitempty"`
 	KeepData       bool     `json:"keepData,omitempty"`
-	// Owner is set while the fleet lives and dies with a process.
+	// Owner is set while the fleet is tied to a process and ends with it.
 	Owner *processIdentity `json:"owner,omitempty"`
-	// Complete is set when Up has come to its end.
+	// Complete is set when Up has finished.
 	Complete bool `json:"complete"`
 }
 
-// clusterState is what a cluster's state.json holds. Each cluster has a file of its own, so that work on several
-// clusters at once does not have to agree on one file.
+// clusterState is the content of a cluster's state.json. Each cluster has its own file, so that concurrent work on
+// several clusters does not have to share one file.
 type clusterState struct {
 	Name  string         `json:"name"`
 	Ports map[string]int `json:"ports,omitempty"`
 	// Processes in the order in which they were started.
 	Processes []processRecord `json:"processes,omitempty"`
-	// Complete is set when the cluster has come up entirely.
+	// Complete is set when the cluster is fully up.
 	Complete bool `json:"complete"`
 }
 
@@ -62,7 +62,7 @@ func (s *clusterState) process(name string) (processRecord, bool) {
 	return processRecord{}, false
 }
 
-// setProcess adds a process or puts it in the place of the one of the same name.
+// setProcess adds a process or replaces the one of the same name.
 func (s *clusterState) setProcess(record processRecord) {
 	for i := range s.Processes {
 		if s.Processes[i].Name == record.Name {
@@ -77,7 +77,7 @@ func (s *clusterState) removeProcess(name string) {
 	s.Processes = slices.DeleteFunc(s.Processes, func(r processRecord) bool { return r.Name == name })
 }
 
-// ErrNoFleet says that the folder holds no fleet.
+// ErrNoFleet means that the folder holds no fleet.
 var ErrNoFleet = errors.New("there is no fleet")
 
 func readFleetState(l layout) (*fleetState, error) {

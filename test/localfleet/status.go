@@ -5,18 +5,18 @@ package localfleet
 
 import "context"
 
-// ClusterStatus says how a cluster is.
+// ClusterStatus is the status of a cluster.
 type ClusterStatus struct {
 	Name       string
 	Server     string // the URL of its API server
 	Kubeconfig string // the path of the administrator's kubeconfig
-	// Ready: all processes run and the API server says that it is ready. Otherwise Reason says what is wrong.
+	// Ready: all processes run and the API server reports that it is ready. Otherwise Reason says what is wrong.
 	Ready     bool
 	Reason    string
 	Processes []ProcessStatus
 }
 
-// ProcessStatus says how a process is.
+// ProcessStatus is the status of a process.
 type ProcessStatus struct {
 	Name          string
 	PID           int

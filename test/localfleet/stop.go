@@ -16,14 +16,14 @@ import (
 
 const (
 	// stopGrace is how long a process may take to end by itself. An API server that has lost its etcd would take more than
-	// a minute; whatever it would write in that time is about to be thrown away.
+	// a minute; anything that it would write in that time is about to be discarded.
 	stopGrace = 5 * time.Second
 	// killGrace is how long the kernel may take to end a process that was killed.
 	killGrace = 30 * time.Second
 )
 
-// stopProcess ends a process: asks it to, and kills it after the grace period. A paused process is continued, or it
-// would never hear that it was asked. It returns when the process is gone.
+// stopProcess asks a process to end, and kills it after the grace period. A paused process is continued, because
+// otherwise it would not handle the request. stopProcess returns when the process has ended.
 func stopProcess(ctx context.Context, process processIdentity, grace time.Duration) error {
 	if grace > 0 {
 		if err := errors.Join(process.signal(syscall.SIGTERM), process.signal(syscall.SIGCONT)); err != nil {

@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Up brings a fleet up and returns when all of it is ready. When a complete fleet runs in the folder already, Up only
-// adds the workload clusters that are missing or have died. What is left of a fleet that is not complete, because it
-// crashed or the machine was restarted, is stopped and removed first.
+// Up brings a fleet up and returns when all of it is ready. If a complete fleet runs in the folder already, Up only
+// adds the workload clusters that are missing or have died. The remains of a fleet that is not complete, because it
+// crashed or the machine was restarted, are stopped and removed first.
 //
-// On an error nothing runs that did not run before; the logs stay in the folder.
+// On an error, no process runs that did not run before; the logs stay in the folder.
 func Up(ctx context.Context, o Options) (*Fleet, error) {
 	if o.Dir != "" {
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -29,7 +29,7 @@ func Up(ctx context.Context, o Options) (*Fleet, error) {
 	}
 	lock, err := lockFolder(ctx, o.Dir, true)
 	if errors.Is(err, os.ErrNotExist) && ctx.Err() == nil {
-		// The fleet that was there was just taken down, and its folder with it.
+		// The fleet that existed was just taken down, and its folder was removed with it.
 		return Up(ctx, o)
 	}
 	if err != nil {
@@ -61,7 +61,7 @@ func (f *Fleet) up(ctx context.Context, o Options) error {
 		return f.extend(ctx, o)
 	}
 	if err := f.create(ctx, o); err != nil {
-		// The context may have ended, which is no reason to leave processes behind.
+		// The processes must be stopped even if the context has ended.
 		return errors.Join(err, f.stopAll(context.WithoutCancel(ctx)), f.disown())
 	}
 	return nil
@@ -107,8 +107,8 @@ func newFleetState(o Options) (*fleetState, error) {
 	return state, nil
 }
 
-// adopt looks at what the folder holds. It returns true when that is a fleet that runs, and makes it this one's state;
-// otherwise the folder is empty when it returns, and no process of an earlier fleet in it is left.
+// adopt checks what the folder holds. If it holds a running fleet, adopt takes over the state of that fleet and returns
+// true. Otherwise, when adopt returns, the folder is empty and no process of an earlier fleet in it is left.
 func (f *Fleet) adopt(ctx context.Context) (bool, error) {
 	old, err := readFleetState(f.layout)
 	if errors.Is(err, ErrNoFleet) {
@@ -141,7 +141,7 @@ func (f *Fleet) adopt(ctx context.Context) (bool, error) {
 	return false, f.removeFiles()
 }
 
-// hubProblem says why the fleet in the folder cannot be used, or "" when it can.
+// hubProblem returns why the fleet in the folder cannot be used, or "" if it can.
 func (f *Fleet) hubProblem(old *fleetState) string {
 	if !old.Complete {
 		return "it never came up completely"
@@ -189,8 +189,8 @@ func (f *Fleet) create(ctx context.Context, o Options) error {
 	return writeJSON(f.layout.fleetFile(), f.state)
 }
 
-// extend adds the workload clusters that a running fleet lacks, and applies the manifests of the options to what it
-// has.
+// extend adds the workload clusters that a running fleet lacks, and applies the manifests of the options to the
+// existing clusters.
 func (f *Fleet) extend(ctx context.Context, o Options) error {
 	existing, err := f.Clusters()
 	if err != nil {
@@ -247,7 +247,7 @@ func (f *Fleet) workloadProblem(name string) string {
 	return ""
 }
 
-// replaceWorkload starts a workload cluster from nothing, whatever there is of it.
+// replaceWorkload starts a workload cluster from scratch, regardless of what exists of it.
 func (f *Fleet) replaceWorkload(ctx context.Context, name string) error {
 	keys, err := f.registrations(ctx, name)
 	if err != nil {

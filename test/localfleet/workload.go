@@ -22,7 +22,7 @@ func (f *Fleet) startWorkload(ctx context.Context, name string) (*cluster, error
 	return c, nil
 }
 
-// setUpWorkload does what a workload cluster needs once its API server is ready.
+// setUpWorkload sets up what a workload cluster needs once its API server is ready.
 func (c *cluster) setUpWorkload(ctx context.Context) error {
 	config, err := c.adminConfig()
 	if err != nil {
@@ -42,7 +42,7 @@ func (c *cluster) setUpWorkload(ctx context.Context) error {
 	return c.startKwok(ctx, config)
 }
 
-// startKwok gives the cluster a node and starts kwok when the options ask for it.
+// startKwok gives the cluster a node and starts kwok if the options enable it.
 func (c *cluster) startKwok(ctx context.Context, config *rest.Config) error {
 	if !c.fleet.state.WithKwok {
 		return nil

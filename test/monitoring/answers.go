@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// An Answer is what came of a query.
+// An Answer is the result of a query.
 type Answer struct {
 	Query
 
@@ -23,7 +23,7 @@ type Answer struct {
 	Data bool
 }
 
-// Ask evaluates queries over a range. One that fails is an error.
+// Ask evaluates queries over a range. A query that fails is an error.
 func (p *Prometheus) Ask(ctx context.Context, queries []Query, over v1.Range) ([]Answer, error) {
 	var answers []Answer
 	var failed []error
@@ -41,7 +41,7 @@ func (p *Prometheus) Ask(ctx context.Context, queries []Query, over v1.Range) ([
 	return answers, errors.Join(failed...)
 }
 
-// hasNumber is whether Grafana would draw anything: it draws nothing for a quantile of nothing.
+// hasNumber is whether Grafana would draw anything: it draws nothing for a quantile of no samples, which is NaN.
 func hasNumber(value model.Value) bool {
 	matrix, _ := value.(model.Matrix)
 	return slices.ContainsFunc(matrix, func(series *model.SampleStream) bool {
@@ -49,14 +49,14 @@ func hasNumber(value model.Value) bool {
 	})
 }
 
-// An Excuse says why a panel may show nothing.
+// An Excuse is the reason why a panel may show nothing.
 type Excuse struct {
 	Reason string
-	// Sometimes is whether it depends on the machine. Else the panel must show nothing.
+	// Sometimes is whether that depends on the machine. Otherwise the panel must show nothing.
 	Sometimes bool
 }
 
-// Problems are the queries without data that nothing excuses, and the excuses, by panel, that excuse nothing.
+// Problems are the queries without data that have no excuse, and the excuses, by panel, that excuse nothing.
 func Problems(answers []Answer, excuses map[string]Excuse) []string {
 	var problems []string
 	used := map[string]bool{}

@@ -14,14 +14,14 @@ import (
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
-// The files of the configuration name each other without a folder.
+// The files of the configuration refer to each other without a folder.
 const (
 	configFile  = "prometheus.yaml"
 	rulesFile   = "rules.yaml"
 	targetsFile = "targets.json"
 )
 
-// job and namespace are what a ServiceMonitor of the chart makes of them.
+// job and namespace have the values that a ServiceMonitor of the chart gives them.
 const (
 	job       = "masthead-metrics"
 	namespace = "masthead-system"
@@ -60,7 +60,7 @@ func configure(o Options) error {
 	return nil
 }
 
-// ruleGroups are what is below spec of a PrometheusRule, which is what Prometheus loads.
+// ruleGroups returns the spec of a PrometheusRule, which Prometheus can load.
 func ruleGroups(resource []byte) ([]byte, error) {
 	var rule struct {
 		Spec map[string]any `json:"spec"`
@@ -71,8 +71,8 @@ func ruleGroups(resource []byte) ([]byte, error) {
 	return yaml.Marshal(rule.Spec)
 }
 
-// Scrape has it scrape these managers from now on, and no others. Each has the labels of a Pod of its own, as every
-// start of a manager has in a cluster. Prometheus looks for new targets every five seconds.
+// Scrape makes Prometheus scrape these managers from now on, and no others. Each has the labels of its own Pod, as
+// every start of a manager has in a cluster. Prometheus checks for new targets every five seconds.
 func (p *Prometheus) Scrape(managers ...*harness.Manager) error {
 	type group struct {
 		Targets []string          `json:"targets"`
@@ -89,7 +89,7 @@ func (p *Prometheus) Scrape(managers ...*harness.Manager) error {
 	if err != nil {
 		return err
 	}
-	// Renamed, so that nobody reads half of it.
+	// Renamed, so that Prometheus never reads half of it.
 	whole := p.targets + ".new"
 	if err := os.WriteFile(whole, data, 0o600); err != nil {
 		return fmt.Errorf("cannot write the targets of Prometheus: %w", err)

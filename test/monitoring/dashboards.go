@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// A Query is what Grafana asks Prometheus for.
+// A Query is a query that Grafana sends to Prometheus.
 type Query struct {
-	// Panel is where: the dashboard, a slash, and the title of the panel or the name of the variable.
+	// Panel is where the query is: the dashboard, a slash, and the title of the panel or the name of the variable.
 	Panel string
 	// Expr is the expression, without variables.
 	Expr string
 }
 
-// page is what is read of a dashboard.
+// page is the part of a dashboard that is read.
 type page struct {
 	Panels []struct {
 		Title   string
@@ -30,17 +30,17 @@ type page struct {
 	Templating struct{ List []choice }
 }
 
-// choice is a variable of a dashboard, which somebody chooses.
+// choice is a variable of a dashboard, whose value users choose.
 type choice struct {
 	Name, Type string
-	// Query is text for a data source, else an object.
+	// Query is text for a data source, and an object otherwise.
 	Query    json.RawMessage
 	AllValue string
 	Current  struct{ Value any }
 }
 
-// Queries are those of all panels and variables of the dashboards in a folder, as Grafana sends them when a page is
-// opened and nobody has chosen anything yet. The step is how far apart the points are.
+// Queries returns the queries of all panels and variables of the dashboards in a folder, as Grafana sends them when a
+// page is opened and the user has not chosen anything yet. The step is the distance between two points.
 func Queries(folder string, step time.Duration) ([]Query, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
@@ -71,13 +71,13 @@ func pageQueries(name string, data []byte, step time.Duration) ([]Query, error) 
 	var queries []Query
 	for _, c := range p.Templating.List {
 		if c.Type != "query" {
-			continue // The data source, of which there is one.
+			continue // The data source. There is only one.
 		}
 		expr, err := c.expr()
 		if err != nil {
 			return nil, err
 		}
-		// A variable uses those before it.
+		// A variable can use those before it.
 		if expr, err = fill(expr, values); err != nil {
 			return nil, err
 		}
@@ -98,12 +98,12 @@ func pageQueries(name string, data []byte, step time.Duration) ([]Query, error) 
 	return queries, nil
 }
 
-// rateInterval is what Grafana makes of $__rate_interval.
+// rateInterval is the value that Grafana gives $__rate_interval.
 func rateInterval(step time.Duration) time.Duration {
 	return max(step+ScrapeInterval, 4*ScrapeInterval)
 }
 
-// value is what Grafana puts in place of a variable.
+// value is the value that Grafana substitutes for a variable.
 func (c choice) value() (string, error) {
 	value, _ := c.Current.Value.(string)
 	if value == "$__all" {
@@ -128,7 +128,7 @@ func (c choice) expr() (string, error) {
 	return "count by (" + m[2] + ") (" + m[1] + ")", nil
 }
 
-// fill puts values in place of $name and ${name}.
+// fill substitutes values for $name and ${name}.
 func fill(expr string, values map[string]string) (string, error) {
 	var unknown []string
 	filled := regexp.MustCompile(`\$(\w+|\{\w+\})`).ReplaceAllStringFunc(expr, func(variable string) string {

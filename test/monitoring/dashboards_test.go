@@ -90,7 +90,7 @@ func TestPageQueries(t *testing.T) {
 	}
 }
 
-// TestDashboardsAndRulesAreRead sees that what the end-to-end suite checks is there.
+// TestDashboardsAndRulesAreRead checks that the queries and rules that the end-to-end suite checks can be read.
 func TestDashboardsAndRulesAreRead(t *testing.T) {
 	root, err := localfleet.Repository()
 	if err != nil {

@@ -21,11 +21,11 @@ import (
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
-// ScrapeInterval is how often a manager is scraped and the rules are evaluated: often, so that what lasts only seconds
-// in a test is seen.
+// ScrapeInterval is how often a manager is scraped and the rules are evaluated. It is short, so that states that last
+// only seconds in a test are seen.
 const ScrapeInterval = 2 * time.Second
 
-// Options say what a Prometheus runs with.
+// Options are the options of a Prometheus.
 type Options struct {
 	// Prometheus and Promtool are the programs.
 	Prometheus, Promtool string
@@ -35,15 +35,15 @@ type Options struct {
 	Rules string
 }
 
-// Prometheus is a running server. It scrapes nothing until it is told what.
+// Prometheus is a running server. It scrapes nothing until Scrape is called with managers.
 type Prometheus struct {
 	v1.API
 
-	// URL is where it serves.
+	// URL is its address.
 	URL string
 	// LogPath is the file to which it logs.
 	LogPath string
-	// Checked is what promtool said about its configuration and its rules.
+	// Checked is what promtool printed about its configuration and its rules.
 	Checked string
 
 	targets string

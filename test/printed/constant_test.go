@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// rule takes something out of what commands print that differs from run to run.
+// rule replaces something in the output of commands that differs from run to run.
 type rule struct {
-	// of is a part of the commands that it is for; empty for all.
+	// of is a part of the commands that the rule applies to; empty for all.
 	of, pattern, replacement string
 }
 
-// rules are all that there are, in the order in which they are followed. A page that shows what they leave says so.
+// rules returns all rules, in the order in which they are applied. A page that shows their result says so.
 func rules() []rule {
 	return []rule{
 		// How many reasons there are to wait depends on how fast the machine is.
@@ -28,14 +28,15 @@ func rules() []rule {
 		{"", `\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "<time>"},
 		{"", `\b\d{8}-\d{6}\b`, "<time>"},
 		{"", `127\.0\.0\.1:\d+`, "127.0.0.1:<port>"},
-		// What Kubernetes and Crossplane add to a name to make one that nobody has.
+		// The suffix that Kubernetes and Crossplane add to a name to make it unique.
 		{"", `\b(sqldb)-[0-9a-z]{5}\b`, "$1-<x>"},
-		// What is measured.
+		// Measured values.
 		{"masthead top", `(^|[ \n])\d+(\.\d+)?([KMG]i|µs|ms|s|)\b`, "$1<n>"},
 	}
 }
 
-// constant is what a command prints without what differs from run to run. The columns of tables are aligned anew.
+// constant returns what a command prints, without what differs from run to run. The columns of tables are aligned
+// again.
 func constant(command, text string) string {
 	for _, r := range rules() {
 		if strings.Contains(command, r.of) {

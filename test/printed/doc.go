@@ -4,8 +4,8 @@
 // Package printed runs the console blocks of the README and of the pages about installation as they are printed, on API
 // servers that have nothing, and compares what they print with what the pages say.
 //
-// Every block is run, or named with the reason why it is not. The page that walks through every command of the plugin
-// is run on the fleet of the demo, and can be written by what was printed (-update).
+// Every block is run, or listed with the reason why it is not. The page that walks through every command of the plugin
+// is run on the fleet of the demo, and can be rewritten with what was printed (-update).
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
 // tests only.

@@ -24,21 +24,21 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// machine is the reader's: a folder that looks like a checkout, kubectl, the manager and clusters.
+// machine is the reader's machine: a folder that looks like a checkout, kubectl, the manager and clusters.
 type machine struct {
 	folder string
 	bin    string
 
-	// kubeconfigs are those of the administrators of the clusters, by the names in prompts.
+	// kubeconfigs are the kubeconfigs of the clusters' administrators, by the names in prompts.
 	kubeconfigs map[string]string
 
-	// admins are clients of the administrators of the API servers that start started, by the names in prompts.
+	// admins are clients of the administrators of the API servers that start has started, by the names in prompts.
 	admins map[string]client.Client
 
-	// replace are addresses on the pages that are other ones here.
+	// replace replaces addresses on the pages that are different here.
 	replace *strings.Replacer
 
-	// health is where the manager answers.
+	// health is the address at which the manager reports its health.
 	health string
 }
 
@@ -62,7 +62,7 @@ func newMachine(t *testing.T) *machine {
 	if err := os.Symlink(filepath.Join(tools, "kubectl"), filepath.Join(bin, "kubectl")); err != nil {
 		t.Fatal(err)
 	}
-	// The reader has curl; the machine of whoever tests need not.
+	// The reader has curl; the machine on which the tests run need not have it.
 	if err := os.WriteFile(filepath.Join(bin, "curl"), []byte(curl), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func newMachine(t *testing.T) *machine {
 	}
 }
 
-// curl prints what is at the last of its arguments, which is of the form http://host:port/path.
+// curl prints what is at the URL in the last of its arguments, which is of the form http://host:port/path.
 const curl = `#!/usr/bin/env bash
 set -euo pipefail
 url=${*: -1}
@@ -83,7 +83,7 @@ printf 'GET /%s HTTP/1.0\r\n\r\n' "${rest#*/}" >&3
 sed $'1,/^\r$/d' <&3
 `
 
-// install puts tools of hack/tools on the path, by the names that the reader knows them by.
+// install puts tools of hack/tools on the path, under the names that the reader knows.
 func (m *machine) install(t *testing.T, tools map[string]string) {
 	t.Helper()
 	for name, tool := range tools {
@@ -109,15 +109,14 @@ func build(t *testing.T, path, program string) {
 	}
 }
 
-// start starts an API server that has nothing, and gives its administrator's kubeconfig to whoever has one of the
-// prompts.
+// start starts an API server that has nothing, and uses its administrator's kubeconfig for the prompts.
 func (m *machine) start(t *testing.T, prompts ...string) {
 	t.Helper()
 	env, err := testenv.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = env.Stop() }) // Also what a start that fails has left.
+	t.Cleanup(func() { _ = env.Stop() }) // This also stops what a failed start has left.
 	if _, err := env.Start(); err != nil {
 		t.Fatalf("cannot start the API server: %v", err)
 	}
@@ -139,8 +138,8 @@ func (m *machine) start(t *testing.T, prompts ...string) {
 	}
 }
 
-// run runs a command as somebody who has a cluster's kubeconfig, and returns its standard output. What it assigns to
-// variables is there for the next command of the same administrator.
+// run runs a command as a user who has a cluster's kubeconfig, and returns its standard output. Variables that the
+// command sets are available to the next command of the same administrator.
 func (m *machine) run(t *testing.T, where, command string) (string, error) {
 	t.Helper()
 	if where == "" {
@@ -184,7 +183,7 @@ func (m *machine) follow(t *testing.T, list ...block) {
 	}
 }
 
-// await runs a command until its output is as wanted.
+// await runs a command until its output contains the wanted text.
 func (m *machine) await(t *testing.T, where, command, want string) {
 	t.Helper()
 	m.awaitWhile(t, where, command, want, func() error { return nil })
@@ -210,7 +209,7 @@ func (m *machine) awaitWhile(t *testing.T, where, command, want string, between 
 }
 
 // launch starts what the Deployment would start: the manager with the Deployment's arguments, as its ServiceAccount.
-// The flags that are added are for clusters on this machine.
+// The added flags are for clusters on this machine.
 func (m *machine) launch(t *testing.T) (stop func()) {
 	t.Helper()
 	token := m.must(t, "hub", "kubectl create token masthead --namespace masthead-system --duration 24h")
@@ -241,7 +240,7 @@ func (m *machine) launch(t *testing.T) (stop func()) {
 	return stop
 }
 
-// freeAddress is an address of this machine at which nobody listens.
+// freeAddress returns an address of this machine at which nothing listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	var config net.ListenConfig

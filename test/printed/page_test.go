@@ -34,7 +34,7 @@ type step struct {
 
 var prompt = regexp.MustCompile(`^([a-z0-9]*)\$ (.*)$`)
 
-// blocks are the console blocks of a page. In one without any prompt each line is a command.
+// blocks returns the console blocks of a page. In a block without any prompt, each line is a command.
 func blocks(t *testing.T, page string) []block {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(testenv.Root(), filepath.FromSlash(page)))
@@ -79,7 +79,7 @@ func steps(lines []string) []step {
 	return list
 }
 
-// rewritten is a page whose console blocks have what run returns for each of their commands.
+// rewritten returns a page in whose console blocks each of the commands has the output that run returns for it.
 func rewritten(page string, run func(step) []string) string {
 	var out, block []string
 	inside := false
@@ -106,8 +106,8 @@ func rewritten(page string, run func(step) []string) string {
 	return strings.Join(out, "\n")
 }
 
-// matches says whether text is what a page prints. A line "..." stands for any lines, and three dots in a line for any
-// text.
+// matches reports whether text is what a page prints. A line "..." stands for any lines, and three dots in a line for
+// any text.
 func matches(printed []string, text string) bool {
 	if len(printed) == 0 {
 		return true // The page leaves it out.
@@ -123,7 +123,7 @@ func matches(printed []string, text string) bool {
 	return regexp.MustCompile(`^` + pattern.String() + `$`).MatchString(strings.TrimRight(text, "\n") + "\n")
 }
 
-// TestSnippetsAreTheFiles compares manifests on the page of rights with the files that they are said to be.
+// TestSnippetsAreTheFiles compares manifests on the page of rights with the files that the page names for them.
 func TestSnippetsAreTheFiles(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(testenv.Root(), filepath.FromSlash(rights)))
 	if err != nil {

@@ -20,12 +20,12 @@ const (
 	leave         = "docs/leave.md"
 )
 
-// pagesRun are the pages of which every console block is run.
+// pagesRun returns the pages of which every console block is run.
 func pagesRun() []string {
 	return []string{readme, install, rights, configuration, upgrade, leave}
 }
 
-// notRun are the commands of blocks that are not run here, with the reason.
+// notRun returns the commands of blocks that are not run here, with the reason.
 func notRun() map[string]string {
 	return map[string]string{
 		"make demo":  "it starts a fleet of this machine's own; the end-to-end tests start the same",
@@ -35,7 +35,7 @@ func notRun() map[string]string {
 	}
 }
 
-// book hands out the blocks of the pages, and knows which were not asked for.
+// book hands out the blocks of the pages, and records which were not requested.
 type book struct {
 	left map[string][]block
 }
@@ -58,7 +58,7 @@ func open(t *testing.T, names ...string) *book {
 	return b
 }
 
-// done sees that nothing is left.
+// done checks that no block is left.
 func (b *book) done(t *testing.T) {
 	t.Helper()
 	for section, list := range b.left {
@@ -80,8 +80,9 @@ func (b *book) section(t *testing.T, page, section string) []block {
 	return list
 }
 
-// TestPagesAsPrinted follows the pages on two API servers that have nothing: first one of them is a hub that is
-// installed with Helm, then the other one is a hub that is installed with kubectl, and the first a workload cluster.
+// TestPagesAsPrinted follows the pages on two API servers that have nothing. First, one of them is a hub that is
+// installed with Helm. Then the other one is a hub that is installed with kubectl, and the first one is a workload
+// cluster.
 func TestPagesAsPrinted(t *testing.T) {
 	pages, m := open(t, pagesRun()...), newMachine(t)
 	m.install(t, map[string]string{"helm": "helm", "jq": "gojq"})
@@ -115,7 +116,7 @@ func withKubectl(t *testing.T, pages *book, m *machine) {
 	}
 	m.follow(t, installed[:2]...)
 
-	// The page shows what a manager says that lacks one right.
+	// The page shows what a manager that lacks one right reports.
 	m.must(t, "hub", `kubectl get clusterrole masthead -o json >role.json`)
 	m.must(t, "hub", `jq '(.rules[] | select(.resources == ["secrets"]) | .verbs) |= ["get", "watch"]' role.json | kubectl replace -f -`)
 	stop := m.launch(t)
@@ -124,7 +125,7 @@ func withKubectl(t *testing.T, pages *book, m *machine) {
 	m.must(t, "hub", "kubectl apply --server-side --force-conflicts -k config/rbac")
 	m.await(t, "hub", "curl --silent http://"+m.health+"/readyz", "ok")
 
-	// A token with the least rights, made as the page says, in a Secret that the README enrols.
+	// A token with the least rights is created as the page says, and put into a Secret that the README enrols.
 	m.must(t, "hub", "kubectl create namespace edge")
 	m.follow(t, pages.section(t, rights, "What a workload cluster needs")...)
 	if err := os.Rename(filepath.Join(m.folder, "masthead.kubeconfig"), filepath.Join(m.folder, "shop.kubeconfig")); err != nil {
@@ -136,7 +137,7 @@ func withKubectl(t *testing.T, pages *book, m *machine) {
 	stop()
 }
 
-// unenrol has a claim and its object in the hub, as a cluster has them that nobody offboarded.
+// unenrol creates a claim and its object in the hub, as they exist for a cluster that nobody offboarded.
 func unenrol(t *testing.T, pages *book, m *machine) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/left.yaml")
@@ -151,7 +152,7 @@ func unenrol(t *testing.T, pages *book, m *machine) {
 	}
 	for _, where := range []string{"w1", "hub"} {
 		m.must(t, where, "kubectl apply --server-side -f definition.yaml && "+
-			// It fails if the definition has no status yet.
+			// The wait fails if the definition has no status yet.
 			"for i in 1 2 3 4 5; do kubectl wait --for=condition=Established -f definition.yaml && break; done")
 	}
 	m.must(t, "w1", "kubectl apply --server-side -f claim.yaml")
@@ -159,7 +160,7 @@ func unenrol(t *testing.T, pages *book, m *machine) {
 	m.follow(t, pages.section(t, leave, "Un-enrol a cluster")...)
 }
 
-// flags has the manager read the file and the flags that the page shows, and say its version instead of starting.
+// flags makes the manager read the file and the flags that the page shows, and print its version instead of starting.
 func flags(t *testing.T, pages *book, m *machine) {
 	t.Helper()
 	for _, b := range append(pages.section(t, configuration, "Configuration"), pages.section(t, configuration, "Networks to deny")...) {

@@ -15,7 +15,7 @@ import (
 // gettingStarted is the page for newcomers.
 const gettingStarted = "docs/getting-started.md"
 
-// commandsAtMost is how many commands a newcomer is asked for.
+// commandsAtMost is the maximum number of commands for a newcomer.
 const commandsAtMost = 10
 
 // TestGettingStartedIsShort counts the commands of the page.
@@ -55,7 +55,8 @@ func TestGettingStartedAsPrinted(t *testing.T) {
 	pages.done(t)
 }
 
-// offer does what Crossplane does with the sample definition: it makes the definition of the claim kind, and says so.
+// offer does what Crossplane does with the sample definition: it creates the definition of the claim kind, and reports
+// that.
 func offer(t *testing.T, m *machine) {
 	t.Helper()
 	const name = "compositeresourcedefinition compositemysqlinstances.database.acmeco.org"

@@ -26,7 +26,7 @@ import (
 const (
 	// walk is the page that shows every command of the plugin.
 	walk = "docs/walk.md"
-	// reference is the page that says what each of them does.
+	// reference is the page that explains what each of them does.
 	reference = "docs/cli.md"
 )
 
@@ -45,7 +45,7 @@ func TestWalkAsPrinted(t *testing.T) {
 	keep(t, walk, rewritten(string(page), func(s step) []string { return m.showStep(t, s) }))
 }
 
-// keep sees that a page has a content, or writes it.
+// keep checks that a page has a content, or writes it.
 func keep(t *testing.T, name, content string) {
 	t.Helper()
 	path := filepath.Join(testenv.Root(), filepath.FromSlash(name))
@@ -65,11 +65,11 @@ func keep(t *testing.T, name, content string) {
 	}
 }
 
-// startFleet has the machine be one on which `make demo` has installed Masthead and enrolled nothing yet. The cluster
-// w2 has none of the rights that Masthead needs: the page gives them.
+// startFleet makes the machine one on which `make demo` has installed Masthead and enrolled nothing yet. The cluster w2
+// has none of the rights that Masthead needs: the page grants them.
 func startFleet(t *testing.T, m *machine) {
 	t.Helper()
-	log.SetLogger(logr.Discard()) // What the fleet's clients are warned of is no matter of the page.
+	log.SetLogger(logr.Discard()) // Warnings to the fleet's clients do not belong on the page.
 	fleet, err := localfleet.Up(t.Context(), localfleet.Options{
 		Dir: t.TempDir(), Workloads: localfleet.WorkloadNames(2), Log: t.Output(),
 		WithCrossplane: true, WithClusterAPI: true, WithKwok: true, StopWithParent: true,
@@ -118,8 +118,8 @@ func startFleet(t *testing.T, m *machine) {
 	m.replace = strings.NewReplacer("127.0.0.1:18080", manager.MetricsAddress())
 }
 
-// showStep runs a command, and returns what it shows on a terminal, without what differs from run to run. Where that is
-// what the page says already, with what the page leaves out, it returns what the page says.
+// showStep runs a command, and returns what it shows on a terminal, without what differs from run to run. If that
+// already matches what the page says, including what the page leaves out, it returns what the page says.
 func (m *machine) showStep(t *testing.T, s step) []string {
 	t.Helper()
 	if file, ok := strings.CutPrefix(s.command, "cat "); ok { // It shows a file that the reader has.
@@ -131,7 +131,7 @@ func (m *machine) showStep(t *testing.T, s step) []string {
 	var out, text string
 	var failed error
 	shows, says := false, len(s.prints) > 0
-	// What was printed last counts when the time is over.
+	// After the timeout, the last output counts.
 	_ = wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, patience(s.command), true, func(context.Context) (bool, error) {
 		out, failed = m.run(t, s.where, "exec 2>&1; "+s.command)
 		text = strings.TrimRight(constant(s.command, out), "\n")
@@ -150,10 +150,11 @@ func (m *machine) showStep(t *testing.T, s step) []string {
 	return strings.Split(text, "\n")
 }
 
-// patience is how long a command is repeated until it prints what the page says. One that changes something is not.
+// patience is how long a command is repeated until it prints what the page says. A command that changes something is
+// not repeated.
 func patience(command string) time.Duration {
 	if strings.HasPrefix(command, "kubectl wait ") {
-		return 2 * time.Minute // What it waits for has to be there.
+		return 2 * time.Minute // The object that it waits for has to exist.
 	}
 	verb, ok := strings.CutPrefix(command, "kubectl masthead ")
 	verb, _, _ = strings.Cut(verb, " ")
@@ -166,8 +167,8 @@ func patience(command string) time.Duration {
 	return time.Minute // On a busy machine, clusters are slow to answer.
 }
 
-// TestReferenceShowsWhatIsPrinted sees that what the page of the commands shows of their output is on the page of the
-// walk, too, or is a table of another fleet with the columns that the command has there.
+// TestReferenceShowsWhatIsPrinted checks that the output that the page of the commands shows is also on the page of the
+// walk, or is a table of another fleet with the columns that the command has there.
 func TestReferenceShowsWhatIsPrinted(t *testing.T) {
 	var walked []step
 	for _, b := range blocks(t, walk) {
@@ -198,7 +199,7 @@ func TestReferenceShowsWhatIsPrinted(t *testing.T) {
 	}))
 }
 
-// isTableOf says whether a step shows a table with the columns that its command has in one of the steps walked.
+// isTableOf reports whether a step shows a table with the columns that its command has in one of the steps walked.
 func isTableOf(walked []step, s step) bool {
 	at := slices.IndexFunc(s.prints, heading.MatchString)
 	if at < 0 {

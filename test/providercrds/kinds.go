@@ -39,7 +39,7 @@ const (
 	groupGoogleCloud = "gcp.upbound.io"
 )
 
-// crd is one CRD: its group and kind, and the plural that its file is named for.
+// crd is one CRD: its group and kind, and the plural that its file is named after.
 type crd struct {
 	group, kind, plural string
 	source              source
@@ -72,7 +72,7 @@ func awsManagedResources(eks, ec2 string) []crd {
 	}
 }
 
-// providerConfigs say with which identity a provider observes.
+// providerConfigs are the kinds that specify the identity with which a provider observes.
 func providerConfigs() []crd {
 	return []crd{
 		{groupAWS, "ProviderConfig", "providerconfigs", providerAWS},
@@ -83,7 +83,7 @@ func providerConfigs() []crd {
 	}
 }
 
-// clusterAPIKinds are the kinds of Cluster API core that an import makes.
+// clusterAPIKinds are the kinds of Cluster API core that an import creates.
 func clusterAPIKinds() []crd {
 	return []crd{
 		{groupClusterAPI, "Cluster", "clusters", clusterAPI},
@@ -91,7 +91,7 @@ func clusterAPIKinds() []crd {
 	}
 }
 
-// machineKinds are those kinds of Cluster API core that an import never makes: for them core acts on the Nodes of a
+// machineKinds are the kinds of Cluster API core that an import never creates: for them core acts on the Nodes of a
 // cluster.
 func machineKinds() []crd {
 	return []crd{
@@ -101,7 +101,7 @@ func machineKinds() []crd {
 	}
 }
 
-// reflectedKinds are the kinds of Cluster API's providers as which a cluster of a cloud is shown.
+// reflectedKinds are the kinds of Cluster API's providers that represent a cluster of a cloud.
 func reflectedKinds() []crd {
 	return []crd{
 		{groupInfrastructure, "AWSManagedCluster", "awsmanagedclusters", clusterAPIAWS},
@@ -143,7 +143,7 @@ func ManagedResources() []schema.GroupKind { return groupKinds(managedResources(
 // providers only the one for AWS has them in a release that is a Go module.
 func ModernManagedResources() []schema.GroupKind { return groupKinds(modernManagedResources()) }
 
-// ProviderConfigs are the kinds that say with which identity a Crossplane provider observes.
+// ProviderConfigs are the kinds that specify the identity with which a Crossplane provider observes.
 func ProviderConfigs() []schema.GroupKind { return groupKinds(providerConfigs()) }
 
 // ClusterAPI are Cluster and MachinePool of Cluster API core.
@@ -152,14 +152,14 @@ func ClusterAPI() []schema.GroupKind { return groupKinds(clusterAPIKinds()) }
 // Machines are the kinds of Cluster API core for which it acts on the Nodes of a cluster, beside MachinePool.
 func Machines() []schema.GroupKind { return groupKinds(machineKinds()) }
 
-// Reflected are the three kinds of each of Cluster API's providers as which a managed cluster is shown.
+// Reflected are the three kinds of each of Cluster API's providers that represent a managed cluster.
 func Reflected() []schema.GroupKind { return groupKinds(reflectedKinds()) }
 
 // Identities are the kinds that name the credentials with which a Cluster API provider works. The provider for Google
 // Cloud has none: it refers to a Secret.
 func Identities() []schema.GroupKind { return groupKinds(identities()) }
 
-// All are all kinds that imports have to do with, but for Machines.
+// All are all kinds that imports involve, except Machines.
 func All() []schema.GroupKind { return groupKinds(allCRDs()) }
 
 func groupKinds(crds []crd) []schema.GroupKind {
@@ -170,8 +170,8 @@ func groupKinds(crds []crd) []schema.GroupKind {
 	return kinds
 }
 
-// Imports are the kinds that imports from all three clouds need beside Cluster API core's: of AWS the managed resources
-// of the namespaced groups, of the others those that there are.
+// Imports are the kinds that imports from all three clouds need besides Cluster API core's: for AWS the managed
+// resources of the namespaced groups, for the other clouds those that exist.
 func Imports() []schema.GroupKind {
 	var kinds []schema.GroupKind
 	for _, crd := range allCRDs() {

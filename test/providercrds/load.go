@@ -18,11 +18,11 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// contractLabel is where Cluster API core reads which version of a CRD fulfils its contract v1beta1.
+// contractLabel is the label from which Cluster API core reads which version of a CRD fulfils its contract v1beta1.
 const contractLabel = "cluster.x-k8s.io/v1beta1"
 
-// Load returns the CRDs of some kinds, in their order, ready for an API server without the providers' webhooks. A kind
-// that this package does not know is an error.
+// Load returns the CRDs of some kinds, in their order, ready for an API server without the providers' webhooks. It is
+// an error if this package does not know a kind.
 func Load(ctx context.Context, kinds ...schema.GroupKind) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	known := make(map[schema.GroupKind]crd)
 	for _, crd := range append(allCRDs(), machineKinds()...) {
@@ -54,8 +54,8 @@ func Load(ctx context.Context, kinds ...schema.GroupKind) ([]*apiextensionsv1.Cu
 	return loaded, nil
 }
 
-// Write writes the CRDs of some kinds into a folder, one file each, and returns the paths: for whoever installs files,
-// such as a fleet of test/localfleet.
+// Write writes the CRDs of some kinds into a folder, one file each, and returns the paths. It is for programs that
+// install files, such as a fleet of test/localfleet.
 func Write(ctx context.Context, folder string, kinds ...schema.GroupKind) ([]string, error) {
 	definitions, err := Load(ctx, kinds...)
 	if err != nil {
@@ -80,8 +80,8 @@ func (s source) isClusterAPIProvider() bool {
 	return s == clusterAPIAWS || s == clusterAPIAzure || s == clusterAPIGCP
 }
 
-// memory keeps what a process has found out: a test that makes a hub for each case asks for the same CRDs a hundred
-// times, and each answer takes the go command and a parser. Errors are not kept.
+// memory keeps what a process has read: a test that creates a hub for each case loads the same CRDs a hundred times,
+// and each time needs the go command and a parser. Errors are not kept.
 type memory[K comparable, V any] struct {
 	mu    sync.Mutex
 	known map[K]V
@@ -126,7 +126,8 @@ func read(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	return definition, nil
 }
 
-// dropDescriptions removes the texts of a schema. What a property with the name description is, is not a text.
+// dropDescriptions removes the description texts of a schema. The schema of a property with the name description is not
+// a text, and stays.
 func dropDescriptions(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -143,7 +144,7 @@ func dropDescriptions(value any) {
 	}
 }
 
-// keepStorageVersion leaves the one version that needs no conversion.
+// keepStorageVersion keeps only the storage version, which needs no conversion.
 func keepStorageVersion(definition *apiextensionsv1.CustomResourceDefinition) {
 	definition.Spec.Conversion = nil
 	for _, version := range definition.Spec.Versions {

@@ -1,5 +1,5 @@
-// Holds the managed resources of the importer, and the fixtures of the tests, against the typed structs of the AWS provider. A module of
-// its own, so that the provider's dependencies are none of the manager's.
+// Checks the managed resources of the importer, and the fixtures of the tests, against the typed structs of the AWS
+// provider. A separate module, so that the provider's dependencies are not dependencies of the manager.
 module github.com/masthead-dev/masthead/test/providertypes
 
 go 1.26.3

@@ -24,7 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/test/providercrds"
 )
 
-// typed are new structs of the provider for each kind.
+// typed are functions that return a new struct of the provider for each kind.
 var typed = map[schema.GroupKind]func() any{
 	reflection.EKSCluster.Legacy():        func() any { return &clustereks.Cluster{} },
 	reflection.EKSClusterAuth.Legacy():    func() any { return &clustereks.ClusterAuth{} },
@@ -76,7 +76,7 @@ func TestManagedResourcesDecodeStrictly(t *testing.T) {
 	}
 }
 
-// observe are all managed resources that the import of a fixture wants, with what the provider observes.
+// observe returns all managed resources that the import of a fixture wants, with what the provider observes.
 func observe(t *testing.T, f layouts.Fixture, crds map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition, namespaced bool) []*unstructured.Unstructured {
 	t.Helper()
 	imp := reflection.Import{

@@ -1,7 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stalekind makes kinds stale for the tests of controllers, which waits for no clock and needs no API server.
+// Package stalekind makes kinds stale for the tests of controllers, without waiting for a clock and without an API
+// server.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
 // tests only.
@@ -26,7 +27,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// Watcher returns a Watcher of a cluster that has no objects of some kinds, and has let nobody list them for a while.
+// Watcher returns a Watcher of a cluster that has no objects of some kinds, and has refused for a while to list them.
 // It runs until the test ends.
 func Watcher(t *testing.T, kinds ...kindwatch.Kind) *kindwatch.Watcher {
 	t.Helper()

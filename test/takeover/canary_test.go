@@ -24,16 +24,16 @@ import (
 	"github.com/masthead-dev/masthead/test/fakecloud"
 )
 
-// TestCanary has the importer itself import a cluster, in hubs with and without the admission policies, with and
-// without its canary. Then somebody allows the managed resources to delete, and deletes them. Without the policies the
-// canary has nothing be made that could be turned against the cluster; the control is the hub in which both are gone.
+// TestCanary makes the importer itself import a cluster, in hubs with and without the admission policies, with and
+// without its canary. Then a user allows the managed resources to delete, and deletes them. Without the policies, the
+// canary prevents the creation of anything that could be used against the cluster; the control is the hub without both.
 func TestCanary(t *testing.T) {
 	found := &table{name: "canary", header: []string{"Guard removed", "Still safe?", "Managed resources", "The cloud is changed"}}
 	createProviderConfig(t, hub)
 	for i, row := range []struct {
 		name            string
 		policies, asked bool
-		// made is whether managed resources are.
+		// made is whether managed resources are created.
 		made, safe bool
 	}{
 		{name: "none", policies: true, asked: true, made: true, safe: true},
@@ -129,7 +129,7 @@ func (c *canaryRow) waitFor(condition, reason string) {
 	})
 }
 
-// resources are the managed resources of the import, as the importer made them.
+// resources returns the managed resources of the import, as the importer created them.
 func (c *canaryRow) resources() []unstructured.Unstructured {
 	c.t.Helper()
 	var all []unstructured.Unstructured
@@ -153,7 +153,7 @@ func (c *canaryRow) labelled(kind schema.GroupKind) []unstructured.Unstructured 
 // attack allows a managed resource to be deleted in the cloud, and deletes it.
 func (c *canaryRow) attack(o *unstructured.Unstructured) {
 	c.t.Helper()
-	// Whoever allows more has to give the values that the CRD requires for that.
+	// To allow more, a user has to set the values that the CRD requires for that.
 	allow := []byte(`{"spec":{"managementPolicies":["Observe","Delete"]}}`)
 	if err := hub.Patch(c.t.Context(), o.DeepCopy(), client.RawPatch("application/merge-patch+json", allow)); err != nil && !apierrors.IsForbidden(err) {
 		c.t.Fatal(err)
@@ -168,7 +168,7 @@ func (c *canaryRow) attack(o *unstructured.Unstructured) {
 	})
 }
 
-// clean removes what is left of the import, once nothing runs any more.
+// clean removes what is left of the import, after everything has stopped.
 func (c *canaryRow) clean() {
 	ctx := context.WithoutCancel(c.t.Context())
 	kinds := []schema.GroupKind{{Group: "fleet.masthead.dev", Kind: "ClusterImport"}}
@@ -188,7 +188,7 @@ func (c *canaryRow) clean() {
 	}
 }
 
-// asObject names an object of a kind.
+// asObject returns a reference to an object of a kind: its namespace and its name.
 func asObject(gvk schema.GroupVersionKind, o client.Object) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)

@@ -35,25 +35,25 @@ import (
 type coreFleet struct {
 	t     *testing.T
 	fleet *localfleet.Fleet
-	// hub and cluster are administrators of the two.
+	// hub and cluster are clients of the administrators of the two.
 	hub, cluster client.Client
-	// imports is a client for ClusterImports, of those tests that have the importer run.
+	// imports is a client for ClusterImports, in the tests that run the importer.
 	imports client.Client
 }
 
-// TestClusterAPICore has Cluster API core itself reconcile an imported cluster for which it has an administrator's
-// credentials, or none, and looks into the cluster's audit log for what core wrote there.
+// TestClusterAPICore makes Cluster API core itself reconcile an imported cluster for which it has an administrator's
+// credentials, or none, and checks the cluster's audit log for what core wrote there.
 func TestClusterAPICore(t *testing.T) { //nolint:tparallel // Its rows share the fleet.
-	t.Parallel() // It has a fleet of its own.
+	t.Parallel() // It has its own fleet.
 	f := newCoreFleet(t, testenv.CRDs())
 	members := f.installMembers()
 	found := &table{name: "core", header: []string{"Guard removed", "Still safe?", "Node annotated", "Node deleted"}}
 	for _, c := range []struct {
 		name             string
 		unpaused, listed bool
-		// foreign has somebody else make a MachinePool for the cluster; without the policy about members it can be made.
+		// foreign creates a MachinePool of another user for the cluster, which is possible without the policy about members.
 		foreign, withoutPolicy bool
-		// withheld has core have no credentials.
+		// withheld leaves core without credentials.
 		withheld bool
 		harm     bool
 	}{
@@ -108,7 +108,8 @@ func writeCRDs(t *testing.T, kinds ...schema.GroupKind) string {
 	return folder
 }
 
-// newCoreFleet starts a fleet whose hub serves the reflected kinds, and what else the manifests in some folders have.
+// newCoreFleet starts a fleet whose hub serves the reflected kinds, and has the objects of the manifests in the
+// folders.
 func newCoreFleet(t *testing.T, manifests ...string) coreFleet {
 	t.Helper()
 	manifests = append(manifests, writeCRDs(t, providercrds.Reflected()...))
@@ -140,7 +141,7 @@ func newCoreFleet(t *testing.T, manifests ...string) coreFleet {
 	return f
 }
 
-// coreRow is one import, with a guard removed or none. Its objects, its Nodes and core's user in the cluster bear its
+// coreRow is one import, with a guard removed or none. Its objects, its Nodes and core's user in the cluster have its
 // name.
 type coreRow struct {
 	coreFleet
@@ -178,7 +179,7 @@ func (r *coreRow) machinePool() *unstructured.Unstructured {
 	return r.object(schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "MachinePool"}, "v1beta2")
 }
 
-// create creates what an import creates, in its order.
+// create creates what an import creates, in the same order.
 func (r *coreRow) create() {
 	r.t.Helper()
 	for i := range r.providerIDs() {
@@ -239,8 +240,8 @@ func (r *coreRow) create() {
 	}
 }
 
-// waitReconciled waits until core is connected to the cluster, if it has credentials, and has done with the
-// MachinePools what it does.
+// waitReconciled waits until core is connected to the cluster, if it has credentials, and has reconciled the
+// MachinePools.
 func (r *coreRow) waitReconciled() {
 	r.t.Helper()
 	if !r.withheld {
@@ -259,7 +260,7 @@ func (r *coreRow) waitReconciled() {
 	}
 }
 
-// waitLookedAt waits until core has looked at a MachinePool that is not paused, and at the Nodes, if it can.
+// waitLookedAt waits until core has reconciled a MachinePool that is not paused, and has listed the Nodes, if it can.
 func (r *coreRow) waitLookedAt(pool *unstructured.Unstructured) {
 	r.t.Helper()
 	r.waitFor("core has looked at the pool", func(ctx context.Context) (bool, string) {
@@ -270,7 +271,7 @@ func (r *coreRow) waitLookedAt(pool *unstructured.Unstructured) {
 	if r.withheld {
 		return
 	}
-	// It decides about Nodes once it has listed them.
+	// Core decides about Nodes once it has listed them.
 	r.waitFor("core has listed the Nodes", func(context.Context) (bool, string) {
 		requests := r.requests()
 		return slices.ContainsFunc(slices.Collect(maps.Keys(requests)), func(request auditlog.Request) bool {
@@ -279,7 +280,7 @@ func (r *coreRow) waitLookedAt(pool *unstructured.Unstructured) {
 	})
 }
 
-// waitHarm waits until core has annotated the Nodes, takes one from the list, and waits until core has deleted it.
+// waitHarm waits until core has annotated the Nodes, removes one from the list, and waits until core has deleted it.
 func (r *coreRow) waitHarm() {
 	r.t.Helper()
 	r.waitFor("core has annotated the Node", func(ctx context.Context) (bool, string) {
@@ -306,7 +307,7 @@ func (r *coreRow) waitHarm() {
 	})
 }
 
-// requests counts what core asked the cluster.
+// requests counts core's requests to the cluster.
 func (r *coreRow) requests() auditlog.Counts {
 	r.t.Helper()
 	content, err := os.ReadFile(r.fleet.AuditLog("w1"))
@@ -321,7 +322,7 @@ func (r *coreRow) requests() auditlog.Counts {
 	return counts
 }
 
-// writes counts what core wrote to the cluster, by verb and resource.
+// writes counts core's writes to the cluster, by verb and resource.
 func (r *coreRow) writes() map[string]int {
 	r.t.Helper()
 	requests := r.requests()

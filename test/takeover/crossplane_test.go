@@ -39,7 +39,7 @@ type history struct {
 	providers *fakecloud.Providers
 	wanted    []*unstructured.Unstructured
 	trace     []string
-	// name is that of the clusters and of their pools, in every cloud.
+	// name is the name of the clusters and of their pools, in every cloud.
 	name string
 }
 
@@ -54,12 +54,12 @@ const (
 	ruleLabels         = "The labels of an import"
 )
 
-// TestCrossplane runs crossplane-runtime's reconciler over a cloud that counts, through random histories with edits
-// that would take the cluster over. With the policies the cloud is never asked to change. The same histories without
-// one of their rules, and without all of them, are the control: they show which rules hold by themselves, and which
-// are there for the day on which another one is gone.
+// TestCrossplane runs crossplane-runtime's reconciler against a cloud that counts attempts to change it, through random
+// histories with edits that would take the cluster over. With the policies, the cloud never gets such a request. The
+// same histories without one of their rules, and without all of them, are the control: they show which rules hold by
+// themselves, and which exist in case another one is removed.
 func TestCrossplane(t *testing.T) { //nolint:tparallel // Its rows fill one table, in order.
-	t.Parallel() // What runs beside it has fleets of its own.
+	t.Parallel() // The tests that run at the same time have their own fleets.
 	found := &table{name: "crossplane", header: []string{"Guard removed", "Still safe?", "Create", "Update", "Delete"}}
 	for _, c := range []struct {
 		name     string
@@ -122,7 +122,7 @@ func verdict(safe bool) string {
 	return "**no**"
 }
 
-// did is a count without its number, which changes with every step that is added to the histories.
+// did returns a count without its number, which changes with every step that is added to the histories.
 func did(times int) string {
 	if times == 0 {
 		return "never"
@@ -146,8 +146,8 @@ func newHistory(t *testing.T, s scope, seed uint64, flagOff bool) *history {
 	return h
 }
 
-// kindsOfHistory are some of the kinds of managed resources: all histories together have each kind of each cloud, in
-// both of its groups, several times. Node groups, which come and go, are in every history.
+// kindsOfHistory returns some of the kinds of managed resources: all histories together have each kind of each cloud,
+// in both of its groups, several times. Node groups, which are removed and added again, are in every history.
 func kindsOfHistory(seed uint64) []schema.GroupKind {
 	const each = 4
 	all := append(providercrds.ManagedResources(), providercrds.ModernManagedResources()...)
@@ -160,7 +160,7 @@ func kindsOfHistory(seed uint64) []schema.GroupKind {
 	return kinds
 }
 
-// TestHistoriesHaveEveryKind: a kind that is in no history is one of which the table says nothing.
+// TestHistoriesHaveEveryKind: the table says nothing about a kind that is in no history.
 func TestHistoriesHaveEveryKind(t *testing.T) {
 	seen := map[schema.GroupKind]bool{}
 	for seed := range uint64(histories) {
@@ -175,7 +175,7 @@ func TestHistoriesHaveEveryKind(t *testing.T) {
 	}
 }
 
-// managedResource is one that an import makes for what is in the cloud.
+// managedResource returns a managed resource as an import creates it for a resource in the cloud.
 func (h *history) managedResource(s scope, kind schema.GroupKind) *unstructured.Unstructured {
 	h.t.Helper()
 	object := s.object(h.t, kind, h.name)
@@ -214,7 +214,7 @@ func (h *history) restart(flagOff bool) {
 	h.providers = providers
 }
 
-// step does one thing to one of the managed resources.
+// step applies one step to one of the managed resources.
 func (h *history) step() {
 	wanted := h.wanted[h.random.IntN(len(h.wanted))]
 	policies := func(actions ...any) func(*unstructured.Unstructured) {
@@ -301,7 +301,7 @@ func (h *history) step() {
 	}
 }
 
-// apply is what the importer does: server-side apply, with force.
+// apply does what the importer does: server-side apply, with force.
 func (h *history) apply(object *unstructured.Unstructured) {
 	object = object.DeepCopy()
 	h.tolerate(hub.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("masthead-importer"), client.ForceOwnership))
@@ -324,7 +324,7 @@ func (h *history) tolerate(err error) {
 	}
 }
 
-// reconcile has the provider look at a managed resource. Its errors are the provider's to report.
+// reconcile makes the provider reconcile a managed resource. It ignores errors, because the provider reports them.
 func (h *history) reconcile(object *unstructured.Unstructured) {
 	reconciler, err := h.providers.Reconciler(context.Background(), object.GroupVersionKind())
 	if err != nil {
@@ -333,7 +333,7 @@ func (h *history) reconcile(object *unstructured.Unstructured) {
 	_, _ = reconciler.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 }
 
-// end removes what is left, and lets the provider see each step.
+// end removes the remaining objects, and lets the provider reconcile at each step.
 func (h *history) end() {
 	for _, object := range h.wanted {
 		h.reconcile(object)

@@ -1,12 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package takeover is the proof that a cluster which was imported is not touched: neither by Crossplane's providers,
-// nor by Cluster API's providers, nor by Cluster API core. Each guard is removed by itself, and the others must hold;
-// then all of them, and the harm must show, for otherwise the proof would prove nothing.
+// Package takeover proves that an imported cluster is not touched by Crossplane's providers, by Cluster API's providers
+// or by Cluster API core. Each guard is removed by itself, and the others must hold. Then all of them are removed, and
+// the harm must show, because otherwise the tests would prove nothing.
 //
-// What the tests find out is in the tables of docs/design/importer-safety.md. A test fails when a table differs from
-// what it finds; with -update it writes the table.
+// The results of the tests are in the tables of docs/design/importer-safety.md. A test fails if a table differs from
+// its result; with -update it writes the table.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: there are
 // tests only.

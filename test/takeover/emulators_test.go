@@ -22,17 +22,17 @@ const (
 )
 
 // emulator replays what a provider of Cluster API does with an object before its first call to the cloud, in the
-// provider's order: CAPA v2.10.0, CAPZ v1.21.0 and CAPG v1.10.0. It may write everything in the hub.
+// provider's order: CAPA v2.10.0, CAPZ v1.21.0 and CAPG v1.10.0. It has the right to write everything in the hub.
 type emulator struct {
 	name string
-	// kinds are those whose reconciler calls the cloud, and the finalizer that it adds.
+	// kinds are those whose reconciler calls the cloud, with the finalizer that the reconciler adds.
 	kinds map[schema.GroupKind]string
-	// credentialsFirst: the provider gets its credentials before it looks at the pause.
+	// credentialsFirst: the provider gets its credentials before it checks the pause.
 	credentialsFirst bool
-	// identity is the kind, the field and the object in which a cluster says with which credentials.
+	// identityKind is the kind, and identityField the field, in which a cluster names its credentials.
 	identityKind  schema.GroupKind
 	identityField string
-	// usable says whether the provider accepts what the field names.
+	// usable reports whether the provider accepts what the field names.
 	usable func(ctx context.Context, reference map[string]any) (bool, error)
 }
 
@@ -87,7 +87,7 @@ func emulators() []emulator {
 	}
 }
 
-// usableIdentity looks at allowedNamespaces as CAPA and CAPZ do: absent means no namespace, empty means every one.
+// usableIdentity checks allowedNamespaces as CAPA and CAPZ do: absent means no namespace, empty means every one.
 func usableIdentity(kind, in string) func(context.Context, map[string]any) (bool, error) {
 	return func(ctx context.Context, reference map[string]any) (bool, error) {
 		name, _ := reference["name"].(string)
@@ -102,7 +102,7 @@ func usableIdentity(kind, in string) func(context.Context, map[string]any) (bool
 	}
 }
 
-// reconcile does what the provider does with one object, and says how far it came.
+// reconcile does what the provider does with one object, and returns how far it got.
 func (e emulator) reconcile(ctx context.Context, object *unstructured.Unstructured) (string, error) {
 	if err := hub.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 		return "", fmt.Errorf("cannot get the object: %w", err)
@@ -122,7 +122,7 @@ func (e emulator) reconcile(ctx context.Context, object *unstructured.Unstructur
 	}
 	finalizer := e.kinds[object.GroupVersionKind().GroupKind()]
 	if object.GetDeletionTimestamp() != nil {
-		// Whether the finalizer is the provider's own is not looked at.
+		// The provider does not check whether the finalizer is its own.
 		return outcomeDeleted, nil
 	}
 	if !slices.Contains(object.GetFinalizers(), finalizer) {
@@ -135,7 +135,7 @@ func (e emulator) reconcile(ctx context.Context, object *unstructured.Unstructur
 	return outcomeUpdated, nil
 }
 
-// credentials says whether the provider gets credentials for the cluster that an object belongs to.
+// credentials reports whether the provider gets credentials for the cluster that an object belongs to.
 func (e emulator) credentials(ctx context.Context, object *unstructured.Unstructured) (bool, error) {
 	cluster := &unstructured.Unstructured{}
 	cluster.SetGroupVersionKind(e.identityKind.WithVersion(versions[e.identityKind]))

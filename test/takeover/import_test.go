@@ -38,12 +38,12 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// TestImportBesideClusterAPICore has the importer itself import a cluster, for which the cloud gives it an
-// administrator's credentials, beside Cluster API core itself, and un-import it. The audit log of the cluster shows no
-// write, and nothing is left in the hub. With a ServiceAccount of the cluster, those credentials ask for its tokens and
-// for nothing else, and core has the token.
+// TestImportBesideClusterAPICore makes the importer itself import and un-import a cluster, for which the cloud gives it
+// an administrator's credentials, while Cluster API core itself runs. The audit log of the cluster shows no write, and
+// nothing is left in the hub. With a ServiceAccount of the cluster, those credentials request its tokens and nothing
+// else, and core has the token.
 func TestImportBesideClusterAPICore(t *testing.T) { //nolint:tparallel // Its steps share the fleet.
-	t.Parallel() // It has a fleet of its own.
+	t.Parallel() // It has its own fleet.
 	f := newCoreFleet(t, testenv.CRDs(), importCRDs(t))
 	clusterConfig, err := f.fleet.Config("w1")
 	if err != nil {
@@ -99,7 +99,7 @@ func TestImportBesideClusterAPICore(t *testing.T) { //nolint:tparallel // Its st
 					ProviderConfigRef: fleetv1alpha1.ProviderConfigReference{Name: "customer"}, Kubeconfig: tc.kubeconfig,
 				},
 			})
-			// The cluster's own controllers write to it; who else did, the audit log says.
+			// The cluster's own controllers write to it; the audit log shows who else did.
 			now := &corev1.Node{}
 			if err := f.cluster.Get(t.Context(), client.ObjectKeyFromObject(node), now); err != nil || now.UID != node.UID {
 				t.Errorf("the Node of the cluster is gone: %v", err)
@@ -109,8 +109,8 @@ func TestImportBesideClusterAPICore(t *testing.T) { //nolint:tparallel // Its st
 	}
 }
 
-// importAndUnimport has a cluster be imported until core is connected to it and works on its MachinePool, and then be
-// un-imported.
+// importAndUnimport imports a cluster, waits until core is connected to it and works on its MachinePool, and then
+// un-imports it.
 func (f *coreFleet) importAndUnimport(t *testing.T, imp *fleetv1alpha1.ClusterImport) {
 	t.Helper()
 	if err := f.imports.Create(t.Context(), imp); err != nil {
@@ -167,7 +167,7 @@ func (f *coreFleet) applySample(t *testing.T, name string) {
 	}
 }
 
-// importCRDs are those of the managed resources that an import of EKS needs, and of their provider configuration.
+// importCRDs writes the CRDs of the managed resources that an import of EKS needs, and of their provider configuration.
 func importCRDs(t *testing.T) string {
 	t.Helper()
 	var kinds []schema.GroupKind
@@ -191,7 +191,7 @@ func installPolicies(t *testing.T, hub client.Client) {
 	}
 }
 
-// createProviderConfig creates the configuration that imports name.
+// createProviderConfig creates the configuration that the imports name.
 func createProviderConfig(t *testing.T, hub client.Client) {
 	t.Helper()
 	config := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"credentials": map[string]any{"source": "None"}}}}
@@ -247,7 +247,7 @@ func runImports(t *testing.T, hubConfig *rest.Config, cloud *fakecloud.Cloud, o 
 	return imports
 }
 
-// asked are the requests of a user in the audit log of the cluster.
+// asked returns the requests of a user in the audit log of the cluster.
 func (f *coreFleet) asked(t *testing.T, user string) auditlog.Counts {
 	t.Helper()
 	content, err := os.ReadFile(f.fleet.AuditLog("w1"))
@@ -261,8 +261,8 @@ func (f *coreFleet) asked(t *testing.T, user string) auditlog.Counts {
 	return requests
 }
 
-// onlyAskedForTokens sees that a user asked for tokens of one ServiceAccount, of which the cluster keeps nothing, and
-// for nothing else: not even to read.
+// onlyAskedForTokens checks that a user requested tokens of one ServiceAccount, which the cluster does not store, and
+// nothing else: not even reads.
 func (f *coreFleet) onlyAskedForTokens(t *testing.T, user, account string) {
 	t.Helper()
 	tokens := 0
@@ -278,8 +278,8 @@ func (f *coreFleet) onlyAskedForTokens(t *testing.T, user, account string) {
 	}
 }
 
-// onlyRead sees in the audit log of the cluster that a user asked for something and changed nothing. To ask for one's
-// rights changes nothing.
+// onlyRead checks in the audit log of the cluster that a user sent requests and changed nothing. A request for one's
+// own rights changes nothing.
 func (f *coreFleet) onlyRead(t *testing.T, user string) {
 	t.Helper()
 	reads := 0

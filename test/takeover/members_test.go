@@ -20,16 +20,16 @@ import (
 	"github.com/masthead-dev/masthead/test/imported"
 )
 
-// membersPolicy is the name of the policy about what names an imported cluster.
+// membersPolicy is the name of the policy about objects that name an imported cluster.
 const membersPolicy = "members.imports.masthead.dev"
 
-// installed is what of a policy is in a hub.
+// installed holds the objects of a policy that are in a hub.
 type installed struct {
 	hub     client.Client
 	objects []client.Object
 }
 
-// installMembers installs the policy about what names an imported cluster.
+// installMembers installs the policy about objects that name an imported cluster.
 func (f *coreFleet) installMembers() *installed {
 	f.t.Helper()
 	policies, err := takeover.Policies()
@@ -53,7 +53,7 @@ func (f *coreFleet) installMembers() *installed {
 	return i
 }
 
-// remove removes it. Whoever relies on that tries until the hub lets them.
+// remove removes the policy. Callers that rely on that retry until the hub accepts their request.
 func (i *installed) remove(t *testing.T) {
 	t.Helper()
 	for _, o := range i.objects {
@@ -63,7 +63,8 @@ func (i *installed) remove(t *testing.T) {
 	}
 }
 
-// createImport creates the ClusterImport of the row, whose status says that it made the Cluster, and returns its UID.
+// createImport creates the ClusterImport of the row, whose status says that it created the Cluster, and returns its
+// UID.
 func (r *coreRow) createImport() types.UID {
 	r.t.Helper()
 	imp := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -78,7 +79,7 @@ func (r *coreRow) createImport() types.UID {
 	return imp.GetUID()
 }
 
-// foreignInfrastructure is an object of somebody else that lists the Nodes of the cluster.
+// foreignInfrastructure returns an object of another user that lists the Nodes of the cluster.
 func (r *coreRow) foreignInfrastructure() *unstructured.Unstructured {
 	object, err := imported.Object(schema.GroupKind{Group: infrastructureGroup, Kind: "AWSManagedMachinePool"}, "v1beta2", namespace, "theirs-"+r.name)
 	if err != nil {
@@ -90,7 +91,7 @@ func (r *coreRow) foreignInfrastructure() *unstructured.Unstructured {
 	return object
 }
 
-// foreignPool is a MachinePool of somebody else that names the cluster.
+// foreignPool returns a MachinePool of another user that names the cluster.
 func (r *coreRow) foreignPool() *unstructured.Unstructured {
 	pool, err := imported.Object(schema.GroupKind{Group: "cluster.x-k8s.io", Kind: "MachinePool"}, "v1beta2", namespace, "theirs-"+r.name)
 	if err != nil {
@@ -104,7 +105,7 @@ func (r *coreRow) foreignPool() *unstructured.Unstructured {
 	return pool
 }
 
-// createForeign has somebody else make a MachinePool for the imported cluster, with infrastructure of theirs.
+// createForeign creates a MachinePool of another user for the imported cluster, with infrastructure of that user.
 func (r *coreRow) createForeign(accepted bool) {
 	r.t.Helper()
 	r.accepted = accepted

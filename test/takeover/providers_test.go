@@ -20,10 +20,10 @@ import (
 	"github.com/masthead-dev/masthead/test/imported"
 )
 
-// guard is one of the things that keep a provider of Cluster API from an imported cluster.
+// guard is one of the things that keep a provider of Cluster API away from an imported cluster.
 type guard struct {
 	name string
-	// rules are texts in the messages of the admission rules that keep the guard in place, or are it.
+	// rules are texts in the messages of the admission rules that keep the guard in place, or are the guard.
 	rules []string
 	// remove takes the guard off an object.
 	remove func(*unstructured.Unstructured)
@@ -56,15 +56,15 @@ func dropAnnotation(object *unstructured.Unstructured, key string) {
 	object.SetAnnotations(annotations)
 }
 
-// TestProviders removes each guard by itself and has the providers reconcile every object, then delete it in the
-// foreground. As long as one of the guards on a path is there, no provider reaches its cloud.
+// TestProviders removes each guard by itself and makes the providers reconcile every object, then deletes it in the
+// foreground. As long as one of the guards on a path exists, no provider reaches its cloud.
 func TestProviders(t *testing.T) {
 	all := guards()
 	rows := [][]guard{{}}
 	for _, one := range all {
 		rows = append(rows, []guard{one})
 	}
-	// Which of the guards hold when two are gone, and that harm is done when none is left.
+	// These rows show which of the guards hold when several are removed, and that harm is done when none is left.
 	rows = append(rows, []guard{all[1], all[2]}, []guard{all[1], all[3], all[4]}, []guard{all[2], all[3], all[4]}, all)
 
 	createUsableIdentities(t)
@@ -110,14 +110,14 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// outcomes are how far a provider comes with its objects: the worst over its kinds.
+// outcomes returns how far a provider gets with its objects: the worst outcome over its kinds.
 func (e emulator) outcomes(t *testing.T, s scope, removed []guard) (reconciled, deleted string) {
 	t.Helper()
 	ctx := t.Context()
 	var objects []*unstructured.Unstructured
 	for kind := range e.kinds {
 		object := s.object(t, kind, s.name)
-		// Cluster API core adds the owner as soon as there is a Cluster.
+		// Cluster API core adds the owner as soon as the Cluster exists.
 		object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Cluster", Name: s.name, UID: "1"}})
 		for _, guard := range removed {
 			guard.remove(object)
@@ -172,7 +172,7 @@ func (e emulator) deleteInForeground(t *testing.T, object *unstructured.Unstruct
 	return outcome
 }
 
-// worse is the outcome that came further.
+// worse returns the outcome that got further.
 func worse(a, b string) string {
 	order := []string{"", outcomeOwner, "deletion refused", outcomePaused, outcomeCredentials, outcomeFinalizer, outcomeUpdated, outcomeDeleted}
 	if slices.Index(order, b) > slices.Index(order, a) {
@@ -181,7 +181,7 @@ func worse(a, b string) string {
 	return a
 }
 
-// removeForced removes an object with all its finalizers. The policies of its scope may be gone or not.
+// removeForced removes an object with all its finalizers. The policies of its scope may or may not exist any more.
 func removeForced(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -23,24 +23,24 @@ import (
 	"github.com/masthead-dev/masthead/test/imported"
 )
 
-// attempt is what one rule of the policies refuses.
+// attempt is a request that one rule of the policies refuses.
 type attempt struct {
 	// rule is a text in the message of the rule.
 	rule string
-	// what is tried, as the table says it.
+	// what describes the attempt, as the table shows it.
 	what string
 	kind schema.GroupKind
 	// verb is create, update or delete.
 	verb   string
 	change func(*unstructured.Unstructured)
-	// options of the deletion, of an object that may be deleted if allowed.
+	// options of the deletion; allowed: the object has the annotation that allows its deletion.
 	options []client.DeleteOption
 	allowed bool
-	// tenant tries it without the right to create clusterimports/objects.
+	// tenant: the attempt is made without the right to create clusterimports/objects.
 	tenant bool
 }
 
-// attempts has one for each rule of the policies about what bears the label of an import.
+// attempts returns one for each rule of the policies about objects with the label of an import.
 func attempts() []attempt {
 	vpc := schema.GroupKind{Group: "ec2.aws.upbound.io", Kind: "VPC"}
 	pool := schema.GroupKind{Group: infrastructureGroup, Kind: "AWSManagedMachinePool"}
@@ -95,7 +95,7 @@ func attempts() []attempt {
 	}
 }
 
-// TestEachRuleIsNeeded takes each rule of the policies away, and has what only that rule refuses pass.
+// TestEachRuleIsNeeded removes each rule of the policies, and expects that what only that rule refuses passes.
 func TestEachRuleIsNeeded(t *testing.T) {
 	tenant := newTenant(t)
 	whole := scope{name: "whole"}
@@ -127,7 +127,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}
 }
 
-// rules are the messages of the rules about what bears the label of an import.
+// rules returns the messages of the rules about objects with the label of an import.
 func rules(t *testing.T) []string {
 	t.Helper()
 	policies, err := takeover.Policies()
@@ -145,7 +145,7 @@ func rules(t *testing.T) []string {
 	return all
 }
 
-// ruleWith is the message of the one rule, which several policies can have, that contains a text.
+// ruleWith returns the message of the one rule, which several policies can have, that contains a text.
 func ruleWith(t *testing.T, text string) string {
 	t.Helper()
 	found := ""
@@ -164,7 +164,7 @@ func ruleWith(t *testing.T, text string) string {
 	return found
 }
 
-// newTenant has every right in the hub but that to create objects of imports.
+// newTenant returns a client of a user with every right in the hub except the right to create objects of imports.
 func newTenant(t *testing.T) client.Client {
 	t.Helper()
 	name := metav1.ObjectMeta{Name: "takeover-tenant"}
@@ -188,7 +188,7 @@ func newTenant(t *testing.T) client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The authorizer hears of it a moment later.
+	// The authorizer knows the binding only a moment later.
 	granted := &unstructured.UnstructuredList{}
 	granted.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"})
 	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -199,7 +199,7 @@ func newTenant(t *testing.T) client.Client {
 	return c
 }
 
-// try tries it in a scope, as a dry run, and returns the API server's answer.
+// try makes the attempt in a scope, as a dry run, and returns the API server's answer.
 func (a attempt) try(t *testing.T, s scope, tenant client.Client) error {
 	t.Helper()
 	object := s.object(t, a.kind, "rule-"+s.name)
@@ -228,7 +228,7 @@ func (a attempt) try(t *testing.T, s scope, tenant client.Client) error {
 	return hub.Update(t.Context(), changed, client.DryRunAll)
 }
 
-// removeAllowed removes an object as the policies allow it.
+// removeAllowed removes an object in the way that the policies allow.
 func removeAllowed(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -78,17 +78,17 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// scope is a set of objects with admission policies of their own: the label that puts an object under the policies has
-// another name in each scope. So what one test removes is there in the others, and nothing has to be waited for in
-// between.
+// scope is a set of objects with their own admission policies: the label that puts an object under the policies has a
+// different name in each scope. So what one test removes still exists for the others, and nothing has to be waited for
+// between the tests.
 type scope struct{ name string }
 
-// label is the label of the scope in the place of one of an import.
+// label returns the scope's label in place of a label of an import.
 func (s scope) label(key string) string {
 	return strings.Replace(key, "fleet.masthead.dev/", s.name+".fleet.masthead.dev/", 1)
 }
 
-// object is the smallest object of a kind that an import makes, in the scope.
+// object returns the smallest object of a kind that an import creates, in the scope.
 func (s scope) object(t *testing.T, kind schema.GroupKind, name string) *unstructured.Unstructured {
 	t.Helper()
 	object, err := imported.Object(kind, versions[kind], namespace, name)
@@ -103,8 +103,8 @@ func (s scope) object(t *testing.T, kind schema.GroupKind, name string) *unstruc
 	return object
 }
 
-// install installs the policies for the scope, without the rules whose messages contain one of some texts, and waits
-// until they are enforced.
+// install installs the policies for the scope, without the rules whose messages contain one of the given texts, and
+// waits until they are enforced.
 func (s scope) install(t *testing.T, without ...string) {
 	t.Helper()
 	policies, err := takeover.Policies()
@@ -126,8 +126,9 @@ func (s scope) install(t *testing.T, without ...string) {
 	s.waitEnforced(t, without...)
 }
 
-// waitEnforced waits until each policy refuses an object that breaks two of its rules, so that one of them can be gone.
-// The policy about identities has only one for objects that are created: without that, nothing shows it.
+// waitEnforced waits until each policy refuses an object that breaks two of its rules, so that one of them may be
+// removed. The policy about identities has only one rule for objects that are created: without that rule, nothing shows
+// that the policy is enforced.
 func (s scope) waitEnforced(t *testing.T, without ...string) {
 	t.Helper()
 	list := func(o *unstructured.Unstructured) {
@@ -160,7 +161,7 @@ func (s scope) waitEnforced(t *testing.T, without ...string) {
 	}
 }
 
-// rename makes a policy or a binding one of the scope.
+// rename returns a copy of a policy or a binding that belongs to the scope.
 func rename[T any](t *testing.T, s scope, object *T) *T {
 	t.Helper()
 	content, err := json.Marshal(object)

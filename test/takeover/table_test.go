@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the tables of docs/design/importer-safety.md")
 
-// table is what a test found out, as the documentation shows it.
+// table is the result of a test, as the documentation shows it.
 type table struct {
 	name   string
 	header []string

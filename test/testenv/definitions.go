@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// releasedAnnotation tells when ReleaseDefinitions last touched a definition.
+	// releasedAnnotation is when ReleaseDefinitions last changed a definition.
 	releasedAnnotation = "test.masthead.dev/released"
-	// releaseAfter is how long the API server has for itself: before the first touch, and after each.
+	// releaseAfter is how long the API server is given to finish by itself: before the first change, and after each.
 	releaseAfter = 10 * time.Second
 )
 
-// ReleaseDefinitions has the API server go on with definitions whose deletion it has left half done. A test that waits
-// until a definition is gone calls it at every look; as long as no definition is stuck it only lists. The scheme of the
-// client need not have definitions.
+// ReleaseDefinitions makes the API server continue with definitions whose deletion it has left unfinished. A test that
+// waits until a definition is gone calls it in each poll; as long as no definition is stuck it only lists. The scheme
+// of the client need not have definitions.
 //
-// An API server that cannot list the objects of a definition, as their storage is being set up, tries again after some
-// milliseconds. If its cache does not show its own note of the failure by then, that attempt ends with a conflict, and
-// as nothing but the note changed there is no further one before the next resync, up to five minutes later
-// (updateCustomResourceDefinition in k8s.io/apiextensions-apiserver/pkg/controller/finalizer; see also
-// https://github.com/operator-framework/operator-controller/issues/1437). Any other change of the definition brings the
+// An API server that cannot list the objects of a definition, because their storage is being set up, tries again after
+// some milliseconds. If its cache does not contain its own record of the failure by then, that attempt ends with a
+// conflict. As only the record has changed, there is no further attempt before the next resync, up to five minutes
+// later (updateCustomResourceDefinition in k8s.io/apiextensions-apiserver/pkg/controller/finalizer; see also
+// https://github.com/operator-framework/operator-controller/issues/1437). Any other change of the definition causes the
 // next attempt at once.
 func ReleaseDefinitions(ctx context.Context, c client.Client) error {
 	list := metav1.PartialObjectMetadataList{}
@@ -53,7 +53,7 @@ func ReleaseDefinitions(ctx context.Context, c client.Client) error {
 	return errors.Join(problems...)
 }
 
-// stuck is whether a definition is being deleted and nothing was done for that for a while.
+// stuck is whether a definition has been in deletion for a while, and ReleaseDefinitions has not changed it recently.
 func stuck(crd *metav1.PartialObjectMetadata, now time.Time) bool {
 	if crd.DeletionTimestamp.IsZero() || now.Sub(crd.DeletionTimestamp.Time) < releaseAfter {
 		return false

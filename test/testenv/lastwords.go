@@ -9,16 +9,16 @@ import (
 	"regexp"
 )
 
-// lastWordsSize is how much of what a program says as it dies is passed on, in bytes: the message and the first stacks.
+// lastWordsSize is how much of the output of a dying program is passed on, in bytes: the message and the first stacks.
 const lastWordsSize = 16 << 10
 
-// dying begins the message of a program that ends itself: of klog, of what Kubernetes' programs are started by
-// (k8s.io/component-base/cli), of the Go runtime, and of the logger of etcd.
+// dying matches the beginning of the message of a program that ends itself: of klog, of the package that starts
+// Kubernetes' programs (k8s.io/component-base/cli), of the Go runtime, and of the logger of etcd.
 var dying = regexp.MustCompile(`^(F[0-9]{4} |E[0-9]{4} [^\]]*\] "command failed"|Error: |panic: |fatal error: |runtime: |SIG[A-Z]+: |\{"level":"(fatal|panic)")`)
 
-// lastWords passes on what a control-plane program says as it dies, and drops the rest of its log. Without it a test
-// whose API server is gone has "connection refused" to show and nothing else. A program that says nothing was killed,
-// most likely by the kernel for want of memory. It is used by one goroutine.
+// lastWords passes on what a control-plane program logs as it dies, and drops the rest of its log. Without it, a test
+// whose API server is gone shows only "connection refused". A program that logs nothing was killed, most likely by the
+// kernel because of a lack of memory. It is used by one goroutine.
 type lastWords struct {
 	program string
 	to      io.Writer
@@ -42,7 +42,7 @@ func (w *lastWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// say passes on the line that has ended, if it is to be.
+// say passes on the line that has ended, if it belongs to the last words.
 func (w *lastWords) say() {
 	line := w.line
 	w.line = w.line[:0]
@@ -53,6 +53,6 @@ func (w *lastWords) say() {
 		return
 	}
 	w.left -= len(line) + 1
-	// What a program prints must not look like what the test prints.
+	// The output of a program must not look like the output of the test.
 	_, _ = io.WriteString(w.to, w.program+": "+string(line)+"\n")
 }

@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Run runs the tests of a package with one API server that serves some CRDs, and returns what TestMain exits with. use
-// gets a client for the types that add registers.
+// Run runs the tests of a package with one API server that serves some CRDs, and returns the exit code for TestMain.
+// use gets a client for the types that add registers.
 func Run(m *testing.M, add func(*runtime.Scheme) error, use func(client.Client), crds ...string) int {
 	env, err := New(crds...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	// Also what a start that failed has left.
+	// Also stops what a failed start has left.
 	defer func() { _ = env.Stop() }()
 	cfg, err := env.Start()
 	if err != nil {

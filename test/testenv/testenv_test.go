@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// TestAnAPIServerThatCannotStartIsHeard starts an API server with a flag that there is not.
+// TestAnAPIServerThatCannotStartIsHeard starts an API server with a flag that does not exist.
 func TestAnAPIServerThatCannotStartIsHeard(t *testing.T) {
 	env, err := New()
 	if err != nil {
@@ -33,7 +33,7 @@ func TestAnAPIServerThatCannotStartIsHeard(t *testing.T) {
 	}
 }
 
-// TestEnvtestsSwitchShowsAll leaves what envtest attaches to it.
+// TestEnvtestsSwitchShowsAll checks that the outputs that envtest attaches are left as they are.
 func TestEnvtestsSwitchShowsAll(t *testing.T) {
 	listeners := func(env *envtest.Environment) []io.Writer {
 		out := []io.Writer{env.ControlPlane.GetAPIServer().Err}

@@ -18,8 +18,9 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// Created is an object as an API server answers right after it was created, before anybody has looked at it: without
-// the status that it was sent with, and with the defaults of its definition, which is in that file of the repository.
+// Created returns an object as an API server returns it right after it was created, before any controller has processed
+// it: without the status that it was sent with, and with the defaults of its definition, which is in that file of the
+// repository.
 func Created(t *testing.T, definition string, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	root, err := localfleet.Repository()
@@ -37,7 +38,7 @@ func Created(t *testing.T, definition string, object *unstructured.Unstructured)
 	return CreatedBy(t, crd, object)
 }
 
-// CreatedBy is Created with a definition at hand.
+// CreatedBy is Created with a given definition.
 func CreatedBy(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	internal := &apiextensions.JSONSchemaProps{}

@@ -21,7 +21,7 @@ type fluxExpressions struct {
 	Current    string `json:"current"`
 }
 
-// evaluate comes to the verdict in the order that Flux documents: a generation that was not observed, InProgress,
+// evaluate computes the verdict in the order that Flux documents: a generation that was not observed, InProgress,
 // Failed, Current, and InProgress if none of them is true. The top-level fields of the object are the variables.
 func (e fluxExpressions) evaluate(object *unstructured.Unstructured) (status.Status, error) {
 	observed, ok, err := unstructured.NestedInt64(object.Object, "status", "observedGeneration")

@@ -68,7 +68,7 @@ func gitops(t *testing.T) examples {
 	return e
 }
 
-// parse takes the examples out of the text of a page.
+// parse extracts the examples from the text of a page.
 func (e examples) parse(page, text string) error {
 	for _, block := range fenced.FindAllStringSubmatch(text, -1) {
 		for document := range strings.SplitSeq(block[1], "\n---\n") {
@@ -80,7 +80,7 @@ func (e examples) parse(page, text string) error {
 	return nil
 }
 
-// take takes the examples of one YAML document.
+// take extracts the examples from one YAML document.
 func (e examples) take(document string) error {
 	var object struct {
 		Kind string
@@ -111,7 +111,7 @@ func (e examples) take(document string) error {
 	return nil
 }
 
-// argo is what Argo CD makes of an object.
+// argo returns the health that Argo CD computes for an object.
 func (e examples) argo(kind schema.GroupKind, object *unstructured.Unstructured) (string, error) {
 	key := kind.Group + "/" + kind.Kind
 	if script, ok := e.lua[key]; ok {

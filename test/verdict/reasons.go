@@ -20,8 +20,8 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// Reasons are the values of the exported constants Reason… in a folder of the repository, by name. With words, only
-// constants in whose own or whose group's comment one of the words occurs.
+// Reasons returns the values of the exported constants Reason… in a folder of the repository, by name. With words, it
+// returns only constants whose own comment or whose group's comment contains one of the words.
 func Reasons(t *testing.T, folder string, words ...string) map[string]string {
 	t.Helper()
 	root, err := localfleet.Repository()
@@ -65,7 +65,7 @@ func reasonsOf(group *ast.GenDecl, words []string, into map[string]string) {
 			if !strings.HasPrefix(name.Name, "Reason") || i >= len(spec.Values) {
 				continue
 			}
-			// One that stands for another package's constant is looked for there.
+			// A constant that stands for another package's constant is looked for in that package.
 			if literal, ok := spec.Values[i].(*ast.BasicLit); ok {
 				if value, err := strconv.Unquote(literal.Value); err == nil {
 					into[name.Name] = value
@@ -75,8 +75,8 @@ func reasonsOf(group *ast.GenDecl, words []string, into map[string]string) {
 	}
 }
 
-// Covers sees that each reason occurs in the status of one of the objects, but for those in except, which has for each
-// name of a constant why no status can bear it.
+// Covers checks that each reason occurs in the status of one of the objects, except for those in except, which has, by
+// the name of the constant, why no status can have the reason.
 func Covers(t *testing.T, reasons, except map[string]string, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -100,7 +100,7 @@ func Covers(t *testing.T, reasons, except map[string]string, objects ...*unstruc
 	}
 }
 
-// collectReasons notes every field "reason" of a status, however deep.
+// collectReasons collects every field "reason" of a status, at any depth.
 func collectReasons(v any, into map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:

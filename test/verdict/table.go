@@ -19,13 +19,13 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Current: what the user asked for is there.
+	// Current: what the user requested exists.
 	Current Verdict = "Current"
-	// InProgress: it is not there yet, or it is not known whether it is.
+	// InProgress: it does not exist yet, or it is not known whether it exists.
 	InProgress Verdict = "InProgress"
-	// Failed: it is not there, and comes only if somebody does something.
+	// Failed: it does not exist, and will exist only if somebody does something.
 	Failed Verdict = "Failed"
-	// Suspended: somebody has paused it. Argo CD has a word of its own for that; for the others it is InProgress.
+	// Suspended: somebody has paused it. Argo CD has its own word for that; for the others it is InProgress.
 	Suspended Verdict = "Suspended"
 	// Terminating: it is being deleted.
 	Terminating Verdict = "Terminating"
@@ -59,9 +59,9 @@ type Table struct {
 	// Kind is the kind of the objects.
 	Kind schema.GroupKind
 
-	// Report is whether the kind only reports about something that nobody asked for by creating the object, such as the
-	// state of another cluster. kstatus by itself finds such an object Current in every state, so that it fails nobody's
-	// roll-out, and whoever wants to wait for more says so by the expressions in docs/flux.md.
+	// Report is whether the kind only reports about something that nobody requested by creating the object, such as the
+	// state of another cluster. kstatus by itself finds such an object Current in every state, so that it makes no
+	// roll-out fail, and users who want to wait for more use the expressions in docs/flux.md.
 	Report bool
 
 	// BuiltIn is whether Argo CD knows the kind itself, or assumes it healthy, so that the page has no health check for
@@ -74,7 +74,7 @@ type Table struct {
 
 // A Case is one state.
 type Case struct {
-	// Reason is why a person would say so. It is printed when a tool disagrees.
+	// Reason is why a person would come to this verdict. It is printed if a tool disagrees.
 	Reason string
 
 	// Object is in that state.
@@ -84,7 +84,7 @@ type Case struct {
 	Want Verdict
 }
 
-// Check sees that all tools come to the verdict that the table wants.
+// Check checks that all tools come to the verdict that the table wants.
 func (tb Table) Check(t *testing.T) {
 	t.Helper()
 	page := gitops(t)
@@ -128,7 +128,7 @@ func (tb Table) Objects() []*unstructured.Unstructured {
 	return out
 }
 
-// Object is a typed object as the tools get it.
+// Object converts a typed object to the form that the tools get.
 func Object(t *testing.T, kind schema.GroupVersionKind, typed any) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)

@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// repository walks over the files of a folder of the repository.
+// repository visits the files of a folder of the repository.
 func repository(t *testing.T, folder, suffix string, visit func(path string, text []byte)) {
 	t.Helper()
 	root, err := localfleet.Repository()
@@ -39,7 +39,7 @@ func repository(t *testing.T, folder, suffix string, visit func(path string, tex
 	}
 }
 
-// TestEveryKindIsJudged sees that each kind that Masthead defines has a health check for Argo CD and a table of
+// TestEveryKindIsJudged checks that each kind that Masthead defines has a health check for Argo CD and a table of
 // verdicts.
 func TestEveryKindIsJudged(t *testing.T) {
 	var tests strings.Builder
@@ -74,7 +74,7 @@ func TestEveryKindIsJudged(t *testing.T) {
 	}
 }
 
-// TestEveryReasonIsTaken sees that no group of reasons escapes the tables that choose groups by their comments.
+// TestEveryReasonIsTaken checks that the tables, which choose groups of reasons by their comments, miss no group.
 func TestEveryReasonIsTaken(t *testing.T) {
 	taken := []string{}
 	for _, kind := range []string{"of an EnrollmentClass", "of a HealthRule", "of an ApplicationReport", "of a ClusterImport"} {
@@ -89,7 +89,7 @@ func TestEveryReasonIsTaken(t *testing.T) {
 	}
 }
 
-// TestReadsAsDocumented has the tools look at objects for which their own documentation says what comes out.
+// TestReadsAsDocumented checks the tools with objects for which their own documentation states the result.
 func TestReadsAsDocumented(t *testing.T) {
 	object := func(generation, observed int64, conditions ...any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{

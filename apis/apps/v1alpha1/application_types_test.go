@@ -28,10 +28,10 @@ func definitionFile() string {
 	return filepath.Join(testenv.Root(), "config", "crd", "workload", "apps.masthead.dev_applications.yaml")
 }
 
-// object is the shorthand of these tests for JSON.
+// object is a shorthand for a JSON object.
 type object = map[string]any
 
-// with is a valid spec, with some fields set or, by nil, left out.
+// with is a valid spec, with some fields set, or left out if their value is nil.
 func with(fields object) object {
 	spec := object{"selector": object{"matchLabels": object{"app": "wordpress"}}}
 	for key, value := range fields {
@@ -73,7 +73,7 @@ func application(name string, spec object) *unstructured.Unstructured {
 	}}
 }
 
-// validationCase is an object that the API server takes or refuses.
+// validationCase is an object that the API server accepts or refuses.
 type validationCase struct {
 	reason string
 	name   string
@@ -101,7 +101,7 @@ func validate(t *testing.T, cases map[string]validationCase) {
 	}
 }
 
-// TestValidationOfComponentsAndDependencies is about the spec but for the selector and the health check.
+// TestValidationOfComponentsAndDependencies covers the spec except the selector and the health check.
 func TestValidationOfComponentsAndDependencies(t *testing.T) {
 	service := object{"version": "v1", "kind": "Service"}
 	aName := "the name of a component is that of an object"
@@ -159,8 +159,8 @@ func TestValidationOfComponentsAndDependencies(t *testing.T) {
 	})
 }
 
-// TestGenerationIncrementation holds what the API server does instead of what the KEP says: a generation begins with 1, grows with
-// each change of the spec, and not with a change of the status.
+// TestGenerationIncrementation verifies what the API server does, which differs from the KEP: a generation begins with
+// 1, and grows with each change of the spec, but not with a change of the status.
 func TestGenerationIncrementation(t *testing.T) {
 	app := application("generation", with(nil))
 	if err := workload.Create(t.Context(), app); err != nil {

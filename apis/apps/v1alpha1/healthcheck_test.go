@@ -25,7 +25,7 @@ func checking(podSpec object) object {
 	return with(object{"healthCheck": object{"template": object{"spec": podSpec}}})
 }
 
-// TestValidationOfHealthChecks is the KEP's: the template is a valid Pod with a readiness check.
+// TestValidationOfHealthChecks verifies the KEP's rule: the template is a valid Pod with a readiness check.
 func TestValidationOfHealthChecks(t *testing.T) {
 	probe := object{"exec": object{"command": []any{"true"}}}
 	const needsProbe = "a container of the health check must have a readinessProbe"
@@ -52,8 +52,8 @@ func TestValidationOfHealthChecks(t *testing.T) {
 	})
 }
 
-// TestHealthCheckTemplateKeepsWhatItSays reads back what was written: a schema that embeds another one can drop or default
-// fields, and the Pod would not be the one that was asked for.
+// TestHealthCheckTemplateKeepsWhatItSays reads back what was written: a schema that embeds another one can drop or
+// default fields, and the Pod would not be the requested one.
 func TestHealthCheckTemplateKeepsWhatItSays(t *testing.T) {
 	app := &appsv1alpha1.Application{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "template"},
@@ -90,8 +90,8 @@ func TestHealthCheckTemplateKeepsWhatItSays(t *testing.T) {
 	}
 }
 
-// TestHealthCheckTemplateDefaults holds the one default of a Pod's schema, which the API server needs: the protocol is a part of
-// the key of a port.
+// TestHealthCheckTemplateDefaults verifies the one default of a Pod's schema, which the API server needs: the protocol
+// is a part of the key of a port.
 func TestHealthCheckTemplateDefaults(t *testing.T) {
 	app := application("defaults", checking(object{"containers": []any{container(object{
 		"readinessProbe": object{"exec": object{"command": []any{"true"}}}, "ports": []any{object{"containerPort": int64(80)}},

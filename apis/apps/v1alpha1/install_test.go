@@ -20,7 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// maxAnnotations is how large the annotations of an object may be together. `kubectl apply` keeps the whole object in one.
+// maxAnnotations is the maximum total size of an object's annotations. `kubectl apply` keeps the whole object in one.
 const maxAnnotations = 256 << 10
 
 func TestDefinitionFitsIntoAnAnnotation(t *testing.T) {

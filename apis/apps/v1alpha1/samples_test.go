@@ -23,8 +23,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// TestSamplesAreValid creates everything that is in the samples, strictly, and holds that every component is there as
-// the KEP selects it, and nothing else.
+// TestSamplesAreValid creates everything in the samples, strictly, and verifies that every component exists as the KEP
+// selects it, and nothing else.
 func TestSamplesAreValid(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(testenv.Root(), "config", "samples", "application", "*.yaml"))
 	if err != nil || len(files) == 0 {

@@ -16,7 +16,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// TestValidationOfSelectors is the KEP's: the selector is valid, non-nil and set-based.
+// TestValidationOfSelectors verifies the KEP's rule: the selector is valid, non-nil and set-based.
 func TestValidationOfSelectors(t *testing.T) {
 	const (
 		badKey     = "the keys of matchLabels must be valid names of labels"
@@ -67,7 +67,7 @@ func TestValidationOfSelectors(t *testing.T) {
 	})
 }
 
-// TestSelectorCannotBeChanged is the KEP's: what it selected would be orphaned.
+// TestSelectorCannotBeChanged verifies the KEP's rule: what it selected would be orphaned.
 func TestSelectorCannotBeChanged(t *testing.T) {
 	app := application("immutable", selecting(object{"matchLabels": object{"app": "wordpress", "tier": "web"}}))
 	if err := workload.Create(t.Context(), app); err != nil {
@@ -147,8 +147,8 @@ func TestAsSelector(t *testing.T) {
 	}
 }
 
-// TestWhatTheSchemaAcceptsConverts asks the API server about many selectors, valid ones and others. One that it accepts and that
-// cannot be converted would be an Application that can never be worked on.
+// TestWhatTheSchemaAcceptsConverts asks the API server about many selectors, valid ones and others. If it accepted one
+// that cannot be converted, the Application could never be reconciled.
 func TestWhatTheSchemaAcceptsConverts(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 2026)) // The same selectors each time.
 	accepted, refused := 0, 0

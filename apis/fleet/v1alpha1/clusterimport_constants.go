@@ -6,7 +6,7 @@ package v1alpha1
 // Imports: what Masthead sets on the objects that it creates for a ClusterImport.
 const (
 	// ImportUIDLabel is on everything that an import creates, and holds the UID of its ClusterImport. An object without it
-	// is not the import's and never written, whatever its name.
+	// does not belong to the import and is never written, regardless of its name.
 	ImportUIDLabel = "fleet.masthead.dev/import-uid"
 
 	// ImportNameLabel and ImportNamespaceLabel name the ClusterImport that created an object. A name of more than 63

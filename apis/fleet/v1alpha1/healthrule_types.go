@@ -44,7 +44,7 @@ type HealthRule struct {
 type StaleStatus string
 
 const (
-	// StaleStatusJudged means: the expressions are evaluated, whatever generation the status is about.
+	// StaleStatusJudged means: the expressions are evaluated, regardless of the generation that the status is about.
 	StaleStatusJudged StaleStatus = "Judged"
 
 	// StaleStatusProgressing means: an object whose status.observedGeneration is behind its generation is Progressing, and

@@ -40,7 +40,7 @@ const (
 
 	// OnTargetChangeAnnotation on a claim in a workload cluster, or on its namespace, says what happens when the claim's
 	// object is in another namespace of the hub than the claim's current target. With OnTargetChangeRecreate it is deleted
-	// or released, as for a deletion of the claim, and created anew in the target. With OnTargetChangeStay, any other
+	// or released, as for a deletion of the claim, and created again in the target. With OnTargetChangeStay, any other
 	// value, or none, it stays where it is and is not synchronised.
 	OnTargetChangeAnnotation = "agent.masthead.dev/on-target-change"
 
@@ -133,7 +133,7 @@ const (
 	PausedAnnotationTrue = "true"
 
 	// ReconcileRequestedAtAnnotation is set by users on a claim in a workload cluster. A changed value triggers a
-	// reconcile now, whatever the claim waits for. Any value will do, for example the current time.
+	// reconcile now, regardless of what the claim waits for. Any value will do, for example the current time.
 	ReconcileRequestedAtAnnotation = "agent.masthead.dev/reconcile-requested-at"
 )
 

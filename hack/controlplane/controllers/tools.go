@@ -4,8 +4,8 @@
 //go:build tools
 
 // Package controllers pins the binaries of Crossplane and of Cluster API that test/localfleet starts as processes. They
-// are one module because both are made of one minor version of the libraries of Kubernetes: what they share is compiled
-// once.
+// are one module because both use the same minor version of the libraries of Kubernetes: the packages that they share
+// are compiled only once.
 package controllers
 
 import (

@@ -3,7 +3,7 @@
 
 //go:build tools
 
-// Package kubernetes pins the Kubernetes control plane that test/localfleet starts as processes, and what
+// Package kubernetes pins the Kubernetes control plane that test/localfleet starts as processes, and the programs that
 // hack/kindnode adds to it for nodes.
 package kubernetes
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command boundedrunc is runc for machines whose processes lack capabilities, as some containers and virtual machines
-// do. A privileged container of Docker asks for every capability that the kernel knows, and runc then fails with
-// "unable to apply caps: operation not permitted". This takes those away that nobody here can have, out of the
-// configuration of a container or process, and becomes runc.
+// do. A privileged container of Docker requests every capability that the kernel knows, and runc then fails with
+// "unable to apply caps: operation not permitted". This command removes the capabilities that no process here can have
+// from the configuration of a container or process, and then executes runc.
 package main
 
 import (
@@ -55,7 +55,7 @@ func run(args []string) error {
 	return syscall.Exec(runc, append([]string{runc}, args...), os.Environ()) //nolint:gosec // What it is for.
 }
 
-// configuration is the file that says which capabilities are asked for, or "" if the command starts nothing.
+// configuration is the file with the requested capabilities, or "" if the command starts nothing.
 func configuration(args []string) string {
 	verb, values := "", map[string]string{}
 	for i, arg := range args {
@@ -102,7 +102,8 @@ func boundingSet(status string) (map[string]bool, error) {
 	return nil, errors.New("the kernel does not say which capabilities there are")
 }
 
-// boundFile takes out of a file what is not in the set. The rest of it is kept as it is, byte by byte.
+// boundFile removes the capabilities that are not in the set from a file. The rest of the file is kept as it is, byte
+// by byte.
 func boundFile(path string, bounding map[string]bool) error {
 	content, err := os.ReadFile(path) //nolint:gosec // Named by containerd.
 	if err != nil {
@@ -115,7 +116,7 @@ func boundFile(path string, bounding map[string]bool) error {
 	return os.WriteFile(path, bounded, 0o600) //nolint:gosec // The same file.
 }
 
-// bound takes capabilities that are not in the set out of a container's config.json or a process.json.
+// bound removes capabilities that are not in the set from a container's config.json or a process.json.
 func bound(content []byte, bounding map[string]bool) ([]byte, error) {
 	var document map[string]json.RawMessage
 	if err := json.Unmarshal(content, &document); err != nil {

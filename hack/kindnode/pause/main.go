@@ -1,8 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pause holds the namespaces of a Pod in a node that hack/kindnode has built, and reaps what its containers
-// leave.
+// Command pause holds the namespaces of a Pod in a node that hack/kindnode has built, and reaps the processes that its
+// containers leave.
 package main
 
 import (

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// dashboard is what is looked at of a dashboard.
+// dashboard is the part of a dashboard that is read.
 type dashboard struct {
 	UID, Title string
 	Editable   bool
@@ -29,7 +29,7 @@ type dashboard struct {
 	}
 }
 
-// TestDashboards parses every query of every panel, and holds its metrics and labels against the reference.
+// TestDashboards parses every query of every panel, and compares its metrics and labels with the reference.
 func TestDashboards(t *testing.T) {
 	known := withRecords(t)
 	pages, err := filepath.Glob(filepath.Join(repository, "config", "grafana", "*.json"))

@@ -1,5 +1,5 @@
-// Tests of the alerts and the dashboards, with the parser of Prometheus. A module of its own, so that its dependencies are none of the
-// manager's.
+// Tests of the alerts and the dashboards, with the parser of Prometheus. A separate module, so that its dependencies
+// are not dependencies of the manager.
 module github.com/masthead-dev/masthead/hack/tools/monitoring
 
 go 1.26.3

@@ -27,10 +27,10 @@ func read(t *testing.T, elements ...string) string {
 	return string(data)
 }
 
-// targetLabels are what a ServiceMonitor adds to each series.
+// targetLabels are the labels that a ServiceMonitor adds to each series.
 func targetLabels() []string { return []string{"job", "pod", "instance", "namespace"} }
 
-// A catalogue is which labels each series has, by its name.
+// A catalogue has the labels of each series, by its name.
 type catalogue map[string][]string
 
 // reference reads docs/reference/metrics.md.
@@ -64,7 +64,7 @@ func reference(t *testing.T) catalogue {
 	return known
 }
 
-// check parses a query and says what is wrong with it.
+// check parses a query and reports what is wrong with it.
 func (c catalogue) check(t *testing.T, where, query string) parser.Expr {
 	t.Helper()
 	expr, err := parser.ParseExpr(query)
@@ -113,7 +113,7 @@ func (c catalogue) check(t *testing.T, where, query string) parser.Expr {
 	return expr
 }
 
-// record adds what a recording rule makes. It has the labels by which its expression groups.
+// record adds the series of a recording rule. It has the labels by which its expression groups.
 func (c catalogue) record(t *testing.T, name string, expr parser.Expr) {
 	t.Helper()
 	for {

@@ -51,7 +51,7 @@ func ruleGroups(t *testing.T) groups {
 	return resource.Spec
 }
 
-// withRecords is the reference, and what the recording rules make.
+// withRecords is the reference with the series of the recording rules.
 func withRecords(t *testing.T) catalogue {
 	t.Helper()
 	known := reference(t)
@@ -67,7 +67,7 @@ func withRecords(t *testing.T) catalogue {
 	return known
 }
 
-// TestAlerts sees that each alert asks for what there is, waits, tells no replicas apart, and has a runbook.
+// TestAlerts checks that each alert queries existing series, waits, does not distinguish replicas, and has a runbook.
 func TestAlerts(t *testing.T) {
 	known := withRecords(t)
 	runbooks := read(t, "docs", "runbooks.md")
@@ -102,8 +102,8 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// tellsReplicasApart is whether a series of the target reaches the result without an aggregation by labels. What a
-// recording rule made was aggregated before.
+// tellsReplicasApart is whether a series of the target is in the result without an aggregation by labels. The series of
+// a recording rule have been aggregated before.
 func tellsReplicasApart(expr parser.Expr) bool {
 	apart := false
 	parser.Inspect(expr, func(n parser.Node, path []parser.Node) error {
@@ -129,7 +129,7 @@ func tellsReplicasApart(expr parser.Expr) bool {
 	return apart
 }
 
-// TestWithPromtool has promtool check the rules and run their tests.
+// TestWithPromtool lets promtool check the rules and run their tests.
 func TestWithPromtool(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), filepath.Join(repository, "hack", "prometheus.sh"), "promtool").Output()
 	if err != nil {
@@ -160,7 +160,7 @@ func TestWithPromtool(t *testing.T) {
 	}
 	all := ruleGroups(t)
 	run("check", "rules", write("whole.yaml", all))
-	// The words of annotations are for people, and would be in every test.
+	// The texts of annotations are for people, and would be in every test.
 	for _, g := range all.Groups {
 		for i := range g.Rules {
 			g.Rules[i].Annotations = nil

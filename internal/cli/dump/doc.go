@@ -9,7 +9,7 @@
 //
 //   - Of Secrets only metadata is read. Values of environment variables, arguments that are no flags of the manager,
 //     probes, the parameters of claims, the resources of Compositions, variables of Clusters and defaults in schemas
-//     are left out, whatever they hold: the dump uses an allow list.
+//     are left out, regardless of what they hold: the dump uses an allow list.
 //   - Only annotations of Masthead, Crossplane or Cluster API keep their values.
 //   - Every text in the dump, including logs, passes through Redact, which removes what looks like credentials.
 //   - What could not be read is in the dump, with the reason.

@@ -43,7 +43,7 @@ func (h *Hub) DialPod(ctx context.Context, pod client.ObjectKey, port int32) (ne
 		_ = c.Close()
 		return nil, fmt.Errorf("cannot forward the port %d of the Pod %q: %w", port, pod, err)
 	}
-	_ = told.Close() // Nothing is written to it. What it tells ends the other one, too.
+	_ = told.Close() // Nothing is written to it. An error that it reports ends the other stream, too.
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	if c.Stream, err = connection.CreateStream(headers); err != nil {
 		_ = c.Close()

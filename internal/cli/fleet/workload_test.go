@@ -18,7 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// TestSilenceIsNotLogged has a cluster not answer: what is said of that is the command's, not the client library's.
+// TestSilenceIsNotLogged has a cluster that does not answer: the command reports that, and not the client library.
 func TestSilenceIsNotLogged(t *testing.T) {
 	ended := make(chan struct{})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-ended }))

@@ -14,7 +14,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
-// told is a thing of which something is told.
+// told is a thing with one finding about it from elsewhere.
 func told(name string, f Finding, needs ...*Thing) *Thing {
 	return &Thing{Ref: Ref{Where: "hub", Kind: "X", Name: name}, Role: RoleObject, Told: []Finding{f}, Needs: needs}
 }

@@ -104,7 +104,7 @@ type Thing struct {
 	// Told are findings about it from elsewhere, for example a component's entry in its Application.
 	Told []Finding
 
-	// Note is shown beside it, whatever its state.
+	// Note is shown beside it, regardless of its state.
 	Note string
 
 	// For narrows what counts: of a ClusterProfile or an EnrollmentClass asked about because of something in the cluster.

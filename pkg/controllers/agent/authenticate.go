@@ -17,11 +17,11 @@ import (
 // authenticate decides which identity is used in the hub for a claim. The returned context is for every read and write
 // there. If no identity is usable, the facts say why.
 //
-// An object created with credentials of the claim's namespace is deleted with these, whatever the namespace says now:
-// their Role in the hub is the limit, and the namespace's owner could lift it by removing the annotation. If they are
-// not usable any more, the last usable ones are used. A deleted namespace loses its Secrets before its claims. Then,
-// and only then, the class's identity is used after these: namespaces are deleted by those who assign them, and would
-// otherwise never terminate.
+// An object created with credentials of the claim's namespace is deleted with these, regardless of what the namespace
+// says now: their Role in the hub is the limit, and the namespace's owner could lift it by removing the annotation. If
+// they are not usable any more, the last usable ones are used. A deleted namespace loses its Secrets before its claims.
+// Then, and only then, the class's identity is used after these: namespaces are deleted by those who assign them, and
+// would otherwise never terminate.
 func (r *requirementReconciler) authenticate(ctx context.Context, s *scope.Scope) (context.Context, error) {
 	switch {
 	case s.IsPaused():

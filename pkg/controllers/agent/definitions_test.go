@@ -115,7 +115,7 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestDefinitionWhoseNamesAreTakenIsTold: an API server accepts a definition and never serves its kind.
+// TestDefinitionWhoseNamesAreTakenIsTold: an API server accepts a definition but never serves its kind.
 func TestDefinitionWhoseNamesAreTakenIsTold(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)

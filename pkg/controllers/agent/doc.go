@@ -6,7 +6,7 @@
 //
 // It has two controllers. "agent-definitions" keeps the CustomResourceDefinitions of the published claim kinds in each
 // workload cluster, and thereby decides which kinds are synchronised where. "agent" reconciles one claim at a time,
-// whatever its kind:
+// regardless of its kind:
 //
 //   - look (facts.go) gathers what watches and caches have on the claim. It does not call an API server.
 //   - plan.Decide is a pure function from these facts to a plan. Its test has the table of every situation.
@@ -21,7 +21,7 @@
 //   - who owns an object of the hub: package ownership;
 //   - what is synchronised, and what a claim shows: package propagation; Crossplane's fields: package crossplane;
 //   - which identity is used in the hub: package hubaccess, authenticate.go;
-//   - what is decided about a claim, and where it goes: package plan;
+//   - what is decided about a claim, and its target in the hub: package plan;
 //   - what a definition is in a workload cluster, and when it is added and removed: package definition;
 //   - late-initialized fields and connection Secrets: package down; status, conditions and events: package report;
 //   - state kept between reconciles: package ledger; state shared by the steps of one: package scope;

@@ -35,7 +35,7 @@ func (c *aheadClock) Now() time.Time { return c.RealClock.Now().Add(time.Duratio
 
 func (c *aheadClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// deadWrites blocks writes of the fixture's kind to the hub while it is dead: no API server answers them.
+// deadWrites blocks writes of the fixture's kind to the hub while dead is set: no API server answers them.
 type deadWrites struct {
 	group string
 	dead  atomic.Bool

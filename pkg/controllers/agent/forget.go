@@ -52,8 +52,8 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	r.metrics.ForgetCluster(name)
 }
 
-// forgetGone drops what a reconcile stored if its cluster or kind went away meanwhile. If it goes later, that removal
-// drops it.
+// forgetGone drops what a reconcile stored if its cluster or kind was removed meanwhile. If it is removed later, that
+// removal drops it.
 func (r *requirementReconciler) forgetGone(req request.Request) {
 	if r.workloads.IfGone(req.ClusterName, func() { r.forgetCluster(req.ClusterName) }) {
 		return

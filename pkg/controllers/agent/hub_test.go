@@ -137,7 +137,7 @@ func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) 
 	}
 }
 
-// offeredClaim returns the facts of a claim "foo/db" that goes to the namespace "bar" of the hub, where nothing is
+// offeredClaim returns the facts of a claim "foo/db" whose target is the namespace "bar" of the hub, where nothing is
 // known yet.
 func offeredClaim(claim *unstructured.Unstructured) plan.Facts {
 	at := ownershiptest.InBar("db")

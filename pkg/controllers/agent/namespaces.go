@@ -66,8 +66,8 @@ func chosenNamespaces(p *plan.Pairing, claim *unstructured.Unstructured) []strin
 	return names
 }
 
-// pair determines where the claim goes, or why that is unknown. If it will be known soon, nothing is reported: the
-// event makes a new request.
+// pair determines the claim's target in the hub, or why it is unknown. If it will be known soon, nothing is reported:
+// the event makes a new request.
 func (r *requirementReconciler) pair(ctx context.Context, s *scope.Scope) error {
 	if state, _ := s.Workload.Watcher.State(view.NamespaceKind); s.NamespaceObject == nil || state == kindwatch.StateStale {
 		s.Unpaired = namespacesUnknown(s.Workload)

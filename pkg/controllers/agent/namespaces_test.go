@@ -45,7 +45,7 @@ func (f *fixture) annotateNamespace(annotations map[string]string) {
 		}
 		w, ok := f.agent.workloads.Get(f.cluster)
 		if !ok {
-			return nil // The agent looks later.
+			return nil // The agent checks later.
 		}
 		if state, _ := w.Watcher.State(view.NamespaceKind); state == kindwatch.StateForbidden {
 			return nil
@@ -214,8 +214,8 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	f.notIn(treasury, "db")
 }
 
-// TestChangedAnnotationThatLeadsToATakenName reports why a claim does not go there: first that no move was requested,
-// which proceeds when the name is free, then the name.
+// TestChangedAnnotationThatLeadsToATakenName checks the reason why a claim does not move there: first that no move was
+// requested, which proceeds when the name is free, then the name.
 func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })

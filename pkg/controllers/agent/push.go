@@ -49,7 +49,7 @@ func (r *requirementReconciler) awaitNamespace(s *scope.Scope, target string, o 
 
 // disclose returns what may be reported about another owner's object at a place of the hub; nothing if the object
 // itself may be disclosed. The manager's watch saw it, so another identity learns of it only if it may read there:
-// naming a namespace does not entitle a user to learn which names are taken in it, and by whom.
+// naming a namespace does not entitle a user to learn which names are taken in it, and who holds them.
 //
 // Without that right, the claim is handled as for a free name, with the same words, finalizer and announcement: a dry
 // run asks the hub whether it would accept it. Only identities that may create there learn that they cannot.

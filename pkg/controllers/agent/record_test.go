@@ -144,7 +144,7 @@ func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
 	f.ready("db", "b")
 	f.recorded("db", restored)
 
-	// Deleting the claim starts afresh.
+	// After the claim is deleted, another claim of its name starts without a record.
 	f.deleteInHub(restored)
 	f.synced("db", reason.ReasonHubObjectDeleted)
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {

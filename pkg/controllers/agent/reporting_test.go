@@ -85,7 +85,8 @@ func (w statusWriter) Patch(_ context.Context, obj client.Object, patch client.P
 	return w.server.note("status", obj, patch)
 }
 
-// teller is a reconciler without API servers except its scope's workload cluster, which has no objects.
+// teller is a reconciler that only reports: it has no API servers except its scope's workload cluster, which has no
+// objects.
 func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconciler, *scope.Scope, *apiServer, *testingclock.FakePassiveClock) {
 	t.Helper()
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
@@ -100,7 +101,7 @@ func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconci
 	return r, s, server, now
 }
 
-// carried returns a claim as it looks once it was pushed, and its object in the hub.
+// carried returns a claim in its state after a push, and its object in the hub.
 func carried(t *testing.T) (claim, hub *unstructured.Unstructured) {
 	t.Helper()
 	claim = agenttest.Parse(t, `{'metadata':{'namespace':'foo','name':'db','uid':'1','generation':3},'spec':{}}`)
@@ -389,7 +390,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 	}
 }
 
-// TestAnnouncementNamesWhereTheObjectWillBe: a claim without an object goes elsewhere than announced.
+// TestAnnouncementNamesWhereTheObjectWillBe: a claim without an object is created elsewhere than announced.
 func TestAnnouncementNamesWhereTheObjectWillBe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -168,7 +168,7 @@ func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	claim, hub, _ := f.withCopiedSecret()
-	// Secrets with another owner are not touched, whatever their labels.
+	// Secrets with another owner are not touched, regardless of their labels.
 	forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: f.namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": view.ManagedByValue},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, claim.GroupVersionKind())},

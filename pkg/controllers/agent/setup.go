@@ -167,7 +167,7 @@ func (a *agent) enrolmentChanged(name mcr.ClusterName) {
 }
 
 // noteEnrolment stores a cluster's current enrolment, and returns whether it changed. Of two concurrent calls, the last
-// to store was the last to look.
+// to store was also the last to read.
 func (a *agent) noteEnrolment(name mcr.ClusterName) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

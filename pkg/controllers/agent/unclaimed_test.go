@@ -64,7 +64,7 @@ func TestIsNew(t *testing.T) {
 	}
 }
 
-// dropClaim makes a claim disappear despite its finalizer.
+// dropClaim removes a claim despite its finalizer.
 func (f *fixture) dropClaim(name string) {
 	f.T.Helper()
 	claim := f.object(f.namespace, name)

@@ -83,7 +83,7 @@ func (f *fixture) finds(app *appsv1alpha1.Application, want ...string) {
 	})
 }
 
-// A kind of spec.discover that is misspelt, or not installed, does not keep an Application from being ready, and a
+// A kind in spec.discover that is misspelt, or not installed, does not keep an Application from being ready, and a
 // condition names it.
 func TestAKindThatIsNotServedIsTold(t *testing.T) {
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 			t.Errorf("%s was written: %v", cm.Name, cm.OwnerReferences)
 		}
 	}
-	// It follows what happens.
+	// The status follows changes of the objects.
 	f.health(later, appsv1alpha1.HealthUnknown)
 	cm := f.marked("later", partOf("later"), nil)
 	f.finds(later, "ConfigMap/~/later Healthy")
@@ -258,7 +258,8 @@ func (f *fixture) applied(u *unstructured.Unstructured, ids ...string) {
 	})
 }
 
-// An inventory says more than marks: the kinds of objects, which are missing, and which only bear a copy of the labels.
+// An inventory says more than marks: the kinds of objects, which are missing, and which objects only bear a copy of the
+// labels.
 func TestDiscoverByTheInventoryOfFlux(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -323,7 +324,7 @@ func (f *fixture) elsewhere(suffix string) *corev1.ConfigMap {
 	return cm
 }
 
-// spy is an Application that looks for everything it may not see.
+// spy is an Application that discovers everything it may not see.
 func (f *fixture) spy(name, namespace string) *appsv1alpha1.Application {
 	f.T.Helper()
 	return f.application(name, nil, func(app *appsv1alpha1.Application) {

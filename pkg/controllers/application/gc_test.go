@@ -173,7 +173,8 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 	f.Create(f.workload, cron)
 	app := f.application("shop", kinds)
 	f.owned(cron, app, true)
-	// What Kustomize's commonAnnotations bring about: the template has the annotation, and so has what is made of it.
+	// The result of Kustomize's commonAnnotations: the template has the annotation, and so have the objects that are
+	// created from it.
 	job := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
 		j := &batchv1.Job{ObjectMeta: f.member(name, "shop"), Spec: batchv1.JobSpec{Template: pod}}
 		j.OwnerReferences = append(owners, metav1.OwnerReference{ //nolint:gocritic // The other slice is left as it is.

@@ -60,7 +60,7 @@ func (f *fixture) pod(app *appsv1alpha1.Application, not *corev1.Pod) *corev1.Po
 	return pod
 }
 
-// say sets the status of a Pod, as its kubelet would.
+// say sets the status of a Pod, like its kubelet.
 func (f *fixture) say(pod *corev1.Pod, phase corev1.PodPhase, ready corev1.ConditionStatus) {
 	f.T.Helper()
 	f.Within("the status of a Pod", func() error {
@@ -73,7 +73,7 @@ func (f *fixture) say(pod *corev1.Pod, phase corev1.PodPhase, ready corev1.Condi
 	})
 }
 
-// TestHealthCheckPods is the KEP's section of that name and the next, "Health Status Reporting".
+// TestHealthCheckPods covers the KEP's section of that name and the next, "Health Status Reporting".
 func TestHealthCheckPods(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -149,7 +149,7 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 			prepare: func() {
 				ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
 				f.Edit(f.workload, ns, func() { ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted" })
-				// Admission has namespaces from a watch, which may be behind.
+				// Admission reads namespaces from a watch, which may be behind.
 				f.Within("the API server refuses Pods that are not secure", func() error {
 					pod := &corev1.Pod{
 						ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "never"},
@@ -192,7 +192,7 @@ func (f *fixture) podGone(app *appsv1alpha1.Application, pod *corev1.Pod) {
 	})
 }
 
-// A Pod of a health check that is no longer wanted is deleted, whatever blocked its deletion before.
+// A Pod of a health check that is no longer wanted is deleted, regardless of what blocked its deletion before.
 func TestHealthCheckPodWhoseDeletionFails(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -26,7 +26,7 @@ import (
 	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
-// crd is the definition of a kind Database in an API group of the fixture's own.
+// crd is the definition of a kind Database in the fixture's own API group.
 func (f *fixture) crd() *apiextensionsv1.CustomResourceDefinition {
 	group := f.namespace + ".example.org"
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -59,7 +59,7 @@ func (f *fixture) database(name, application string) *unstructured.Unstructured 
 	u.SetName(m.Name)
 	u.SetLabels(m.Labels)
 	u.SetAnnotations(m.Annotations)
-	// A client remembers what it was told of a kind, which may have been about a definition that is gone.
+	// A client caches its information about a kind, which may be from a definition that was deleted.
 	f.Within("creating "+name, func() error {
 		return controllertest.NewClient(f.T, f.lane.workload.Config, scheme()).Create(f.Ctx, u.DeepCopy())
 	})
@@ -142,8 +142,8 @@ func TestAClusterWithoutApplications(t *testing.T) {
 	f.definitionsWatched()
 }
 
-// A kind that is not served affects only its components; it is observed once served, and when that ends its objects are
-// not reported missing.
+// A kind that is not served affects only its components; it is observed once it is served, and when it is no longer
+// served, its objects are not reported missing.
 func TestAKindThatComesAndGoes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -334,7 +334,7 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	t.Cleanup(func() { _ = f.hub.Delete(f.Ctx, rule) })
 	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
 	app := f.application("shop", kinds)
-	// What has a controller is not owned, so that it is not written when the kind comes and goes.
+	// An object with a controller is not owned, so that it is not written when its kind is added and removed.
 	owner := f.configMap("owner", "nobody")
 	db := f.database("db", "shop")
 	f.status(db, map[string]any{"phase": "Gone"})

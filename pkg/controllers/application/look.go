@@ -92,7 +92,7 @@ func (p *pass) watch(ctx context.Context) {
 	}
 }
 
-// wanted are the kinds to watch. Pods of health checks are always included: the spec does not tell whether some exist.
+// wanted are the kinds to watch. Pods of health checks are always included: the spec does not show whether some exist.
 func (p *pass) wanted() sets.Set[kindwatch.Kind] {
 	kinds := sets.New[kindwatch.Kind]()
 	for _, k := range p.kinds {

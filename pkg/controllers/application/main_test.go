@@ -36,7 +36,7 @@ import (
 // own namespace in the workload cluster.
 type lane struct{ hub, workload *envtest.Environment }
 
-// besides is how many tests run beside one another.
+// besides is how many tests run in parallel.
 const besides = 3
 
 var (
@@ -110,7 +110,7 @@ func newFixture(t *testing.T, options ...func(*Options)) *fixture {
 		f.asked.SetAnswer(nil)
 		f.asked.SetAfter(nil)
 		f.stop()
-		// What is left must not be in the way of the tests that follow.
+		// What a test leaves must not affect the tests that follow.
 		if err := client.IgnoreNotFound(f.workload.DeleteAllOf(f.Ctx, &appsv1alpha1.Application{}, client.InNamespace(f.namespace))); err != nil {
 			t.Errorf("cannot delete the Applications: %v", err)
 		}
@@ -142,7 +142,7 @@ func (f *fixture) start() {
 // stop stops the controller.
 func (f *fixture) stop() { f.manager.Stop() }
 
-// enrolled is the cluster as the fleet has it, in a state.
+// enrolled is the cluster as it is in the fleet, in a given state.
 func (f *fixture) enrolled(state connection.State) connection.Cluster {
 	key, _ := connection.ParseClusterName(f.cluster)
 	return connection.Cluster{
@@ -163,7 +163,7 @@ func (f *fixture) engage() {
 	f.disengage = f.manager.Connect(f.cluster, cfg)
 }
 
-// restart stops the controller and starts it anew.
+// restart stops the controller and starts it again.
 func (f *fixture) restart() {
 	f.T.Helper()
 	f.stop()
@@ -221,7 +221,7 @@ func (f *fixture) member(name, application string) metav1.ObjectMeta {
 	}
 }
 
-// has waits until an Application is as check wants it.
+// has waits until check accepts the status of an Application.
 func (f *fixture) has(app *appsv1alpha1.Application, check func(appsv1alpha1.ApplicationStatus) error) {
 	f.T.Helper()
 	f.Within("the status of "+app.Name, func() error {
@@ -249,7 +249,7 @@ func (f *fixture) installed(app *appsv1alpha1.Application, names ...string) {
 	})
 }
 
-// owned waits until an object is, or is not, owned by an Application, and checks what else it is owned by.
+// owned waits until an object is, or is not, owned by an Application, and checks its other owners.
 func (f *fixture) owned(obj client.Object, app *appsv1alpha1.Application, want bool) {
 	f.T.Helper()
 	f.Within("the owner of "+obj.GetName(), func() error {
@@ -267,7 +267,7 @@ func isOwned(obj client.Object, app *appsv1alpha1.Application) bool {
 	return slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == app.UID })
 }
 
-// condition returns a condition as "Status Reason".
+// conditionOf returns a condition as "Status Reason".
 func conditionOf(s appsv1alpha1.ApplicationStatus, conditionType string) string {
 	c := meta.FindStatusCondition(s.Conditions, conditionType)
 	if c == nil {
@@ -276,7 +276,7 @@ func conditionOf(s appsv1alpha1.ApplicationStatus, conditionType string) string 
 	return string(c.Status) + " " + c.Reason
 }
 
-// component returns what a status says of a component, as "Installed/Health Reason".
+// componentOfStatus returns what a status says about a component, as "Installed/Health Reason".
 func componentOfStatus(s appsv1alpha1.ApplicationStatus, name string) string {
 	for _, c := range s.Components {
 		if c.Name == name {

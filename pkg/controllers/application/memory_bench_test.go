@@ -22,7 +22,7 @@ import (
 
 // BenchmarkMemoryPerComponent measures what is kept of a component with its share of the Application: of 2000
 // Applications with three components each that are installed, healthy and owned, or else discovered. The indexes of
-// pkg/kindwatch are not among it.
+// pkg/kindwatch are not included.
 func BenchmarkMemoryPerComponent(b *testing.B) {
 	const applications, each = 2000, 3
 	for _, discovered := range []bool{false, true} {
@@ -49,7 +49,7 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// keptOf has the records of an Application and its components.
+// keptOf returns the records of an Application and its components.
 func keptOf(tb testing.TB, r clusterReducer, i, components int, discovered bool) []kindwatch.Record {
 	tb.Helper()
 	name := fmt.Sprintf("shop-%d", i)

@@ -29,7 +29,7 @@ func reducerOfACluster() clusterReducer {
 	return clusterReducer{record.NewReducer(func() health.Assessor { return assessor }, &record.Texts{}, record.NewPacker(), wanted), wanted}
 }
 
-// discovering has an Application discover what is a part of it.
+// discovering makes an Application discover the objects that are a part of it.
 func discovering(r clusterReducer, app *appsv1alpha1.Application) {
 	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: app.Name}}, Kinds: discoveredConfigMaps}
 	r.wanted.Want(types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, record.MarksWanted(app, record.Sight{Own: app.Namespace}))
@@ -50,8 +50,8 @@ func toFields(app *appsv1alpha1.Application) (*unstructured.Unstructured, error)
 	return &unstructured.Unstructured{Object: fields}, err
 }
 
-// The records of each of thousands of Applications are measured: this shows another field in a record, or common status
-// text that is missing from the vocabulary.
+// The records of an Application are measured, because there are thousands of Applications: this shows another field in
+// a record, or common status text that is missing from the vocabulary.
 func TestAnApplicationTakesNoMoreThanItDid(t *testing.T) {
 	kept := keptOf(t, reducerOfACluster(), 7, 3, false)
 	app, ok := kept[len(kept)-1].(*record.Application)

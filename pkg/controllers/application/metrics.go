@@ -30,13 +30,13 @@ const (
 	stateInstalled = "installed"
 )
 
-// seriesPerCluster bounds how many Applications of a cluster have series of their own, if these are enabled.
+// seriesPerCluster bounds how many Applications of a cluster have their own series, if these are enabled.
 const seriesPerCluster = 500
 
 // Metrics publishes the health of Applications in total and, if enabled, of each Application.
 //
 // The series of an Application are deleted when it is forgotten, those of a cluster when the cluster is. At most
-// seriesPerCluster Applications of a cluster have series of their own, since its owner decides how many exist. A nil
+// seriesPerCluster Applications of a cluster have their own series, since its owner decides how many exist. A nil
 // *Metrics publishes nothing.
 type Metrics struct {
 	applications *prometheus.GaugeVec

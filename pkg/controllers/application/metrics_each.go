@@ -26,7 +26,7 @@ type applicationSeries struct {
 	known   map[mcr.ClusterName]*seriesOfCluster
 }
 
-// seriesOfCluster are the Applications of a cluster, with and without series of their own.
+// seriesOfCluster are the Applications of a cluster, with and without their own series.
 type seriesOfCluster struct {
 	with, without sets.Set[record.ApplicationKey]
 }
@@ -90,7 +90,7 @@ func (s *applicationSeries) admit(cluster mcr.ClusterName, key record.Applicatio
 	return known.with.Has(key)
 }
 
-// count publishes how many Applications of a cluster have no series of their own, if any.
+// count publishes how many Applications of a cluster have no series, if any.
 func (s *applicationSeries) count(cluster mcr.ClusterName) {
 	at, n := metric.ClusterValues(cluster), s.known[cluster].without.Len()
 	if n == 0 {

@@ -184,7 +184,7 @@ func series(t *testing.T, registry *prometheus.Registry) []string {
 	return out
 }
 
-// TestSeriesOfOneClusterAreBounded makes more Applications than have series of their own, and lets one go.
+// TestSeriesOfOneClusterAreBounded reports more Applications than can have their own series, and forgets one.
 func TestSeriesOfOneClusterAreBounded(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMetrics(reg, true)

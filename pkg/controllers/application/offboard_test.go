@@ -84,7 +84,7 @@ func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
 		}
 		return nil
 	})
-	// Whoever waits for the time that leaving takes at most, or for that of a request, is told of a deadline.
+	// If the call ended by the time limit of leaving, or of a request, the error would be an exceeded deadline.
 	if err := f.fleet.Offboard(ctx, f.cluster); !errors.Is(err, context.Canceled) {
 		t.Errorf("want to be told that it was in vain, got %v", err)
 	}
@@ -118,7 +118,7 @@ func TestAClassThatDisablesApplications(t *testing.T) {
 	f.configMap("settings", "shop")
 	f.health(app, appsv1alpha1.HealthHealthy)
 
-	// Sooner than the watches have ended.
+	// Before the watches have ended.
 	f.mode(fleetv1alpha1.ApplicationsModeDisabled)
 	f.notEnrolled(app)
 	f.mode(fleetv1alpha1.ApplicationsModeEnabled)

@@ -73,7 +73,7 @@ func (f *fixture) inState(gk schema.GroupKind, want kindwatch.State) {
 	})
 }
 
-// answerFor has all requests for a path answered with a code.
+// answerFor makes the cluster answer all requests for a path with a code.
 func (f *fixture) answerFor(path string, code int, status string) {
 	f.asked.SetAnswer(func(req *http.Request) *http.Response {
 		if req.URL.Path != path {

@@ -228,7 +228,7 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 			app := f.application("shop", components(configMaps, "settings"))
 			f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
 			path := "/apis/apps.masthead.dev/v1alpha1/namespaces/" + f.namespace + "/applications/shop"
-			// What waits for the status reads into app, while the answer is made elsewhere.
+			// A goroutine that waits for the status reads into app, while another one makes the answer.
 			uid := string(app.UID)
 			asked := make(chan struct{}, 100)
 			f.asked.SetAnswer(func(req *http.Request) *http.Response {
@@ -344,7 +344,7 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 	app := f.application("shop", components(configMaps, "settings"))
 	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
 	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
-	// The answer of what changes cm is read into it while the other change is made.
+	// The answer to a change of cm is read into cm while the other change is made.
 	direct, same := f.workload, cm.DeepCopy()
 	once := make(chan struct{}, 1)
 	once <- struct{}{}
@@ -354,7 +354,7 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 		}
 		select {
 		case <-once:
-			// The annotation goes between the look and the write.
+			// The annotation is removed between the read and the write.
 			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":null}}`))
 			if err := direct.Patch(f.Ctx, same, patch); err != nil {
 				t.Errorf("cannot change the object: %v", err)

@@ -199,7 +199,7 @@ func TestIdleAsksNothing(t *testing.T) {
 	f.installed(app, "settings")
 	f.definitionsWatched()
 	f.settled()
-	// What is not about the Application costs nothing either.
+	// Changes of unrelated objects cost nothing either.
 	before := f.asked.Count()
 	stranger := f.configMap("stranger", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
 	f.Edit(f.workload, stranger, func() { stranger.Data = map[string]string{"a": "b"} })

@@ -25,7 +25,7 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 
-		// upTo is a part of the path of the request that has its answer when the class changes.
+		// upTo is a part of the path of the request that has just been answered when the class changes.
 		method, upTo string
 		before, say  func(*fleetv1alpha1.ApplicationsSpec)
 		change       func(*appsv1alpha1.Application)
@@ -115,7 +115,7 @@ func observeOnly(s *fleetv1alpha1.ApplicationsSpec) {
 	s.Mode = fleetv1alpha1.ApplicationsModeObserveOnly
 }
 
-// comesToSay changes the class, and waits until that is in force.
+// comesToSay changes the class, and waits until the change is in force.
 func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	f.T.Helper()
 	var w *workload.Cluster
@@ -130,7 +130,7 @@ func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	f.classSays(change)
 	f.Within("the class counts", func() error {
 		// A test may hold up a request. After two seconds the queue takes the cluster for one that hangs, and gives it no
-		// second item, so that nobody would look at the class before the request ends.
+		// second item, so that nothing would read the class before the request ends.
 		if _, err := f.reconciler.reconcileCluster(f.T.Context(), w); err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	})
 }
 
-// looked fails unless an Application has been reconciled, and its status waits for nothing.
+// looked returns an error unless an Application has been reconciled, and its status waits for nothing.
 func (f *fixture) looked(name string) error {
 	w, ok := f.reconciler.workloads.Get(f.cluster)
 	if !ok {

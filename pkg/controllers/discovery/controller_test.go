@@ -15,7 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
-// slowFleet does something between a look and its answer, once.
+// slowFleet does something between a lookup and its answer, once.
 type slowFleet struct {
 	*fakefleet.Fleet
 	meanwhile func()
@@ -31,8 +31,8 @@ func (f *slowFleet) Lookup(name mcr.ClusterName) (connection.Cluster, bool) {
 	return c, ok
 }
 
-// TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore has a cluster change between a look and its being
-// noted. Who is told of that change is another goroutine.
+// TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore changes a cluster between a lookup and the storing of
+// its result. Another goroutine is notified of that change.
 func TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore(t *testing.T) {
 	const name = mcr.ClusterName("capi/fleet/w1")
 	fleet := &slowFleet{Fleet: &fakefleet.Fleet{}}
@@ -49,7 +49,7 @@ func TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore(t *testing.T)
 			close(told)
 		}
 		if !r.mu.TryLock() {
-			// It waits until the first is noted.
+			// It waits until the first result is stored.
 			go tell()
 			return
 		}

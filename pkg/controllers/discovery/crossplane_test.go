@@ -40,7 +40,8 @@ func TestForeignFinalizer(t *testing.T) {
 	}
 }
 
-// withoutPolicies is an API server that serves no admission policies, so that anybody can write over the copies.
+// withoutPolicies answers like an API server that serves no admission policies, so that anybody can overwrite the
+// copies.
 func withoutPolicies(req *http.Request) *http.Response {
 	if strings.Contains(req.URL.Path, "/validatingadmissionpolic") {
 		return answer(http.StatusNotFound, "404 page not found")
@@ -48,13 +49,13 @@ func withoutPolicies(req *http.Request) *http.Response {
 	return nil
 }
 
-// finalize puts a finalizer on a copy, or takes it off.
+// finalize sets the finalizers of a copy, or removes them.
 func (f *fixture) finalize(u *unstructured.Unstructured, finalizers ...string) {
 	f.T.Helper()
 	f.Edit(f.workload, u, func() { u.SetFinalizers(finalizers) })
 }
 
-// releaseLater leaves no finalizer on a copy when the test ends.
+// releaseLater removes the finalizers of a copy when the test ends.
 func (f *fixture) releaseLater(u *unstructured.Unstructured) {
 	f.T.Cleanup(func() {
 		now := object(u.GroupVersionKind(), u.GetName())
@@ -64,7 +65,7 @@ func (f *fixture) releaseLater(u *unstructured.Unstructured) {
 	})
 }
 
-// untouched is whether an object is there and nobody deletes it.
+// untouched checks that an object exists and is not being deleted.
 func (f *fixture) untouched(u *unstructured.Unstructured) {
 	f.T.Helper()
 	now := object(u.GroupVersionKind(), u.GetName())
@@ -73,8 +74,8 @@ func (f *fixture) untouched(u *unstructured.Unstructured) {
 	}
 }
 
-// TestCrossplaneThatWasInstalledOverTheCopies has a Crossplane take copies for its own, as it does where no policy is
-// in force. When one of them is deleted, it deletes the claims.
+// TestCrossplaneThatWasInstalledOverTheCopies has a Crossplane that takes copies for its own, as it does where no
+// policy is in force. When one of them is deleted, it deletes the claims.
 func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -99,7 +100,7 @@ func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 	f.gone(other)
 	f.untouched(copied)
 	f.untouched(copiedComposition)
-	// One is the question for Masthead's username.
+	// One request asks for Masthead's username.
 	if n := f.asked.Writes() - written; n > 1 {
 		t.Errorf("want nothing written, got %d: %q", n, f.asked.Last(20))
 	}
@@ -119,8 +120,8 @@ func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 	f.gone(copiedComposition)
 }
 
-// TestDefinitionThatIsNotACopyIsACrossplanes has a cluster get a CompositeResourceDefinition of its own under
-// Masthead's definition.
+// TestDefinitionThatIsNotACopyIsACrossplanes creates a cluster's own CompositeResourceDefinition under Masthead's
+// definition.
 func TestDefinitionThatIsNotACopyIsACrossplanes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -142,7 +143,8 @@ func TestDefinitionThatIsNotACopyIsACrossplanes(t *testing.T) {
 	f.reported(xrdCRD, "Served")
 }
 
-// TestCopyThatSomebodyWorksWithStays has the hub not have any more what somebody in the cluster put a finalizer on.
+// TestCopyThatSomebodyWorksWithStays deletes an object in the hub while somebody in the cluster has put a finalizer on
+// its copy.
 func TestCopyThatSomebodyWorksWithStays(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)

@@ -40,7 +40,7 @@ const (
 	compositionCRD = resourceComposition + "." + crossplaneGroup
 )
 
-// releasing does something that waits until definitions are gone; see testenv.ReleaseDefinitions.
+// releasing calls a function that waits until definitions are gone; see testenv.ReleaseDefinitions.
 func (f *fixture) releasing(do func()) {
 	f.T.Helper()
 	ctx, cancel := context.WithCancel(f.Ctx)
@@ -60,7 +60,7 @@ func (f *fixture) releasing(do func()) {
 	do()
 }
 
-// asMasthead is a client whose writes the policy lets through: what could happen while there was no policy.
+// asMasthead is a client whose writes the policy allows: they stand for what could happen while there was no policy.
 func (f *fixture) asMasthead() client.Client {
 	f.T.Helper()
 	cfg := rest.CopyConfig(f.lane.workload)
@@ -84,7 +84,7 @@ func (f *fixture) event(reason string) {
 	})
 }
 
-// sameContent is whether a copy says what the hub's object says, but for how versions are converted.
+// sameContent checks that a copy has the content of the hub's object, except for how versions are converted.
 func sameContent(hub *unstructured.Unstructured) func(*unstructured.Unstructured) error {
 	return func(got *unstructured.Unstructured) error {
 		want := hub.DeepCopy()
@@ -196,7 +196,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	old := f.copy(composition, nil)
 	f.Delete(masthead, edited)
 	f.copy(composition, func(got *unstructured.Unstructured) error {
-		// The API server deletes the copies before it lets the definition go.
+		// The API server deletes the copies before it removes the definition.
 		if got.GetUID() == old.GetUID() {
 			return errors.New("it is the one from before the definition went")
 		}
@@ -218,7 +218,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	f.settled()
-	// One is the question for Masthead's username.
+	// One request asks for Masthead's username.
 	if n := f.asked.Writes() - written; n != 1 {
 		t.Errorf("want nothing written after a restart, got %d requests: %q", n-1, f.asked.Last(20))
 	}
@@ -258,7 +258,7 @@ func TestDiscoveryModes(t *testing.T) {
 	f.copy(composition, nil)
 }
 
-// A hub's object that was made anew while nobody looked can differ in what cannot be changed.
+// A hub's object that was deleted and created again unnoticed can differ in fields that cannot be changed.
 func TestObjectThatWasMadeAnewInTheHub(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -417,7 +417,7 @@ func TestClusterThatComesAndGoes(t *testing.T) {
 	})
 }
 
-// A cluster that fails on one object shows the others, and that one when it does not fail any more.
+// A cluster that fails on one object gets the others, and that one when it does not fail any more.
 func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)

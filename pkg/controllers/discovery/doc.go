@@ -28,8 +28,8 @@
 //   - Nothing is rewritten that is already there, also after a restart: each copy's annotation holds a hash of its
 //     content and its generation, and the metadata watch shows both. An idle fleet costs no requests, a restart one per
 //     cluster: for Masthead's username.
-//   - The hub's objects are held once, whatever the number of clusters. Of workload clusters only metadata is held,
-//     within the budget of their watches.
+//   - The hub's objects are held once, regardless of the number of clusters. Of workload clusters only metadata is
+//     held, within the budget of their watches.
 //   - An object that a cluster refuses does not block others. It is reported once, in the condition KindsServed of the
 //     ClusterProfile, a metric, and an event on the enrolled object.
 //

@@ -43,11 +43,11 @@ import (
 // mastheadUser is Masthead's username in the test workload cluster. The quotes are there to be quoted.
 const mastheadUser = `masthead's "own" user`
 
-// lane is the API servers of a hub and of a workload cluster. A test has them to itself while it runs and leaves the
-// workload cluster as it found it; in the hub each has API groups of its own.
+// lane is the API servers of a hub and of a workload cluster. A test has exclusive use of them while it runs, and
+// leaves the workload cluster as it found it; in the hub each test has its own API groups.
 type lane struct{ hub, workload *rest.Config }
 
-// besides is how many tests run beside one another.
+// besides is how many tests run in parallel.
 const besides = 3
 
 var (
@@ -84,7 +84,7 @@ func scheme() *runtime.Scheme {
 	return controllertest.NewScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme)
 }
 
-// told is a managed.Reporter that remembers.
+// told is a managed.Reporter that records the last report for each definition.
 type told struct {
 	mu    sync.Mutex
 	kinds map[string]string
@@ -154,7 +154,7 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 	return prepareOn(t, lanes.Take(t), options...)
 }
 
-// prepareOn is prepareFixture for the API servers of a lane that the test has.
+// prepareOn is prepareFixture for the API servers of a lane that the test already has.
 func prepareOn(t *testing.T, on lane, options ...func(*fleetv1alpha1.EnrollmentClass)) *fixture {
 	t.Helper()
 	n := fixtures.Add(1)
@@ -184,8 +184,8 @@ func prepareOn(t *testing.T, on lane, options ...func(*fleetv1alpha1.EnrollmentC
 	return f
 }
 
-// removeDefinitions removes the definitions that are left of what discovery puts into a cluster, for the next test on
-// the lane: what a test made itself, or what was let go.
+// removeDefinitions removes the definitions that are left of those that discovery installs in a cluster, for the next
+// test on the lane: those that a test created itself, or that discovery released.
 func (f *fixture) removeDefinitions() {
 	f.T.Helper()
 	for _, k := range mirroredKinds() {
@@ -247,9 +247,9 @@ func (f *fixture) engage() {
 	}
 }
 
-// leave leaves the workload cluster as it was: a class that is disabled takes everything back.
+// leave leaves the workload cluster as it was: disabling the class removes everything.
 func (f *fixture) leave() {
-	// Also if something is left: what runs would get in the way of the tests that follow.
+	// Also if something is left: a running controller would interfere with the tests that follow.
 	defer f.stop()
 	f.asked.SetAnswer(nil)
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Mode = fleetv1alpha1.AgentModeDisabled })
@@ -278,7 +278,7 @@ func (f *fixture) leave() {
 	})
 }
 
-// restart stops discovery and starts it anew.
+// restart stops discovery and starts it again.
 func (f *fixture) restart() {
 	f.T.Helper()
 	f.stop()
@@ -291,7 +291,7 @@ func (f *fixture) changeClass(change func(*fleetv1alpha1.AgentSpec)) {
 	f.Edit(f.hub, f.class, func() { change(&f.class.Spec.Agent) })
 }
 
-// settled waits until nothing is asked of the workload cluster any more.
+// settled waits until the workload cluster receives no more requests.
 func (f *fixture) settled() {
 	f.T.Helper()
 	f.AtRest(100, f.asked.Progress)

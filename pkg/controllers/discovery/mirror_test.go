@@ -253,7 +253,7 @@ func TestCheckUser(t *testing.T) {
 	}
 }
 
-// FuzzPolicyUser puts names into the policy that the owner of a workload cluster chose.
+// FuzzPolicyUser puts names that the owner of a workload cluster chose into the policy.
 func FuzzPolicyUser(f *testing.F) {
 	f.Add(`x"] || true || "" in ["`)
 	f.Add("системный")
@@ -273,7 +273,7 @@ func FuzzPolicyUser(f *testing.F) {
 	})
 }
 
-// FuzzMirror copies objects of the hub, of whatever shape.
+// FuzzMirror copies objects of the hub, of any shape.
 func FuzzMirror(f *testing.F) {
 	f.Add([]byte(`{"metadata":{"name":"x","labels":{"a":"b"}},"spec":{"group":"g","crdSpecTemplate":{"conversion":{}}},"status":{}}`))
 	f.Add([]byte(`{"metadata":{"labels":7},"spec":[],"status":"x"}`))

@@ -277,7 +277,7 @@ func TestForeignPolicyIsLeftAlone(t *testing.T) {
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 }
 
-// The rights that config/workload grants are all that it takes, and without one of them it is told which.
+// The rights that config/workload grants are sufficient, and if one of them is missing, it is reported which.
 func TestRightsInTheWorkloadCluster(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)

@@ -47,7 +47,7 @@ func TestWhyNotServed(t *testing.T) {
 	}
 }
 
-// TestDefinitionThatIsNeverServedIsTold has another definition have the names of one that Masthead puts there.
+// TestDefinitionThatIsNeverServedIsTold has another definition with the names of one that Masthead installs.
 func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -89,6 +89,6 @@ func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
 	t.Log("when the names are free, it is served")
 	f.Delete(f.workload, taken)
 	f.reported(compositionCRD, "Served")
-	f.workload = controllertest.NewClient(t, f.lane.workload, scheme()) // The other one takes Composition for the kind of the other definition.
+	f.workload = controllertest.NewClient(t, f.lane.workload, scheme()) // The former client still resolves Composition to the kind of the other definition.
 	f.copy(composition, nil)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/masthead-dev/masthead/test/stalekind"
 )
 
-// TestWhatIsStaleIsTold is about copies that can be neither listed nor watched any more: nothing is written on what was
-// known last.
+// TestWhatIsStaleIsTold is about copies that can be neither listed nor watched any more: nothing is written on the
+// basis of their last known state.
 func TestWhatIsStaleIsTold(t *testing.T) {
 	copies := mirrorKind(kindwatch.Kind{
 		GroupVersionKind: schema.GroupVersionKind{Group: crossplaneGroup, Version: "v1", Kind: "Composition"},

@@ -68,8 +68,8 @@ func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 	other.gaugeIs(1, "masthead_discovery_protected", string(other.cluster))
 }
 
-// TestUserThatAnotherControllerDoubtsIsAskedFor has another controller be refused by the policy, after the cluster
-// knows Masthead as somebody else.
+// TestUserThatAnotherControllerDoubtsIsAskedFor has another controller that is refused by the policy, after Masthead's
+// username in the cluster has changed.
 func TestUserThatAnotherControllerDoubtsIsAskedFor(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -96,7 +96,7 @@ func TestUserThatAnotherControllerDoubtsIsAskedFor(t *testing.T) {
 			return err
 		}
 		if !strings.Contains(fmt.Sprint(u.Object["spec"]), "another-user") {
-			// As controllers do, which try their writes again: right after the policy was written a refusal is only waited for.
+			// Like controllers, which retry their writes: right after the policy was written, a refusal only causes a wait.
 			f.users.Excuses(f.cluster, refused, time.Now())
 			return errors.New("it does not")
 		}

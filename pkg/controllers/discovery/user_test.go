@@ -41,12 +41,12 @@ func TestARefusedDeletionIsNotTriedAllTheTime(t *testing.T) {
 		}
 		return nil
 	})
-	// Each failure doubles the time until the next. What is tried every second never comes to rest.
+	// Each failure doubles the time until the next attempt. With an attempt every second, the requests would never stop.
 	f.settled()
 }
 
-// TestPolicyThatHasJustChangedIsWaitedFor refuses what is written as an API server does that has not heard yet of a
-// policy which knows Masthead under its new name.
+// TestPolicyThatHasJustChangedIsWaitedFor refuses writes, like an API server that has not yet observed a policy with
+// Masthead's new username.
 func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
@@ -70,7 +70,7 @@ func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
 	f.Edit(f.hub, composition, func() {
 		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
 	})
-	// Looking again by the clock, as after a refusal that is a problem, would take longer than this waits.
+	// A periodic retry, as after a refusal that is a problem, would take longer than this waits.
 	f.copy(composition, sameContent(composition))
 	if !changed.Load() || refused.Load() < 5 {
 		t.Errorf("want the policy to change and a refusal after it, got %t and %d", changed.Load(), refused.Load())

@@ -54,8 +54,8 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 	return p.withdrawDefinition(ctx, k, crd)
 }
 
-// withdrawDefinition removes a definition of Masthead's, with the copies. That of CompositeResourceDefinitions goes
-// first: a Crossplane that uses its copies uses the others, too.
+// withdrawDefinition removes a definition of Masthead's, with the copies. That of CompositeResourceDefinitions is
+// removed first: a Crossplane that uses its copies uses the others, too.
 func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unstructured.Unstructured) error {
 	if k.resource != resourceXRD && p.otherCrossplane.unknown {
 		return nil

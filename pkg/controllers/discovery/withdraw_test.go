@@ -66,8 +66,8 @@ func (f *fixture) answering(answer func(*http.Request) *http.Response) {
 	f.asked.SetAnswer(answer)
 }
 
-// TestDefinitionStaysWhileAnAPIServerDoesNotServeIt asks an API server for objects that has not heard yet of what the
-// definition has come to be, as one of several. Objects that are not copies would go with the definition.
+// TestDefinitionStaysWhileAnAPIServerDoesNotServeIt lists objects at one of several API servers, which has not yet
+// observed the current state of the definition. Objects that are not copies would be deleted with the definition.
 func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -121,7 +121,7 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 	})
 }
 
-// stays is whether an object of somebody else is there as it was, and so is the definition of Compositions.
+// stays checks that an object of somebody else still exists, and so does the definition of Compositions.
 func (f *fixture) stays(theirs *unstructured.Unstructured) {
 	f.T.Helper()
 	if crd, err := f.crd(f.workload, compositionCRD); err != nil || crd.DeletionTimestamp != nil {

@@ -201,8 +201,8 @@ func (w *workload) follow(crd string, kind kindwatch.Kind, wanted bool) {
 	}
 }
 
-// see returns an object of a kind from the watch's cache, and which watch that is. A definition without our label has a
-// watch of its own while it is wanted: it may not exist, or be somebody else's.
+// see returns an object of a kind from the watch's cache, and which watch that is. A definition without our label has
+// its own watch while it is wanted: it may not exist, or be somebody else's.
 func (w *workload) see(kind kindwatch.Kind, name string) (*unstructured.Unstructured, kindwatch.Kind, error) {
 	key := types.NamespacedName{Name: name}
 	have, err := w.watcher.Get(kind, key)

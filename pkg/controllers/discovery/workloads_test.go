@@ -18,8 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// TestEventsOfAClusterAreOnePass has a cluster that does not stop to send events. Before, each of them had all of its
-// objects looked at, as fast as the workers could.
+// TestEventsOfAClusterAreOnePass has a cluster that does not stop sending events. Before, each of them caused a pass
+// over all of its objects, as fast as the workers could.
 func TestEventsOfAClusterAreOnePass(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(

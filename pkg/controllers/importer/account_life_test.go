@@ -30,7 +30,7 @@ import (
 // sampleAccount is the ServiceAccount of the sample.
 var sampleAccount = fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "reader"}
 
-// ownerMakesAccount has the owner of the imported clusters, which share an API server, apply the sample.
+// ownerMakesAccount applies the sample as the owner of the imported clusters, which share an API server.
 func (w *world) ownerMakesAccount(t *testing.T) {
 	t.Helper()
 	file, err := os.Open("../../../config/samples/imports/serviceaccount.yaml")
@@ -52,7 +52,7 @@ func (w *world) ownerMakesAccount(t *testing.T) {
 	}
 }
 
-// ownerAllows has the credentials of an imported cluster ask for tokens of the account of the sample.
+// ownerAllows allows the credentials of an imported cluster to request tokens of the account of the sample.
 func (w *world) ownerAllows(t *testing.T, cluster string) {
 	t.Helper()
 	binding := &rbacv1.RoleBinding{}
@@ -67,7 +67,7 @@ func (w *world) ownerAllows(t *testing.T, cluster string) {
 	}
 }
 
-// names has the spec of an import name a ServiceAccount, or none.
+// names sets the ServiceAccount in the spec of an import, or removes it.
 func (w *world) names(t *testing.T, imp *fleetv1alpha1.ClusterImport, account *fleetv1alpha1.ServiceAccountReference) {
 	t.Helper()
 	before := imp.DeepCopy()
@@ -77,7 +77,7 @@ func (w *world) names(t *testing.T, imp *fleetv1alpha1.ClusterImport, account *f
 	}
 }
 
-// userOf is whom the cluster takes the holder of a kubeconfig for.
+// userOf returns the username that the cluster gives the holder of a kubeconfig.
 func userOf(t *testing.T, k *credentials.Credentials) string {
 	t.Helper()
 	config := k.RESTConfig()
@@ -154,8 +154,8 @@ func TestImportWithAServiceAccount(t *testing.T) {
 	w.unimport(t, imp)
 }
 
-// TestServiceAccountInPlaceOfTheAdministrator: an import has an administrator's credentials. With an account that is
-// not there it has none, with one that is there it has that one's, and without one its own again.
+// TestServiceAccountInPlaceOfTheAdministrator: an import has an administrator's credentials. With an account that does
+// not exist it has no credentials, with one that exists it has that account's, and without one its own again.
 func TestServiceAccountInPlaceOfTheAdministrator(t *testing.T) {
 	const cluster = "cafe7772"
 	w := modern(t)

@@ -88,8 +88,8 @@ func copied(o *unstructured.Unstructured, namespace, name string) *unstructured.
 	return out
 }
 
-// TestCopyOfAReflectionIsNotDeleted: the attacker copies a reflected Cluster, labels and all, and has the copy refer to
-// the infrastructure of a real cluster, which Cluster API core would delete with it.
+// TestCopyOfAReflectionIsNotDeleted: the attacker copies a reflected Cluster with its labels, and lets the copy refer
+// to the infrastructure of a real cluster, which Cluster API core would delete with it.
 func TestCopyOfAReflectionIsNotDeleted(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
@@ -176,9 +176,9 @@ func TestClusterThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestObservationOfAnotherNamespaceIsNotBelieved: a tenant makes a managed resource with the label and the name that an
-// import of another namespace would give it, and with a provider configuration of the tenant's, so that the import's
-// credentials go to the tenant's host.
+// TestObservationOfAnotherNamespaceIsNotBelieved: a tenant creates a managed resource with the label and the name that
+// an import of another namespace would give it, and with a provider configuration of the tenant's, so that the import's
+// credentials are sent to the tenant's host.
 func TestObservationOfAnotherNamespaceIsNotBelieved(t *testing.T) {
 	imp := anImport()
 	planted := &unstructured.Unstructured{Object: map[string]any{
@@ -206,8 +206,8 @@ func TestObservationOfAnotherNamespaceIsNotBelieved(t *testing.T) {
 	h.object(observedCluster, "tenant", planted.GetName())
 }
 
-// TestClusterIsNotExchanged: the attacker deletes the cluster that was imported, or changes the account, and has
-// another of the same name be observed, which would be given the first one's credentials.
+// TestClusterIsNotExchanged: the attacker deletes the cluster that was imported, or changes the account, so that
+// another cluster of the same name is observed, which would be sent the first one's credentials.
 func TestClusterIsNotExchanged(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
@@ -227,8 +227,8 @@ func TestClusterIsNotExchanged(t *testing.T) {
 	}
 }
 
-// TestNoSecondProviderConfigIsUsed: the hub serves kinds of two generations, whose provider configurations of the same
-// name are two. Only one is held against what the import may use.
+// TestNoSecondProviderConfigIsUsed: the hub serves kinds of two generations, which have two different provider
+// configurations of the same name. Only one of them is checked against what the import may use.
 func TestNoSecondProviderConfigIsUsed(t *testing.T) {
 	all := func(gk func(reflection.Kind) schema.GroupKind) reflection.ServedVersions {
 		served := reflection.ServedVersions{}

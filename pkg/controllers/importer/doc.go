@@ -17,9 +17,9 @@
 //   - A managed resource is created paused, after a dry run of the same object, and unpaused once the API server's
 //     reply has been checked for the policy Observe. One that has another policy is neither changed nor deleted: with
 //     another policy, its deletion can delete the cluster.
-//   - An object without the label of this very ClusterImport is never written and never deleted, whatever its name is.
-//     With the label, it is deleted and trusted only in the namespace and under the name that the import gives: a copy,
-//     such as a restored backup, is reported in an event.
+//   - An object without the label of this very ClusterImport is never written and never deleted, regardless of its
+//     name. With the label, it is deleted and trusted only in the namespace and under the name that the import gives: a
+//     copy, such as a restored backup, is reported in an event.
 //   - A Cluster or a MachinePool that refers to anything that the import did not create is not deleted, because Cluster
 //     API core deletes what they refer to. Neither is a MachinePool with Nodes in its status, because core deletes
 //     them.
@@ -36,8 +36,8 @@
 //   - An import that may no longer use its provider configuration loses all its objects. The leftovers of an import
 //     whose finalizer somebody removed are deleted the same way; the manager also looks for them when it starts.
 //   - Credentials are withdrawn with the label, the Secret or the hub's ServiceAccount that provided them, or with the
-//     right to that ServiceAccount's tokens, whatever else stops the import. That holds for what the spec names: those
-//     of another source are removed when the spec changes, unless the new source provides replacements.
+//     right to that ServiceAccount's tokens, regardless of what else stops the import. That holds for what the spec
+//     names: those of another source are removed when the spec changes, unless the new source provides replacements.
 //   - What a Secret records about its credentials counts only for the kubeconfig with which it was written, byte by
 //     byte. Without a record, it stays until the source is asked, and is removed if that gives nothing.
 //   - A working ServiceAccount token is used until it expires, also while its source fails, unless it is withdrawn.
@@ -70,21 +70,21 @@
 // kubeconfig of theirs gains. A cluster that issues no token, or does not accept those that it issued, is asked less
 // and less often, down to every five minutes. Clusters that hang take half of the workers at most, those of one
 // namespace half of that, and are asked less and less often. Cached Nodes are charged to the budget of the process. An
-// answer that is too large or truncated is the cluster's fault: it is requested again, and nobody is told to fix the
-// import.
+// answer that is too large or truncated is the cluster's fault: it is requested again, and the import is not reported
+// as one that somebody has to fix.
 //
-// # What does whoever writes a ClusterImport gain?
+// # What does the author of a ClusterImport gain?
 //
 // The rights of the Crossplane provider configuration, to observe. So a cluster-scoped configuration must allow the
-// namespace. With their own configuration, tenants can present the ID of anybody's cluster, so neither such an ID nor
-// a name prevents anybody else from importing it. Secrets are read in the namespace of the ClusterImport
-// alone, and only with a label, set by somebody who may write them, for the namespace or for one import; likewise the
-// hub's ServiceAccounts, whose identity in a cloud could otherwise be sent to a cluster of the writer's; a connection
-// Secret only if the managed resource of the import controls it. Tokens are requested only at endpoints that the
-// operator allows. An endpoint is not restricted to one step, which would gain nothing: the writer can have Google be
-// sent what is for Entra ID, but the operator trusts whoever receives it with credentials, and the writer sees no
-// answer but a token in the kubeconfig of the import. An endpoint that a tenant runs would be sent as much for its
-// intended step, so none must be allowed. A ServiceAccount token gives no right that the source's credentials do not
-// give already: who may request it may act as that ServiceAccount. Kubeconfigs are checked by
-// pkg/providers/credentials: exec, auth-provider, impersonation and files are refused.
+// namespace. With their own configuration, tenants can present the ID of anybody's cluster, so neither such an ID nor a
+// name prevents anybody else from importing it. Secrets are read in the namespace of the ClusterImport alone, and only
+// with a label, set by somebody who may write them, for the namespace or for one import; likewise the hub's
+// ServiceAccounts, whose identity in a cloud could otherwise be sent to a cluster of the writer's; a connection Secret
+// only if the managed resource of the import controls it. Tokens are requested only at endpoints that the operator
+// allows. An endpoint is not restricted to one step, which would gain nothing: the writer can have Google be sent what
+// is for Entra ID, but the operator trusts every recipient of it with credentials, and the writer sees no answer but a
+// token in the kubeconfig of the import. An endpoint that a tenant runs would be sent as much for its intended step, so
+// none must be allowed. A ServiceAccount token gives no right that the source's credentials do not give already: anyone
+// who may request it may act as that ServiceAccount. Kubeconfigs are checked by pkg/providers/credentials: exec,
+// auth-provider, impersonation and files are refused.
 package importer

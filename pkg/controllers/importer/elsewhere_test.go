@@ -16,7 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// managedOfOthers is a managed resource for a cluster of EKS that the import's name names.
+// managedOfOthers is a managed resource for an EKS cluster of the name that the import names.
 func managedOfOthers(gk schema.GroupKind, namespace, configKind, config string, change func(map[string]any)) *unstructured.Unstructured {
 	ref := map[string]any{"name": config}
 	if configKind != "" {
@@ -41,8 +41,8 @@ func showsID(id string) func(map[string]any) {
 	return func(o map[string]any) { o["status"] = map[string]any{"atProvider": map[string]any{"arn": id}} }
 }
 
-// TestManages: a name means nothing without the account. A tenant who makes a resource of a name in an account of their
-// own must not keep others from importing theirs; a resource that is the same cluster must.
+// TestManages: a name means nothing without the account. A tenant who creates a resource of that name in their own
+// account must not prevent others from importing their cluster; a resource for the same cluster must prevent it.
 func TestManages(t *testing.T) {
 	namespaced, legacy := reflection.EKSCluster.Namespaced(), reflection.EKSCluster.Legacy()
 	platform := fleetv1alpha1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "platform"}
@@ -132,8 +132,8 @@ func TestManages(t *testing.T) {
 	}
 }
 
-// TestTenantBlocksNobodysImport: the attacker makes a managed resource, with a configuration of their own, of the name
-// of a cluster that somebody wants to import.
+// TestTenantBlocksNobodysImport: the attacker creates a managed resource, with their own configuration, of the name of
+// a cluster that somebody wants to import.
 func TestTenantBlocksNobodysImport(t *testing.T) {
 	theirs := managedOfOthers(reflection.EKSCluster.Namespaced(), "tenant", "ProviderConfig", "customer", showsID(idOfAnImport))
 	h := newHub(t, anImport(), theirs)
@@ -141,8 +141,8 @@ func TestTenantBlocksNobodysImport(t *testing.T) {
 	h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 }
 
-// TestClusterThatCrossplaneManagesIsNotImported: what truly stands for the cluster stops the import, before it makes
-// anything or, where only the ID tells, before it reflects anything.
+// TestClusterThatCrossplaneManagesIsNotImported: a managed resource that is really for the cluster stops the import,
+// before it creates anything or, where only the ID shows it, before it reflects anything.
 func TestClusterThatCrossplaneManagesIsNotImported(t *testing.T) {
 	for name, tc := range map[string]struct {
 		config string

@@ -22,7 +22,7 @@ import (
 )
 
 // Starts starts one Reconciler after the other, as a manager is started again. They share what was read of the hub's
-// CRDs, which most of the time of a start goes into, and nothing else.
+// CRDs, which takes most of the time of a start, and nothing else.
 type Starts struct {
 	options Options
 	kinds   *kinds

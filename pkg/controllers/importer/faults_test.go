@@ -29,7 +29,7 @@ type hubFaults struct {
 	drops []string
 	// refuses is a kind of which the hub refuses every object as one with an unknown field.
 	refuses schema.GroupKind
-	// forbids is a kind that the manager may not create, whatever it was told before.
+	// forbids is a kind that the manager may not create, regardless of the answers to its access reviews.
 	forbids schema.GroupKind
 }
 
@@ -118,13 +118,13 @@ func (h *hubOfOneImport) changeCRD(kind reflection.Kind, change func(spec *apiex
 	}
 }
 
-// withoutPolicies has a CRD be one of the time of managementPolicy, in the singular.
+// withoutPolicies makes a CRD an old one that still has managementPolicy, in the singular.
 func withoutPolicies(spec *apiextensionsv1.JSONSchemaProps) {
 	delete(spec.Properties, "managementPolicies")
 	spec.Properties["managementPolicy"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 }
 
-// withoutObserve takes the value Observe from a CRD.
+// withoutObserve removes the value Observe from a CRD.
 func withoutObserve(spec *apiextensionsv1.JSONSchemaProps) {
 	policies := spec.Properties["managementPolicies"]
 	policies.Items.Schema.Enum = slices.DeleteFunc(policies.Items.Schema.Enum, func(j apiextensionsv1.JSON) bool { return string(j.Raw) == `"Observe"` })

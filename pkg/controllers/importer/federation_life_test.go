@@ -47,8 +47,8 @@ func forImports(value string) map[string]string {
 	return map[string]string{fleetv1alpha1.ImportCredentialsLabel: value}
 }
 
-// grants has somebody who owns the namespace let Masthead get one ServiceAccount and ask for its tokens, and returns
-// what takes that back.
+// grants lets Masthead get one ServiceAccount and request its tokens, as an owner of the namespace would, and returns a
+// function that revokes that.
 func (w *world) grants(t *testing.T, account string) (takeBack func()) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "tokens-of-" + account}
@@ -79,9 +79,9 @@ func (w *world) federated(account string) *fleetv1alpha1.ImportKubeconfig {
 	}
 }
 
-// TestGKEImportWithWorkloadIdentity walks an import through its life whose tokens are those of a service account that
-// the identity of a ServiceAccount of the hub impersonates. The token server holds what it is shown against the hub's
-// keys. What it is shown is no token for the hub.
+// TestGKEImportWithWorkloadIdentity runs an import through its life. Its tokens are those of a service account that the
+// identity of a ServiceAccount of the hub impersonates. The token server verifies the token that it receives with the
+// hub's keys. That token is not valid for the hub.
 func TestGKEImportWithWorkloadIdentity(t *testing.T) {
 	const name, account, federated, email = "gke-federated", "identity-of-gke", "federated-token", "reader@shop-project.iam.gserviceaccount.com"
 	w := modern(t)
@@ -104,7 +104,7 @@ func TestGKEImportWithWorkloadIdentity(t *testing.T) {
 	}
 }
 
-// TestAKSImportWithWorkloadIdentity: Entra ID is shown the token of a ServiceAccount in place of a secret.
+// TestAKSImportWithWorkloadIdentity: Entra ID receives the token of a ServiceAccount in place of a secret.
 func TestAKSImportWithWorkloadIdentity(t *testing.T) {
 	const name, account = "aks-federated", "identity-of-aks"
 	w := modern(t)
@@ -129,8 +129,8 @@ func TestAKSImportWithWorkloadIdentity(t *testing.T) {
 }
 
 // TestServiceAccountNobodyGranted: the attacker may write ClusterImports, and names a ServiceAccount of the namespace
-// for which nobody granted anything. Then somebody does, for a ServiceAccount that is not there yet; then it is, and is
-// for another import; then it is for this one; then the grant is taken back, and with it the kubeconfig.
+// for which nobody granted anything. Then somebody does, for a ServiceAccount that does not exist yet; then it exists,
+// and is for another import; then it is for this one; then the grant is revoked, and with it the kubeconfig.
 func TestServiceAccountNobodyGranted(t *testing.T) {
 	const name, account = "gke-granted", "identity-to-grant"
 	w := modern(t)
@@ -162,8 +162,8 @@ func TestServiceAccountNobodyGranted(t *testing.T) {
 	w.unimport(t, imp)
 }
 
-// TestNoRoleOfOursGivesTokens: with a right to the tokens of every ServiceAccount, whoever may write a ClusterImport
-// would have the cloud's identities of all of them in the namespace. Nor is there a right to read them all.
+// TestNoRoleOfOursGivesTokens: with a right to the tokens of every ServiceAccount, anyone who may write a ClusterImport
+// would have the cloud identities of all of them in the namespace. Nor is there a right to read them all.
 func TestNoRoleOfOursGivesTokens(t *testing.T) {
 	for _, dir := range []string{"../../../config/rbac", "../../../config/imports"} {
 		granted, err := grants(dir)

@@ -18,9 +18,9 @@ import (
 	"github.com/masthead-dev/masthead/test/fakecloud"
 )
 
-// BenchmarkImports has so many clusters of EKS be imported at once, each with two node pools. It says how long that
-// takes, what a look at an import at rest asks the hub for, and how much memory the importer takes for an import. Run
-// it with -benchtime 1x. docs/importer.md has the figures.
+// BenchmarkImports imports a number of EKS clusters at once, each with two node pools. It reports how long that takes,
+// how many requests to the hub a pass over an idle import makes, and how much memory the importer takes for an import.
+// Run it with -benchtime 1x. docs/importer.md has the figures.
 func BenchmarkImports(b *testing.B) {
 	for _, n := range []int{1, 10, 50} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -90,7 +90,7 @@ func importMany(b *testing.B, n int) {
 	b.ReportMetric(float64(with-heap())/float64(n)/1024, "KiB/import")
 }
 
-// atRest waits until the importer has asked for nothing for some seconds, and returns how often it has asked so far.
+// atRest waits until the importer has made no request for some seconds, and returns how many it has made so far.
 func (w *world) atRest(b *testing.B) int {
 	b.Helper()
 	const quiet = 3 * time.Second
@@ -104,7 +104,7 @@ func (w *world) atRest(b *testing.B) int {
 	return last
 }
 
-// passes is how often importers have looked at an import.
+// passes is how often importers have reconciled an import.
 func passes(b *testing.B) float64 {
 	b.Helper()
 	families, err := metrics.Registry.Gather()
@@ -128,7 +128,7 @@ func passesSince(b *testing.B, before float64) float64 {
 	return max(1, passes(b)-before)
 }
 
-// heap is how many bytes live.
+// heap is how many bytes of the heap are in use.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC() // The first one runs finalizers.

@@ -15,7 +15,7 @@ import (
 // theirFinalizer is somebody else's.
 const theirFinalizer = "example.org/kept"
 
-// hold has somebody else's finalizer be on the import, beside ours or in its place.
+// hold adds somebody else's finalizer to the import, beside ours or in its place.
 func (h *hubOfOneImport) hold(ours bool) {
 	h.t.Helper()
 	imp := h.get()
@@ -28,7 +28,7 @@ func (h *hubOfOneImport) hold(ours bool) {
 	}
 }
 
-// namesNothing sees that the status names nothing, so that the policy about members goes by nothing.
+// namesNothing checks that the status names nothing, so that the policy about members restricts nothing.
 func (h *hubOfOneImport) namesNothing() {
 	h.t.Helper()
 	imp := h.get()
@@ -58,8 +58,8 @@ func TestImportThatOthersHoldNamesNothing(t *testing.T) {
 	}
 }
 
-// TestUnimportThatWaitsNamesWhatIsThere: the Crossplane provider is gone, so that un-import waits for ever with the
-// Cluster gone.
+// TestUnimportThatWaitsNamesWhatIsThere: the Crossplane provider is gone, so that un-import waits for ever after the
+// Cluster is deleted.
 func TestUnimportThatWaitsNamesWhatIsThere(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()

@@ -105,7 +105,7 @@ func (w *world) create(tb testing.TB, o client.Object) {
 	}
 }
 
-// unimport deletes an import, and sees that nothing of it is left.
+// unimport deletes an import, and checks that nothing of it is left.
 func (w *world) unimport(tb testing.TB, imp *fleetv1alpha1.ClusterImport) {
 	tb.Helper()
 	if err := w.hub.Delete(tb.Context(), imp); err != nil {
@@ -165,7 +165,7 @@ func (w *world) made(tb testing.TB, imp *fleetv1alpha1.ClusterImport) []string {
 	return all
 }
 
-// touch has the providers look at the managed resources of a kind at once.
+// touch makes the providers reconcile the managed resources of a kind at once.
 func (w *world) touch(tb testing.TB, imp *fleetv1alpha1.ClusterImport, kind reflection.Kind) {
 	tb.Helper()
 	for _, m := range w.labelled(tb, imp, w.managed(tb, kind)) {
@@ -176,7 +176,7 @@ func (w *world) touch(tb testing.TB, imp *fleetv1alpha1.ClusterImport, kind refl
 	}
 }
 
-// everythingIsPausedAndOnlyObserves sees that nothing that an import made can act on its cluster.
+// everythingIsPausedAndOnlyObserves checks that nothing that an import created can act on its cluster.
 func (w *world) everythingIsPausedAndOnlyObserves(tb testing.TB, imp *fleetv1alpha1.ClusterImport) {
 	tb.Helper()
 	name := reflection.Cloud(imp.Spec.Cloud())

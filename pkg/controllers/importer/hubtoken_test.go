@@ -54,7 +54,7 @@ func importWithIdentity(t *testing.T) (*hubOfOneImport, *tokentest.Cloud) {
 }
 
 // TestHubGivesATokenForOneAudience: the request is for the namespace of the import, for one audience and ten minutes;
-// and what else the hub answers leads to nobody being shown anything.
+// if the hub answers with anything but such a token, nothing is sent to anyone.
 func TestHubGivesATokenForOneAudience(t *testing.T) {
 	accounts := schema.GroupResource{Resource: "serviceaccounts"}
 	for name, tc := range map[string]struct {
@@ -124,8 +124,8 @@ func TestHubGivesATokenForOneAudience(t *testing.T) {
 	}
 }
 
-// TestIdentityIsWithdrawnWithTheGrant: the token that was made would work for an hour; its Secret goes at the next
-// look, also while something else stops the import.
+// TestIdentityIsWithdrawnWithTheGrant: the token that was issued would work for an hour; its Secret is deleted in the
+// next pass, also while something else stops the import.
 func TestIdentityIsWithdrawnWithTheGrant(t *testing.T) {
 	for name, stops := range map[string]bool{"AtTheNextLook": false, "WhateverStopsTheImport": true} {
 		t.Run(name, func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestIdentityIsWithdrawnWithTheGrant(t *testing.T) {
 }
 
 // TestServiceAccountOfTheHubIsOfOneImport: the attacker may write ClusterImports in the namespace, and names a
-// ServiceAccount that Masthead may use, for a cluster of theirs. Only an import that whoever may write the
-// ServiceAccount gave it to has a token of it be asked for; whoever takes it back withdraws what was made with it.
+// ServiceAccount that Masthead may use, for a cluster of theirs. A token of it is requested only for an import to which
+// somebody who may write the ServiceAccount has given it; taking it back withdraws what was created with it.
 func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 	const notAllowed = fleetv1alpha1.ReasonCredentialsNotAllowed
 	account := func(labels ...string) []client.Object {
@@ -242,7 +242,7 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 	}
 }
 
-// TestKubeconfigWithExecIsRefused: the attacker has the imported cluster's kubeconfig run a program in the hub.
+// TestKubeconfigWithExecIsRefused: the attacker makes the imported cluster's kubeconfig run a program in the hub.
 func TestKubeconfigWithExecIsRefused(t *testing.T) {
 	r := &kubeconfigs{}
 	kubeconfig := `apiVersion: v1

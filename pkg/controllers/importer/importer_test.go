@@ -24,8 +24,8 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// TestImportSurvivesLostReplies has every write be carried out and its reply be lost once, as when the manager is
-// killed after each write, in import and in un-import. Nothing is lost, nothing is doubled.
+// TestImportSurvivesLostReplies loses the reply to every write once, as when the manager is killed after each write, in
+// import and in un-import. The write itself is carried out. Nothing is lost, and nothing is created twice.
 func TestImportSurvivesLostReplies(t *testing.T) {
 	modern(t).cloud.FailOnMutation(t)
 	modern(t).addEKS(t, "cafe4567", "blue")
@@ -57,8 +57,8 @@ func TestImportSurvivesLostReplies(t *testing.T) {
 	modern(t).unimport(t, imp)
 }
 
-// TestImportTakesNoOtherNamespacesProviderConfig: the attacker lends the rights of a configuration that was not made
-// for its namespace.
+// TestImportTakesNoOtherNamespacesProviderConfig: the attacker borrows the rights of a configuration that was not
+// created for their namespace.
 func TestImportTakesNoOtherNamespacesProviderConfig(t *testing.T) {
 	imp := importOfEKS("stranger", "cafe89ab")
 	imp.Spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "platform"}
@@ -86,8 +86,8 @@ func TestImportOverwritesNoForeignCluster(t *testing.T) {
 	}
 }
 
-// TestImportTakesNoForeignConnectionSecret: the attacker puts a Secret where the provider would write one, with a
-// server of their own.
+// TestImportTakesNoForeignConnectionSecret: the attacker creates a Secret where the provider would write one, with
+// their own server.
 func TestImportTakesNoForeignConnectionSecret(t *testing.T) {
 	modern(t).addEKS(t, "cafe9999")
 	planted := &corev1.Secret{
@@ -207,8 +207,8 @@ func machineOf(cluster string) *unstructured.Unstructured {
 	return m
 }
 
-// TestImportWaitsForMachinesOfOthers: a Machine named the cluster before it was imported. When it goes, the import goes
-// on: it is told of it.
+// TestImportWaitsForMachinesOfOthers: a Machine named the cluster before it was imported. When it is deleted, the
+// import continues: a watch reports that to it.
 func TestImportWaitsForMachinesOfOthers(t *testing.T) {
 	modern(t).addEKS(t, "cafe5556")
 	machine := machineOf("early")
@@ -226,8 +226,8 @@ func TestImportWaitsForMachinesOfOthers(t *testing.T) {
 	modern(t).unimport(t, imp)
 }
 
-// TestNothingIsLeftWhenTheManagerWasDown: somebody takes the finalizer of the only ClusterImport away and deletes it,
-// while the manager does not run. The next one removes what it made.
+// TestNothingIsLeftWhenTheManagerWasDown: somebody removes the finalizer of the only ClusterImport and deletes it,
+// while the manager does not run. The next manager removes what the import created.
 func TestNothingIsLeftWhenTheManagerWasDown(t *testing.T) {
 	w := modern(t)
 	w.cloud.FailOnMutation(t)

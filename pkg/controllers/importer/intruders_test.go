@@ -33,8 +33,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// TestTokenSecretIsNotAnybodysSecret: the attacker may write ClusterImports and not read Secrets, and has one be sent
-// as a token to a cluster of theirs.
+// TestTokenSecretIsNotAnybodysSecret: the attacker may write ClusterImports and not read Secrets, and lets one be sent
+// as a token to their own cluster.
 func TestTokenSecretIsNotAnybodysSecret(t *testing.T) {
 	imp := anImport()
 	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{
@@ -52,8 +52,8 @@ func TestTokenSecretIsNotAnybodysSecret(t *testing.T) {
 	}
 }
 
-// TestIDOfAClusterIsNotSquatted: the attacker has an older import in another namespace whose provider configuration
-// leads to a cloud of theirs, which shows the ID of somebody else's cluster.
+// TestIDOfAClusterIsNotSquatted: the attacker has an older import in another namespace, whose provider configuration
+// leads to their own cloud, which shows the ID of somebody else's cluster.
 func TestIDOfAClusterIsNotSquatted(t *testing.T) {
 	const id = "arn:aws:eks:eu-central-1:123456789012:cluster/prod"
 	older := func(namespace string, config fleetv1alpha1.ProviderConfigReference) *fleetv1alpha1.ClusterImport {
@@ -118,8 +118,8 @@ func (h *hubOfOneImport) allow(namespace string) {
 	}
 }
 
-// TestRevokedConfigurationKeepsNothing: the attacker's namespace may no longer use a configuration, and goes on looking
-// at the cluster, and being connected to it, with what was made before.
+// TestRevokedConfigurationKeepsNothing: the attacker's namespace may no longer use a configuration, but would continue
+// to observe the cluster, and to be connected to it, with what was created before.
 func TestRevokedConfigurationKeepsNothing(t *testing.T) {
 	imp := anImport()
 	imp.Spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Kind: "ClusterProviderConfig", Name: "platform"}
@@ -145,8 +145,8 @@ func TestRevokedConfigurationKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestNothingIsOrphaned: the attacker takes the finalizer of an import away and deletes it, so that nobody removes what
-// goes on observing the cluster, or what was reflected of it.
+// TestNothingIsOrphaned: the attacker removes the finalizer of an import and deletes it, so that nobody removes what
+// still observes the cluster, or what was reflected of it.
 func TestNothingIsOrphaned(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprintf("CreatedAgain=%v", again), func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestNothingIsOrphaned(t *testing.T) {
 	}
 }
 
-// TestOrphanThatRefersToRealInfrastructureIsNotDeleted: the attacker has an orphan refer to a real cluster.
+// TestOrphanThatRefersToRealInfrastructureIsNotDeleted: the attacker lets an orphan refer to a real cluster.
 func TestOrphanThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
@@ -203,7 +203,7 @@ func TestOrphanThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestClusterWithForeignMachinesGetsNoCredentials: the attacker has a MachinePool, or a Machine, name a cluster before
+// TestClusterWithForeignMachinesGetsNoCredentials: the attacker lets a MachinePool, or a Machine, name a cluster before
 // it is imported, with infrastructure of theirs that lists the cluster's Nodes: Cluster API core would annotate and
 // delete them.
 func TestClusterWithForeignMachinesGetsNoCredentials(t *testing.T) {
@@ -248,7 +248,7 @@ func TestPoolsOfAnEarlierNameGiveWay(t *testing.T) {
 }
 
 // TestHangingClustersHoldFewWorkers: the attacker imports clusters that never answer, so that nobody else's import is
-// worked on, or asks its cluster.
+// reconciled, or can send requests to its cluster.
 func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	const workers = 8 // So there are four places, of which a namespace can have two.
 	asked, release := make(chan struct{}, 2*workers), make(chan struct{})
@@ -293,7 +293,7 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	waits(look("attacker", 2))
 	for i := range 2 {
 		hanging.Go(func() { look("customers", i) })
-		<-asked // Though the attacker's import has waited for longer.
+		<-asked // Although the attacker's import has waited longer.
 	}
 	waits(look("others", 0))
 	if len(woken) > 0 {

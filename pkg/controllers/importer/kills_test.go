@@ -31,14 +31,14 @@ import (
 	"github.com/masthead-dev/masthead/test/fakecloud"
 )
 
-// deaths is how often a process is killed after the same write. A process that is killed after each write of a token
-// that it made comes no further, because the next one makes another token. That of a ServiceAccount it finds in the
-// Secret.
+// deaths is how often a process is killed after the same write. If a process were killed after each write of a token
+// that it obtained, no process would get any further, because the next one obtains another token. The token of a
+// ServiceAccount is found in the Secret.
 const deaths = 2
 
 var errKilled = errors.New("the process was killed")
 
-// killed is an import that one process after the other works on, each of which is killed after its first write: the
+// killed is an import that is reconciled by one process after the other. Each is killed after its first write: the
 // write is carried out, what the process knew is lost, and it does nothing more.
 type killed struct {
 	*world
@@ -51,22 +51,23 @@ type killed struct {
 	// most is how often a process is killed after the same write.
 	most int
 
-	// alive is the process that works.
+	// alive is the process that runs.
 	alive *importer.Reconciler
 	die   context.CancelFunc
 	ctx   context.Context // The life of the process.
-	// wrote means that the process, or core, has written since the last look.
+	// wrote means that the process, or core, has written since the last check.
 	wrote bool
 	// died is how often processes were killed, by write. made is how often each object was created.
 	died, made map[string]int
-	// whole is what was there when the un-import began.
+	// whole is what existed when the un-import began.
 	whole map[int]int
 }
 
 // TestImportSurvivesKills kills the importer after each of its writes: of the managed resources of the cluster, of its
 // pools, its credentials and its network, of the reflections, the kubeconfig, the status and the finalizer; while the
-// cluster is imported, while it changes, while a pool goes, and while it is un-imported. Whatever is there when it dies
-// is safe, however long nothing starts it again; at the end there is what there is without that, made once.
+// cluster is imported, while it changes, while a pool is deleted, and while it is un-imported. All objects that exist
+// when it is killed are safe, however long nothing starts it again. At the end the same objects exist as without kills,
+// each created once.
 func TestImportSurvivesKills(t *testing.T) {
 	all := modern(t)
 	all.cloud.FailOnMutation(t)
@@ -121,8 +122,8 @@ func TestImportSurvivesKills(t *testing.T) {
 	}
 }
 
-// killedAKS is a cluster of AKS whose token is made with a service principal, and whose authority is in the Secret that
-// the provider publishes.
+// killedAKS is a cluster of AKS whose token is obtained with a service principal, and whose authority is in the Secret
+// that the provider publishes.
 func (w *world) killedAKS(t *testing.T) life {
 	t.Helper()
 	const name = "kill-aks"
@@ -141,7 +142,7 @@ func (w *world) killedAKS(t *testing.T) life {
 }
 
 // killedGKE is a cluster of GKE whose token is given in exchange for one of a ServiceAccount of the hub. A process is
-// killed between the two, when it has the hub's token and has not shown it.
+// killed between the two, when it has the hub's token and has not sent it.
 func (w *world) killedGKE(t *testing.T) life {
 	t.Helper()
 	const name, account = "kill-gke", "identity-of-who-is-killed"
@@ -189,7 +190,7 @@ func (k *killed) start() {
 	}
 }
 
-// after is called after each write. The process is killed if it is to be.
+// after is called after each write. It kills the process if this write has not had all its kills yet.
 func (k *killed) after(verb string, dryRun bool, obj client.Object, err error) error {
 	kind := obj.GetObjectKind().GroupVersionKind().Kind
 	if known, unknown := k.hub.GroupVersionKindFor(obj); unknown == nil {
@@ -256,7 +257,7 @@ func (k *killed) funcs(ctx context.Context) interceptor.Funcs {
 	}
 }
 
-// until has one process after the other work until a check passes and nothing is written any more.
+// until runs one process after the other until a check passes and nothing is written any more.
 func (k *killed) until(what string, done func() (bool, string)) {
 	k.t.Helper()
 	var last error
@@ -283,7 +284,7 @@ func (k *killed) until(what string, done func() (bool, string)) {
 	k.t.Fatalf("%s: %s; %v", what, why, last)
 }
 
-// core is what Cluster API core does to the Cluster and its MachinePools: its finalizer is there until they are no
+// core does what Cluster API core does to the Cluster and its MachinePools: its finalizer stays until they are no
 // longer paused.
 func (k *killed) core() {
 	k.t.Helper()
@@ -308,14 +309,14 @@ func (k *killed) core() {
 	}
 }
 
-// isPaused says whether Cluster API leaves an object alone, for its own sake.
+// isPaused reports whether Cluster API leaves an object alone because of what the object itself says.
 func isPaused(o *unstructured.Unstructured) bool {
 	_, annotated := o.GetAnnotations()[clusterv1.PausedAnnotation]
 	paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused")
 	return annotated || paused
 }
 
-// The levels of what an import makes, in the order in which they go.
+// The levels of what an import creates, in the order in which they are deleted.
 const (
 	levelKubeconfig = iota
 	levelProvider
@@ -337,7 +338,7 @@ func (k *killed) levelOf(gvk schema.GroupVersionKind) int {
 	}
 }
 
-// objects are all that the import has made and that is there.
+// objects are all objects that the import has created and that exist.
 func (k *killed) objects() []unstructured.Unstructured {
 	k.t.Helper()
 	cloud := reflection.Cloud(k.imp.Spec.Cloud())
@@ -352,7 +353,7 @@ func (k *killed) objects() []unstructured.Unstructured {
 	return all
 }
 
-// shapes are the kinds and the names of all that is there, without what differs from import to import.
+// shapes are the kinds and the names of all these objects, without what differs from import to import.
 func (k *killed) shapes() []string {
 	k.t.Helper()
 	var all []string
@@ -370,7 +371,7 @@ func (k *killed) shapes() []string {
 	return all
 }
 
-// isSafe sees that nothing of what is there can act on the cluster, although nobody looks after it.
+// isSafe checks that no object can act on the cluster, although nothing reconciles the import.
 func (k *killed) isSafe() {
 	k.t.Helper()
 	present, ending := map[int]int{}, map[int]bool{}
@@ -427,7 +428,7 @@ func (k *killed) isImported() {
 	works(k.t, c)
 }
 
-// changes has the cluster and a pool of it change.
+// changes changes the cluster and one of its pools.
 func (k *killed) changes(l life) {
 	k.t.Helper()
 	version, replicas := l.changes()
@@ -451,7 +452,7 @@ func (k *killed) changes(l life) {
 	})
 }
 
-// loses has the second pool go.
+// loses deletes the second pool.
 func (k *killed) loses(l life) {
 	k.t.Helper()
 	before := k.shapes()

@@ -128,7 +128,7 @@ func (r *kubeconfigs) withdrawKubeconfig(ctx context.Context, p *scope.Scope) er
 
 // keepKubeconfig keeps an existing kubeconfig up to date where the pass stopped before that step: a refused reflection
 // must not end the connection when the token expires. Credentials that are withdrawn, or come from a source that the
-// spec no longer names, are removed whatever else stops the import.
+// spec no longer names, are removed regardless of what else stops the import.
 func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error {
 	came := slices.ContainsFunc(p.Conditions, func(c metav1.Condition) bool { return c.Type == fleetv1alpha1.ConditionKubeconfigReady })
 	if came || p.Emptied {

@@ -12,7 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
-// TestRefusedImportIsLookedAtSeldom: an import whose credentials are refused was looked at every 20 seconds, for ever.
+// TestRefusedImportIsLookedAtSeldom: an import whose credentials are refused was reconciled every 20 seconds, for ever.
 func TestRefusedImportIsLookedAtSeldom(t *testing.T) {
 	w := newAccountWorld(t)
 	w.rotates(ofSource, "false")

@@ -31,7 +31,7 @@ func (h *hubOfOneImport) restart() {
 	h.r.watched = func() []schema.GroupVersionKind { return on }
 }
 
-// orphan has somebody take the finalizer of the import away, and delete it, while the manager does not run.
+// orphan removes the finalizer of the import and deletes it, as somebody could while the manager does not run.
 func (h *hubOfOneImport) orphan() {
 	h.t.Helper()
 	imp := h.get()
@@ -53,7 +53,7 @@ func (h *hubOfOneImport) leftovers(want ...types.NamespacedName) {
 	}
 }
 
-// TestNothingIsLeftWhileTheManagerIsDown: somebody takes the finalizer of the last ClusterImport away and deletes it,
+// TestNothingIsLeftWhileTheManagerIsDown: somebody removes the finalizer of the last ClusterImport and deletes it,
 // while the manager does not run. The managed resources would observe for ever, and the kubeconfig would work.
 func TestNothingIsLeftWhileTheManagerIsDown(t *testing.T) {
 	t.Run("Everything", func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestNothingIsLeftWhileTheManagerIsDown(t *testing.T) {
 	})
 }
 
-// TestLeftoversAreOfNobody: what an import has that is there is not left over, nor what names no import.
+// TestLeftoversAreOfNobody: neither objects of an import that exists are leftovers, nor objects that name no import.
 func TestLeftoversAreOfNobody(t *testing.T) {
 	h := newHub(t, anImport(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "customers", Name: "unnamed", Labels: map[string]string{fleetv1alpha1.ImportUIDLabel: "u"},
@@ -116,7 +116,8 @@ func TestLeftoversAreOfNobody(t *testing.T) {
 	}
 }
 
-// TestKubeconfigOfAnotherImportIsKept: the Secret has the name of one of this import's, and the labels of another's.
+// TestKubeconfigOfAnotherImportIsKept: the Secret has the name of one of this import's Secrets, and the labels of
+// another import.
 func TestKubeconfigOfAnotherImportIsKept(t *testing.T) {
 	theirs := anImport()
 	theirs.Name, theirs.UID = "theirs", "their-uid"
@@ -132,8 +133,8 @@ func TestKubeconfigOfAnotherImportIsKept(t *testing.T) {
 	}
 }
 
-// TestLeftoversOfKindsWithoutRights: the roles of clouds that nobody imports from are left out. Whatever else goes
-// wrong has the hub be asked again.
+// TestLeftoversOfKindsWithoutRights: the roles of clouds that nobody imports from are left out. After any other error,
+// the hub is asked again.
 func TestLeftoversOfKindsWithoutRights(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()

@@ -47,12 +47,12 @@ type hubOfOneImport struct {
 	c   client.WithWatch
 	r   *Reconciler
 	key client.ObjectKey
-	// lose has each write be carried out and its reply be lost once, as when the manager is killed after it.
+	// lose means that each write is carried out and its reply is lost once, as when the manager is killed after it.
 	lose bool
 	lost map[string]bool
 	// enforced reports whether the admission policies are.
 	enforced bool
-	// touched are the kinds that were written.
+	// writes are the writes so far, each as its verb and its kind.
 	writes []string
 	// hub is what differs from a hub that has everything.
 	hub hubFaults
@@ -140,7 +140,7 @@ func newHub(t *testing.T, imp *fleetv1alpha1.ClusterImport, others ...client.Obj
 
 func noWatch(context.Context, schema.GroupVersionKind) error { return nil }
 
-// kindsOfEKS are those of all that an import of EKS makes, but for the Secret.
+// kindsOfEKS are the kinds of all that an import of EKS creates, except the Secret.
 func kindsOfEKS() []schema.GroupVersionKind {
 	gvks := reflection.ReflectedKinds(reflection.EKS)
 	for _, k := range reflection.Kinds(reflection.EKS) {
@@ -215,7 +215,7 @@ func (h *hubOfOneImport) funcs() interceptor.Funcs {
 	}
 }
 
-// pass runs the importer until it has no more to write, and plays the Crossplane provider in between.
+// settle runs the importer until it has no more to write, and acts as the Crossplane provider in between.
 func (h *hubOfOneImport) settle() {
 	h.t.Helper()
 	var last error
@@ -349,8 +349,8 @@ func schemaUID(o client.Object) types.UID {
 	return types.UID(fmt.Sprintf("uid-%s-%s", strings.ToLower(o.GetObjectKind().GroupVersionKind().Kind), o.GetName()))
 }
 
-// TestImportAndUnimport walks an import through its life in a hub in memory: with and without each reply being lost
-// once, as when the manager is killed after each write. The same is there at the end, and nothing after un-import.
+// TestImportAndUnimport runs an import through its life in a hub in memory: with and without each reply being lost
+// once, as when the manager is killed after each write. The same objects exist at the end, and none after un-import.
 func TestImportAndUnimport(t *testing.T) {
 	var without []string
 	for _, lose := range []bool{false, true} {
@@ -399,7 +399,7 @@ func TestImportAndUnimport(t *testing.T) {
 	}
 }
 
-// nothingCanAct sees that all that is reflected is paused and without finalizers, and that managed resources only
+// nothingCanAct checks that everything reflected is paused and without finalizers, and that managed resources only
 // observe.
 func (h *hubOfOneImport) nothingCanAct() {
 	h.t.Helper()
@@ -420,7 +420,7 @@ func (h *hubOfOneImport) nothingCanAct() {
 	}
 }
 
-// TestNothingIsMadeWhileItMustNot has each of the reasons for which an import stops before its first write.
+// TestNothingIsMadeWhileItMustNot covers each of the reasons for which an import stops before its first write.
 func TestNothingIsMadeWhileItMustNot(t *testing.T) {
 	foreign := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "customers", Name: "shop", UID: "foreign"}}
 	older := anImport()

@@ -25,21 +25,22 @@ import (
 // life is what differs from one import to another.
 type life struct {
 	imp *fleetv1alpha1.ClusterImport
-	// pools of the cluster. The second one goes.
+	// pools of the cluster. The second one is deleted.
 	pools [2]string
 	// goes removes the second pool from the cloud; shownBy is the managed resource that shows it.
 	goes    func() bool
 	shownBy reflection.Kind
-	// changes has the cluster have another version, and its first pool another size, and says which.
+	// changes gives the cluster another version, and its first pool another size, and returns both.
 	changes func() (version string, replicas int64)
-	// rotates has the cluster have new credentials; publishedBy is the managed resource whose change the importer looks
-	// at. Without it the credentials change by themselves.
+	// rotates gives the cluster new credentials; publishedBy is the managed resource whose change the importer reacts to.
+	// Without it the credentials change by themselves.
 	rotates     func()
 	publishedBy reflection.Kind
 }
 
-// live walks an import through its life: the cluster is reflected with its pools, connected to with credentials that
-// only read, and can be enrolled; the credentials rotate; the cluster changes; a pool goes; un-import leaves nothing.
+// live runs an import through its life: the cluster is reflected with its pools, connected to with credentials that
+// only read, and can be enrolled; the credentials rotate; the cluster changes; a pool is deleted; un-import leaves
+// nothing.
 func (w *world) live(t *testing.T, l life) {
 	t.Helper()
 	w.cloud.FailOnMutation(t)
@@ -79,8 +80,8 @@ func (w *world) live(t *testing.T, l life) {
 	w.unimport(t, imp)
 }
 
-// changesAreReflected has somebody upgrade the cluster and scale a pool in the cloud, and the user enrol it with
-// another class.
+// changesAreReflected upgrades the cluster and scales a pool in the cloud, and enrols the cluster with another class,
+// as its user would.
 func (w *world) changesAreReflected(t *testing.T, l life) {
 	t.Helper()
 	imp := l.imp
@@ -118,8 +119,8 @@ func containsAll(all, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(s string) bool { return !slices.Contains(all, s) })
 }
 
-// credentialsRotate sees that the same Secret holds the next token, which is no reason to connect anew, and that both
-// tokens work.
+// credentialsRotate checks that the same Secret holds the next token, which is no reason to connect again, and that
+// both tokens work.
 func (w *world) credentialsRotate(t *testing.T, l life) {
 	t.Helper()
 	secret, before := w.kubeconfig(t, l.imp)
@@ -146,7 +147,7 @@ func (w *world) credentialsRotate(t *testing.T, l life) {
 	})
 }
 
-// kubeconfig is what Cluster API finds.
+// kubeconfig is the one that Cluster API finds.
 func (w *world) kubeconfig(t *testing.T, imp *fleetv1alpha1.ClusterImport) (*corev1.Secret, *credentials.Credentials) {
 	t.Helper()
 	secret := &corev1.Secret{}
@@ -191,7 +192,7 @@ func (w *world) eksLife(t *testing.T, name, cluster string) life {
 	}
 }
 
-// withRouteTable has the route table of a subnet say whether that is public.
+// withRouteTable lets the route table of a subnet show whether the subnet is public.
 func withRouteTable(imp *fleetv1alpha1.ClusterImport) *fleetv1alpha1.ClusterImport {
 	imp.Spec.Subnets = &fleetv1alpha1.SubnetHints{Overrides: []fleetv1alpha1.SubnetOverride{{ID: "subnet-0a1b2c3d", RouteTableID: "rtb-0a1b2c3d"}}}
 	return imp
@@ -256,7 +257,8 @@ func (w *world) aksLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeco
 
 func TestAKSImport(t *testing.T) { modern(t).live(t, modern(t).aksLife(t, "aks", nil, nil)) }
 
-// TestAKSImportWithEntraID: the provider's kubeconfig runs kubelogin, so the token is made with a service principal.
+// TestAKSImportWithEntraID: the provider's kubeconfig runs kubelogin, so the token is obtained with a service
+// principal.
 func TestAKSImportWithEntraID(t *testing.T) {
 	const name = "entra"
 	principal := fakecloud.ServicePrincipal{
@@ -275,8 +277,8 @@ func TestAKSImportWithEntraID(t *testing.T) {
 	modern(t).live(t, l)
 }
 
-// entraID has users log in with Entra ID. The address is that of the test's API server, whose port the kubeconfig
-// names.
+// entraID means that users log in with Entra ID. The address is that of the test's API server, whose port the
+// kubeconfig names.
 func entraID(cluster *fakecloud.AKS) {
 	cluster.EntraID, cluster.AtProvider = true, map[string]any{"fqdn": "127.0.0.1"}
 }

@@ -170,7 +170,7 @@ func judgeManaged(want, there []*unstructured.Unstructured) metav1.Condition {
 			return waiting(w)
 		}
 		if reflection.IsGone(there[i]) && !isCluster(w) {
-			continue // A pool that is gone is told of by NodePoolsComplete.
+			continue // NodePoolsComplete reports a pool that is gone.
 		}
 		switch synced, ready := conditionOf(there[i], "Synced"), conditionOf(there[i], "Ready"); {
 		case synced != nil && synced["status"] == "False":

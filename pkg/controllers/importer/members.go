@@ -33,8 +33,8 @@ func memberKinds() []schema.GroupVersionKind {
 	return kinds
 }
 
-// newMembers caches objects that name a cluster, whoever owns them. Listing them in each pass of each import was
-// rejected: that reads all Machines of a namespace, and sees a new one minutes later. It keeps what foreignMembers
+// newMembers caches objects that name a cluster, regardless of who owns them. Listing them in each pass of each import
+// was rejected: that reads all Machines of a namespace, and sees a new one minutes later. It keeps what foreignMembers
 // needs of each object, less than a kilobyte, and starts an informer for a kind on an import's first use.
 func newMembers(mgr manager.Manager) (cache.Cache, error) {
 	c, err := cache.New(mgr.GetConfig(), cache.Options{
@@ -93,7 +93,7 @@ func (r *Reconciler) importOfMember(ctx context.Context, o client.Object) []reco
 	}
 	key := types.NamespacedName{Namespace: u.GetNamespace(), Name: clusterNameOf(u)}
 	if err := r.hub.Get(ctx, key, &fleetv1alpha1.ClusterImport{}); err != nil {
-		return nil // One that comes later looks for itself.
+		return nil // An import that is created later checks for members itself.
 	}
 	return []reconcile.Request{{NamespacedName: key}}
 }

@@ -18,7 +18,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// TestRestAsksTheHubForLittle: an import at rest lists nothing at the API server, and above all not the Machines of its
+// TestRestAsksTheHubForLittle: an idle import lists nothing at the API server, and above all not the Machines of its
 // namespace, of which there can be thousands.
 func TestRestAsksTheHubForLittle(t *testing.T) {
 	h := newHub(t, anImport())
@@ -67,7 +67,7 @@ func TestLittleIsKeptOfAMachine(t *testing.T) {
 	}
 }
 
-// TestMachineLeadsToTheImportOfItsCluster: Machines of all other clusters are nobody's concern.
+// TestMachineLeadsToTheImportOfItsCluster: Machines of all other clusters are irrelevant.
 func TestMachineLeadsToTheImportOfItsCluster(t *testing.T) {
 	h := newHub(t, anImport())
 	for _, tc := range []struct {

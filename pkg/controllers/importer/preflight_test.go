@@ -36,7 +36,7 @@ func TestInactiveKindAmongActiveOnes(t *testing.T) {
 	}
 }
 
-// TestRightThatGoesIsTold: somebody takes a right from the manager while an import is at rest.
+// TestRightThatGoesIsTold: somebody revokes a right of the manager while an import is idle.
 func TestRightThatGoesIsTold(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
@@ -60,7 +60,8 @@ func TestRightThatGoesIsTold(t *testing.T) {
 }
 
 // TestClusterOfAnotherManagerIsNotReflected: the cluster in the cloud bears the mark of a Cluster API, before it is
-// imported or afterwards. Nothing is reflected, what is reflected is left, and it goes on when the mark is gone.
+// imported or afterwards. Nothing is reflected, what is reflected is left unchanged, and the import continues when the
+// mark is removed.
 func TestClusterOfAnotherManagerIsNotReflected(t *testing.T) {
 	mark := map[string]any{"sigs.k8s.io/cluster-api-provider-aws/cluster/theirs": "owned"}
 	t.Run("Before", func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestClusterOfAnotherManagerIsNotReflected(t *testing.T) {
 	})
 }
 
-// TestImportWaitsForItsProvider: no Crossplane provider looks at the managed resources.
+// TestImportWaitsForItsProvider: no Crossplane provider reconciles the managed resources.
 func TestImportWaitsForItsProvider(t *testing.T) {
 	h := newHub(t, anImport())
 	for range 5 {

@@ -16,7 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// denied has the cloud refuse to show a kind for as long as a test goes on, or until it is allowed.
+// denied makes the cloud refuse to show a kind until the end of the test, or until it is allowed.
 func (w *world) denied(t *testing.T, kind reflection.Kind) (allow func()) {
 	t.Helper()
 	name := kind.Legacy().Group + "/" + kind.Kind
@@ -38,8 +38,8 @@ func (w *world) importDenied(t *testing.T, name, cluster string, kind reflection
 }
 
 // TestProviderWithoutRights: the provider's identity may read nothing at first, and loses its rights again later.
-// Without an observation nothing is reflected; what is reflected, and the connection, stay. It goes on as soon as the
-// provider has its rights, and un-import does not need them.
+// Without an observation nothing is reflected; what is reflected, and the connection, stay. The import continues as
+// soon as the provider has its rights, and un-import does not need them.
 func TestProviderWithoutRights(t *testing.T) {
 	w := modern(t)
 	imp, allow := w.importDenied(t, "denied", "cafe1111", reflection.EKSCluster)
@@ -85,7 +85,7 @@ func TestProviderWithoutRights(t *testing.T) {
 }
 
 // TestProviderWithoutRightsToPools: the identity may show the cluster and not its node groups. The pool is not
-// reflected, and is not taken for one that went.
+// reflected, and is not taken for a deleted one.
 func TestProviderWithoutRightsToPools(t *testing.T) {
 	w := modern(t)
 	imp, allow := w.importDenied(t, "denied-pools", "cafe2222", reflection.EKSNodeGroup)
@@ -108,8 +108,8 @@ func TestProviderWithoutRightsToPools(t *testing.T) {
 	w.unimport(t, imp)
 }
 
-// TestThrottledProvider: the cloud refuses requests because there are too many. The import waits for it to go on,
-// with the managed resource that it made.
+// TestThrottledProvider: the cloud refuses requests because there are too many. The import waits until the cloud
+// accepts requests again, with the managed resource that it created.
 func TestThrottledProvider(t *testing.T) {
 	w := modern(t)
 	w.cloud.FailOnMutation(t)

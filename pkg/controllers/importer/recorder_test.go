@@ -30,8 +30,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file anew")
 
-// onlyAllowedWrites holds what the importer wrote against the golden file, which is all that it may write: no write is
-// missing in the file, and none is in it that no test showed.
+// onlyAllowedWrites compares what the importer wrote with the golden file, which lists all that it may write: no write
+// is missing in the file, and the file has none that no test showed.
 func (r *recorder) onlyAllowedWrites() error {
 	r.mu.Lock()
 	got := slices.Sorted(maps.Keys(r.seen))
@@ -69,15 +69,15 @@ func (r *recorder) refusals() []error {
 	return slices.Clone(r.refused)
 }
 
-// recorder notes every write of the importer: what it does, to which kind, where, and under which name. While it loses
-// replies, the first write of each kind on each object is carried out and then answered with an error, as if the
+// recorder records every write of the importer: what it does, to which kind, where, and under which name. While it
+// loses replies, the first write of each kind on each object is carried out and then answered with an error, as if the
 // manager had been killed between the write and the next.
 type recorder struct {
 	mu   sync.Mutex
 	seen map[string]bool
 	// shapes are those of the names that the ClusterImports of the tests give.
 	shapes []nameShape
-	// refused are writes of a sort that the importer makes none of.
+	// refused are writes of a sort that the importer never makes.
 	refused []error
 	losing  bool
 	lost    map[string]bool
@@ -224,7 +224,7 @@ func (r *recorder) funcs() interceptor.Funcs {
 	return f
 }
 
-// refuse notes a write that the importer makes none of.
+// refuse records a write of a sort that the importer never makes.
 func (r *recorder) refuse(name string) error {
 	err := fmt.Errorf("the importer makes a write that no test knows: %s", name)
 	r.mu.Lock()
@@ -233,8 +233,8 @@ func (r *recorder) refuse(name string) error {
 	return err
 }
 
-// refuseOthers has every function of a client that writes, and that the recorder does not know, be refused: the
-// importer uses none, and one that a next version of the client brings must not pass unseen.
+// refuseOthers makes every function of a client fail that writes and that the recorder does not know: the importer uses
+// none of them, and one that a later version of the client adds must not pass unseen.
 func (r *recorder) refuseOthers(f *interceptor.Funcs) {
 	reads := []string{"Get", "List", "Watch", "SubResource", "SubResourceGet"}
 	fields := reflect.ValueOf(f).Elem()

@@ -12,8 +12,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
-// TestReferencesOfAPass: the policy about members goes by the Cluster in the status. A pass that a refused node pool
-// ended took it out, and whoever could make Machines for the cluster could do so until the next pass.
+// TestReferencesOfAPass: the policy about members depends on the Cluster in the status. A pass that ended with a
+// refused node pool removed it, and anyone who could create Machines for the cluster could do so until the next pass.
 func TestReferencesOfAPass(t *testing.T) {
 	ref := func(kind string) fleetv1alpha1.ImportReference {
 		return fleetv1alpha1.ImportReference{Kind: kind, Name: "shop"}

@@ -20,8 +20,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
 
-// providerRoles are the objects of Cluster API's providers, which are there before the Cluster: Cluster API core can
-// then only find objects that are annotated.
+// isProviders reports whether objects of a role belong to Cluster API's providers. These are created before the
+// Cluster: Cluster API core can then only find objects that are annotated.
 func isProviders(role reflection.Role) bool {
 	return role != reflection.RoleCluster && role != reflection.RoleMachinePool
 }

@@ -27,7 +27,8 @@ func (w *world) change(t *testing.T, secret *corev1.Secret, key string, value []
 	}
 }
 
-// hasNoKubeconfig sees that an import whose token was refused says so, does not say its secret, and has no kubeconfig.
+// hasNoKubeconfig checks that an import whose token was refused says so, does not reveal its secret, and has no
+// kubeconfig.
 func (w *world) hasNoKubeconfig(t *testing.T, imp *fleetv1alpha1.ClusterImport, secret string) {
 	t.Helper()
 	// Somebody has to do something.
@@ -45,7 +46,7 @@ func (w *world) hasNoKubeconfig(t *testing.T, imp *fleetv1alpha1.ClusterImport, 
 }
 
 // TestGoogleTokensThatAreRefused: the key is not one of the account that the endpoint knows; then it is; then it is
-// deleted at Google. The token that was made works until it expires, and the import says when it has.
+// deleted at Google. The token that was issued works until it expires, and the import reports when it has expired.
 func TestGoogleTokensThatAreRefused(t *testing.T) {
 	const name, path = "gke-refused", "/google/gke-refused"
 	w := modern(t)
@@ -138,7 +139,7 @@ func TestTokenEndpointThatIsNotAllowed(t *testing.T) {
 	w.unimport(t, imp)
 }
 
-// TestRightsOfTheCredentialsAreShown: whoever enrols a cluster sees whether its credentials could write.
+// TestRightsOfTheCredentialsAreShown: a user who enrols a cluster sees whether its credentials could write.
 func TestRightsOfTheCredentialsAreShown(t *testing.T) {
 	const editor = "import-editor"
 	w := modern(t)

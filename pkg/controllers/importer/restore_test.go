@@ -40,21 +40,21 @@ func (h *hubOfOneImport) restored(uid types.UID, change func(*unstructured.Unstr
 	return newHub(h.t, imp, objects...)
 }
 
-// losePolicies has the cluster's managed resource be restored where its CRD gave it the default policies.
+// losePolicies makes the cluster's managed resource one that was restored where its CRD gave it the default policies.
 func losePolicies(o *unstructured.Unstructured) {
 	if reflection.EKSCluster.Is(o.GroupVersionKind().GroupKind()) {
 		_ = unstructured.SetNestedStringSlice(o.Object, []string{"*"}, "spec", "managementPolicies")
 	}
 }
 
-// loseAnnotations has what is reflected be restored without what keeps providers from it.
+// loseAnnotations removes, from what is reflected, what prevents providers from acting on it.
 func loseAnnotations(o *unstructured.Unstructured) {
 	if strings.HasSuffix(o.GroupVersionKind().Group, clusterv1.GroupVersion.Group) {
 		o.SetAnnotations(nil)
 	}
 }
 
-// kindsIn are the kinds of objects: managed resources of another import have other names.
+// kindsIn are the kinds of some objects, without their names: managed resources of another import have other names.
 func kindsIn(made []string) []string {
 	kinds := make([]string, 0, len(made))
 	for _, o := range made {
@@ -64,7 +64,7 @@ func kindsIn(made []string) []string {
 	return kinds
 }
 
-// TestRestoredImport: the importer starts in a hub that a backup was restored into. It looks at everything before it
+// TestRestoredImport: the importer starts in a hub that a backup was restored into. It reads everything before it
 // writes anything.
 func TestRestoredImport(t *testing.T) {
 	const same, another = types.UID("import-uid"), types.UID("another-uid")

@@ -23,8 +23,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// serviceAccount is whom config/rbac and config/imports give rights to. The importers of these tests have those, and no
-// others.
+// serviceAccount is the one to which config/rbac and config/imports grant rights. The importers of these tests have
+// those rights, and no others.
 const (
 	serviceAccount          = "masthead"
 	serviceAccountNamespace = "masthead-system"
@@ -41,7 +41,7 @@ func (u *usage) asServiceAccount(c *rest.Config) *rest.Config {
 	return c
 }
 
-// usage is what the importers asked their hubs for, as RBAC names it.
+// usage is what the importers requested from their hubs, as RBAC names it.
 type usage struct {
 	mu   sync.Mutex
 	seen map[string]bool
@@ -68,7 +68,7 @@ func (u *usage) note(req *http.Request) {
 	defer u.mu.Unlock()
 	u.requests++
 	if err != nil || !info.IsResourceRequest {
-		return // Discovery, which everybody may read.
+		return // This is discovery, which everybody may read.
 	}
 	resource := info.Resource
 	if info.Subresource != "" {
@@ -88,7 +88,7 @@ func grantOf(verb, group, resource string) string {
 	return verb + " " + resource + "." + strings.Replace(group, ".m.upbound.io", ".upbound.io", 1)
 }
 
-// unshown are the rights of config/imports that no test of this package has the importer use, and why it needs them.
+// unshown are the rights of config/imports that the importer uses in no test of this package, and why it needs them.
 func unshown() map[string]string {
 	return map[string]string{
 		grantOf("create", "fleet.masthead.dev", "clusterimports/objects"): "the admission policies ask for it; nothing serves it",
@@ -99,19 +99,19 @@ func unshown() map[string]string {
 	}
 }
 
-// shows says whether a right was used. An informer lists where the API server cannot stream what there is.
+// shows says whether a right was used. An informer lists where the API server cannot stream the existing objects.
 func (u *usage) shows(granted string) bool {
 	list, isList := strings.CutPrefix(granted, "list ")
 	return u.seen[granted] || isList && u.seen["watch "+list]
 }
 
-// tokenRights are those to ServiceAccounts of the hub and to their tokens. Who owns a namespace grants them, for one
-// ServiceAccount.
+// tokenRights are those to ServiceAccounts of the hub and to their tokens. The owner of a namespace grants them, for
+// one ServiceAccount.
 func tokenRights() map[string]bool {
 	return map[string]bool{"get serviceaccounts.": true, "create serviceaccounts/token.": true}
 }
 
-// rightsAreMinimal holds what the importers used against what config/imports grants: nothing that they need is missing,
+// rightsAreMinimal compares what the importers used with what config/imports grants: nothing that they need is missing,
 // and nothing is granted that no test showed.
 func (u *usage) rightsAreMinimal() error {
 	u.mu.Lock()
@@ -192,7 +192,7 @@ func rolesOf(dir string) ([]*rbacv1.ClusterRole, error) {
 	return all, nil
 }
 
-// grant has the service account have the rights of config/rbac and config/imports.
+// grant gives the service account the rights of config/rbac and config/imports.
 func (w *world) grant(ctx context.Context) error {
 	for _, dir := range []string{"../../../config/rbac", "../../../config/imports"} {
 		roles, err := rolesOf(dir)

@@ -24,8 +24,8 @@ import (
 )
 
 // leastCredentials is the kubeconfig for the Secret: what the source gives, or, if the spec names a ServiceAccount of
-// the imported cluster, a token of that one. It never falls back from the second to the first: whoever requests a token
-// of few rights gets it or nothing, and a Secret that still holds other credentials is removed.
+// the imported cluster, a token of that one. It never falls back from the second to the first: a user who requests a
+// token with few rights gets it or nothing, and a Secret that still holds other credentials is removed.
 func (r *kubeconfigs) leastCredentials(ctx context.Context, p *scope.Scope) ([]byte, error) {
 	content, err := r.credentials(ctx, p)
 	account := p.Import.Spec.ServiceAccount()
@@ -137,8 +137,8 @@ func (r *kubeconfigs) accountRequest(
 // recoverToken recovers the token from the Secret that an earlier process wrote. It is trusted if the kubeconfig is,
 // byte by byte, the one that this process would write with it. Keeping tokens only in memory was rejected: a starting
 // manager would ask every imported cluster at once, and report missing credentials for unreachable ones although they
-// exist. Whoever may change the Secret, which is as good as reading it, gains nothing: the token is sent to the cluster
-// that the source names, and is replaced within the hour.
+// exist. A user who may change the Secret, which is as good as reading it, gains nothing: the token is sent to the
+// cluster that the source names, and is replaced within the hour.
 func (r *kubeconfigs) recoverToken(ctx context.Context, p *scope.Scope, cluster *clientcmdapi.Cluster, request token.Request) error {
 	if r.accounts.Knows(p.Key()) {
 		return nil

@@ -46,7 +46,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// What the tests know by heart.
+// The values that the tests compare with.
 const (
 	ofSource    = "of-the-source"
 	accountPath = "/api/v1/namespaces/masthead-import/serviceaccounts/reader/token"
@@ -54,7 +54,7 @@ const (
 
 var importReader = fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "reader"}
 
-// accountWorld is a hub in memory with an import whose cluster a server plays.
+// accountWorld is a hub in memory with an import, whose cluster is a fake server.
 type accountWorld struct {
 	t      *testing.T
 	hub    client.Client
@@ -108,14 +108,14 @@ func (w *accountWorld) start() {
 	}
 }
 
-// answers has the cluster answer in some way from now on.
+// answers sets how the cluster answers from now on.
 func (w *accountWorld) answers(answer http.HandlerFunc) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answer = answer
 }
 
-// grants has the cluster give a token for an hour.
+// grants makes the cluster issue a token for an hour.
 func (w *accountWorld) grants(token string) { w.answers(granted(token, time.Hour)) }
 
 func granted(token string, life time.Duration) http.HandlerFunc {
@@ -140,7 +140,7 @@ func (w *accountWorld) requests() []string {
 	return asked
 }
 
-// look has the importer come to the kubeconfig, and returns the pass and the reason of KubeconfigReady.
+// look runs the importer's step for the kubeconfig, and returns the pass and the reason of KubeconfigReady.
 func (w *accountWorld) look() (*scope.Scope, string) {
 	w.t.Helper()
 	p := w.pass()
@@ -166,7 +166,7 @@ func (w *accountWorld) authority() string {
 
 func (w *accountWorld) pass() *scope.Scope { return scope.New(w.imp) }
 
-// reason is that of KubeconfigReady after a pass, whose status is kept. It holds no secret.
+// reason is that of KubeconfigReady after a pass, whose status is kept. It checks that the message holds no secret.
 func (w *accountWorld) reason(p *scope.Scope) string {
 	w.t.Helper()
 	w.imp.Status = statusOf(p, w.clock.Now())
@@ -198,7 +198,7 @@ func (w *accountWorld) secret() (*corev1.Secret, string) {
 	return secret, parsed.Token()
 }
 
-// holds sees which token others find, and that nothing of the source is beside it.
+// holds checks which token others find, and that no credentials of the source are beside it.
 func (w *accountWorld) holds(reason, want string) *corev1.Secret {
 	w.t.Helper()
 	secret, got := w.secret()
@@ -211,7 +211,7 @@ func (w *accountWorld) holds(reason, want string) *corev1.Secret {
 	return secret
 }
 
-// rotates has the source have other credentials.
+// rotates gives the source other credentials.
 func (w *accountWorld) rotates(token string, label string) {
 	w.t.Helper()
 	secret := &corev1.Secret{}
@@ -236,8 +236,9 @@ const tokenIsRefreshed = 10 * time.Minute
 
 const written = fleetv1alpha1.ReasonKubeconfigWritten
 
-// TestServiceAccountTokensThatAreRefused: whatever the cluster answers in place of a token, the credentials of the
-// source are not in its place, and the Secret that held them before goes. The cluster is left alone for a while.
+// TestServiceAccountTokensThatAreRefused: regardless of what the cluster answers in place of a token, the credentials
+// of the source are not used instead, and the Secret that held them before is deleted. The cluster is left alone for a
+// while.
 func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 	redirected := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a redirect was followed") }))
 	t.Cleanup(redirected.Close)
@@ -318,8 +319,8 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestOtherCredentialsGoWhileTheHubFails has the hub fail when the source's credentials are read, so that nobody asks
-// the cluster for a token.
+// TestOtherCredentialsGoWhileTheHubFails makes the hub fail when the source's credentials are read, so that no token is
+// requested from the cluster.
 func TestOtherCredentialsGoWhileTheHubFails(t *testing.T) {
 	broken := errors.New("the hub fails")
 	for name, tc := range map[string]struct {
@@ -358,8 +359,8 @@ func TestOtherCredentialsGoWhileTheHubFails(t *testing.T) {
 	}
 }
 
-// TestServiceAccountTokenIsReplacedBeforeItExpires: in the same Secret, with what the source has by then. The
-// credentials of the source rotate meanwhile, which needs no other token.
+// TestServiceAccountTokenIsReplacedBeforeItExpires: in the same Secret, with the credentials that the source has by
+// then. The credentials of the source rotate meanwhile, which needs no other token.
 func TestServiceAccountTokenIsReplacedBeforeItExpires(t *testing.T) {
 	w := newAccountWorld(t)
 	p, got := w.look()
@@ -407,7 +408,7 @@ func TestServiceAccountTokenIsReplacedBeforeItExpires(t *testing.T) {
 }
 
 // TestServiceAccountTokenSurvivesARestart: the manager that starts knows the token of the Secret, and replaces it in
-// time. What is not what it would write itself it does not believe.
+// time. It does not trust a Secret that differs from what it would write itself.
 func TestServiceAccountTokenSurvivesARestart(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -560,10 +561,9 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 	})
 }
 
-// TestHostileClusterGainsNoOthersCredentials: the owner of the imported cluster answers with a token of somebody
-// else's. It goes into the kubeconfig for the owner's own cluster, as any token of theirs does, and comes back to them
-// alone. What the cluster gets is the credentials of its source, for this one path, and its own token for everything
-// else.
+// TestHostileClusterGainsNoOthersCredentials: the owner of the imported cluster answers with somebody else's token. It
+// is written to the kubeconfig for the owner's own cluster, like any token of theirs, and is sent back to them alone.
+// The cluster receives only the credentials of its source, for this one path, and its own token for everything else.
 func TestHostileClusterGainsNoOthersCredentials(t *testing.T) {
 	w := newAccountWorld(t)
 	w.answers(func(rw http.ResponseWriter, r *http.Request) {
@@ -601,14 +601,14 @@ func TestHostileClusterGainsNoOthersCredentials(t *testing.T) {
 			t.Errorf("want nothing else asked for, got %s", request)
 		}
 	}
-	// The cluster says of each token that it does not know it. It is asked for another one every five minutes at most.
+	// The cluster does not accept any token that it issued. It is asked for another one every five minutes at most.
 	if asked == 0 || asked > 12 {
 		t.Errorf("want a token that the cluster does not know be replaced now and then, got %d requests", asked)
 	}
 }
 
-// TestWhatAClusterDoesWrongStallsNothing: what passes by itself does not say that somebody has to mend the import. What
-// is no answer of an API server does.
+// TestWhatAClusterDoesWrongStallsNothing: an error that passes by itself does not report that somebody has to fix the
+// import. An answer that no API server would give does.
 func TestWhatAClusterDoesWrongStallsNothing(t *testing.T) {
 	for why, want := range map[string]bool{
 		fleetv1alpha1.ReasonServiceAccountTokenInvalid: true, fleetv1alpha1.ReasonServiceAccountTokenUnavailable: false,
@@ -620,7 +620,7 @@ func TestWhatAClusterDoesWrongStallsNothing(t *testing.T) {
 	}
 }
 
-// TestServiceAccountTokensAreCounted: by what came of them, and not by cluster.
+// TestServiceAccountTokensAreCounted: the requests are counted by their result, and not by cluster.
 func TestServiceAccountTokensAreCounted(t *testing.T) {
 	w := newAccountWorld(t)
 	registry := prometheus.NewPedanticRegistry()

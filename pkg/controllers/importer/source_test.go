@@ -20,7 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 )
 
-// keeps has the Secret of the source have other data, and its label.
+// keeps gives the Secret of the source other data, and its label.
 func (w *accountWorld) keeps(data map[string][]byte) {
 	w.t.Helper()
 	secret := &corev1.Secret{}
@@ -33,8 +33,8 @@ func (w *accountWorld) keeps(data map[string][]byte) {
 	}
 }
 
-// TestCredentialsOfAnotherSourceGo: the spec names another source, which gives nothing yet. Who withdraws the first one
-// would be noticed by nobody, because nobody looks at it any more.
+// TestCredentialsOfAnotherSourceGo: the spec names another source, which provides nothing yet. If the first one were
+// withdrawn, nobody would notice, because it is no longer read.
 func TestCredentialsOfAnotherSourceGo(t *testing.T) {
 	const notFound, unavailable = fleetv1alpha1.ReasonCredentialsNotFound, fleetv1alpha1.ReasonServiceAccountTokenUnavailable
 	toProvider := func(w *accountWorld) { w.imp.Spec.Kubeconfig.Source = fleetv1alpha1.KubeconfigSourceProvider }
@@ -139,8 +139,8 @@ func TestCredentialsOfAnotherSourceGo(t *testing.T) {
 	}
 }
 
-// TestAccountTokenIsServedWhileTheSourceFails: a token of the account works, and the source gives nothing with which
-// another one could be asked for. It is used until it ends, also by a manager that was started meanwhile.
+// TestAccountTokenIsServedWhileTheSourceFails: a token of the account works, and the source provides nothing with which
+// another one could be requested. It is used until it expires, also by a manager that was started meanwhile.
 func TestAccountTokenIsServedWhileTheSourceFails(t *testing.T) {
 	for name, restarted := range map[string]bool{"Runs": false, "Restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestAccountTokenIsServedWhileTheSourceFails(t *testing.T) {
 	}
 }
 
-// TestSourcesDiffer: every field that names a source tells it from others, and nothing else does.
+// TestSourcesDiffer: every field that names a source distinguishes it from others, and nothing else does.
 func TestSourcesDiffer(t *testing.T) {
 	ref := fleetv1alpha1.SecretKeyReference{Name: "a", Key: "b"}
 	google := func(g fleetv1alpha1.GoogleServiceAccount) *fleetv1alpha1.ImportKubeconfig {

@@ -43,8 +43,8 @@ const (
 	reader = "import-reader"
 	admin  = "cluster-admin"
 
-	// tokenLifetime is how many seconds a token works that was made. The importer asks for the next one when a third of it
-	// is left.
+	// tokenLifetime is how many seconds an issued token works. The importer requests the next one when a third of that
+	// time is left.
 	tokenLifetime = 15
 )
 
@@ -55,11 +55,11 @@ type world struct {
 	hub    client.Client
 	cloud  *fakecloud.Cloud
 	tokens *fakecloud.TokenEndpoint
-	// stopCloud and stopImporter end one of what runs in it, and say what went wrong.
+	// stopCloud and stopImporter stop one of the parts that run in it, and return what went wrong.
 	stopCloud, stopImporter func() error
 }
 
-// All worlds share what records.
+// All worlds share the recorders.
 var (
 	shared sharedWorld
 	scheme = runtime.NewScheme()
@@ -76,7 +76,7 @@ type sharedWorld struct {
 }
 
 // modern is the world of most tests: the managed resources of AWS are namespaced, those of Azure and Google are
-// cluster-scoped, as the providers that are Go modules have them.
+// cluster-scoped, as in the providers that exist as Go modules.
 func modern(tb testing.TB) *world {
 	tb.Helper()
 	shared.once.Do(func() { shared.world, shared.stop, shared.err = startWorld(context.Background(), modernKinds()) })
@@ -115,7 +115,7 @@ func modernKinds() []schema.GroupKind {
 	return slices.Concat(providercrds.ClusterAPI(), providercrds.Machines(), providercrds.Imports())
 }
 
-// legacyKinds are the cluster-scoped managed resources of AWS, and what reflects a cluster of it.
+// legacyKinds are the cluster-scoped managed resources of AWS, and the kinds that reflect one of its clusters.
 func legacyKinds() []schema.GroupKind {
 	return slices.DeleteFunc(providercrds.All(), func(gk schema.GroupKind) bool {
 		return strings.Contains(gk.Group, ".m.upbound.io") || strings.Contains(gk.Group, "azure") || strings.Contains(gk.Group, "gcp") ||
@@ -123,7 +123,7 @@ func legacyKinds() []schema.GroupKind {
 	})
 }
 
-// startWorld starts a hub that serves some kinds, and all that runs in it. stop says what went wrong in it.
+// startWorld starts a hub that serves some kinds, and all that runs in it. stop returns what went wrong in it.
 func startWorld(ctx context.Context, kinds []schema.GroupKind) (w *world, stop func() error, err error) {
 	crds, err := providercrds.Load(ctx, kinds...)
 	if err != nil {
@@ -160,7 +160,7 @@ func startWorld(ctx context.Context, kinds []schema.GroupKind) (w *world, stop f
 	}, nil
 }
 
-// inBackground runs something until stop is called, which says what went wrong.
+// inBackground runs something until stop is called, which returns what went wrong.
 func inBackground(ctx context.Context, run func(context.Context) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -171,7 +171,8 @@ func inBackground(ctx context.Context, run func(context.Context) error) (stop fu
 	})
 }
 
-// unlessCanceled is nil for the error of what was stopped before it had come to run: a short test can be over by then.
+// unlessCanceled is nil for the error of something that was stopped before it had started: a short test can be over by
+// then.
 func unlessCanceled(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -15,7 +15,8 @@ import (
 	"github.com/masthead-dev/masthead/test/verdict"
 )
 
-// TestVerdicts sees that tools that wait come to the verdict on each state of an import that a person would.
+// TestVerdictsOnClusterImports checks that, for each state of an import, tools that wait come to the verdict that a
+// person would.
 func TestVerdictsOnClusterImports(t *testing.T) {
 	now := time.Now()
 	kind := fleetv1alpha1.GroupVersion.WithKind("ClusterImport")

@@ -15,7 +15,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// importWithToken is an import with the token of a Secret of the user's, and the Secret, with a label.
+// importWithToken is an import with the token of a user's Secret, and the Secret, with a label.
 func importWithToken(label string) (*fleetv1alpha1.ClusterImport, *corev1.Secret) {
 	imp := anImport()
 	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{
@@ -29,14 +29,15 @@ func importWithToken(label string) (*fleetv1alpha1.ClusterImport, *corev1.Secret
 	}
 }
 
-// connected brings the import to a kubeconfig. Its cluster cannot be reached.
+// connected runs the import until it has a kubeconfig. Its cluster cannot be reached.
 func (h *hubOfOneImport) connected() {
 	h.t.Helper()
 	h.settle()
 	h.want(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
 }
 
-// isWithdrawn sees that nobody has credentials for the cluster, and that the import says so and is left otherwise.
+// isWithdrawn checks that nobody has credentials for the cluster, and that the import says so and is unchanged
+// otherwise.
 func (h *hubOfOneImport) isWithdrawn(reason string) {
 	h.t.Helper()
 	h.settle()
@@ -57,8 +58,8 @@ func (h *hubOfOneImport) isWithdrawn(reason string) {
 	h.object(clusterKind, "customers", "shop")
 }
 
-// TestWithdrawnCredentials: whoever may write a Secret takes the right to use it from imports, which went on using the
-// kubeconfig that was made with it.
+// TestWithdrawnCredentials: a user who may write a Secret takes the right to use it from imports, which continued to
+// use the kubeconfig that was created with it.
 func TestWithdrawnCredentials(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*corev1.Secret)

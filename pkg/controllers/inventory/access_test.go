@@ -65,7 +65,7 @@ func TestOtherProgramsCanReachACluster(t *testing.T) {
 		t.Errorf("what the plugin is told (-want +got):\n%s", diff)
 	}
 
-	// Nothing is written when nothing changed: the second cluster shows that the first was passed.
+	// Nothing is written when nothing changed: the second cluster shows that the first was reconciled.
 	writes := h.writes.Load()
 	fleet.notify(h.cluster("w1").Name)
 	fleet.set(h.cluster("w2"))

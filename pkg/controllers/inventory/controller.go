@@ -52,7 +52,7 @@ type Options struct {
 	// Definitions are the refused definitions of clusters. Default: none.
 	Definitions *Definitions
 
-	// Clock tells the times in conditions and properties. Default: the real one.
+	// Clock provides the times in conditions and properties. Default: the real one.
 	Clock clock.Clock
 
 	// SkipNameValidation allows several managers in one process, in tests.

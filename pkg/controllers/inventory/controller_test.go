@@ -160,7 +160,7 @@ func (f *fakeFleet) notify(name mcr.ClusterName) {
 	}
 }
 
-// hub is a running manager in a namespace of its own.
+// hub is a running manager in its own namespace.
 type hub struct {
 	client.Client
 	namespace string
@@ -268,7 +268,7 @@ func (h hub) profile(t *testing.T, name string) *inventoryv1alpha1.ClusterProfil
 	return &p
 }
 
-// eventually waits until something is met, for long enough that a busy machine makes no difference.
+// eventually waits until a condition is met, for long enough that a busy machine makes no difference.
 func eventually(t *testing.T, what string, met func() bool) {
 	t.Helper()
 	const patience = time.Minute
@@ -332,8 +332,8 @@ func TestPublishesAClusterThroughItsLife(t *testing.T) {
 	}
 	published("w2")
 
-	// A reconcile that finds nothing to do cannot be seen, so another cluster shows that the first was passed: with its
-	// profile there, no request may have been added for the first one.
+	// A reconcile that finds nothing to do cannot be observed, so another cluster shows that the first was reconciled:
+	// when its profile exists, no request may have been added for the first one.
 	writes := h.writes.Load()
 	fleet.notify(h.cluster("w1").Name)
 	published("w3")
@@ -362,7 +362,7 @@ func TestPublishesAClusterThroughItsLife(t *testing.T) {
 }
 
 // Kubernetes deletes a profile with its owner, the enrolled object, while the cluster is still being disconnected. One
-// that was made anew then was deleted at once, and made anew, as fast as both could.
+// that was created again then was deleted at once, and created again, in a tight loop.
 func TestMakesNoProfileForAnEnrolmentThatIsGone(t *testing.T) {
 	fleet := newFakeFleet()
 	h := startHub(t, fleet, nil)
@@ -381,7 +381,7 @@ func TestMakesNoProfileForAnEnrolmentThatIsGone(t *testing.T) {
 	if err := h.Delete(t.Context(), h.profile(t, "capi-w1")); err != nil {
 		t.Fatal(err)
 	}
-	// The deletion comes before the profile of another cluster in the cache, and so asks for the first cluster before.
+	// The cache sees the deletion before the profile of another cluster, so the first cluster is enqueued before that one.
 	fleet.set(h.cluster("w2"))
 	eventually(t, "the profile of another cluster", func() bool {
 		return connectedReason(h.profile(t, "capi-w2")) == connection.ReasonConnected
@@ -390,7 +390,7 @@ func TestMakesNoProfileForAnEnrolmentThatIsGone(t *testing.T) {
 		t.Errorf("want the second profile and its status to be written, and nothing for the first: %d writes", got)
 	}
 
-	// Whoever enrols it again gets a profile.
+	// After it is enrolled again, it has a profile.
 	fleet.set(h.cluster("w1"))
 	eventually(t, "the profile of a cluster that is enrolled again", func() bool {
 		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonConnected
@@ -481,14 +481,14 @@ func TestRemovesOnlyStaleProfilesOfOurs(t *testing.T) {
 		fleet.enrol(h.namespace, "expected")
 	})
 
-	// While the source cannot answer nothing is removed; the manager shows that it is up by publishing a cluster.
+	// While the source cannot answer nothing is removed; a published cluster shows that the manager runs.
 	fleet.set(h.cluster("w1"))
 	eventually(t, "the profile of a cluster", func() bool { return connectedReason(h.profile(t, "capi-w1")) != "" })
 	if h.profile(t, "capi-stale") == nil {
 		t.Error("A profile was removed although the source could not say that its cluster is not enrolled")
 	}
 
-	// What failed is tried again after a while, the later the more often it failed.
+	// A failure is retried after a while, with increasing delay.
 	fleet.failDescribe(nil)
 	fleet.notify(h.cluster("stale").Name)
 	eventually(t, "the removal of the stale profile", func() bool { return h.profile(t, "capi-stale") == nil })
@@ -524,7 +524,7 @@ func TestLeavesAForeignProfileAlone(t *testing.T) {
 		return slices.Contains(h.eventReasons(t, "w1"), EventClusterProfileConflict)
 	})
 	fleet.notify(h.cluster("w1").Name)
-	// The profile of another cluster shows that this one was passed.
+	// The profile of another cluster shows that this one was reconciled.
 	fleet.set(h.cluster("w2"))
 	eventually(t, "the profile of another cluster", func() bool {
 		return connectedReason(h.profile(t, "capi-w2")) == connection.ReasonConnected
@@ -602,8 +602,8 @@ func (d *Definitions) knows(name mcr.ClusterName) bool {
 	return published || len(d.refused[name]) > 0
 }
 
-// TestForgetsTheDefinitionsOfAClusterThatGoes lets a cluster go while one of its definitions is refused, without
-// anybody who takes that back: whoever reported it has lost the cluster as well.
+// TestForgetsTheDefinitionsOfAClusterThatGoes removes a cluster while one of its definitions is refused, and nothing
+// revokes that report: the controller that reported it has lost the cluster as well.
 func TestForgetsTheDefinitionsOfAClusterThatGoes(t *testing.T) {
 	fleet := newFakeFleet()
 	definitions := &Definitions{}
@@ -622,7 +622,7 @@ func TestForgetsTheDefinitionsOfAClusterThatGoes(t *testing.T) {
 	eventually(t, "the refused definition", func() bool { return kindsServed() == ReasonDefinitionsRefused })
 	fleet.remove(c.Name)
 	eventually(t, "nothing kept about the cluster", func() bool { return !definitions.knows(c.Name) })
-	// A report that was under way comes late.
+	// A report that was already being sent arrives late.
 	definitions.DefinitionRefused(c.Name, "mysqls.database.acmeco.org", "ForeignDefinition", "")
 	eventually(t, "nothing kept about the cluster", func() bool { return !definitions.knows(c.Name) })
 	fleet.set(c)
@@ -692,7 +692,7 @@ func TestCountsTheClustersOfAClass(t *testing.T) {
 	eventually(t, "the second manager's own work", func() bool {
 		return connectedReason(again.profile(t, "capi-other")) != ""
 	})
-	// It counts once at a time: when it does so because of that profile, it is done with the first time.
+	// It counts once at a time: when it counts because of that profile, the first count has ended.
 	eventually(t, "the second manager counting again", func() bool { return again.counted.Load() > 1 })
 	if reason(); class.ResourceVersion != version {
 		t.Errorf("The class was written by a manager that has no clusters yet: %v", class.Status)

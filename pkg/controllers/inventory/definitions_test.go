@@ -87,9 +87,9 @@ func TestNothingIsKeptOfAClusterThatRefusesNothing(t *testing.T) {
 	}
 }
 
-// TestDefinitionThatIsRefusedAndServedInTurn has a cluster alter what is told of it as fast as it can.
+// TestDefinitionThatIsRefusedAndServedInTurn has a cluster that changes its reported state as fast as it can.
 func TestDefinitionThatIsRefusedAndServedInTurn(t *testing.T) {
-	// The running manager leaves the profile of a cluster alone that is enrolled and not in its fleet yet.
+	// The running manager does not touch the profile of a cluster that is enrolled but not in its fleet yet.
 	others := newFakeFleet()
 	h := startHub(t, others, nil)
 	others.enrol(h.namespace, "w1")
@@ -109,7 +109,7 @@ func TestDefinitionThatIsRefusedAndServedInTurn(t *testing.T) {
 		}
 		return reason, p.ResourceVersion, result.RequeueAfter
 	}
-	look() // It makes the profile.
+	look() // It creates the profile.
 	look() // It writes the status.
 	r.definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "")
 	reason, before, again := look()

@@ -39,8 +39,8 @@ func clusterOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool
 	return name, true
 }
 
-// clusterAffectedBy returns the cluster whose ClusterProfile has the name of this one, whoever wrote this one. It maps
-// the removal of a foreign profile, or of our marks on one, to the cluster that needs the name.
+// clusterAffectedBy returns the cluster whose ClusterProfile has the name of this one, regardless of who wrote this
+// one. It maps the removal of a foreign profile, or of our marks on one, to the cluster that needs the name.
 func clusterAffectedBy(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool) {
 	if name, ok := clusterOf(profile); ok {
 		return name, true

@@ -13,8 +13,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// TestStatusIsNotWrittenOverANewerOne publishes what follows from a profile that the cache still has, after it was
-// written.
+// TestStatusIsNotWrittenOverANewerOne publishes a status that follows from a profile that is still in the cache,
+// although a newer one was written.
 func TestStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	fleet := newFakeFleet()
 	h := startHub(t, fleet, nil)

@@ -122,7 +122,8 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 			Object: profile(nil, state(connection.StateDegraded, connection.ReasonDialError)), Want: verdict.InProgress,
 		},
 	}}
-	// A connection that is refused or lost shows its reason. What passes by itself or was asked for is not a failure.
+	// A connection that is refused or lost shows its reason. A state that passes by itself, or that was requested, is not
+	// a failure.
 	lost := map[string]verdict.Verdict{
 		connection.ReasonConnecting: verdict.InProgress, connection.ReasonDraining: verdict.InProgress,
 		connection.ReasonNotReady: verdict.InProgress, connection.ReasonPaused: verdict.Suspended,

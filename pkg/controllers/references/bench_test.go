@@ -38,14 +38,14 @@ import (
 // benchObjects is how many objects have references.
 const benchObjects = 1000
 
-// BenchmarkController has the controller resolve 1, 10 and 100 references, each to a ConfigMap of its own, of 1,000
-// objects on a real API server. An operation is from when it begins to look at them until the last condition is
-// written. Then it counts the requests that these objects cost at rest: while each of them changes in a way that does
-// not matter, and when the controller looks at all of them anew, as after a start. Watches, lists of a whole kind, and
-// the question what the API server serves, once a minute, are not counted.
+// BenchmarkController makes the controller resolve 1, 10 and 100 references, each to its own ConfigMap, of 1,000
+// objects on a real API server. An operation lasts from the start of their reconciliation until the last condition is
+// written. Then it counts the requests that these objects cost while idle: while each of them changes in a way that
+// does not matter, and when the controller reconciles all of them again, as after a start. Watches, lists of a whole
+// kind, and discovery requests, once a minute, are not counted.
 //
-// The references are resolved once, or follow their sources (always). With waiting, the objects are there before the
-// ConfigMap that they reference, and an operation is from when that appears.
+// The references are resolved once, or follow their sources (always). With waiting, the objects exist before the
+// ConfigMap that they reference, and an operation lasts from its creation.
 func BenchmarkController(b *testing.B) {
 	s := newBenchServer(b)
 	for _, n := range []int{1, 10, 100} {
@@ -57,7 +57,7 @@ func BenchmarkController(b *testing.B) {
 	b.Run("waiting", s.wait)
 }
 
-// resolve has n references of each object resolved, and then everything looked at that may cost something at rest.
+// resolve resolves n references of each object, and then does everything that may cost requests while idle.
 func (s *benchServer) resolve(b *testing.B, n int, policy commonv1alpha1.ResolvePolicy) {
 	b.Helper()
 	for b.Loop() {
@@ -94,7 +94,7 @@ func (s *benchServer) resolve(b *testing.B, n int, policy commonv1alpha1.Resolve
 	}
 }
 
-// wait has objects wait for one ConfigMap, and then be resolved.
+// wait lets objects wait for one ConfigMap, and then be resolved.
 func (s *benchServer) wait(b *testing.B) {
 	b.Helper()
 	for b.Loop() {
@@ -118,17 +118,18 @@ func (s *benchServer) wait(b *testing.B) {
 	}
 }
 
-// another is the name of what is resolved to see that everything before it has been looked at. It is not counted.
+// another is the name of an object that is resolved to show that everything before it has been reconciled. It is not
+// counted.
 const another = "another"
 
-// traffic counts what the controller asks of the workload cluster.
+// traffic counts the controller's requests to the workload cluster.
 type traffic struct{ requests, resolved atomic.Int64 }
 
 type seen struct{ requests, resolved int64 }
 
 func (t *traffic) seen() seen { return seen{t.requests.Load(), t.resolved.Load()} }
 
-// through counts what goes through a transport.
+// through counts the requests through a transport.
 func (t *traffic) through(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
 		path := req.URL.Path
@@ -192,7 +193,7 @@ func newBenchServer(b *testing.B) *benchServer {
 	return s
 }
 
-// start has the controller look after the API server until ctx ends.
+// start runs the controller for the API server until ctx ends.
 func (s *benchServer) start(ctx context.Context, cfg *rest.Config) error {
 	mgr, err := newManager(cfg)
 	if err != nil {
@@ -223,7 +224,7 @@ func (s *benchServer) setMode(b *testing.B, mode fleetv1alpha1.ReferencesMode) {
 	}
 }
 
-// disable has the controller forget everything.
+// disable makes the controller forget everything.
 func (s *benchServer) disable(b *testing.B) {
 	b.Helper()
 	s.setMode(b, fleetv1alpha1.ReferencesModeDisabled)
@@ -253,7 +254,7 @@ func (s *benchServer) namespace(b *testing.B) string {
 	return ns.Name
 }
 
-// fillSources makes what n references are about.
+// fillSources creates the sources of n references.
 func (s *benchServer) fillSources(b *testing.B, ns string, n int) {
 	b.Helper()
 	for i := range n {
@@ -264,7 +265,7 @@ func (s *benchServer) fillSources(b *testing.B, ns string, n int) {
 	}
 }
 
-// fill makes the objects with n references each.
+// fill creates the objects with n references each.
 func (s *benchServer) fill(b *testing.B, ns string, n int, policy commonv1alpha1.ResolvePolicy) {
 	b.Helper()
 	s.eachObject(b, ns, func(ctx context.Context, u *unstructured.Unstructured) error {
@@ -288,7 +289,7 @@ func (s *benchServer) createServed(ctx context.Context, u *unstructured.Unstruct
 	}
 }
 
-// specOf has n references, each to a ConfigMap of its own.
+// specOf has n references, each to its own ConfigMap.
 func specOf(source string, n int, policy commonv1alpha1.ResolvePolicy) map[string]any {
 	references := make([]any, n)
 	for i := range references {
@@ -300,7 +301,7 @@ func specOf(source string, n int, policy commonv1alpha1.ResolvePolicy) map[strin
 	return map[string]any{"references": references}
 }
 
-// eachObject calls fn for each object of a namespace, for several at once.
+// eachObject calls fn for each object of a namespace, for several concurrently.
 func (s *benchServer) eachObject(b *testing.B, ns string, fn func(context.Context, *unstructured.Unstructured) error) {
 	b.Helper()
 	group, ctx := errgroup.WithContext(b.Context())
@@ -319,7 +320,7 @@ func benchNetwork(ns, name string) *unstructured.Unstructured {
 	return u
 }
 
-// resolveAnother has one object more resolved.
+// resolveAnother creates one more object, and waits until it is resolved.
 func (s *benchServer) resolveAnother(b *testing.B, ns string) {
 	b.Helper()
 	s.others++
@@ -335,7 +336,7 @@ func (s *benchServer) resolveAnother(b *testing.B, ns string) {
 	s.waitFor(b, before.resolved+1)
 }
 
-// waitFor waits until so many conditions were written.
+// waitFor waits until the given number of conditions were written.
 func (s *benchServer) waitFor(b *testing.B, resolved int64) {
 	b.Helper()
 	for s.traffic.seen().resolved < resolved {

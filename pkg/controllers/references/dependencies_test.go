@@ -101,12 +101,12 @@ func TestTakeAllWatches(t *testing.T) {
 	}
 }
 
-// TestTakeAllWatchesTogether: neither cluster-scoped objects, nor the objects of several namespaces together, leave
-// nothing to others.
+// TestTakeAllWatchesTogether: cluster-scoped objects, or the objects of several namespaces together, cannot take all
+// watches from others.
 func TestTakeAllWatchesTogether(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
-		namespaces []string // Of those who ask for as much as they can.
+		namespaces []string // The namespaces whose objects ask for as many as they can.
 		victim     string
 		want       int // Of ten.
 	}{

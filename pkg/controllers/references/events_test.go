@@ -23,7 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// networkOf has a group serve Networks, and returns one that takes its region from a ConfigMap.
+// networkOf makes a group serve Networks, and returns one that takes its region from a ConfigMap.
 func networkOf(t *testing.T, group, ns string, change func(*apiextensionsv1.CustomResourceDefinition)) *unstructured.Unstructured {
 	t.Helper()
 	crd, err := withReferences("Network", apiextensionsv1.NamespaceScoped)
@@ -92,7 +92,7 @@ func TestEventWhereThereIsNoCondition(t *testing.T) {
 }
 
 // TestEventWhereTheConditionIsRefused: the owner of a cluster can have its API server refuse the condition. The field
-// is filled, and an event tells what the condition would.
+// is filled, and an event reports what the condition would.
 func TestEventWhereTheConditionIsRefused(t *testing.T) {
 	const group = "refused.example.org"
 	ns := namespace(t)

@@ -32,7 +32,7 @@ import (
 // hubGroup has the kinds of the tests of the hub: XNetwork, which is cluster-scoped, and Network.
 const hubGroup = "net.acmeco.org"
 
-// hubServer is the API server of a hub, whose own objects are looked after by the class "hub".
+// hubServer is the API server of a hub, whose own objects are handled as the class "hub" says.
 var (
 	hubServer *envtest.Environment
 
@@ -106,7 +106,7 @@ func withReferences(kind string, scope apiextensionsv1.ResourceScope) (*apiexten
 	return crd, nil
 }
 
-// hub is the client of the hub, after its class was made one that permits to reference a Secret.
+// hub creates the hub's class, which permits references to one Secret, and returns the hub's client.
 func hub(t *testing.T) client.Client {
 	t.Helper()
 	c, err := startHub()
@@ -158,7 +158,8 @@ func reaches(t *testing.T, c client.Client, u *unstructured.Unstructured, reason
 	return u
 }
 
-// untouched sees that the references of objects were left alone. Objects that come later are resolved first.
+// untouched checks that the references of objects were not resolved. It first waits until objects that are created
+// later are resolved.
 func untouched(t *testing.T, c client.Client, objects ...*unstructured.Unstructured) {
 	t.Helper()
 	for i := range 3 {
@@ -176,7 +177,8 @@ func untouched(t *testing.T, c client.Client, objects ...*unstructured.Unstructu
 	}
 }
 
-// settings makes the ConfigMap of a new namespace of the hub and returns its name; that of default is there, too.
+// settings creates a ConfigMap in a new namespace of the hub, and one in default, and returns the name of the new
+// namespace.
 func settings(t *testing.T, c client.Client) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "hub-"}}
@@ -208,8 +210,8 @@ func TestHubResolvesItsOwnObjects(t *testing.T) {
 	}
 }
 
-// TestReadSecretThroughClusterScopedObject: whoever may create cluster-scoped objects may not, by that, read every
-// Secret.
+// TestReadSecretThroughClusterScopedObject: users who may create cluster-scoped objects must not thereby be able to
+// read every Secret.
 func TestReadSecretThroughClusterScopedObject(t *testing.T) {
 	c := hub(t)
 	ns := settings(t, c)
@@ -234,8 +236,8 @@ func TestReadSecretThroughClusterScopedObject(t *testing.T) {
 	}
 }
 
-// TestReadHubThroughSyncedClaim: a claim of a workload cluster brings its references to the hub, where whoever wrote it
-// has no rights.
+// TestReadHubThroughSyncedClaim: a claim of a workload cluster brings its references to the hub, where its author has
+// no rights.
 func TestReadHubThroughSyncedClaim(t *testing.T) {
 	c := hub(t)
 	ns := settings(t, c)
@@ -264,7 +266,7 @@ func TestReadOtherNamespaceThroughCompositeOfClaim(t *testing.T) {
 	untouched(t, c, u)
 }
 
-// TestHubIsLeftAloneWithoutItsClass: what the class says counts at once, for the hub as for a workload cluster.
+// TestHubIsLeftAloneWithoutItsClass: a change of the class takes effect at once, for the hub as for a workload cluster.
 func TestHubIsLeftAloneWithoutItsClass(t *testing.T) {
 	c := hub(t)
 	ns := settings(t, c)

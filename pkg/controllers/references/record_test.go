@@ -98,7 +98,7 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// TestWhatIsKept: what is kept of an object is all that is needed, with its types, and no more.
+// TestWhatIsKept: everything that is needed of an object is kept, with its types, and no more.
 func TestWhatIsKept(t *testing.T) {
 	u := settledThing()
 	unstructured.RemoveNestedField(u.Object, "spec", "a")
@@ -119,7 +119,7 @@ func TestWhatIsKept(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 
-	// What does not matter is no news.
+	// A change that does not matter is no news.
 	_ = unstructured.SetNestedField(u.Object, "other", "status", "phase")
 	u.SetResourceVersion("9")
 	if again, _ := reduce(thingKind, u); !again.Equal(record) {
@@ -138,7 +138,7 @@ func TestWhatIsKept(t *testing.T) {
 	}
 }
 
-// TestSourceIsKeptByItsVersion: each change of what objects depend on is news, and nothing else is kept of it.
+// TestSourceIsKeptByItsVersion: each change of an object that others depend on is news, and nothing else is kept of it.
 func TestSourceIsKeptByItsVersion(t *testing.T) {
 	kind := watchOf(sourceNamed("b"))
 	u := settledThing()

@@ -45,8 +45,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// patience is how long a test waits: shorter than SlowInterval, so that what should be noticed is not found by looking
-// again.
+// patience is the timeout of a test: shorter than SlowInterval, so that a change that should be noticed is not found by
+// a periodic retry.
 const (
 	patience  = condition.SlowInterval - 5*time.Second
 	className = "default"
@@ -60,7 +60,7 @@ var (
 	apiConfig *rest.Config
 	series    = prometheus.NewRegistry()
 
-	// asked is how many requests the controller made of the workload cluster that are no watches.
+	// asked is the number of the controller's requests to the workload cluster that are no watches.
 	asked atomic.Int64
 
 	// writes are those of them that write.
@@ -69,7 +69,7 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-// run has one API server be the hub and a workload cluster: the controller uses nothing of the hub but
+// run uses one API server as the hub and as a workload cluster: the controller uses nothing of the hub but
 // EnrollmentClasses.
 func run(m *testing.M) int {
 	ctrl.SetLogger(logr.Discard())
@@ -224,8 +224,8 @@ func awaitThat(t *testing.T, ns, name, what string, is func(*managedexample.Subn
 	return s
 }
 
-// TestRegionFromConfigMap is the seed's case: several objects take their region from one ConfigMap, that comes after
-// them.
+// TestRegionFromConfigMap is the seed's case: several objects take their region from one ConfigMap, which is created
+// after them.
 func TestRegionFromConfigMap(t *testing.T) {
 	ns := namespace(t)
 	create(t, subnet(ns, "a", toRegion("configmaps", "settings", "data.region")), subnet(ns, "b", toRegion("configmaps", "settings", "data.region")))
@@ -251,7 +251,7 @@ func TestRegionFromConfigMap(t *testing.T) {
 		}
 	}
 
-	// It was resolved once: what happens to the source matters no more.
+	// It was resolved once: later changes of the source do not matter.
 	before := writes.Load()
 	settings := configMap(ns, "settings", map[string]string{"region": "us-east-1"})
 	if err := api.Update(context.Background(), settings); err != nil {
@@ -299,8 +299,8 @@ func TestReadSecretThroughReadableField(t *testing.T) {
 	}
 }
 
-// TestReadSecretThroughAnotherObject: what one object took out of a Secret into a field that is marked for it, another
-// one takes no further.
+// TestReadSecretThroughAnotherObject: after one object has taken a value out of a Secret into a field that is marked
+// for it, another object takes it no further than into such a field.
 func TestReadSecretThroughAnotherObject(t *testing.T) {
 	ns, group := namespace(t), managedexample.GroupVersion.Group
 	from := func(to string) commonv1alpha1.GenericReference {
@@ -352,7 +352,7 @@ func TestReadOtherNamespace(t *testing.T) {
 	await(t, ns, "another", references.ReasonNotPermitted)
 }
 
-// grant is one by the owner of a namespace for the Subnets of another one.
+// grant is a ReferenceGrant by the owner of a namespace, for the Subnets of another one.
 func grant(by, to, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant",
@@ -400,12 +400,12 @@ func TestGoOnReadingOtherNamespaceAfterGrantIsRevoked(t *testing.T) {
 			t.Errorf("%s has what it may not reference any more: %+v", name, s.Spec.ForProvider)
 		}
 	}
-	// What was filled in once was permitted when it was.
+	// A field that was filled in once was permitted at that time.
 	await(t, ns, "once", references.ReasonResolved)
 }
 
-// TestKindThatIsServedLater: who waits for a kind is tried again as soon as it is served, also if he could do without
-// it.
+// TestKindThatIsServedLater: an object that waits for a kind is reconciled again as soon as the kind is served, also if
+// the reference is optional.
 func TestKindThatIsServedLater(t *testing.T) {
 	ns, group := namespace(t), "later.example.org"
 	required, optional := toRegion("regions", "main", "spec.name"), toRegion("regions", "main", "spec.name")
@@ -428,7 +428,7 @@ func TestKindThatIsServedLater(t *testing.T) {
 	}
 }
 
-// openDefinition is that of a kind in namespaces that takes whatever a test writes.
+// openDefinition is the definition of a namespaced kind that accepts any content.
 func openDefinition(group, kind, plural string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + group},
@@ -489,7 +489,7 @@ func TestKeepControllerBusyByCycle(t *testing.T) {
 	if c := s.GetCondition(commonv1alpha1.ConditionReferencesResolved); !strings.Contains(c.Message, "These objects reference each other") {
 		t.Errorf("the condition does not say what is wrong: %+v", c)
 	}
-	// The user breaks it.
+	// The user breaks the cycle.
 	s.Spec.References.References = nil
 	if err := api.Update(context.Background(), s); err != nil {
 		t.Fatal(err)
@@ -497,7 +497,7 @@ func TestKeepControllerBusyByCycle(t *testing.T) {
 	await(t, ns, "a", references.ReasonResolved)
 }
 
-// TestAtRest sees that objects whose references are resolved cost no requests.
+// TestAtRest checks that objects whose references are resolved cost no requests.
 func TestAtRest(t *testing.T) {
 	ns := namespace(t)
 	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}))
@@ -507,7 +507,7 @@ func TestAtRest(t *testing.T) {
 	for i := range 20 {
 		await(t, ns, fmt.Sprintf("s%d", i), references.ReasonResolved)
 	}
-	// Something else is resolved, after which everything before it has been looked at.
+	// Something else is resolved: after that, everything before it has been reconciled.
 	quiet := asked.Load()
 	create(t, subnet(ns, "last", toRegion("configmaps", "settings", "data.region")))
 	await(t, ns, "last", references.ReasonResolved)
@@ -526,7 +526,7 @@ func TestNotDeclared(t *testing.T) {
 	}
 }
 
-// TestSamples sees that the samples do what docs/references.md says.
+// TestSamples checks that the samples do what docs/references.md says.
 func TestSamples(t *testing.T) {
 	ns := namespace(t)
 	for _, file := range []string{"subnets.yaml", "expression.yaml"} {

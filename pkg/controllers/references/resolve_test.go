@@ -18,7 +18,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// emptyReader has every object, without any fields, and calls then after each that it was asked for.
+// emptyReader returns every requested object, without any fields, and calls then after each request.
 type emptyReader struct {
 	client.Reader
 
@@ -32,8 +32,8 @@ func (r emptyReader) Get(_ context.Context, key client.ObjectKey, obj client.Obj
 	return nil
 }
 
-// TestSourceThatChangesDuringTheLook: a source that is watched already for another object may change after it was read
-// and before it is noted that this object depends on it as well.
+// TestSourceThatChangesDuringTheLook: a source that is already watched for another object may change after it was read,
+// and before it is recorded that this object depends on it as well.
 func TestSourceThatChangesDuringTheLook(t *testing.T) {
 	settings := references.Source{
 		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps",
@@ -42,8 +42,8 @@ func TestSourceThatChangesDuringTheLook(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		changes bool
-		before  []string // Those for which the source is watched already.
-		want    []string // Those who are looked at once more.
+		before  []string // The objects for which the source is already watched.
+		want    []string // The objects that are reconciled once more.
 	}{
 		"Joined":     {reason: "It has the value of before.", changes: true, before: []string{"a"}, want: []string{"a", "b"}},
 		"NoChange":   {reason: "It has the value as it is.", before: []string{"a"}},
@@ -88,7 +88,7 @@ func TestSourceThatChangesDuringTheLook(t *testing.T) {
 	}
 }
 
-// watches has an object depend on sources.
+// watches makes an object depend on sources.
 func (w *workload) watches(req Request, sources ...references.Source) {
 	_, _ = w.depend(req, 0, sources)
 }

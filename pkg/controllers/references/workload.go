@@ -27,7 +27,7 @@ import (
 // stateLeftOut is the state of kinds beyond the limit. The other states are those of kindwatch.
 const stateLeftOut = "LeftOut"
 
-// Owners in the watchers of a workload cluster. Each source has one of its own.
+// Owners in the watchers of a workload cluster. Each source has its own owner.
 const (
 	ownerDefinitions = "definitions"
 	ownerObjects     = "objects"
@@ -181,7 +181,7 @@ func (w *workload) ignore() {
 	w.mu.Lock()
 	users, changes := w.dependencies.users, w.dependencies.changes
 	w.dependencies, w.told = newDependencies(), map[objectKey]string{}
-	w.dependencies.changes = changes // A look that began before goes by it.
+	w.dependencies.changes = changes // A reconcile that began before compares with it.
 	w.mu.Unlock()
 	for kind := range users {
 		w.watcher.Release(ownerOf(kind))

@@ -36,7 +36,7 @@ func thing(name string) Request {
 	return Request{ClusterName: workloadA, Kind: thingKind, NamespacedName: types.NamespacedName{Namespace: "team-a", Name: name}}
 }
 
-// idle is an instance that looks after Things, and does nothing by itself.
+// idle is an instance that manages Things, and does nothing by itself.
 func idle(t *testing.T) (*reconciler, *workload) {
 	t.Helper()
 	return idleIn(t, apiConfig, workloadA)
@@ -61,7 +61,7 @@ func idleIn(t *testing.T, cfg *rest.Config, name mcr.ClusterName) (*reconciler, 
 	return r, w
 }
 
-// queued are the names of the objects that are to be looked at, each once.
+// queued are the names of the objects that are to be reconciled, each once.
 func queued(w *workload) []string {
 	var names []string
 	for w.queue.Len() > 0 {
@@ -73,8 +73,8 @@ func queued(w *workload) []string {
 	return names
 }
 
-// TestCycleThatHasEnded: who was told of a cycle is looked at again when it ends, wherever that is, and however the
-// news arrive.
+// TestCycleThatHasEnded: an object that was reported to be in a cycle is reconciled again when the cycle ends,
+// regardless of where it ends and how that is noticed.
 func TestCycleThatHasEnded(t *testing.T) {
 	_, w := idle(t)
 	ring := func() {
@@ -110,7 +110,8 @@ func TestCycleThatHasEnded(t *testing.T) {
 	}
 }
 
-// TestStateOfAClusterThatIsNotLookedAfterAnyMore: a look that ends after its cluster was let go leaves nothing behind.
+// TestStateOfAClusterThatIsNotLookedAfterAnyMore: a reconcile that ends after its cluster is no longer managed leaves
+// nothing behind.
 func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 	r, w := idle(t)
 	late := func() {
@@ -136,8 +137,8 @@ func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 	}
 }
 
-// TestOldVersionComesLate: an object that is looked after in another version by now is not forgotten because of who
-// comes late with the old one.
+// TestOldVersionComesLate: an object that is now managed in another version is not forgotten because of a late request
+// with the old one.
 func TestOldVersionComesLate(t *testing.T) {
 	r, w := idle(t)
 	before, after := thing("a"), thing("a")
@@ -165,7 +166,7 @@ func TestOldVersionComesLate(t *testing.T) {
 	}
 }
 
-// things serves so many Things, of which the last ones have references.
+// things serves Things, some without references, and then some with.
 func things(t *testing.T, without, with int) *rest.Config {
 	t.Helper()
 	return serves(t, func(w io.Writer) {
@@ -184,7 +185,7 @@ func things(t *testing.T, without, with int) *rest.Config {
 	})
 }
 
-// serves answers each list with what is written, and lets watches hang.
+// serves answers each list with what list writes, and lets watches hang.
 func serves(t *testing.T, list func(io.Writer)) *rest.Config {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -202,8 +203,8 @@ func serves(t *testing.T, list func(io.Writer)) *rest.Config {
 	return &rest.Config{Host: server.URL, QPS: -1}
 }
 
-// TestKindWithManyObjects: how many objects of a kind there are does not end the resolution of the kind. In a workload
-// cluster, of which the owner is not trusted, how many of them have references does.
+// TestKindWithManyObjects: the number of objects of a kind does not end the resolution of the kind. In a workload
+// cluster, whose owner is not trusted, the number of objects with references does.
 func TestKindWithManyObjects(t *testing.T) {
 	const many = kindwatch.DefaultObjectsPerKind + 1
 	cases := map[string]struct {
@@ -250,7 +251,7 @@ func TestKindWithManyObjects(t *testing.T) {
 	}
 }
 
-// TestMoreKindsThanAreLookedAfter: what is left out is said, in the metric.
+// TestMoreKindsThanAreLookedAfter: the metric reports the kinds that are left out.
 func TestMoreKindsThanAreLookedAfter(t *testing.T) {
 	list := apiextensionsv1.CustomResourceDefinitionList{ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 	list.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinitionList"))

@@ -38,10 +38,10 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is the timeout for conditions that a test waits for.
 const patience = time.Minute
 
-// clusterDefinition is where a version of Cluster API has its definition of Cluster.
+// clusterDefinition is the place of the definition of Cluster in a version of Cluster API.
 type clusterDefinition struct {
 	// pin is the folder with the go.mod that pins the version.
 	pin string
@@ -49,7 +49,7 @@ type clusterDefinition struct {
 	file string
 }
 
-// TestEnrolmentOnARealHub walks enrolments by both sources through a real API server, which is hub and workload cluster
+// TestEnrolmentOnARealHub runs enrolments by both sources against a real API server, which is hub and workload cluster
 // in one: the connection uses another UID for the hub.
 func TestEnrolmentOnARealHub(t *testing.T) {
 	logf.SetLogger(logr.Discard())
@@ -132,7 +132,7 @@ func enrolOnARealHub(t *testing.T, definition clusterDefinition) {
 	allow(&fleetv1alpha1.AllowedNamespaces{})
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
 
-	// A class that is full has no place for another, until its limit is raised.
+	// A full class has no place for another one, until its limit is raised.
 	limit := func(n *int32) {
 		t.Helper()
 		class := &fleetv1alpha1.EnrollmentClass{}
@@ -150,7 +150,7 @@ func enrolOnARealHub(t *testing.T, definition clusterDefinition) {
 	waitFor(t, p, late, connection.StatePending, connection.ReasonClassFull)
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
 	limit(new(int32(2)))
-	waitFor(t, p, late, connection.StateBackoff, connection.ReasonDuplicateCluster) // It is the same cluster, which is asked only with a place.
+	waitFor(t, p, late, connection.StateBackoff, connection.ReasonDuplicateCluster) // It is the same cluster. Only an enrolment with a place sends it requests.
 	limit(nil)
 	must(t, hub.Delete(ctx, second))
 
@@ -162,7 +162,7 @@ func enrolOnARealHub(t *testing.T, definition clusterDefinition) {
 	must(t, hub.Create(ctx, s))
 	waitFor(t, p, fromSecret, connection.StateBackoff, connection.ReasonDuplicateCluster)
 
-	// The label goes, and comes back.
+	// The label is changed to "false", and back.
 	setLabel := func(v string) {
 		t.Helper()
 		must(t, hub.Get(ctx, client.ObjectKeyFromObject(c), c))
@@ -179,7 +179,7 @@ func enrolOnARealHub(t *testing.T, definition clusterDefinition) {
 	waitGone(t, p, fromSecret)
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
 
-	// The Cluster is deleted and made anew under the same name.
+	// The Cluster is deleted and created again under the same name.
 	before, _ := p.Lookup(fromCluster)
 	must(t, hub.Delete(ctx, c))
 	c = cluster()
@@ -206,7 +206,7 @@ func startHub(t *testing.T, definition clusterDefinition) *rest.Config {
 	must(t, err)
 	env, err := testenv.New(testenv.CRDs(), cluster)
 	must(t, err)
-	t.Cleanup(func() { _ = env.Stop() }) // Also what a start that fails has left.
+	t.Cleanup(func() { _ = env.Stop() }) // Also stops what a failed start has left.
 	cfg, err := env.Start()
 	if err != nil {
 		t.Fatalf("cannot start an API server: %v", err)
@@ -214,7 +214,7 @@ func startHub(t *testing.T, definition clusterDefinition) *rest.Config {
 	return cfg
 }
 
-// kubeconfigOf returns a kubeconfig with the token of a ServiceAccount that may do no more than get kube-system.
+// kubeconfigOf returns a kubeconfig with the token of a ServiceAccount that may only get kube-system.
 func kubeconfigOf(t *testing.T, hub client.Client, cfg *rest.Config) []byte {
 	t.Helper()
 	ctx := t.Context()

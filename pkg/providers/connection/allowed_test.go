@@ -50,7 +50,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// TestClassThatArrivesWhileItIsLookedForWakesTheEnrolment has the watch tell of a class after the cache was read, and
+// TestClassThatArrivesWhileItIsLookedForWakesTheEnrolment lets the watch report a class after the cache was read, and
 // before the reconcile is over.
 func TestClassThatArrivesWhileItIsLookedForWakesTheEnrolment(t *testing.T) {
 	scheme := kruntime.NewScheme()

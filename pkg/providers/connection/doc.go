@@ -45,7 +45,7 @@
 // # Guarantees
 //
 //   - A dead, slow or half-broken cluster does not delay another. First attempts, retries, probes, and probes of
-//     connections whose last probe failed have places and workers of their own (admission). None of these waits for
+//     connections whose last probe failed have their own places and workers (admission). None of these waits for
 //     another, and no worker is held while waiting for a place. By default no namespace of the hub gets more than half
 //     of the places of a kind, and the namespace with the fewest is next: a tenant with unresponsive clusters delays
 //     only their own. The limit: when several tenants fill all the places of a kind, another waits for one probe
@@ -177,6 +177,6 @@
 // own cluster the connection, with a longer back-off each time (package guard, ReasonPanicked).
 //
 // Package credentials covers users who may write kubeconfigs in the hub; the class restricts who may use it
-// (EnrollmentClass spec.allowedNamespaces). The message of a refused duplicate tells them the name of the enrolment
+// (EnrollmentClass spec.allowedNamespaces). The message of a refused duplicate shows them the name of the enrolment
 // that holds the cluster.
 package connection

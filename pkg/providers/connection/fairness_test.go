@@ -23,7 +23,8 @@ import (
 
 func everything(string) bool { return true }
 
-// hole is an API server that speaks TLS and answers as it is told: 401, or not at all for as long as the test runs.
+// newHole returns an API server that speaks TLS and answers with 401, or, after hang is called, not at all for as long
+// as the test runs.
 func newHole(t *testing.T) (f *frontend, hang func()) {
 	t.Helper()
 	f = newFrontend(t, nil)
@@ -51,7 +52,7 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 	attempts := f.count(everything)
 	for i := range 5 {
 		before := reads()
-		// Another version, another text, the same meaning; and the Secret goes and comes back in between.
+		// Another version, another text, the same meaning; in between, the Secret is removed and comes back.
 		kubeconfig = append(bytes.Clone(kubeconfig), '\n')
 		src.set("a", kubeconfig)
 		connectiontest.Eventually(t, "the Secret is read", func() bool { return reads() > before })
@@ -60,7 +61,7 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 			h.waitFor(t, "a", StatePending, ReasonNoCredentials)
 			src.set("a", kubeconfig)
 			h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
-			attempts = f.count(everything) // One: what was missing is back.
+			attempts = f.count(everything) // One attempt: what was missing is back.
 		}
 	}
 	if got := f.count(everything); got != attempts {
@@ -75,7 +76,7 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 	}
 }
 
-// TestNoCredentialsKeepTheBackOff: that a Secret goes and comes back ends no back-off.
+// TestNoCredentialsKeepTheBackOff: removing a Secret and restoring it ends no back-off.
 func TestNoCredentialsKeepTheBackOff(t *testing.T) {
 	f, _ := newHole(t)
 	src := newFakeSource()
@@ -94,8 +95,8 @@ func TestNoCredentialsKeepTheBackOff(t *testing.T) {
 	}
 }
 
-// TestOneNamespaceLeavesRoomToOthers has more clusters of one namespace tried at once than there are workers, all of
-// which hang for the whole test: waiting for a place holds no worker.
+// TestOneNamespaceLeavesRoomToOthers enrols more clusters in one namespace than there are workers, all of which hang
+// for the whole test: waiting for a place holds no worker.
 func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
 	f := newFrontend(t, nil)
 	hole, hang := newHole(t)
@@ -110,8 +111,8 @@ func TestOneNamespaceLeavesRoomToOthers(t *testing.T) {
 	h.waitFor(t, "a", StateConnected, "")
 }
 
-// TestRecoveryDoesNotWaitForTheDead has a connected cluster miss a probe while clusters that failed before, of several
-// namespaces, hold every place in their lane and would hold every worker, for as long as the test runs.
+// TestRecoveryDoesNotWaitForTheDead has a connected cluster that misses a probe while clusters that failed before, of
+// several namespaces, hold every place in their lane and would hold every worker, for as long as the test runs.
 func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 	f := newFrontend(t, nil)
 	hole, hang := newHole(t)
@@ -165,7 +166,7 @@ func TestSecondProbeIsQuick(t *testing.T) {
 	}
 }
 
-// degraded records whether a cluster was Degraded for a reason, and whether it was ever anything but Connected or that.
+// watchDegraded records whether a cluster was Degraded for a reason, and whether its connection was ever lost.
 func watchDegraded(h *harness, name, reason string) (seen, lost *atomic.Bool) {
 	seen, lost = &atomic.Bool{}, &atomic.Bool{}
 	h.Subscribe(func(n mcr.ClusterName) {
@@ -182,7 +183,7 @@ func watchDegraded(h *harness, name, reason string) (seen, lost *atomic.Bool) {
 	return seen, lost
 }
 
-// TestSingleUnauthorizedIsDegradedFirst has an authenticator fail for one probe, and then the hub while a token is
+// TestSingleUnauthorizedIsDegradedFirst makes an authenticator fail for one probe, and then the hub while a token is
 // rotated.
 func TestSingleUnauthorizedIsDegradedFirst(t *testing.T) {
 	f := newFrontend(t, nil)
@@ -211,7 +212,7 @@ func TestSingleUnauthorizedIsDegradedFirst(t *testing.T) {
 	}
 }
 
-// TestReplacedCredentialsAfterUnauthorized: the Secret has an endpoint and a token that the watch has not told of yet.
+// TestReplacedCredentialsAfterUnauthorized: the Secret has an endpoint and a token that the watch has not reported yet.
 func TestReplacedCredentialsAfterUnauthorized(t *testing.T) {
 	old, next := newFrontend(t, nil), newFrontend(t, nil)
 	src := newFakeSource()
@@ -228,7 +229,8 @@ func TestReplacedCredentialsAfterUnauthorized(t *testing.T) {
 	}
 }
 
-// TestNewConnectionIsAskedForItsIdentity has a load balancer lead to another cluster, which accepts the same token.
+// TestNewConnectionIsAskedForItsIdentity has a load balancer that leads to another cluster, which accepts the same
+// token.
 func TestNewConnectionIsAskedForItsIdentity(t *testing.T) {
 	f := newFrontend(t, nil)
 	src := newFakeSource()
@@ -258,8 +260,8 @@ func TestNewConnectionIsAskedForItsIdentity(t *testing.T) {
 	h.waitFor(t, "a", StateBackoff, ReasonClusterIdentityChanged)
 }
 
-// TestTokenRotatesWhileDraining has leave taken of a cluster whose first token is not accepted any more, once with the
-// watch of the hub telling of the second, once with the label gone, so that the hub tells nothing.
+// TestTokenRotatesWhileDraining drains a cluster whose first token is no longer accepted. In one case the hub's watch
+// reports the second token; in the other the label is removed, so that the hub reports nothing.
 func TestTokenRotatesWhileDraining(t *testing.T) {
 	for name, change := range map[string]func(*entry, []byte){
 		"Forbidden":  func(e *entry, kubeconfig []byte) { e.kubeconfig, e.CredentialsVersion = kubeconfig, "rotated" },
@@ -271,7 +273,7 @@ func TestTokenRotatesWhileDraining(t *testing.T) {
 			const first, second = "first", "second"
 			f.accept(first)
 			l := newOffboarder(t, src)
-			l.h.blockObject("slow") // A pause takes no leave: work that runs makes the drain last.
+			l.h.blockObject("slow") // A pause does not offboard: running work makes the drain last.
 			src.set("a", f.kubeconfig(t, first))
 			l.h.waitFor(t, "a", StateConnected, "")
 			cl, err := l.h.Get(t.Context(), clusterName("a"))

@@ -29,8 +29,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
-// TestTwentyRoundsLeaveNothingBehind enrols and removes a cluster twenty times, one time in two with an event recorder
-// in use, and holds goroutines and metric series against what there was before.
+// TestTwentyRoundsLeaveNothingBehind enrols and removes a cluster twenty times, every other time with an event recorder
+// in use, and compares goroutines and metric series with those before.
 func TestTwentyRoundsLeaveNothingBehind(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
@@ -57,7 +57,7 @@ func TestTwentyRoundsLeaveNothingBehind(t *testing.T) {
 			return !ok
 		})
 	}
-	round(-1) // Whatever is started once is started now.
+	round(-1) // Everything that is started only once is started now.
 	series := func() int {
 		families, err := h.registry.Gather()
 		if err != nil {
@@ -105,18 +105,18 @@ func stacks() string {
 	return string(buf[:runtime.Stack(buf, true)])
 }
 
-// TestDeadClustersDelayNobody enrols clusters that never answer, nearly as many as a namespace may have tried at once
-// and as many again in another namespace, before and after a live one, and a live one between them. What is dead stays
-// dead for the whole test: waiting for it would never end.
+// TestDeadClustersDelayNobody enrols clusters that never answer, nearly as many as may be tried at once in a namespace,
+// and as many again in another namespace, before and after a live one, and a live one between them. The dead clusters
+// stay dead for the whole test: waiting for them would never end.
 func TestDeadClustersDelayNobody(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
 	src := newFakeSource()
 	const dead = 40 // Of 50 at once, 25 in each namespace.
-	// They speak TLS and never answer a request: the time-out of a handshake is fixed, and shorter than this test may
-	// take.
+	// The dead clusters speak TLS and never answer a request: the time-out of a handshake is fixed, and shorter than this
+	// test may take.
 	hole := newFrontend(t, nil)
-	hole.setAnswer(func(w http.ResponseWriter, _ *http.Request) bool { // What still hangs at the end gets this.
+	hole.setAnswer(func(w http.ResponseWriter, _ *http.Request) bool { // Requests that still hang at the end get this answer.
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
 	})
@@ -134,7 +134,7 @@ func TestDeadClustersDelayNobody(t *testing.T) {
 		t.Helper()
 		connectiontest.Eventually(t, "workers wait for all the dead", func() bool {
 			for _, c := range h.List() {
-				if c.State == StateBackoff { // Its handshake took too long: once more, as one that has not failed yet.
+				if c.State == StateBackoff { // Its handshake took too long: it is enrolled once more, as a cluster that has not failed yet.
 					o := c.Enrolment.Object
 					src.set(o.Namespace+"/"+o.Name, hole.kubeconfig(t, fmt.Sprintf("x%d", waitedFor())))
 				}
@@ -154,8 +154,8 @@ func TestDeadClustersDelayNobody(t *testing.T) {
 	}
 }
 
-// TestDeadClustersThatFailedBeforeLeaveRoom has more suspects than workers: all of them are tried again and again, and
-// a newcomer connects, and one that is connected is probed, as if they were not there.
+// TestDeadClustersThatFailedBeforeLeaveRoom has more suspects than workers: all of them are tried again and again. A
+// new cluster connects, and a connected one is probed, as if they did not exist.
 func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
@@ -179,12 +179,12 @@ func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
 	h.waitFor(t, "a", StateConnected, "") // A probe may have been slow just now.
 }
 
-// TestFlappingClusterBacksOff has an API server that answers what is asked to connect, and then does not accept the
+// TestFlappingClusterBacksOff has an API server that answers the requests that connect, and then does not accept the
 // credentials any more.
 func TestFlappingClusterBacksOff(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
-	var refused atomic.Int32 // The version is the last question of an attempt to connect. Three probes have to fail then.
+	var refused atomic.Int32 // The version is the last request of an attempt to connect. Three probes have to fail then.
 	refused.Store(3)
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
 		switch r.URL.Path {
@@ -219,7 +219,7 @@ func TestBackoffIsForgottenWhenAConnectionLasts(t *testing.T) {
 	f := newFrontend(t, s)
 	src := newFakeSource()
 	token := s.token(t)
-	f.accept() // Nobody.
+	f.accept() // It accepts nobody.
 	h := newHarness(t, src, func(o *Options) { o.SettlePeriod = o.ProbeInterval })
 	src.set("a", f.kubeconfig(t, token))
 	probes := func() int { return f.count(func(l string) bool { return l == "GET /readyz" }) }
@@ -234,7 +234,7 @@ func TestBackoffIsForgottenWhenAConnectionLasts(t *testing.T) {
 	}
 }
 
-// TestStoppedProcess stops the process of a real API server and lets it go on.
+// TestStoppedProcess stops the process of a real API server, and resumes it.
 func TestStoppedProcess(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	src := newFakeSource()
@@ -309,7 +309,7 @@ func TestCacheThatStopsByItselfIsNoticed(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
-	// A clock that stands still: the back-off lasts until the test has seen it.
+	// The clock stands still: the back-off lasts until the test has seen it.
 	clock := testingclock.NewFakePassiveClock(time.Now())
 	h := newHarness(t, src, func(o *Options) { o.Clock = clock })
 	src.set("a", f.kubeconfig(t, s.token(t)))

@@ -155,8 +155,8 @@ func (s *apiServer) createObject(t *testing.T, name string) {
 // fakeUID is the UID of the fake API server.
 const fakeUID = "0f0f0f0f-b8de-4056-8188-02a4f43e3f73"
 
-// frontend stands before a real API server, on a port and with a certificate of its own. It counts requests and fails
-// as it is told to.
+// frontend is a proxy before a real API server, with its own port and certificate. It counts requests, and fails as a
+// test specifies.
 type frontend struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -166,7 +166,7 @@ type frontend struct {
 	answer   func(w http.ResponseWriter, r *http.Request) bool
 }
 
-// newFrontend stands before a real API server, or before a fake one if there is none.
+// newFrontend returns a proxy before a real API server, or before a fake one if s is nil.
 func newFrontend(t *testing.T, s *apiServer) *frontend {
 	t.Helper()
 	f := &frontend{}
@@ -272,7 +272,7 @@ func (f *frontend) count(match func(line string) bool) int {
 	return n
 }
 
-// informerRequests are lists and watches of what the test controller watches.
+// informerRequests counts lists and watches of the kind that the test controller watches.
 func (f *frontend) informerRequests() int {
 	return f.count(func(l string) bool {
 		return strings.HasSuffix(l, "/serviceaccounts") && (strings.HasPrefix(l, "GET ") || strings.HasPrefix(l, "WATCH "))
@@ -295,7 +295,7 @@ type fakeSource struct {
 type entry struct {
 	Enrolment
 	kubeconfig []byte
-	// unenrolled: the object is there, without the label. unreadable: the hub does not answer.
+	// unenrolled: the object exists, without the label. unreadable: the hub does not answer.
 	unenrolled, unreadable bool
 	// reads counts how often the kubeconfig was read.
 	reads int
@@ -330,7 +330,7 @@ func (s *fakeSource) Kubeconfig(_ context.Context, e *Enrolment) (Kubeconfig, er
 	return Kubeconfig{Data: got.kubeconfig, SecretKey: SecretKey{Namespace: e.Object.Namespace, Name: e.Object.Name, Key: "value"}}, nil
 }
 
-// with looks at or changes an entry, without telling the provider.
+// with reads or changes an entry, without notifying the provider.
 func (s *fakeSource) with(name string, fn func(*entry)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -349,7 +349,7 @@ func (s *fakeSource) Watches(cluster.Cluster) ([]source.TypedSource[Key], error)
 	})}, nil
 }
 
-// nn is the object of a name in the namespace ns, or in the one that the name begins with: "other/name".
+// nn is the key of an object in the namespace ns, or in the namespace that the name begins with: "other/name".
 func nn(name string) types.NamespacedName {
 	if namespace, name, ok := strings.Cut(name, "/"); ok {
 		return types.NamespacedName{Namespace: namespace, Name: name}
@@ -359,7 +359,7 @@ func nn(name string) types.NamespacedName {
 
 func clusterName(name string) mcr.ClusterName { return KeyOf("fake", nn(name)).ClusterName() }
 
-// set enrols or changes; quietly does not tell the provider.
+// set enrols an object, or changes it. setQuietly does so without notifying the provider.
 func (s *fakeSource) set(name string, kubeconfig []byte, change ...func(*Enrolment)) {
 	s.setQuietly(name, kubeconfig, func(e *Enrolment) {
 		s.version++
@@ -388,7 +388,7 @@ func (s *fakeSource) setQuietly(name string, kubeconfig []byte, change ...func(*
 	}
 }
 
-// change changes what is enrolled already.
+// change changes an object that is already enrolled.
 func (s *fakeSource) change(name string, change func(*Enrolment)) {
 	s.mu.Lock()
 	change(&s.entries[nn(name)].Enrolment)
@@ -439,7 +439,7 @@ type harness struct {
 
 	mu         sync.Mutex
 	reconciled map[string]int // "cluster object"
-	block      chan struct{}  // while not nil, reconciles of the object that is blocked wait for it
+	block      chan struct{}  // while not nil, reconciles of the blocked object wait for it
 	blockedOne string         // the name of that object; others of the same server must not take its worker
 	waited     bool           // whether a reconcile waited
 	engaged    []engagement
@@ -486,14 +486,14 @@ func (h *harness) count(clusterAndObject string) int {
 	return h.reconciled[clusterAndObject]
 }
 
-// newHarness starts a manager with short intervals. The time-out of a probe is long: on a busy machine an API server
-// that is well takes its time, and must not count as ill. A test whose API server never answers sets a short one.
+// newHarness starts a manager with short intervals. The time-out of a probe is long: on a busy machine a healthy API
+// server can be slow, and must not count as unhealthy. A test whose API server never answers sets a short one.
 func newHarness(t testing.TB, src *fakeSource, change ...func(*Options)) *harness { //nolint:thelper // Benchmarks use it, too.
 	t.Helper()
 	return newHarnessWith(t, src, func(*Provider) {}, change...)
 }
 
-// newHarnessWith does something with the Provider before the manager starts.
+// newHarnessWith calls prepare with the Provider before the manager starts.
 func newHarnessWith(t testing.TB, src *fakeSource, prepare func(*Provider), change ...func(*Options)) *harness { //nolint:thelper // Benchmarks use it, too.
 	t.Helper()
 	h := &harness{
@@ -617,7 +617,7 @@ func watchAccounts() mcsource.TypedSource[client.Object, mcreconcile.Request] {
 	})
 }
 
-// blockObject has every reconcile of an object wait until unblock.
+// blockObject makes every reconcile of an object wait until unblock.
 func (h *harness) blockObject(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -22,16 +22,16 @@ import (
 	"github.com/masthead-dev/masthead/test/liveheap"
 )
 
-// maxHostileHeap is what one hostile API server may add to the live heap, with everything that is asked of it at once,
-// and with the server itself, which is in the same process.
+// maxHostileHeap is how much one hostile API server may add to the live heap, with all requests to it at once, and with
+// the server itself, which is in the same process.
 const maxHostileHeap = 128 << 20
 
-// hostileCase is what becomes of a connection to a hostile API server.
+// hostileCase is the result of a connection to a hostile API server.
 type hostileCase struct {
 	state  State
 	reason string
 
-	// fails are the questions that must not be answered, by name; see questions.
+	// fails are the names of the requests that must not succeed; see questions.
 	fails string
 }
 
@@ -113,9 +113,9 @@ func hostileCases() map[string]hostileCase {
 	}
 }
 
-// TestHostileServers connects to each hostile API server beside one that is not, asks it everything at once that a
-// controller could ask, and lets it go. It holds against it the reason in its condition, the memory that it took, and
-// what it left behind. That nothing panics is shown by the test coming to its end.
+// TestHostileServers connects to each hostile API server beside an honest one, sends it at once every request that a
+// controller could send, and removes it. It checks the reason in its condition, the memory that it took, and what it
+// left behind. The test would not come to its end if anything panicked.
 func TestHostileServers(t *testing.T) {
 	honest, err := hostile.StartHonest(t.Context(), hostile.NewHonest())
 	if err != nil {
@@ -171,7 +171,7 @@ func TestHostileServers(t *testing.T) {
 		func() any { return fmt.Sprintf("%d, not %d\n%s", runtime.NumGoroutine(), goroutines, stacks()) })
 }
 
-// askAll asks a cluster each question, all at once. Every question comes to an end.
+// askAll sends all requests to a cluster at once. Every request comes to an end.
 func (h *harness) askAll(t *testing.T, name string, tc hostileCase) {
 	t.Helper()
 	cl, err := h.Get(t.Context(), clusterName(name))
@@ -179,7 +179,7 @@ func (h *harness) askAll(t *testing.T, name string, tc hostileCase) {
 		t.Fatal(err)
 	}
 	if err != nil {
-		return // It has gone meanwhile, as it shall.
+		return // It is gone by now, as it should be.
 	}
 	type answer struct {
 		question string
@@ -201,7 +201,7 @@ func (h *harness) askAll(t *testing.T, name string, tc hostileCase) {
 	}
 }
 
-// questions are what controllers ask of a cluster.
+// questions are the requests that controllers send to a cluster.
 func questions() map[string]func(context.Context, Connected) error {
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	return map[string]func(context.Context, Connected) error{

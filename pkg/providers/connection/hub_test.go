@@ -44,7 +44,7 @@ func newHubFixture(t *testing.T) *hubFixture {
 	return f
 }
 
-// hub starts the manager of a hub, which has the cluster enrolled as "a".
+// hub starts the manager of a hub in which the cluster is enrolled as "a".
 func (f *hubFixture) hub(id hubidentity.Identity, change ...func(*Enrolment)) (*harness, *fakeSource) {
 	f.Helper()
 	src := newFakeSource()
@@ -67,7 +67,7 @@ func (f *hubFixture) marker() *unstructured.Unstructured {
 	return obj
 }
 
-// deleteMarker deletes the marker and waits until that one is gone. A hub that is connected may have made another by
+// deleteMarker deletes the marker and waits until that one is gone. A connected hub may have created another one by
 // then.
 func (f *hubFixture) deleteMarker() {
 	f.Helper()
@@ -183,7 +183,7 @@ func TestOfTwoHubsAtTheSameInstantOneHasTheCluster(t *testing.T) {
 	}
 }
 
-// TestTakeOverWithConsent moves a cluster to another hub without its leaving the first.
+// TestTakeOverWithConsent moves a cluster to another hub without offboarding it from the first.
 func TestTakeOverWithConsent(t *testing.T) {
 	f := newHubFixture(t)
 	first, _ := f.hub("first")
@@ -197,7 +197,7 @@ func TestTakeOverWithConsent(t *testing.T) {
 	first.waitFor(t, "a", StateBackoff, ReasonOtherHub)
 }
 
-// TestForgedMarkerOnlyDetachesTheCluster has the owner of a cluster write and delete the marker.
+// TestForgedMarkerOnlyDetachesTheCluster writes and deletes the marker, as the owner of a cluster could.
 func TestForgedMarkerOnlyDetachesTheCluster(t *testing.T) {
 	f := newHubFixture(t)
 	first, _ := f.hub("first")
@@ -217,7 +217,7 @@ func TestForgedMarkerOnlyDetachesTheCluster(t *testing.T) {
 	}
 }
 
-// TestClusterIsClaimedBeforeItIsWrittenTo connects without claiming, as for a class that has nothing written.
+// TestClusterIsClaimedBeforeItIsWrittenTo connects without claiming, as for a class with which nothing is written.
 func TestClusterIsClaimedBeforeItIsWrittenTo(t *testing.T) {
 	f := newHubFixture(t)
 	h, _ := f.hub("first")

@@ -27,7 +27,7 @@ import (
 	"github.com/masthead-dev/masthead/test/liveheap"
 )
 
-// listServer answers what connecting needs, and every other GET with lists. It has a UID of its own.
+// listServer answers the requests that connecting needs, and every other GET with lists. It has its own UID.
 func listServer(t *testing.T, number int, list func(w io.Writer, r *http.Request)) []byte {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +35,7 @@ func listServer(t *testing.T, number int, list func(w io.Writer, r *http.Request
 		case r.URL.Path == "/readyz":
 			_, _ = io.WriteString(w, "ok")
 		case r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") != "":
-			// As API servers that cannot stream lists do.
+			// Like API servers that cannot stream lists.
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
@@ -71,7 +71,7 @@ func watchKinds(t *testing.T, h *harness, name string, kinds ...kindwatch.Kind) 
 	return watchKindsBy(t, h, nil, name, kinds...)
 }
 
-// watchKindsBy is watchKinds with a clock of its own.
+// watchKindsBy is watchKinds with its own clock.
 func watchKindsBy(t *testing.T, h *harness, clk clock.Clock, name string, kinds ...kindwatch.Kind) *kindwatch.Watcher {
 	t.Helper()
 	cl, err := h.Get(t.Context(), clusterName(name))
@@ -103,8 +103,8 @@ func is(w *kindwatch.Watcher, kind kindwatch.Kind, s kindwatch.State) func() boo
 	return func() bool { got, _ := w.State(kind); return got == s }
 }
 
-// TestSixtyMegabytesOfNothingAreNotDecoded has a server answer lists with 60 MB of empty objects, which were 6 GB once
-// decoded.
+// TestSixtyMegabytesOfNothingAreNotDecoded has a server that answers lists with 60 MB of empty objects, which took 6 GB
+// once decoded.
 func TestSixtyMegabytesOfNothingAreNotDecoded(t *testing.T) {
 	const most = 150 << 20
 	var lists atomic.Int64
@@ -138,7 +138,7 @@ func TestSixtyMegabytesOfNothingAreNotDecoded(t *testing.T) {
 	})
 }
 
-// honestPage answers a page of a list of so many ConfigMaps of so many bytes.
+// honestPage answers with a page of a list of the given number of ConfigMaps of the given size.
 func honestPage(w io.Writer, r *http.Request, total, size int) {
 	limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
 	from, _ := strconv.Atoi(r.URL.Query().Get("continue"))
@@ -167,7 +167,8 @@ func TestHonestGiantsAreRead(t *testing.T) {
 		total, size int
 	}{
 		"ManyObjects": {50_000, 100},
-		// More than one answer may have, so that it takes pages. Under -race each MiB is scanned for most of a second.
+		// This is more than one answer may have, so the list needs pages. Under -race each MiB is scanned for most of a
+		// second.
 		"LargeObjects": {30, 1 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,8 +208,7 @@ func TestHonestGiantsAreRead(t *testing.T) {
 	}
 }
 
-// TestWhoExceedsItsShareIsParkedAndNobodyElse fills a budget with three clusters, and has a fourth come that needs
-// little.
+// TestWhoExceedsItsShareIsParkedAndNobodyElse fills a budget with three clusters, and adds a fourth that needs little.
 func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 	const capacity = 32 << 20
 	memory := budget.New(capacity)
@@ -257,8 +257,8 @@ func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 	connectiontest.Eventually(t, "everything is given back", func() bool { used, all := memory.Used(); return used == 0 && len(all) == 0 })
 }
 
-// TestKindsThatAreNeverSyncedAreTold has a server whose lists end in the middle. Its cluster was Connected, and nothing
-// said what was wrong.
+// TestKindsThatAreNeverSyncedAreTold has a server whose lists end in the middle. Its cluster used to be Connected, and
+// nothing reported what was wrong.
 func TestKindsThatAreNeverSyncedAreTold(t *testing.T) {
 	src := newFakeSource()
 	h := newHarness(t, src)

@@ -28,7 +28,7 @@ func degraded(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) 
 	l.h.waitFor(t, "a", StateConnected, "")
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path == "/readyz" {
-			panic(http.ErrAbortHandler) // Whatever is answered would show that the cluster can be reached.
+			panic(http.ErrAbortHandler) // Any answer would show that the cluster can be reached.
 		}
 		return answer != nil && answer(w, r)
 	})
@@ -39,7 +39,7 @@ func degraded(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) 
 	return l, src
 }
 
-// TestLeaveOfADegradedClusterCanWrite un-enrols a cluster whose last probe failed and which works otherwise.
+// TestLeaveOfADegradedClusterCanWrite un-enrols a cluster whose last probe failed, but which works otherwise.
 func TestLeaveOfADegradedClusterCanWrite(t *testing.T) {
 	l, src := degraded(t, nil)
 	src.remove("a")
@@ -48,8 +48,8 @@ func TestLeaveOfADegradedClusterCanWrite(t *testing.T) {
 	connectiontest.Eventually(t, "it is gone", func() bool { _, ok := l.h.Lookup(clusterName("a")); return !ok })
 }
 
-// TestLeaveOfADegradedClusterIsNotTakenBlindly un-enrols a cluster whose probes fail, and which does not say that it is
-// the same.
+// TestLeaveOfADegradedClusterIsNotTakenBlindly un-enrols a cluster whose probes fail, and which does not confirm that
+// it is the same cluster.
 func TestLeaveOfADegradedClusterIsNotTakenBlindly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

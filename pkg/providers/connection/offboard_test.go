@@ -27,7 +27,7 @@ func TestLeavesForGood(t *testing.T) {
 	}
 }
 
-// offboarder is a OffboardFunc that writes to the cluster, and then waits to be let go or told to stop.
+// offboarder has an OffboardFunc that writes to the cluster, and then waits until it may proceed or has to stop.
 type offboarder struct {
 	h              *harness
 	called, wrote  atomic.Int32
@@ -44,7 +44,7 @@ func (l *offboarder) offboard(ctx context.Context, name mcr.ClusterName) error {
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: l.writeInCluster}}
 	if err := cl.GetClient().Create(ctx, account); err != nil {
-		if ctx.Err() != nil { // It was told to stop before the write was done.
+		if ctx.Err() != nil { // It had to stop before the write was done.
 			l.stopped.Add(1)
 		}
 		return err
@@ -76,8 +76,8 @@ func TestLeaveIsTakenBeforeTheConnectionEnds(t *testing.T) {
 
 	src.remove("a")
 	connectiontest.Eventually(t, "it is being offboarded, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
-	// Offboarding has a goroutine of its own, which may have written before the state is published. The state stays until
-	// it is released.
+	// Offboarding has its own goroutine, which may have written before the state is published. The state stays until
+	// proceed is closed.
 	l.h.waitFor(t, "a", StateDraining, ReasonUnenrolled)
 	if l.h.gate.IsOpen(clusterName("a")) {
 		t.Error("want no work of the cluster to run meanwhile")

@@ -27,7 +27,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 )
 
-// TestPanicWhileLeavingDisengagesTheCluster has what offboards a cluster panic.
+// TestPanicWhileLeavingDisengagesTheCluster has an OffboardFunc that panics.
 func TestPanicWhileLeavingDisengagesTheCluster(t *testing.T) {
 	src := newFakeSource()
 	h := newHarnessWith(t, src, func(p *Provider) {
@@ -39,7 +39,7 @@ func TestPanicWhileLeavingDisengagesTheCluster(t *testing.T) {
 	connectiontest.Eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName("a")); return !there })
 }
 
-// TestPanicAfterLeavingBringsNoSeriesBack has what is left of a connection panic when its cluster is gone.
+// TestPanicAfterLeavingBringsNoSeriesBack causes a panic in a connection whose cluster is already gone.
 func TestPanicAfterLeavingBringsNoSeriesBack(t *testing.T) {
 	src := newFakeSource()
 	h := newHarness(t, src)
@@ -64,7 +64,7 @@ func TestPanicAfterLeavingBringsNoSeriesBack(t *testing.T) {
 	}
 }
 
-// TestPanicOfAHandlerCostsTheKind has a handler panic at first, of a Watcher without the guard of a connection.
+// TestPanicOfAHandlerCostsTheKind has a handler that panics at first. Its Watcher has no guard of a connection.
 func TestPanicOfAHandlerCostsTheKind(t *testing.T) {
 	src := newFakeSource()
 	h := newHarness(t, src)
@@ -150,8 +150,8 @@ func (a trappedAware) Engage(ctx context.Context, name mcr.ClusterName, cl clust
 	return a.Aware.Engage(ctx, name, cl)
 }
 
-// TestPanicCostsTheClusterItsConnection has whatever handles a cluster panic, once. That the process lives is shown by
-// the test coming to its end.
+// TestPanicCostsTheClusterItsConnection makes each part that handles a cluster panic, once. The test would not come to
+// its end if the process died.
 func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel // Only some of its cases run in parallel.
 	const uid = 31
 	honest := func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }
@@ -239,14 +239,14 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 				})
 			}, func(o *Options) {
 				o.Gate = trappedGate{o.Gate, trap}
-				// So long that the state in between is seen.
+				// This is long enough for the state in between to be seen.
 				o.BackoffBase, o.BackoffMax, o.Random = 500*time.Millisecond, 5*time.Second, func() float64 { return 0.5 }
 			})
 			src.set("neighbour", listServer(t, 32, honest))
 			h.waitFor(t, "neighbour", StateConnected, ReasonConnected)
 			neighbour := watchKinds(t, h, "neighbour", configMaps(false))
 			connectiontest.Eventually(t, "the neighbour's kind is watched", is(neighbour, configMaps(false), kindwatch.StateSynced))
-			h.engager.aware = trappedAware{h.engager.aware, trap} // No reconcile runs that could read it: there is nothing to do.
+			h.engager.aware = trappedAware{h.engager.aware, trap} // No reconcile runs that could read the Secret: there is nothing to do.
 
 			if tc.before {
 				trap.set(tc.place)

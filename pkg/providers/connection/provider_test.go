@@ -81,7 +81,7 @@ func TestConnectsAndReconciles(t *testing.T) {
 	}
 }
 
-// writeStopper lets nothing through that writes while it is closed, as package fence does without the lease.
+// writeStopper lets no write through while it is closed, like package fence without the lease.
 type writeStopper struct {
 	http.RoundTripper
 
@@ -211,7 +211,8 @@ func TestTokenRotatedTwentyTimesRestartsNoInformerAndLosesNoEvent(t *testing.T) 
 	before := f.informerRequests()
 	for i := range 20 {
 		token = s.token(t)
-		// The Secret comes first: were the old token refused before there is a new one, the connection would rightly be lost.
+		// The Secret is changed first: if the old token were refused before there is a new one, the connection would rightly
+		// be lost.
 		src.setQuietly("a", f.kubeconfig(t, token))
 		f.accept(token) // The old one is refused from here on.
 		src.set("a", f.kubeconfig(t, token))
@@ -271,7 +272,7 @@ func TestUnauthorizedReadsTheSecretAgain(t *testing.T) {
 	src.set("a", f.kubeconfig(t, first))
 	h.waitFor(t, "a", StateConnected, "")
 
-	// The Secret was changed, and the watch has not said so yet.
+	// The Secret was changed, and the watch has not reported that yet.
 	src.setQuietly("a", f.kubeconfig(t, second))
 	f.accept(second)
 	connectiontest.Eventually(t, "the new token is in use", func() bool {
@@ -306,7 +307,7 @@ func TestEndpointChangeLeavesNoGap(t *testing.T) {
 	h.waitReconciled(t, "a", "masthead")
 	first := h.engagements("a")[0]
 
-	// A new endpoint that does not answer: what serves goes on.
+	// A new endpoint does not answer: the serving connection stays.
 	src.set("a", connectiontest.Kubeconfig(t, connectiontest.BlackHole(t), nil, s.token(t)))
 	connectiontest.Eventually(t, "the failure is reported", func() bool {
 		return strings.Contains(strings.Join(h.events.list(), "\n"), "a Warning DialError The changed kubeconfig is not used")
@@ -348,7 +349,7 @@ func TestEndpointChangeLeavesNoGap(t *testing.T) {
 	if err != nil || cl != h.engagements("a")[1].cl || cl.GetConfig().Host != strings.ToLower(next.URL) {
 		t.Errorf("Get does not return the new connection: %v", err)
 	}
-	// The context of a connection ends a moment before nothing gets through any more.
+	// The context of a connection ends a moment before requests are blocked.
 	connectiontest.Eventually(t, "a client of the old connection gets ErrClusterNotConnected", func() bool {
 		err = first.cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{})
 		return errors.Is(err, multicluster.ErrClusterNotConnected)
@@ -510,7 +511,7 @@ func TestPinsHoldAcrossARestart(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
 	src := newFakeSource()
-	// a held the cluster, and cannot be reached now; c's object is gone; d led to another cluster.
+	// a held the cluster, and cannot be reached now; c's object was deleted; d led to another cluster.
 	src.set("a", connectiontest.Kubeconfig(t, connectiontest.BlackHole(t), nil, "x"))
 	src.set("b", f0.kubeconfig(t, s0.token(t)))
 	src.set("d", f1.kubeconfig(t, s1.token(t)))
@@ -572,7 +573,7 @@ func TestAnotherClusterUnderTheSameObjectIsRefused(t *testing.T) {
 	if got := len(h.engagements("a")); got != 1 {
 		t.Errorf("engagements: want 1, got %d", got)
 	}
-	f0.setHang(true) // The cluster that served goes.
+	f0.setHang(true) // The serving cluster is removed.
 	h.waitFor(t, "a", StateBackoff, ReasonClusterIdentityChanged)
 }
 
@@ -586,7 +587,7 @@ func TestLabelRemovedAndPutBack(t *testing.T) {
 	h.waitReconciled(t, "a", "masthead")
 	first := h.engagements("a")[0]
 
-	// Put back while work still runs: the same connection goes on.
+	// It is enrolled again while work still runs: the same connection stays.
 	h.blockObject("slow")
 	s.createObject(t, "slow")
 	connectiontest.Eventually(t, "a reconcile is in flight", func() bool {
@@ -610,7 +611,7 @@ func TestLabelRemovedAndPutBack(t *testing.T) {
 		t.Error("the connection was made anew though the drain was called off")
 	}
 
-	// Put back after the drain: a new connection.
+	// It is enrolled again after the drain: there is a new connection.
 	src.remove("a")
 	connectiontest.Eventually(t, "it is disengaged", func() bool { _, ok := h.Lookup(clusterName("a")); return !ok && first.ctx.Err() != nil })
 	if _, err := h.Get(t.Context(), clusterName("a")); !errors.Is(err, mcr.ErrClusterNotFound) {
@@ -626,7 +627,7 @@ func TestPausedNotReadyAndDeleting(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
-	// A clock that stands still: the grace period is over when the test says so, however long it takes to look.
+	// The clock stands still: the test decides when the grace period is over, regardless of how slow the checks are.
 	clock := testingclock.NewFakePassiveClock(time.Now())
 	h := newHarness(t, src, func(o *Options) { o.Clock, o.NotReadyGracePeriod = clock, time.Hour })
 	endGracePeriod := func() {

@@ -25,8 +25,8 @@ type countingQueue struct {
 
 func (q *countingQueue) Add(k Key) { q.added = append(q.added, k) }
 
-// TestOneReleaseWakesThoseThatWaitForIt has n enrolments, each refused because of another one. It was n enrolments that
-// were woken by each release, and so n² when n holders went.
+// TestOneReleaseWakesThoseThatWaitForIt has n enrolments, each refused because of another one. Each release used to
+// wake n enrolments, so that it was n² when n holders left.
 func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 	for _, n := range []int{10, 20} {
 		p, err := New(Options{Sources: []Source{newFakeSource()}, Gate: nopGate{}})
@@ -85,8 +85,8 @@ func TestRecordsAreFoundByClassAndNamespace(t *testing.T) {
 	}
 }
 
-// TestAClassCostsTheSameInAFleetOfAnySize counts memory that is asked for: it was a copy of what is known of each
-// cluster of the fleet.
+// TestAClassCostsTheSameInAFleetOfAnySize counts allocations: an event used to copy what is known of each cluster of
+// the fleet.
 func TestAClassCostsTheSameInAFleetOfAnySize(t *testing.T) {
 	cost := func(n int) float64 {
 		p, err := New(Options{Sources: []Source{newFakeSource()}, Gate: nopGate{}})
@@ -107,7 +107,7 @@ func TestAClassCostsTheSameInAFleetOfAnySize(t *testing.T) {
 		cost := testing.AllocsPerRun(10, func() {
 			events.Create(t.Context(), crevent.TypedCreateEvent[*fleetv1alpha1.EnrollmentClass]{Object: gold}, nil)
 		})
-		if changed != 11 { // One run more than is counted.
+		if changed != 11 { // AllocsPerRun runs it once more than it counts.
 			t.Errorf("want the one cluster of the class at each event, got %d in 11 events", changed)
 		}
 		return cost

@@ -23,8 +23,8 @@ import (
 const further = 50
 
 // BenchmarkFleet connects fleets, each twice as large as the one before, and then enrols further clusters one by one.
-// The API servers are in the process, behind one port, and what they do is counted, too. It measures work, not time:
-// what is reported for each cluster must not grow with the fleet.
+// The API servers are in the process, behind one port, and their work is counted, too. It measures work, not time: the
+// work for each cluster must not grow with the fleet.
 func BenchmarkFleet(b *testing.B) {
 	for _, n := range []int{1000, 2000, 4000} {
 		b.Run(fmt.Sprintf("clusters=%d", n), func(b *testing.B) {
@@ -45,7 +45,7 @@ func benchmarkFleet(b *testing.B, n int) {
 	runtime.GC()
 	before := servers.work()
 	h := newHarness(b, src, func(o *Options) {
-		// What comes by the clock is not the work of starting. The queues' number of workers is that of the product.
+		// Periodic work does not count as the work of starting. The queues' number of workers is that of the product.
 		o.ProbeInterval, o.ProbeTimeout, o.ConnectTimeout = time.Hour, time.Minute, 5*time.Minute
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
 	})
@@ -53,7 +53,7 @@ func benchmarkFleet(b *testing.B, n int) {
 	servers.work().since(before).report(b, n, "start")
 	b.ReportMetric(float64(runtime.NumGoroutine())/float64(n), "goroutines/cluster")
 
-	// A collection marks what the whole fleet holds. Whether one falls into so short a time is chance.
+	// A garbage collection marks what the whole fleet holds. Whether one happens in such a short time is chance.
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	before = servers.work()
@@ -83,7 +83,7 @@ func (h *harness) waitForClusters(b *testing.B, n int) {
 	}
 }
 
-// fakeServers are any number of fake API servers behind one port, told apart by the path.
+// fakeServers are any number of fake API servers behind one port, distinguished by the path.
 type fakeServers struct {
 	*httptest.Server
 	requests atomic.Int64
@@ -106,7 +106,7 @@ func newFakeServers(b *testing.B) *fakeServers {
 	return s
 }
 
-// name is that of the object of a cluster. A namespace holds twenty.
+// name is that of a cluster's object. A namespace holds twenty.
 func (*fakeServers) name(i int) string { return fmt.Sprintf("ns-%d/c-%d", i/20, i) }
 
 func (s *fakeServers) kubeconfig(b *testing.B, i int) []byte {
@@ -115,7 +115,7 @@ func (s *fakeServers) kubeconfig(b *testing.B, i int) []byte {
 	return connectiontest.Kubeconfig(b, fmt.Sprintf("%s/%08d", s.URL, i), ca, "token")
 }
 
-// work is what the process has done.
+// work is the work of the process so far.
 type work struct {
 	cpu                     time.Duration
 	allocs, bytes, requests float64

@@ -172,7 +172,7 @@ func TestMetricsFollowTheState(t *testing.T) {
 	}
 }
 
-// TestDeadlineHoldsAgainstRetryAfter has an API server that asks for each request to be repeated in an hour.
+// TestDeadlineHoldsAgainstRetryAfter has an API server that asks clients to repeat each request in an hour.
 func TestDeadlineHoldsAgainstRetryAfter(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)

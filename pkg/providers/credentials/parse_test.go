@@ -435,8 +435,8 @@ clusters: [{name: here, cluster: {server: "https://API.example.org:6443/"}}]
 // secret is long enough not to be part of any message by accident.
 const secret = "hunter2hunter2hunter2"
 
-// FuzzParse holds that nothing makes Parse panic, that what it accepts obeys the rules, and that no error holds a part
-// of the input that could be a secret.
+// FuzzParse verifies that nothing makes Parse panic, that what it accepts obeys the rules, and that no error contains a
+// part of the input that could be a secret.
 func FuzzParse(f *testing.F) {
 	p := newPair(f, "fuzz")
 	for _, change := range []func(*file){

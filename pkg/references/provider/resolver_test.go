@@ -97,7 +97,7 @@ func schemaOfSubnets(t *testing.T) *references.Schema {
 	return references.NewSchema(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
 }
 
-// external is an external API that has what was created, and counts.
+// external is an external API that keeps what was created, and counts calls.
 type external struct {
 	mu                           sync.Mutex
 	connected, observed, created int
@@ -138,7 +138,7 @@ func (e *external) Delete(context.Context, resource.Managed) (managed.ExternalDe
 
 func (e *external) Disconnect(context.Context) error { return nil }
 
-// counting counts what is applied.
+// counting counts applies.
 type counting struct {
 	client.Client
 
@@ -175,7 +175,8 @@ func get(t *testing.T, ns string) *managedexample.Subnet {
 	return s
 }
 
-// TestManagedReconciler has Crossplane's real reconciler wait for a source, and then create what needs it.
+// TestManagedReconciler runs Crossplane's real reconciler, which waits for a source, and then creates the resource that
+// needs it.
 func TestManagedReconciler(t *testing.T) {
 	ctx := context.Background()
 	ns := namespace(t)
@@ -199,7 +200,7 @@ func TestManagedReconciler(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The reference fails, so nothing is asked of the external API.
+	// The reference fails, so the external API receives no requests.
 	reconcileOnce()
 	reconcileOnce()
 	if e.connected+e.observed+e.created > 0 || writes.applied > 0 {
@@ -285,7 +286,7 @@ func TestReferenceGrants(t *testing.T) {
 		}}
 	}
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: owner, Name: "settings"}, Data: map[string]string{"region": "eu-west-1"}}
-	// A grant in one's own namespace is none of the owner's.
+	// A grant in the user's own namespace is not one by the owner of the source.
 	for _, o := range []client.Object{settings, s, grant(ns)} {
 		if err := api.Create(ctx, o); err != nil {
 			t.Fatal(err)
@@ -307,8 +308,8 @@ func TestReferenceGrants(t *testing.T) {
 	}
 }
 
-// TestReferencesThatCannotBeRead: what is meant as references and cannot be read ends the reconcile. Else an external
-// resource would be created without the values. A type without maxItems can have more than are resolved.
+// TestReferencesThatCannotBeRead: references that cannot be read end the reconcile. Otherwise an external resource
+// would be created without the values. A type without maxItems can have more references than are resolved.
 func TestReferencesThatCannotBeRead(t *testing.T) {
 	ref := commonv1alpha1.GenericReference{Resource: "configmaps", Name: "settings", FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.region"}
 	s := subnet("default", slices.Repeat([]commonv1alpha1.GenericReference{ref}, 129)...)
@@ -318,8 +319,8 @@ func TestReferencesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestStrippedManagedFields: a cache that strips managedFields would have the fields taken away that were filled in
-// before.
+// TestStrippedManagedFields: with a cache that strips managedFields, the fields that were filled in before would be
+// removed.
 func TestStrippedManagedFields(t *testing.T) {
 	ctx := context.Background()
 	ns := namespace(t)
@@ -340,7 +341,7 @@ func TestStrippedManagedFields(t *testing.T) {
 	}
 }
 
-// TestSchema has an API server judge references by the schema that authors paste.
+// TestSchema lets an API server validate references by the schema that authors paste.
 func TestSchema(t *testing.T) {
 	ns := namespace(t)
 	source := commonv1alpha1.ReferenceSource{Resource: "configmaps", Name: "a", FieldPath: "data.a"}
@@ -372,7 +373,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestSchemaSnippet sees that what authors paste is the schema of the Go type, and that it is recognised.
+// TestSchemaSnippet checks that the schema that authors paste is that of the Go type, and that it is recognised.
 func TestSchemaSnippet(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "references", "schema.yaml"))
 	if err != nil {

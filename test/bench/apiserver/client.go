@@ -20,7 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// Client is an API server, as its administrator.
+// Client is a client of an API server, with the credentials of its administrator.
 type Client struct {
 	// Cluster is its name in the fleet.
 	Cluster string
@@ -49,7 +49,7 @@ const (
 	TypeApply = "application/apply-patch+yaml"
 )
 
-// ErrNotFound says that there is no such object, or no such kind yet.
+// ErrNotFound is returned if there is no such object, or no such kind yet.
 var ErrNotFound = errors.New("not found")
 
 func (c *Client) send(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
@@ -88,7 +88,7 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 	return err
 }
 
-// Get reads what is at a path.
+// Get reads the object at a path.
 func (c *Client) Get(ctx context.Context, path string, into any) error {
 	resp, err := c.send(ctx, http.MethodGet, path, "", nil)
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *Client) WaitServed(ctx context.Context, path string) error {
 	return c.try(ctx, func(ctx context.Context) error { return c.Do(ctx, http.MethodGet, path, "", nil) })
 }
 
-// try does something until it succeeds, for up to two minutes.
+// try calls do until it succeeds, for up to two minutes.
 func (c *Client) try(ctx context.Context, do func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
@@ -131,7 +131,7 @@ func (c *Client) try(ctx context.Context, do func(context.Context) error) error 
 	return nil
 }
 
-// Remove deletes an object, or all of a collection, if it is there.
+// Remove deletes an object, or all objects of a collection, if they exist.
 func (c *Client) Remove(ctx context.Context, path string) error {
 	err := c.Do(ctx, http.MethodDelete, path, "", nil)
 	if errors.Is(err, ErrNotFound) {

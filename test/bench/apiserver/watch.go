@@ -12,8 +12,8 @@ import (
 	"net/http"
 )
 
-// Meta is what is read of the metadata of every object. A type to be watched embeds it, and adds what else is looked
-// at.
+// Meta is the part of the metadata that is read of every object. A type that is watched embeds it, and adds the other
+// fields that are read.
 type Meta struct {
 	Metadata struct {
 		Name            string `json:"name"`
@@ -25,11 +25,11 @@ type Meta struct {
 // Version is the resource version.
 func (m Meta) Version() string { return m.Metadata.ResourceVersion }
 
-// Object is what can be watched.
+// Object is an object that can be watched.
 type Object interface{ Version() string }
 
 // Watch calls a function for every object at a path that is created or changed from now on, until ctx ends or the watch
-// cannot go on, the reason of which is sent to failed. It returns once the watch has begun.
+// cannot continue; the reason for the latter is sent to failed. Watch returns once the watch has begun.
 func Watch[T Object](ctx context.Context, c *Client, path string, each func(T), failed chan<- error) error {
 	version, err := c.version(ctx, path)
 	if err != nil {
@@ -43,7 +43,7 @@ func Watch[T Object](ctx context.Context, c *Client, path string, each func(T), 
 		for {
 			version, err = Follow(stream, version, each)
 			if errors.Is(err, io.EOF) {
-				// An API server ends the watch of somebody who cannot keep up, for example because the machine is busy.
+				// An API server ends the watch of a client that cannot keep up, for example because the machine is busy.
 				stream, err = c.stream(ctx, path, version)
 			}
 			if err != nil {
@@ -55,7 +55,7 @@ func Watch[T Object](ctx context.Context, c *Client, path string, each func(T), 
 	return nil
 }
 
-// version is the present resource version of a collection.
+// version is the current resource version of a collection.
 func (c *Client) version(ctx context.Context, path string) (string, error) {
 	var list Meta
 	if err := c.Get(ctx, path+"?limit=1", &list); err != nil {
@@ -64,7 +64,7 @@ func (c *Client) version(ctx context.Context, path string) (string, error) {
 	return list.Version(), nil
 }
 
-// stream begins a watch after a version.
+// stream begins a watch after a resource version.
 func (c *Client) stream(ctx context.Context, path, version string) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, http.MethodGet, path+"?watch=true&resourceVersion="+version, "", nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Client) stream(ctx context.Context, path, version string) (io.ReadClose
 	return resp.Body, nil
 }
 
-// Follow reads a watch to its end. It returns the version up to which it has come.
+// Follow reads a watch to its end. It returns the resource version that it has reached.
 func Follow[T Object](stream io.ReadCloser, version string, each func(T)) (string, error) {
 	defer func() { _ = stream.Close() }()
 	decoder := json.NewDecoder(stream)

@@ -16,7 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
 
-// A question is a case in which a program that keeps Applications can go wrong.
+// A question is a case in which a controller of Applications can go wrong.
 type question struct {
 	// title and right are for the table: what the case is, and what should happen.
 	title, right string
@@ -27,7 +27,7 @@ type question struct {
 	// applications are created in their order. The last is the one whose status is waited for.
 	applications []application
 
-	// tell says what happened.
+	// tell describes what happened.
 	tell func(outcome) string
 }
 
@@ -38,20 +38,20 @@ type application struct {
 
 // outcome is what happened in a case.
 type outcome struct {
-	// ended is whether the program has, by itself.
+	// ended is whether the program has ended by itself.
 	ended bool
 
-	// verdicts are what the statuses say, by Application.
+	// verdicts are the contents of the statuses in words, by Application.
 	verdicts map[string]string
 
 	// owned are the names of the ConfigMaps that have an Application as an owner, in order.
 	owned []string
 
-	// requests is how much the program asked for.
+	// requests is the number of requests that the program sent.
 	requests int
 }
 
-// answer is what the programs do in a case.
+// answer is the behaviour of the programs in a case.
 type answer struct {
 	question question
 	by       map[string]string
@@ -66,7 +66,7 @@ func configMap(name, app string) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"%s","labels":{"app":"%s"},"annotations":{"kubernetes.io/application":"%s"}}}`, name, app, app)
 }
 
-// questions are the cases. research into kubernetes-sigs/application found them.
+// questions are the cases. Research into kubernetes-sigs/application found them.
 func questions() []question {
 	const configMaps = "/api/v1/namespaces/%s/configmaps"
 	type objects = []struct{ collection, body string }
@@ -123,7 +123,7 @@ func orNone(verdict string) string {
 	return verdict
 }
 
-// String is the outcome of a case in words.
+// describe returns the outcome of a case in words.
 func (o outcome) describe(q question) string {
 	text := strings.TrimPrefix(q.tell(o), "; ")
 	if o.ended {
@@ -132,7 +132,7 @@ func (o outcome) describe(q question) string {
 	return text
 }
 
-// ask sees what each program does in each case.
+// ask runs each program in each case, and records what it does.
 func (w *world) ask(ctx context.Context, say func(string, ...any)) ([]answer, error) {
 	subjects := []string{masthead}
 	if w.settings.peer != noPeer {
@@ -162,7 +162,7 @@ func (w *world) ask(ctx context.Context, say func(string, ...any)) ([]answer, er
 	return answers, nil
 }
 
-// thingDefinition is a kind whose objects can say of themselves whatever they like.
+// thingDefinition is a kind without a schema: the status of its objects can have any content.
 func thingDefinition() string {
 	return apiserver.Manifest("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", thingCRD, map[string]any{"spec": map[string]any{
 		"group": "bench.example.org", "scope": "Namespaced",
@@ -173,10 +173,10 @@ func thingDefinition() string {
 	}})
 }
 
-// caseFor is how long a program has to give the last Application of a case a status.
+// caseFor is the time that a program has to write a status for the last Application of a case.
 const caseFor = 30 * time.Second
 
-// outcome has a program meet a case, and sees what happens.
+// outcome runs a program in a case, and records what happens.
 func (w *world) outcome(ctx context.Context, name string, q question) (o outcome, err error) {
 	s, err := w.prepare(ctx, name)
 	if err != nil {
@@ -229,7 +229,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// arrange creates what a case is about.
+// arrange creates the objects of a case.
 func (w *world) arrange(ctx context.Context, k applicationKind, q question, namespace string) error {
 	if err := w.createNamespace(ctx, namespace); err != nil {
 		return err

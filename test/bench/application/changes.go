@@ -16,11 +16,10 @@ import (
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
 
-// changePatience is how long a change may take to show. The slowest that is known of takes four minutes.
+// changePatience is how long a change may take until the status shows it. The slowest that is known takes four minutes.
 const changePatience = 10 * time.Minute
 
-// change changes Deployments, each at a random moment, and measures how long it takes until it shows in the
-// Application.
+// change changes Deployments, each at a random moment, and measures how long it takes until the Application shows it.
 func (w *world) change(ctx context.Context, program running, t *tracker, apps set, r *result) error {
 	if w.settings.changes == 0 {
 		return nil

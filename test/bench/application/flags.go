@@ -16,8 +16,8 @@ import (
 
 // settings are the flags.
 type settings struct {
-	// apps are the numbers of Applications with which everything is measured, in order, each once; peerApps are those of
-	// them with which the peer is.
+	// apps are the numbers of Applications with which everything is measured, in order, each once. peerApps are those of
+	// them with which the peer is measured.
 	apps, peerApps []int
 
 	// ballast is how many objects of the same kinds there are that belong to no Application.
@@ -30,10 +30,10 @@ type settings struct {
 	idle    time.Duration
 	changes int
 
-	// patience is how long it may take until all Applications have their first status.
+	// patience is the timeout for the first status of all Applications.
 	patience time.Duration
 
-	// peer is the program of the peer; none: it is left out.
+	// peer is the program of the peer; with noPeer, it is left out.
 	peer string
 
 	cases        bool
@@ -44,7 +44,7 @@ type settings struct {
 // noPeer leaves the peer out.
 const noPeer = "none"
 
-// parse reads the command line. It returns the settings and the file to which the tables go as well, if any.
+// parse reads the command line. It returns the settings, and the file to which the tables are also written, if any.
 func parse(args []string, usage io.Writer) (settings, string, error) {
 	s := settings{
 		apps: []int{10, 100, 1000, 5000}, peerApps: []int{100, 1000},
@@ -84,7 +84,7 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	return s, *output, nil
 }
 
-// list adds a flag for values of which each counts once, in order.
+// list adds a flag for a list of values, which are sorted and of which each counts once.
 func list[T int | time.Duration](f *flag.FlagSet, into *[]T, name, help string, parse func(string) (T, error)) {
 	words := make([]string, 0, len(*into))
 	for _, v := range *into {
@@ -114,7 +114,7 @@ func parseNumber(text string) (int, error) {
 	return n, nil
 }
 
-// parsePeriod accepts whole seconds, which is what the peer's flag takes.
+// parsePeriod accepts whole seconds only, as the peer's flag does.
 func parsePeriod(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < time.Second || d%time.Second != 0 {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command application measures how bin/manager keeps the status of Applications, and kubernetes-sigs/application beside
-// it, on the same API server with the same components: how soon it is there, how soon a change shows in it, and what
-// that costs. It also shows what each does in cases in which a controller of this kind can go wrong. docs/benchmarks.md
-// says how, and what is fair about it. It prints tables in Markdown.
+// it, on the same API server with the same components: how soon the status exists, how soon it shows a change, and what
+// that costs. It also shows how each behaves in cases in which a controller of this kind can go wrong.
+// docs/benchmarks.md describes how it measures, and what is fair about the comparison. It prints tables in Markdown.
 package main
 
 import (

@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
-// mastheadSubject is bin/manager, with the rights of config/. It runs over the hub, in which the workload cluster is
+// mastheadSubject is bin/manager, with the rights of config/. It runs against the hub, in which the workload cluster is
 // enrolled.
 type mastheadSubject struct {
 	world      *world
@@ -24,7 +24,7 @@ type mastheadSubject struct {
 
 func (m *mastheadSubject) user() string { return "system:serviceaccount:masthead-system:masthead" }
 
-// prepare has the manager install its kind, as it does in every cluster.
+// prepare lets the manager install its kind, as it does in every cluster.
 func (m *mastheadSubject) prepare(ctx context.Context) error {
 	var err error
 	if m.kubeconfig, err = harness.ManagerKubeconfig(ctx, m.world.fleet); err != nil {
@@ -68,7 +68,7 @@ func (m *mastheadSubject) kind() applicationKind {
 	}
 }
 
-// ourObject is what is looked at of an Application of apps.masthead.dev.
+// ourObject is the part that is read of an Application of apps.masthead.dev.
 type ourObject struct {
 	apiserver.Meta
 

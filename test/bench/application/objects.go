@@ -29,7 +29,7 @@ type component struct {
 }
 
 // components are the same in every Application, and the unrelated objects are like them. The Deployment and the
-// ConfigMap have the size that such objects have.
+// ConfigMap have the size that is usual for such objects.
 func components() []component {
 	return []component{
 		{suffix: "web", group: "apps", version: "v1", kind: "Deployment", plural: "deployments", body: `"spec":{"replicas":1,` +
@@ -38,7 +38,7 @@ func components() []component {
 			`"env":[{"name":"LOG_LEVEL","value":"info"},{"name":"DATABASE_HOST","value":"database.example.org"}],` +
 			`"resources":{"requests":{"cpu":"100m","memory":"128Mi"},"limits":{"memory":"256Mi"}},` +
 			`"readinessProbe":{"httpGet":{"path":"/readyz","port":"http"}},"livenessProbe":{"httpGet":{"path":"/livez","port":"http"}}}]}}}`},
-		// Headless, because an address for each of thousands of Services is another object to write.
+		// Headless, because with an address each of the thousands of Services would need another object to be written.
 		{suffix: "http", version: "v1", kind: "Service", plural: "services", body: `"spec":{"clusterIP":"None","selector":{"app":"web"},` +
 			`"ports":[{"name":"http","port":80,"targetPort":"http"}]}`},
 		{suffix: "settings", version: "v1", kind: "ConfigMap", plural: "configmaps", body: `"data":{"settings.yaml":"` + strings.Repeat("key: value; ", 80) + `"}`},
@@ -61,7 +61,7 @@ func (c component) collection(namespace string) string {
 	return collection(c.group, c.version, c.plural, namespace)
 }
 
-// object is the JSON of a component, with the labels and the annotation by which both programs know it.
+// object is the JSON of a component, with the labels and the annotation by which both programs recognise it.
 func (c component) object(app string) []byte {
 	return c.json(app+"-"+c.suffix, `"labels":{"app.kubernetes.io/name":"`+app+`","team":"a"},"annotations":{"kubernetes.io/application":"`+app+`"}`)
 }
@@ -79,7 +79,7 @@ func (c component) json(name, metadata string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"%s","kind":"%s","metadata":{"name":"%s",%s},%s}`, apiVersion, c.kind, name, metadata, c.body)
 }
 
-// set names the Applications of one run. Each run has its own, in namespaces of their own, so that none meets what
+// set names the Applications of one run. Each run has its own, in its own namespaces, so that no run finds objects that
 // another left behind.
 type set struct{ run, apps int }
 
@@ -87,7 +87,7 @@ func (s set) namespace(i int) string { return fmt.Sprintf("bench-%d-%d", s.run, 
 
 func (s set) name(i int) string { return fmt.Sprintf("app-%d", i) }
 
-// namespaces are all that the set needs.
+// namespaces are all namespaces that the set needs.
 func (s set) namespaces() []string {
 	var out []string
 	for i := 0; i < s.apps; i += perNamespace {
@@ -106,8 +106,8 @@ func ourApplication(name, selector string, parts []part) []byte {
 		`"selector":%s,"components":{%s}}}`, appsv1alpha1.GroupVersion, name, selector, strings.Join(words, ","))
 }
 
-// theirApplication is the JSON of an Application of app.k8s.io that says the same, as far as it can. addOwnerRef is
-// what makes its components go with it.
+// theirApplication is the JSON of an Application of app.k8s.io with the same content, as far as that is possible.
+// Because of addOwnerRef its components are deleted with it.
 func theirApplication(name, selector string, parts []part) []byte {
 	words := make([]string, 0, len(parts))
 	for _, p := range parts {
@@ -117,8 +117,8 @@ func theirApplication(name, selector string, parts []part) []byte {
 		`"addOwnerRef":true,"selector":%s,"componentKinds":[%s]}}`, theirGroup, theirVersion, name, selector, strings.Join(words, ","))
 }
 
-// deploymentStatus is the JSON of a patch that says what Kubernetes' own controller would of a Deployment whose Pod is
-// ready, or is not.
+// deploymentStatus is the JSON of a patch with the status that Kubernetes' own controller would write for a Deployment
+// whose Pod is ready, or is not.
 func deploymentStatus(ready bool) []byte {
 	if ready {
 		return []byte(`{"status":{"observedGeneration":1,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1,"unavailableReplicas":0,"conditions":[` +

@@ -16,7 +16,8 @@ import (
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
-// peerSubject is kubernetes-sigs/application, at the API server of the workload cluster. Its user may do everything.
+// peerSubject is kubernetes-sigs/application, which runs against the API server of the workload cluster. Its user has
+// all rights.
 type peerSubject struct {
 	world   *world
 	process *process.Process
@@ -31,7 +32,8 @@ func (p *peerSubject) user() string { return peerUser }
 
 const theirCRD = "applications.app.k8s.io"
 
-// prepare installs its kind. What it ships is of a version of CustomResourceDefinitions that is served no more.
+// prepare installs its kind. The definition that it ships is of a version of CustomResourceDefinition that is no longer
+// served.
 func (p *peerSubject) prepare(ctx context.Context) error {
 	crd, err := manifests.ReadFile("manifests/peer-crd.yaml")
 	if err != nil {
@@ -94,7 +96,7 @@ func (p *peerSubject) kind() applicationKind {
 	}
 }
 
-// theirObject is what is looked at of an Application of app.k8s.io.
+// theirObject is the part that is read of an Application of app.k8s.io.
 type theirObject struct {
 	apiserver.Meta
 

@@ -99,8 +99,8 @@ func memory(results []result) *report.Table {
 		Title:  "Memory",
 		Header: []string{"program", "other objects", "Applications", "components", "resident", "in use", "a further component"},
 	}
-	// What a component takes is told from the smallest number of Applications with the same program and the same other
-	// objects.
+	// The memory of a component is calculated from the smallest number of Applications with the same program and the same
+	// other objects.
 	type series struct {
 		name    string
 		ballast int

@@ -19,12 +19,12 @@ import (
 type result struct {
 	scenario
 
-	// problem says why the run did not come to its end.
+	// problem is the reason why the run did not finish.
 	problem string
 
-	// complete is how many Applications had a status when the last did, or patience ended, and first is how long that took
-	// since the program was started. processor is what it ran for that, and requests are what it asked of the workload
-	// cluster.
+	// complete is how many Applications had a status when the last of them had one, or at the timeout, and first is how
+	// long that took since the program was started. processor is the CPU time that the program used for that, and requests
+	// are those that it sent to the workload cluster.
 	complete  int
 	first     time.Duration
 	processor time.Duration
@@ -35,18 +35,18 @@ type result struct {
 
 	idle *idleResult
 
-	// resident is the memory that it occupies in the end, heap what of it is in use.
+	// resident is the memory that the program occupies at the end, and heap the part of it that is in use.
 	resident, heap int64
 }
 
-// idleResult is what was taken while nothing happened.
+// idleResult is what the program used while nothing happened.
 type idleResult struct {
 	duration, processor time.Duration
 
 	onWorkload, onHub auditlog.Counts
 }
 
-// run measures every scenario, and then sees what each program does in special cases.
+// run measures every scenario, and runs each program in special cases.
 func run(ctx context.Context, s settings) (results []result, answers []answer, err error) {
 	begun := time.Now()
 	say := func(format string, args ...any) {
@@ -87,7 +87,7 @@ func run(ctx context.Context, s settings) (results []result, answers []answer, e
 	return results, answers, nil
 }
 
-// String is the result for whoever is waiting.
+// String is the result for the user who waits.
 func (r result) String() string {
 	text := fmt.Sprintf("%s, %d Applications, %d other objects", r.name(), r.apps, r.ballast)
 	if r.first > 0 {
@@ -105,7 +105,7 @@ func (r result) String() string {
 	return text
 }
 
-// measure does one run. What is returned with an error is what was measured until then.
+// measure does one run. With an error it returns what was measured until then.
 func (w *world) measure(ctx context.Context, sc scenario) (r result, err error) {
 	r.scenario = sc
 	s, err := w.prepare(ctx, sc.subject)
@@ -163,8 +163,8 @@ func (w *world) first(ctx context.Context, s subject, t *tracker, r *result) (ru
 	return program, r.settle(ctx, tails)
 }
 
-// settle waits until the program has nothing to do any more. One that looks at everything in each period never comes to
-// rest.
+// settle waits until the program has nothing to do any more. A program that checks everything in each period is never
+// idle, and is not waited for.
 func (s scenario) settle(ctx context.Context, tails *auditlog.Tails) error {
 	if s.period > 0 {
 		return nil
@@ -172,7 +172,7 @@ func (s scenario) settle(ctx context.Context, tails *auditlog.Tails) error {
 	return tails.Settle(ctx)
 }
 
-// rest counts what is asked for, and what processor time is taken, while nothing happens.
+// rest counts the requests that the program sends, and the CPU time that it uses, while nothing happens.
 func (w *world) rest(ctx context.Context, user string, program running, r *result) error {
 	d := r.idleFor(w.settings.idle)
 	if d == 0 {
@@ -210,7 +210,7 @@ func (w *world) rest(ctx context.Context, user string, program running, r *resul
 	return nil
 }
 
-// weigh says how much memory the program has in the end.
+// weigh measures how much memory the program has at the end.
 func weigh(ctx context.Context, program running, r *result) error {
 	u, err := process.UsageOf(program.pid)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What is measured.
+// The programs that are measured.
 const (
 	masthead = "Masthead"
 	peerName = "kubernetes-sigs/application v0.8.3"
@@ -19,12 +19,12 @@ const (
 type scenario struct {
 	subject string
 
-	// period is how often the peer looks; 0 for Masthead, which watches.
+	// period is how often the peer checks; 0 for Masthead, which watches.
 	period time.Duration
 
 	apps, ballast int
 
-	// memoryOnly says that no changes are made: it is about the memory.
+	// memoryOnly is whether only the memory is measured, without changes.
 	memoryOnly bool
 }
 
@@ -36,16 +36,17 @@ func (s scenario) name() string {
 	return fmt.Sprintf("%s, period %.0f s", s.subject, s.period.Seconds())
 }
 
-// shortPeriodApps is up to how many Applications the peer is measured with a period that is not its longest: with more
-// it needs longer than any period for one look at each, and the period does not matter any more.
+// shortPeriodApps is the largest number of Applications with which the peer is measured with a period that is not its
+// longest. With more it needs longer than any period to check each of them once, and the period does not matter any
+// more.
 const shortPeriodApps = 100
 
 // scenarios are the runs in their order. Objects that belong to no Application are created before the first run that
-// wants some, and stay.
+// needs some, and are not deleted afterwards.
 func (s settings) scenarios() []scenario {
 	var out []scenario
 	if s.ballast > 0 {
-		// What the same takes without them.
+		// The same measurement without them.
 		for _, n := range extremes(s.apps) {
 			out = append(out, scenario{subject: masthead, apps: n, memoryOnly: true})
 		}
@@ -72,16 +73,16 @@ func extremes(numbers []int) []int {
 	return []int{numbers[0], numbers[len(numbers)-1]}
 }
 
-// window is the time over which changes are spread: each begins at a random moment of it. It is the period of a program
-// that has one, so that the change comes at any moment between two looks.
+// window is the time over which changes are spread: each begins at a random moment of it. For a program with a period
+// it is that period, so that the change can come at any moment between two checks.
 func (s scenario) window() time.Duration {
 	return max(s.period, minWindow)
 }
 
 const minWindow = 10 * time.Second
 
-// rounds is how often each of the Applications is changed that are, one after the other, when so many changes are
-// wanted.
+// rounds is how often each Application that is changed is changed, one change after the other, to reach so many
+// changes.
 func (s scenario) rounds(changes int) int {
 	if s.period > minWindow {
 		// Each round takes a period. With fewer Applications than changes, there are fewer changes.
@@ -90,7 +91,7 @@ func (s scenario) rounds(changes int) int {
 	return (changes + s.apps - 1) / s.apps
 }
 
-// idleFor is how long requests are counted: all that a program does in a period is in it.
+// idleFor is how long requests are counted: long enough for everything that a program does in a period.
 func (s scenario) idleFor(idle time.Duration) time.Duration {
 	if idle == 0 {
 		return 0

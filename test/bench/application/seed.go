@@ -13,7 +13,7 @@ import (
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
 
-// writers is how many requests are under way at once when objects are created or deleted.
+// writers is the number of requests in flight when objects are created or deleted.
 const writers = 8
 
 // inParallel does something n times.
@@ -30,7 +30,7 @@ func (w *world) createNamespace(ctx context.Context, name string) error {
 	return w.workload.Create(ctx, "/api/v1/namespaces", []byte(apiserver.Manifest("v1", "Namespace", "", name, nil)))
 }
 
-// seed creates the Applications of a run and their components. Nothing has looked at them before.
+// seed creates the Applications of a run and their components. No program has seen them before.
 func (w *world) seed(ctx context.Context, k applicationKind, apps int) (set, error) {
 	w.runs++
 	s := set{run: w.runs, apps: apps}
@@ -49,7 +49,7 @@ func (w *world) seed(ctx context.Context, k applicationKind, apps int) (set, err
 	})
 }
 
-// clear deletes the objects of a run, and sees that they have gone. Its namespaces stay, and are empty.
+// clear deletes the objects of a run, and checks that they are gone. Its namespaces stay, and are empty.
 func (w *world) clear(ctx context.Context, k applicationKind, s set) error {
 	namespaces := s.namespaces()
 	err := inParallel(ctx, len(namespaces), func(ctx context.Context, i int) error { return w.empty(ctx, k, namespaces[i]) })

@@ -21,10 +21,10 @@ type subject interface {
 	// stop ends it, if it runs.
 	stop() error
 
-	// user is whom it is to the API servers.
+	// user is its user name at the API servers.
 	user() string
 
-	// kind is its kind of Application.
+	// kind is the kind of Application that it keeps.
 	kind() applicationKind
 }
 
@@ -35,7 +35,7 @@ type running struct {
 	// exited is closed when it has ended.
 	exited <-chan struct{}
 
-	// metrics reads what it publishes.
+	// metrics reads its metrics.
 	metrics func(context.Context) (harness.Metrics, error)
 }
 
@@ -46,12 +46,13 @@ type applicationKind struct {
 	// manifest is the JSON of an Application of some components.
 	manifest func(name, selector string, parts []part) []byte
 
-	// watch follows the statuses of all, and verdict says what one says in words; "" before there is a status.
+	// watch follows the statuses of all Applications, and verdict describes one status in words; "" before there is a
+	// status.
 	watch   func(ctx context.Context, each func(state), failed chan<- error) error
 	verdict func(ctx context.Context, namespace, name string) (string, error)
 }
 
-// part is what an Application says of a component.
+// part is what the spec of an Application says of a component.
 type part struct{ name, group, version, kind string }
 
 const applications = "applications"

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// state is what the status of an Application says, as far as the benchmark looks.
+// state is the part of the status of an Application that the benchmark reads.
 type state struct {
 	namespace, name string
 
-	// complete is whether it tells of all three components.
+	// complete is whether the status lists all three components.
 	complete bool
 
-	// ready is whether it says that the Deployment is.
+	// ready is whether the status reports the Deployment as ready.
 	ready bool
 }
 
@@ -30,17 +30,17 @@ type tracker struct {
 	complete map[appKey]bool
 	waiting  map[appKey]*change
 
-	// changed has an element when there are more that are complete.
+	// changed has an element when more Applications are complete.
 	changed chan struct{}
 
 	// ended has the reason for which the watch ended.
 	ended chan error
 }
 
-// change is one that is on its way into a status.
+// change is a change that a status does not show yet.
 type change struct {
 	ready bool
-	// seen has the moment at which the status told of it.
+	// seen has the moment at which the status showed it.
 	seen chan time.Time
 }
 
@@ -69,7 +69,7 @@ func (t *tracker) event(s state, now time.Time) {
 	}
 }
 
-// expect begins to wait for what a status shall say.
+// expect begins to wait for a status to show a change.
 func (t *tracker) expect(key appKey, ready bool) <-chan time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -84,7 +84,7 @@ func (t *tracker) count() int {
 	return len(t.complete)
 }
 
-// errSlow says that a run did not come to its end in time.
+// errSlow is returned when a run did not finish in time.
 var errSlow = errors.New("it takes too long")
 
 // wait waits until the statuses of so many Applications are complete, or until the program has ended.

@@ -30,7 +30,7 @@ type world struct {
 	workload *apiserver.Client
 	subjects map[string]subject
 
-	// prepared are the subjects whose kind is installed, or could not be.
+	// prepared are the subjects whose kind is installed, or could not be installed.
 	prepared map[string]error
 
 	// runs is how many sets of Applications there have been, and ballast how many unrelated objects there are.
@@ -88,8 +88,9 @@ func writeManifests(dir string) (map[string]string, error) {
 	return paths, nil
 }
 
-// endControllers ends the controller manager of the workload cluster: the benchmark itself says how Deployments fare,
-// and the controller of these would correct it, since there are no nodes. So there is no garbage collection either.
+// endControllers stops the controller manager of the workload cluster. The benchmark itself writes the statuses of
+// Deployments, and the Deployment controller would correct them, since there are no nodes. So there is no garbage
+// collection either.
 func (w *world) endControllers() error {
 	processes, err := w.fleet.Processes(w.workload.Cluster)
 	if err != nil {

@@ -12,31 +12,31 @@ import (
 	"strings"
 )
 
-// A Request is what is counted.
+// A Request identifies the requests that are counted together.
 type Request struct {
 	User string
 	Verb string
-	// Resource with its subresource, or the path of what is no resource.
+	// Resource with its subresource, or the path of a request that is for no resource.
 	Resource string
 	// Name of the object.
 	Name string
 }
 
-// Class says what a request is for.
+// Class is the purpose of a request.
 type Class string
 
 const (
-	// Work is whatever is not one of the others.
+	// Work is every request that is in none of the other classes.
 	Work Class = "work"
-	// Watch is the beginning of a watch. It is asked again every five to ten minutes.
+	// Watch is the beginning of a watch. Each watch is requested again every five to ten minutes.
 	Watch Class = "watch"
 	// Lease is leader election.
 	Lease Class = "lease"
-	// Probe asks whether the API server is healthy and still the same one.
+	// Probe checks whether the API server is healthy and still the same one.
 	Probe Class = "probe"
 )
 
-// ClassOf says what a request is for.
+// ClassOf returns the class of a request.
 func ClassOf(r Request) Class {
 	switch {
 	case r.Verb == "watch":
@@ -51,7 +51,7 @@ func ClassOf(r Request) Class {
 	return Work
 }
 
-// Writes says whether a request changes something.
+// Writes reports whether a request changes something.
 func (r Request) Writes() bool {
 	switch r.Verb {
 	case "create", "update", "patch", "delete", "deletecollection":
@@ -111,7 +111,7 @@ func (c Counts) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// event is the part of audit.k8s.io/v1 Event that is looked at.
+// event is the part of audit.k8s.io/v1 Event that is read.
 type event struct {
 	Stage      string `json:"stage"`
 	Verb       string `json:"verb"`

@@ -1,5 +1,5 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auditlog counts what one user asks of an API server, from its audit log at the level Metadata.
+// Package auditlog counts the requests of one user to an API server, from its audit log at the level Metadata.
 package auditlog

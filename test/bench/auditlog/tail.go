@@ -16,7 +16,7 @@ type Tail struct {
 	offset int64
 }
 
-// NewTail starts at the present end of a log.
+// NewTail starts at the current end of a log.
 func NewTail(path string) (*Tail, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // Tails are the audit logs of a hub and of workload clusters, read for one user.
 type Tails struct {
-	// AtHub and AtWorkloads are what was asked for until the last Read.
+	// AtHub and AtWorkloads are the requests until the last Read.
 	AtHub, AtWorkloads Counts
 
 	user      string
@@ -36,7 +36,7 @@ func NewTails(user, hub string, workloads ...string) (*Tails, error) {
 	return t, nil
 }
 
-// Read counts what was logged since the last time, and says how much of it was work.
+// Read counts what was logged since the last time, and returns how many of these requests were work.
 func (t *Tails) Read() (work int, err error) {
 	c, err := t.hub.Count(t.user)
 	if err != nil {
@@ -54,10 +54,10 @@ func (t *Tails) Read() (work int, err error) {
 	return work, nil
 }
 
-// quiet is how long nothing was asked for when a program is said to be at rest.
+// quiet is how long a program must send no requests to count as idle.
 const quiet = 4 * time.Second
 
-// Settle waits until the user has asked for nothing for a while.
+// Settle waits until the user has sent no requests for a while.
 func (t *Tails) Settle(ctx context.Context) error {
 	deadline, since := time.Now().Add(time.Minute), time.Now()
 	ticker := time.NewTicker(500 * time.Millisecond)

@@ -11,7 +11,7 @@ import (
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
 
-// Group and Version of all kinds, the namespace of the claims, and that of the hub to which they go.
+// Group and Version of all kinds, the namespace of the claims, and the namespace of the hub to which they are carried.
 const (
 	Group     = "bench.example.org"
 	Version   = "v1alpha1"
@@ -19,8 +19,8 @@ const (
 	Target    = "bar"
 )
 
-// Kind is the claim kind of one run. Each run has its own, so that none meets what another left behind; all have the
-// same schema.
+// Kind is the claim kind of one run. Each run has its own, so that no run finds objects that another left behind; all
+// have the same schema.
 type Kind struct{ Plural, Name string }
 
 // KindOfRun is the nth kind.
@@ -31,7 +31,7 @@ func KindOfRun(n int) Kind {
 // CRDName is the name of the kind's CRD, and of kube-bind's objects about it.
 func (k Kind) CRDName() string { return k.Plural + "." + Group }
 
-// Collection is the path of the kind in a namespace, or of all of the kind.
+// Collection is the path of the objects of the kind in a namespace, or in all namespaces.
 func (k Kind) Collection(in string) string {
 	if in == "" {
 		return "/apis/" + Group + "/" + Version + "/" + k.Plural
@@ -39,14 +39,14 @@ func (k Kind) Collection(in string) string {
 	return "/apis/" + Group + "/" + Version + "/namespaces/" + in + "/" + k.Plural
 }
 
-// Claim is the JSON of a claim: what a person writes, and some more.
+// Claim is the JSON of a claim: the fields that a person writes, and some more.
 func (k Kind) Claim(name string) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"%s/%s","kind":"%s","metadata":{"name":"%s","labels":{"app.kubernetes.io/name":"shop","team":"a"}},`+
 		`"spec":{"version":"8","storageGB":20,"parameters":{"size":"small","region":"eu-1","backup":"daily"},`+
 		`"compositionSelector":{"matchLabels":{"provider":"example"}}}}`, Group, Version, k.Name, name)
 }
 
-// Status is the JSON of a patch as the hub's provisioner would make it.
+// Status is the JSON of a patch as the hub's provisioner would send it.
 func Status() []byte {
 	return []byte(`{"status":{"address":"10.0.0.1:3306","conditions":[` +
 		`{"type":"Synced","status":"True","reason":"ReconcileSuccess","lastTransitionTime":"2026-01-01T00:00:00Z"},` +

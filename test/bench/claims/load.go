@@ -16,11 +16,10 @@ import (
 )
 
 const (
-	// writers is how many requests are under way at once when claims are created, or statuses written, as fast as
-	// possible.
+	// writers is the number of requests in flight when claims are created, or statuses written, as fast as possible.
 	writers = 8
 
-	// patience is how long a phase may take. kube-bind as shipped needs a minute for 300.
+	// patience is the timeout of a phase. kube-bind as shipped needs a minute for 300 claims.
 	patience = 6 * time.Minute
 )
 
@@ -107,7 +106,7 @@ func (l *Load) Pace(ctx context.Context, prefix string, rate int, d time.Duratio
 	return group.Wait()
 }
 
-// Wait waits until as many claims have arrived in the hub, and as many statuses returned, as is wanted.
+// Wait waits until enough claims have arrived in the hub, and enough statuses have returned.
 func (l *Load) Wait(ctx context.Context, enough func(arrived, returned int) bool) error {
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()
@@ -128,8 +127,8 @@ func (l *Load) Wait(ctx context.Context, enough func(arrived, returned int) bool
 	}
 }
 
-// ErrSlow says that a run did not come to its end in time.
+// ErrSlow is returned when a run did not finish in time.
 var ErrSlow = errors.New("it takes too long")
 
-// Samples returns what happened to each claim, by name. They do not change any more once all have returned.
+// Samples returns what happened to each claim, by name. They do not change any more once all claims have returned.
 func (l *Load) Samples() map[string]Sample { return l.tracker.each() }

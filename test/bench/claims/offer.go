@@ -46,10 +46,10 @@ func CreateClass(ctx context.Context, hub *apiserver.Client) error {
 
 const xrdsPath = "/apis/apiextensions.crossplane.io/v1/compositeresourcedefinitions/"
 
-// XRDPath is the path of what offers a kind.
+// XRDPath is the path of the CompositeResourceDefinition that offers a kind.
 func (k Kind) XRDPath() string { return xrdsPath + "x" + k.CRDName() }
 
-// Offer has the hub offer a kind as Crossplane would.
+// Offer makes the hub offer a kind as Crossplane would.
 func (k Kind) Offer(ctx context.Context, hub *apiserver.Client) error {
 	if err := hub.Apply(ctx, apiserver.CRDPath+k.CRDName(), k.CRD()); err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
 )
 
-// object is what the benchmark looks at.
+// object is the part of an object that the benchmark reads.
 type object struct {
 	apiserver.Meta
 
@@ -19,8 +19,8 @@ type object struct {
 	} `json:"status"`
 }
 
-// Sample is what happened to one claim, and when. Times are the benchmark's own: of the moment before a request was
-// sent, and of the one in which a watch brought the result.
+// Sample is what happened to one claim, and when. The times are taken by the benchmark: the moment before a request was
+// sent, and the moment in which a watch returned the result.
 type Sample struct {
 	workload  *apiserver.Client
 	namespace string // in the hub
@@ -35,7 +35,7 @@ type tracker struct {
 	arrived  int
 	returned int
 
-	// changed has an element when one of the numbers has.
+	// changed has an element when one of the numbers has changed.
 	changed chan struct{}
 
 	// onArrival, if set, is called once for each claim that arrives, and must not block.
@@ -60,7 +60,7 @@ func (t *tracker) write(name string, now time.Time) {
 	t.samples[name].written = now
 }
 
-// inHub takes an event of the hub.
+// inHub handles an event of the hub.
 func (t *tracker) inHub(o object, now time.Time) {
 	t.mu.Lock()
 	s := t.samples[o.Metadata.Name]
@@ -78,7 +78,7 @@ func (t *tracker) inHub(o object, now time.Time) {
 	}
 }
 
-// inWorkload takes an event of a workload cluster.
+// inWorkload handles an event of a workload cluster.
 func (t *tracker) inWorkload(o object, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +104,7 @@ func (t *tracker) counts() (arrived, returned int) {
 	return t.arrived, t.returned
 }
 
-// each returns all samples by name. They do not change any more once all have returned.
+// each returns all samples by name. They do not change any more once all claims have returned.
 func (t *tracker) each() map[string]Sample {
 	t.mu.Lock()
 	defer t.mu.Unlock()

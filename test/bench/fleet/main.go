@@ -3,7 +3,7 @@
 
 // Command fleet measures bin/manager on a real fleet of test/localfleet: its memory and goroutines with a given number
 // of enrolled clusters, the time from labelling a Cluster to the first reconcile of something in it, and the time from
-// creating a claim to its Secret arriving. It prints a table in Markdown.
+// creating a claim to the arrival of its Secret. It prints a table in Markdown.
 package main
 
 import (

@@ -98,7 +98,7 @@ func (b *bench) labelToReconcile(ctx context.Context, cluster, name string) (tim
 	return b.measure(ctx, localfleet.HubName, claims, target, name, func() error { return b.enrol(ctx, cluster) })
 }
 
-// measure watches for one object, acts, and says how long after the action the object was there.
+// measure watches for one object, acts, and returns how long after the action the object existed.
 func (b *bench) measure(
 	ctx context.Context, cluster string, resource schema.GroupVersionResource, namespace, name string, act func() error,
 ) (time.Duration, error) {

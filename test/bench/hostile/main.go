@@ -3,7 +3,7 @@
 
 // Command hostile measures what hostile API servers cost the honest clusters that are enrolled beside them, and the
 // manager: claims are carried at a steady rate without them, with them, and without them again, in one run of
-// bin/manager. docs/benchmarks.md says how. It prints tables in Markdown.
+// bin/manager. docs/benchmarks.md describes how. It prints tables in Markdown.
 package main
 
 import (
@@ -37,7 +37,7 @@ type settings struct {
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == serveCommand {
-		// Whoever started it ends it, not the signal that both get.
+		// The process that started it ends it, not the signal that both receive.
 		signal.Ignore(os.Interrupt)
 		if err := serve(context.Background(), os.Args[2:], os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "bench-hostile:", err)
@@ -54,13 +54,13 @@ func main() {
 	})
 }
 
-// worst are the attacks that are enrolled unless others are chosen: those that took most before there were guards, and
+// worst are the attacks that are enrolled by default: those that used the most resources before there were guards, and
 // at least one of every kind.
 const worst = "endless-list,empty-elements,endless-array,endless-pages,empty-pages,deep-nesting,enormous-keys,enormous-managed-fields," +
 	"endless-events,repeated-events,endless-bookmarks,endless-event,event-of-elements,endless-streams,changing-objects,drip,gzip-bomb," +
 	"redirects-lists,protobuf-elements,endless-discovery,huge-headers,never-answers,silent,malformed"
 
-// parse reads the command line. It returns the settings and the file to which the tables go as well, if any.
+// parse reads the command line. It returns the settings, and the file to which the tables are also written, if any.
 func parse(args []string, usage io.Writer) (settings, string, error) {
 	s := settings{}
 	f := flag.NewFlagSet("bench-hostile", flag.ContinueOnError)

@@ -38,7 +38,7 @@ func render(r result, s settings, machine string) string {
 
 	memory := report.Table{Title: "The manager", Header: []string{"", "before", "most with them", "over what it needs without", "after they were un-enrolled"}}
 	if len(r.peak) > 0 {
-		// The first round's need: later ones begin with what the collector has not given back yet.
+		// The need of the first round: later rounds begin with memory that the garbage collector has not returned yet.
 		most, need := slices.Max(r.peak), r.without[0].peak
 		memory.Add("resident", report.Mebibytes(r.before.resident), report.Mebibytes(most), report.Mebibytes(most-need), report.Mebibytes(r.after.resident))
 		memory.Add("heap in use", report.Mebibytes(r.before.inUse.Heap), "", "", report.Mebibytes(r.after.inUse.Heap))
@@ -59,7 +59,7 @@ func render(r result, s settings, machine string) string {
 	return b.String()
 }
 
-// reasons are those of conditions, each once.
+// reasons are the reasons of the conditions, each once.
 func reasons(conditions []condition) string {
 	words := make([]string, 0, len(conditions))
 	for _, c := range conditions {
@@ -77,7 +77,7 @@ func phaseRow(round int, name string, p phase) []string {
 	}
 }
 
-// share is how much of a core was taken.
+// share is how much of a core was used.
 func share(processor, took time.Duration) string {
 	if took <= 0 {
 		return ""
@@ -92,7 +92,7 @@ func ratioRow(name string, with, without phase) []string {
 	}
 }
 
-// pooled puts all rounds together.
+// pooled combines all rounds.
 func pooled(phases []phase) (all phase) {
 	for _, p := range phases {
 		all.up, all.back = append(all.up, p.up...), append(all.back, p.back...)

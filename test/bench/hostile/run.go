@@ -18,14 +18,14 @@ import (
 // phase is what was measured while claims were carried.
 type phase struct {
 	up, back []time.Duration
-	// processor is what the manager took of it, and servers what the hostile API servers did.
+	// processor is the CPU time of the manager, and servers that of the hostile API servers.
 	processor, servers time.Duration
 	// took is how long the phase took, and peak the most memory that the manager occupied.
 	took time.Duration
 	peak int64
 }
 
-// rest is what the manager has when nothing happens.
+// rest is what the manager uses when nothing happens.
 type rest struct {
 	resident                int64
 	inUse                   process.InUse
@@ -35,16 +35,16 @@ type rest struct {
 // result is what one run showed.
 type result struct {
 	before, after rest
-	// without hostile clusters, from the moment in which they have been enrolled, and when something is said of each of
-	// them; in turn.
+	// without is without hostile clusters, enrolling begins when they have been enrolled, and with begins when a condition
+	// reports what is wrong with each of them; in turn.
 	without, enrolling, with []phase
-	// peak is the most memory that was occupied from their enrolment until they were un-enrolled.
+	// peak is the most memory that was occupied from their enrolment until their un-enrolment.
 	peak []int64
-	// said is how long it took until a condition said of each what is wrong.
+	// said is how long it took until a condition of each reported what is wrong.
 	said       []time.Duration
 	conditions map[string][]condition
 	trapped    int
-	// series are those that mention a hostile cluster after all have been un-enrolled.
+	// series are the metrics that still mention a hostile cluster after all have been un-enrolled.
 	series []string
 }
 
@@ -93,14 +93,14 @@ func run(ctx context.Context, s settings) (r result, err error) {
 	return r, err
 }
 
-// String is a phase for whoever is waiting.
+// String is the phase for the user who waits.
 func (p phase) String() string {
 	return fmt.Sprintf("p99 %s up, %s back, %s of %s processor, %s peak", report.Percentile(p.up, 99), report.Percentile(p.back, 99),
 		p.processor, p.took, report.Mebibytes(p.peak))
 }
 
-// beside carries claims with hostile clusters enrolled, from their enrolment on, and again when something is said of
-// each of them.
+// beside carries claims with hostile clusters enrolled, from their enrolment on, and again when a condition reports
+// what is wrong with each of them.
 func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p phase, err error) {
 	w.servers, err = startServers(ctx, s.attacks)
 	if err != nil {
@@ -145,8 +145,8 @@ func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p
 	return p, w.unenrol(ctx, s.attacks)
 }
 
-// said waits until a condition says of each hostile cluster what is wrong with it. If that takes too long, it waits no
-// more: the tables show of which nothing is said.
+// said waits until a condition of each hostile cluster reports what is wrong with it. If that takes too long, it stops
+// waiting: the tables show the clusters of which nothing is reported.
 func (w *world) said(ctx context.Context, s settings) error {
 	end := time.Now().Add(s.patience)
 	for _, a := range s.attacks {
@@ -168,8 +168,8 @@ func (w *world) said(ctx context.Context, s settings) error {
 	return nil
 }
 
-// steady is pace after a lead at the same rate that is not measured: API servers that have rested answer the first
-// claims of a phase slower than the rest.
+// steady is pace, after a lead at the same rate that is not measured: API servers that have been idle answer the first
+// claims of a phase more slowly than the others.
 func (w *world) steady(ctx context.Context, s settings, prefix string) (p phase, err error) {
 	if _, err := w.pace(ctx, s, prefix+"-lead", s.lead); err != nil {
 		return p, err
@@ -177,8 +177,8 @@ func (w *world) steady(ctx context.Context, s settings, prefix string) (p phase,
 	return w.pace(ctx, s, prefix, s.paced)
 }
 
-// atRest waits until the manager has little to do, such as removing what hostile clusters of the round before have made
-// in the hub. If that takes too long, it waits no more.
+// atRest waits until the manager has little work left, such as the removal of what hostile clusters of the previous
+// round have created in the hub. If that takes too long, it stops waiting.
 func (w *world) atRest(ctx context.Context, s settings) error {
 	const look, little = 5 * time.Second, 5 * time.Second / 20
 	end := time.Now().Add(s.patience)
@@ -234,7 +234,7 @@ func (w *world) pace(ctx context.Context, s settings, prefix string, d time.Dura
 	return p, err
 }
 
-// serversUsage is what the hostile API servers have used, nothing while there are none.
+// serversUsage is what the hostile API servers have used; zero while there are none.
 func (w *world) serversUsage() (process.Usage, error) {
 	if w.servers == nil {
 		return process.Usage{}, nil
@@ -242,7 +242,7 @@ func (w *world) serversUsage() (process.Usage, error) {
 	return process.UsageOf(w.servers.pid())
 }
 
-// forgetPeak has the kernel begin anew with the most memory that the manager ever occupied.
+// forgetPeak makes the kernel reset the peak of the manager's memory.
 func (w *world) forgetPeak() error {
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", w.manager.PID()), []byte("5"), 0); err != nil {
 		return fmt.Errorf("cannot reset the peak of the manager's memory: %w", err)
@@ -263,8 +263,8 @@ func (w *world) rest(ctx context.Context) (r rest, err error) {
 	return r, err
 }
 
-// settled waits until goroutines and descriptors are back, for up to a minute: what is left then is told, whatever it
-// is.
+// settled waits, for up to a minute, until the numbers of goroutines and descriptors are back at what they were. What
+// is left then is reported in any case.
 func (w *world) settled(ctx context.Context, before rest) (rest, error) {
 	const most = time.Minute
 	begun := time.Now()

@@ -15,12 +15,12 @@ import (
 	"github.com/masthead-dev/masthead/test/hostile"
 )
 
-// serveCommand has this program be the hostile API servers, and measure nothing.
+// serveCommand is the argument with which this program serves as the hostile API servers, and measures nothing.
 const serveCommand = "serve-hostile"
 
-// servers are the hostile API servers, in a process of their own: in that of the benchmark their work would delay the
-// watches by which latencies are measured. It has the lowest priority, because what it stands for runs on machines of
-// other people, and not on the cores of the hub.
+// servers are the hostile API servers, in their own process: in that of the benchmark their work would delay the
+// watches by which latencies are measured. The process has the lowest priority, because the API servers that it stands
+// for run on machines of other people, and not on the cores of the hub.
 type servers struct {
 	attacks []hostile.Attack
 	// kubeconfigs are by the name of the attack.
@@ -41,7 +41,7 @@ func startServers(ctx context.Context, attacks []hostile.Attack) (s *servers, er
 	for _, a := range attacks {
 		args = append(args, a.Name)
 	}
-	// The process ends with its standard input, also when this one is killed.
+	// The process ends when its standard input is closed, also when this one is killed.
 	command := exec.CommandContext(ctx, "nice", args...)
 	command.Stderr = os.Stderr
 	stop, err := command.StdinPipe()
@@ -63,17 +63,18 @@ func startServers(ctx context.Context, attacks []hostile.Attack) (s *servers, er
 	return s, nil
 }
 
-// pid is that of the process.
+// pid is the ID of the process.
 func (s *servers) pid() int { return s.command.Process.Pid }
 
-// close ends all of them. It returns how many requests came where they had sent their clients.
+// close ends all of them. It returns how many requests arrived at the addresses to which they had sent their clients.
 func (s *servers) close() (trapped int, err error) {
 	err = s.stop.Close()
 	decodeErr := s.answers.Decode(&trapped)
 	return trapped, errors.Join(err, decodeErr, s.command.Wait())
 }
 
-// serve is the other side of startServers: it prints the kubeconfigs, and when its input ends what close returns.
+// serve is the other side of startServers: it prints the kubeconfigs and, when its input ends, the number that close
+// returns.
 func serve(ctx context.Context, names []string, in io.Reader, out io.Writer) (err error) {
 	kubeconfigs := map[string][]byte{}
 	var running []*hostile.Server

@@ -65,7 +65,7 @@ func newWorld(ctx context.Context, s settings) (*world, error) {
 	if err := errors.Join(claims.CreateClass(ctx, w.hub), w.kind.Offer(ctx, w.hub)); err != nil {
 		return w, err
 	}
-	// The Deployment gives the manager this, and nobody else of the fleet.
+	// The Deployment sets this for the manager; no other program of the fleet gets it.
 	if err := os.Setenv("GOMEMLIMIT", s.memoryLimit); err != nil {
 		return w, err
 	}
@@ -127,7 +127,7 @@ func (w *world) enrol(ctx context.Context, servers *servers) error {
 	return nil
 }
 
-// unenrol ends that, and waits until the inventory has forgotten them.
+// unenrol un-enrols them, and waits until the inventory has removed them.
 func (w *world) unenrol(ctx context.Context, attacks []hostile.Attack) error {
 	var errs []error
 	for _, a := range attacks {
@@ -142,7 +142,7 @@ func (w *world) unenrol(ctx context.Context, attacks []hostile.Attack) error {
 	return errors.Join(errs...)
 }
 
-// profile is what the inventory says about a hostile cluster; nil for nothing.
+// profile returns the ClusterProfile of a hostile cluster; nil if there is none.
 func (w *world) profile(ctx context.Context, a hostile.Attack) (*profile, error) {
 	var p profile
 	err := w.hub.Get(ctx, "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/default/clusterprofiles/kubeconfig-"+nameOf(a), &p)
@@ -152,7 +152,7 @@ func (w *world) profile(ctx context.Context, a hostile.Attack) (*profile, error)
 	return &p, err
 }
 
-// profile is what is looked at of a ClusterProfile.
+// profile is the part of a ClusterProfile that is read.
 type profile struct {
 	Status struct {
 		Conditions []condition `json:"conditions"`
@@ -166,7 +166,7 @@ type condition struct {
 	Message string `json:"message"`
 }
 
-// wrong are the conditions that say that something is wrong.
+// wrong returns the conditions that report a problem.
 func (p *profile) wrong() (wrong []condition) {
 	if p == nil {
 		return nil
@@ -179,7 +179,7 @@ func (p *profile) wrong() (wrong []condition) {
 	return wrong
 }
 
-// goneAfter is how long un-enrolment may take.
+// goneAfter is the timeout for un-enrolment.
 const goneAfter = 5 * time.Minute
 
 func until(ctx context.Context, done func() (bool, error)) error {

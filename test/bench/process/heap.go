@@ -18,13 +18,12 @@ const (
 	metricLastGC = "go_memstats_last_gc_time_seconds"
 )
 
-// InUse is what a program written in Go has of its memory in use, the rest being what it may use next and what is
-// garbage: the objects on its heap, and the stacks of its goroutines.
+// InUse is the memory that a program written in Go has in use: the objects on its heap, and the stacks of its
+// goroutines. The rest of its memory is what it may use next, and garbage.
 type InUse struct{ Heap, Stacks int64 }
 
-// InUseOf reads the metrics of a program, which makes garbage, until there have been two garbage collections, and
-// returns the least that was on the heap: what it has allocated counts what is garbage as well, but not right after a
-// collection.
+// InUseOf reads the metrics of a program, which produces garbage, until there have been two garbage collections, and
+// returns the smallest heap that it has seen: the metric counts garbage as well, except right after a collection.
 func InUseOf(ctx context.Context, read func(context.Context) (harness.Metrics, error)) (InUse, error) {
 	const patience = time.Minute
 	var smallest, stacks, last float64

@@ -30,7 +30,7 @@ func Start(logPath, program string, args ...string) (*Process, error) {
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {
-		// The kernel sends Pdeathsig when the thread ends that started the process, not when the process does.
+		// The kernel sends Pdeathsig when the thread that started the process ends, not when the process of that thread ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := p.cmd.Start()
@@ -46,7 +46,7 @@ func Start(logPath, program string, args ...string) (*Process, error) {
 	return p, nil
 }
 
-// PID is the number of the process.
+// PID is the ID of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
 // Exited is closed when the process has ended.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Usage is what processes have taken of the machine.
+// Usage is the CPU time and the memory that processes have used.
 type Usage struct {
 	// Processor is the time that they ran.
 	Processor time.Duration
@@ -21,7 +21,7 @@ type Usage struct {
 	Resident, Peak int64
 }
 
-// UsageOf sums up what processes have taken.
+// UsageOf sums up what processes have used.
 func UsageOf(pids ...int) (Usage, error) {
 	var sum Usage
 	for _, pid := range pids {
@@ -44,7 +44,7 @@ func UsageOf(pids ...int) (Usage, error) {
 	return sum, nil
 }
 
-// tick is the unit in which Linux tells processor time, whatever its own clock does.
+// tick is the unit in which Linux reports CPU time, regardless of its own clock.
 const tick = 10 * time.Millisecond
 
 // parseUsage reads /proc/PID/status and /proc/PID/stat.
@@ -65,7 +65,7 @@ func parseUsage(status, stat string) (Usage, error) {
 	if u.Peak == 0 {
 		return Usage{}, errors.New("the kernel does not say how much memory it has")
 	}
-	// The name of the program, in parentheses, can hold anything; what follows it begins with field 3.
+	// The name of the program, in parentheses, can contain any character; the text after it begins with field 3.
 	_, rest, ok := strings.Cut(stat[strings.LastIndexByte(stat, ')')+1:], " ")
 	fields := strings.Fields(rest)
 	if !ok || len(fields) < 13 {

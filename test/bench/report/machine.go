@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Machine says where and of what the figures are.
+// Machine describes the machine on which the figures were measured, and the commit.
 func Machine(ctx context.Context) string {
 	memory := ""
 	if info, err := os.ReadFile("/proc/meminfo"); err == nil {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Percentile is the smallest of the durations that at least p percent of them do not exceed (nearest rank); zero of
-// none.
+// Percentile is the smallest of the durations that at least p percent of them do not exceed (nearest rank); zero if
+// there are none.
 func Percentile(durations []time.Duration, p int) time.Duration {
 	if len(durations) == 0 {
 		return 0

@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Measure returns tables in Markdown, with an error also those of what was measured before it.
+// Measure returns tables in Markdown. With an error, it also returns the tables of what was measured before it.
 type Measure func(ctx context.Context) (tables string, err error)
 
-// Main is the main function of a benchmark. parse reads the flags: what to measure, and to which file the tables are
-// written beside the standard output, if to any.
+// Main is the main function of a benchmark. parse reads the flags: what to measure, and the file to which the tables
+// are written besides the standard output, if any.
 func Main(name string, parse func(args []string, usage io.Writer) (measure Measure, output string, err error)) {
 	measure, output, err := parse(os.Args[1:], os.Stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -46,7 +46,7 @@ func Main(name string, parse func(args []string, usage io.Writer) (measure Measu
 func write(ctx context.Context, measure Measure, output string) error {
 	out := io.Writer(os.Stdout)
 	if output != "" {
-		// Before it is measured, which takes long.
+		// Before the measurement, which takes long.
 		file, err := os.Create(filepath.Clean(output))
 		if err != nil {
 			return err

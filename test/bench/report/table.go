@@ -23,7 +23,7 @@ func (t *Table) Add(cells ...string) {
 	t.Rows = append(t.Rows, row)
 }
 
-// String is the table with its title; nothing if it has no rows.
+// String is the table with its title; "" if it has no rows.
 func (t *Table) String() string {
 	if len(t.Rows) == 0 {
 		return ""

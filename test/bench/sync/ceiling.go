@@ -15,12 +15,12 @@ import (
 	"github.com/masthead-dev/masthead/test/bench/claims"
 )
 
-// ceilingWriters is how many claims are under way at once when the API servers themselves are measured: enough to keep
-// the cores of the machine busy, and as many as make no queue in front of them.
+// ceilingWriters is the number of claims in flight when the API servers themselves are measured: enough to keep the
+// cores of the machine busy, and few enough not to make a queue in front of them.
 const ceilingWriters = 64
 
-// ceiling measures what the API servers of the machine can do at most: the same writes of each claim as when Masthead
-// carries it, sent by the benchmark, which knows what to send without watching, comparing or waiting for anybody. No
+// ceiling measures the maximum that the API servers of the machine can do: the same writes for each claim as when
+// Masthead carries it, sent by the benchmark, which knows what to send without watching, comparing or waiting. No
 // program that sends these writes can be faster, however it is written, because it has to share the machine with the
 // servers, too.
 func (w *world) ceiling(ctx context.Context, sc scenario) (r result, err error) {
@@ -67,7 +67,7 @@ func (w *world) ceiling(ctx context.Context, sc scenario) (r result, err error) 
 	return r, err
 }
 
-// together does something n times, some at once, and says how long all of it took.
+// together calls do n times, some of the calls at once, and returns how long all of them took.
 func together(ctx context.Context, n int, do func(context.Context, int) error) (time.Duration, error) {
 	begun := time.Now()
 	group, ctx := errgroup.WithContext(ctx)

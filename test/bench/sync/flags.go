@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// parse reads the command line. It returns the settings and the file to which the tables go as well, if any.
+// parse reads the command line. It returns the settings, and the file to which the tables are also written, if any.
 func parse(args []string, usage io.Writer) (settings, string, error) {
 	s := settings{clusters: []int{1, 5, 20}, objects: []int{300, 1000, 5000}}
 	f := flag.NewFlagSet("bench-sync", flag.ContinueOnError)

@@ -22,20 +22,20 @@ import (
 )
 
 // konnectorSubject is kube-bind's konnector, one in each workload cluster (its consumer), with the hub as the provider.
-// What kube-bind's backend would do in the hub is done by hand: the export, the binding, and the pairing of namespaces.
-// Its user may do everything.
+// The benchmark itself does what kube-bind's backend would do in the hub: the export, the binding, and the pairing of
+// namespaces. The konnector's user has all rights.
 type konnectorSubject struct {
 	world     *world
 	program   string
 	processes []*process.Process
 
-	// prepared are the workload clusters in which the kinds of kube-bind are.
+	// prepared are the clusters in which the kinds of kube-bind are installed.
 	prepared map[string]bool
 }
 
 func (s *konnectorSubject) user() string { return "konnector" }
 
-// metrics: it publishes none.
+// metrics returns nil: the konnector publishes none.
 func (s *konnectorSubject) metrics() func(context.Context) (harness.Metrics, error) { return nil }
 
 func (s *konnectorSubject) pids() []int {
@@ -84,7 +84,7 @@ func (s *konnectorSubject) prepare(ctx context.Context, a *apiserver.Client) err
 	return nil
 }
 
-// bind has the konnector of a workload cluster carry a kind.
+// bind makes the konnector of a workload cluster carry a kind.
 func (s *konnectorSubject) bind(ctx context.Context, a *apiserver.Client, k claims.Kind) error {
 	if err := s.prepare(ctx, a); err != nil {
 		return err
@@ -151,8 +151,8 @@ func (s *konnectorSubject) run(a *apiserver.Client) error {
 	return nil
 }
 
-// kubeconfig is one of the konnector's for a cluster; its context has a namespace, from which the konnector knows which
-// consumer it is for.
+// kubeconfig returns a kubeconfig of the konnector for a cluster. Its context has a namespace, from which the konnector
+// knows its consumer.
 func (s *konnectorSubject) kubeconfig(cluster, in string) ([]byte, error) {
 	data, err := s.world.fleet.UserKubeconfig(cluster, s.user(), "system:masters")
 	if err != nil {
@@ -167,8 +167,8 @@ func (s *konnectorSubject) kubeconfig(cluster, in string) ([]byte, error) {
 }
 
 // stop ends the konnectors. So that their next run does not follow the claims of this one, the definitions are disowned
-// before the binding is deleted, which would delete them and all claims; the lease is deleted, for which the next would
-// wait.
+// before the binding is deleted; otherwise its deletion would delete them and all claims. The lease is deleted, because
+// the next run would wait for it.
 func (s *konnectorSubject) stop(ctx context.Context, k claims.Kind) error {
 	var errs []error
 	for _, p := range s.processes {

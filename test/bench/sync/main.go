@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sync measures how bin/manager carries claims from workload clusters to the hub and their status back, and
-// kube-bind's konnector beside it, on the same real API servers with the same kind. docs/benchmarks.md says how, and
-// what is fair about it. It prints tables in Markdown.
+// kube-bind's konnector beside it, on the same real API servers with the same kind. docs/benchmarks.md describes how it
+// measures, and what is fair about the comparison. It prints tables in Markdown.
 package main
 
 import (
@@ -26,7 +26,7 @@ type settings struct {
 	idle         time.Duration
 	settle       time.Duration
 	managerFlags []string
-	// ceiling says that the API servers are measured alone, too.
+	// ceiling is whether the API servers are measured alone, too.
 	ceiling bool
 	verbose bool
 }

@@ -32,7 +32,7 @@ func (m *mastheadSubject) metrics() func(context.Context) (harness.Metrics, erro
 
 const applicationsPath = "/apis/apps.masthead.dev/v1alpha1/applications"
 
-// start has the hub offer the kind as Crossplane would, and starts the manager.
+// start makes the hub offer the kind as Crossplane would, and starts the manager.
 func (m *mastheadSubject) start(ctx context.Context, k claims.Kind) error {
 	w := m.world
 	if err := k.Offer(ctx, w.hub); err != nil {
@@ -50,7 +50,7 @@ func (m *mastheadSubject) start(ctx context.Context, k claims.Kind) error {
 	if err := w.everywhere(ctx, shown); err != nil {
 		return err
 	}
-	// What is measured is a manager that comes to clusters which have what it puts there, as after a roll-out.
+	// The benchmark measures a manager that starts with clusters in which its objects exist already, as after a rollout.
 	if err := m.manager.Stop(ctx); err != nil {
 		return err
 	}
@@ -77,11 +77,12 @@ func (m *mastheadSubject) stop(ctx context.Context, k claims.Kind) error {
 		w.everywhere(ctx, func(ctx context.Context, a *apiserver.Client) error { return disown(ctx, a, k) }))
 }
 
-// bindingPath is what forbids everybody but Masthead to change what it keeps in a workload cluster.
+// bindingPath is the path of the policy binding that forbids everybody but Masthead to change what Masthead keeps in a
+// workload cluster.
 const bindingPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/masthead-read-only"
 
-// disown makes a kind's definition one that is not Masthead's. The API server goes on to forbid that for a moment after
-// the binding has gone.
+// disown makes a kind's definition one that is not Masthead's. The API server still forbids that for a moment after the
+// binding has been deleted.
 func disown(ctx context.Context, a *apiserver.Client, k claims.Kind) error {
 	if err := a.Remove(ctx, bindingPath); err != nil {
 		return err

@@ -131,7 +131,7 @@ func settledText(r result) string {
 	return report.Mebibytes(r.settled.Resident)
 }
 
-// inUse is the memory that the program uses in the end, zero if that is not known.
+// inUse is the memory that the program uses at the end; zero if that is not known.
 func inUse(r result) int64 {
 	if r.idle == nil {
 		return 0
@@ -146,7 +146,7 @@ func inUseText(r result) string {
 	return fmt.Sprintf("%.1f MiB", float64(inUse(r))/(1<<20))
 }
 
-// further is what each cluster takes that a fleet has more than a smaller one.
+// further is the memory for each further cluster of a fleet, compared with a smaller fleet.
 func further(r, smaller result, memory func(result) int64) string {
 	if r.clusters == smaller.clusters || memory(r) == 0 || memory(smaller) == 0 {
 		return ""

@@ -20,20 +20,20 @@ import (
 type result struct {
 	scenario
 
-	// problem says why the run did not come to its end.
+	// problem is the reason why the run did not finish.
 	problem string
 
-	// rest is what the program takes before the first claim, and settled when it has been left alone for a while.
+	// rest is what the program uses before the first claim, and settled what it uses when it has been idle for a while.
 	rest, settled process.Usage
 
-	// creating is how long it took to create all claims, up until the last was in the hub, and back from the first status
-	// written in the hub until the last was in its workload cluster.
+	// creating is how long it took to create all claims. up is the time until the last claim was in the hub, and back the
+	// time from the first status written in the hub until the last status was in its workload cluster.
 	creating, up, back time.Duration
 
-	// onWorkloads and onHub are the program's requests from the first claim until it was at rest again.
+	// onWorkloads and onHub are the program's requests from the first claim until it was idle again.
 	onWorkloads, onHub auditlog.Counts
 
-	// processor is what the program took of it for that, and peak the most memory that it had until then.
+	// processor is the CPU time that the program used for that, and peak the most memory that it had until then.
 	processor time.Duration
 	peak      int64
 
@@ -41,23 +41,23 @@ type result struct {
 	idle  *idleResult
 }
 
-// pacedResult is what claims at a steady rate showed.
+// pacedResult is the result with claims at a steady rate.
 type pacedResult struct {
 	objects            int
 	up, back           []time.Duration
 	onWorkloads, onHub auditlog.Counts
 
-	// processor is what the program took of it meanwhile, and peak the most memory that it had until then.
+	// processor is the CPU time that the program used meanwhile, and peak the most memory that it had until then.
 	processor time.Duration
 	peak      int64
 }
 
-// idleResult is what was asked for while nothing happened.
+// idleResult is what the program requested while nothing happened.
 type idleResult struct {
 	duration time.Duration
 	requests auditlog.Counts
 
-	// inUse is how much of its memory the program uses after that; zero if it does not say.
+	// inUse is how much of its memory the program uses after that; zero if it does not publish that.
 	inUse process.InUse
 }
 
@@ -81,8 +81,8 @@ func run(ctx context.Context, s settings) (results []result, err error) {
 		if err := w.grow(ctx, clusters); err != nil {
 			return results, err
 		}
-		// API servers that have just begun are slower for the first thousand writes, which would count against whoever comes
-		// first.
+		// API servers that have just started are slower for the first thousand writes, which would count against the program
+		// that is measured first.
 		if _, err := w.ceiling(ctx, scenario{subject: none, clusters: clusters, objects: warmUpObjects}); err != nil {
 			return results, fmt.Errorf("cannot warm up the API servers: %w", err)
 		}
@@ -105,7 +105,7 @@ func run(ctx context.Context, s settings) (results []result, err error) {
 	return results, nil
 }
 
-// String is the result for whoever is waiting.
+// String is the result for the user who waits.
 func (r result) String() string {
 	text := fmt.Sprintf("%s, %d clusters, %d claims", r.subject, r.clusters, r.objects)
 	if r.problem != "" {
@@ -120,7 +120,7 @@ func (r result) String() string {
 	return text
 }
 
-// measure does one run. What is returned with an error is what was measured until then.
+// measure does one run. With an error it returns what was measured until then.
 func (w *world) measure(ctx context.Context, sc scenario) (r result, err error) {
 	if sc.subject == none {
 		return w.ceiling(ctx, sc)
@@ -150,7 +150,8 @@ func (w *world) measure(ctx context.Context, sc scenario) (r result, err error) 
 	return r, err
 }
 
-// warmUp carries one claim of each workload cluster there and back: then everything runs that has to.
+// warmUp carries one claim of each workload cluster to the hub and its status back: then everything that is needed
+// runs.
 func (w *world) warmUp(ctx context.Context, k claims.Kind) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -228,8 +229,8 @@ func (w *world) burst(ctx context.Context, s subject, k claims.Kind, r *result) 
 	return err
 }
 
-// settle leaves the program alone until its garbage has been collected: one that is written in Go does that every two
-// minutes, if it makes no more of it.
+// settle leaves the program alone until its garbage has been collected: a program that is written in Go does that every
+// two minutes, if it produces no more garbage.
 func (w *world) settle(ctx context.Context, s subject, r *result) error {
 	select {
 	case <-ctx.Done():
@@ -276,7 +277,7 @@ func (w *world) pace(ctx context.Context, s subject, k claims.Kind) (*pacedResul
 	}, nil
 }
 
-// rest counts what is asked for while nothing happens.
+// rest counts the requests that the program sends while nothing happens.
 func (w *world) rest(ctx context.Context, s subject) (*idleResult, error) {
 	t, err := w.tail(s.user())
 	if err != nil {

@@ -5,7 +5,7 @@ package main
 
 import "slices"
 
-// What is measured.
+// The subjects that are measured.
 const (
 	masthead = "Masthead"
 	none     = "no program: the same writes, sent by the benchmark"
@@ -19,15 +19,15 @@ type scenario struct {
 	clusters int
 	objects  int
 
-	// withLatency says that latencies and the requests at idle are measured as well.
+	// withLatency is whether latencies and the requests at idle are measured as well.
 	withLatency bool
 }
 
-// shippedObjects is with how many claims kube-bind as shipped is measured: five a second make more a matter of
-// patience.
+// shippedObjects is the number of claims with which kube-bind as shipped is measured: at five claims a second, more
+// would take too long.
 const shippedObjects = 300
 
-// pacedObjects is the number of claims in whose runs latencies are measured, if it is among those that are asked for.
+// pacedObjects is the number of claims in whose runs latencies are measured, if it is among the requested numbers.
 const pacedObjects = 1000
 
 // scenarios are the runs on a fleet of so many workload clusters, in their order.
@@ -61,8 +61,8 @@ func (s settings) scenarios(clusters int) []scenario {
 	return out
 }
 
-// inTurn are the runs on a fleet of so many workload clusters as often as is asked for. Every second time their order
-// is the opposite: a program that comes later finds API servers that have been at work for longer.
+// inTurn are the runs on a fleet of so many workload clusters, repeated as often as requested. Every second time they
+// run in reverse order: a program that is measured later finds API servers that have worked for longer.
 func (s settings) inTurn(clusters int) []scenario {
 	once := s.scenarios(clusters)
 	var out []scenario

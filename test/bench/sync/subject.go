@@ -13,21 +13,21 @@ import (
 	"github.com/masthead-dev/masthead/test/harness"
 )
 
-// A subject is what carries claims.
+// A subject is a program that carries claims.
 type subject interface {
-	// start runs it and has it offer a kind in every workload cluster.
+	// start runs it and makes it offer a kind in every workload cluster.
 	start(ctx context.Context, k claims.Kind) error
 
-	// stop ends it, and leaves nothing that would busy its next run.
+	// stop ends it, and leaves nothing that would cause work in its next run.
 	stop(ctx context.Context, k claims.Kind) error
 
-	// user is whom it is to the API servers.
+	// user is its user name at the API servers.
 	user() string
 
 	// pids are its processes.
 	pids() []int
 
-	// metrics reads what it publishes; nil if it publishes nothing.
+	// metrics reads its metrics; nil if it publishes none.
 	metrics() func(context.Context) (harness.Metrics, error)
 }
 
@@ -38,7 +38,7 @@ func (w *world) waitServed(ctx context.Context, k claims.Kind) error {
 	})
 }
 
-// everywhere does something in every workload cluster, in all at the same time.
+// everywhere calls do for every workload cluster, for all at the same time.
 func (w *world) everywhere(ctx context.Context, do func(context.Context, *apiserver.Client) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, a := range w.workloads {

@@ -86,7 +86,7 @@ func (w *world) grow(ctx context.Context, clusters int) error {
 	return w.join(ctx)
 }
 
-// join finds the workload clusters that are new.
+// join finds the new workload clusters, and enrols them.
 func (w *world) join(ctx context.Context) error {
 	names, err := w.fleet.Clusters()
 	if err != nil {

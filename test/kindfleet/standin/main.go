@@ -1,11 +1,11 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command standin plays the programs in the containers of the sample applications, where their images cannot be had. By
-// the name under which it is called it is a database that accepts connections (mysqld), a web server that answers if it
-// reaches its database (apache2), a program that waits (sleep), or one that asks a web server and says by its exit
-// status whether that answered (wget). By the name eat it takes as much memory as it is told, which shows that a limit
-// is one.
+// Command standin replaces the programs in the containers of the sample applications, where their images are not
+// available. The name under which it is called decides what it is: a database that accepts connections (mysqld), a web
+// server that answers if it reaches its database (apache2), a program that waits (sleep), or one that sends a request
+// to a web server and reports by its exit status whether that answered (wget). Under the name eat it takes as much
+// memory as requested, which shows that a limit is enforced.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// patience is how long anything here waits for another one.
+// patience is the timeout for each wait for another program.
 const patience = 2 * time.Second
 
 func main() {
@@ -64,7 +64,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// database accepts connections, and says nothing.
+// database accepts connections, and sends nothing.
 func database(ctx context.Context, address string) error {
 	listener, err := listen(ctx, address)
 	if err != nil {
@@ -103,7 +103,7 @@ func webServer(ctx context.Context, address, database string) error {
 	return nil
 }
 
-// wget asks the last of its arguments; whatever else it is told to do it does anyway.
+// wget requests the last of its arguments. The other arguments only request what it does anyway.
 func wget(ctx context.Context, args []string) error {
 	if len(args) == 0 || !strings.HasPrefix(args[len(args)-1], "http://") {
 		return errors.New("wget: say which URL")
@@ -128,7 +128,7 @@ func wget(ctx context.Context, args []string) error {
 	return nil
 }
 
-// eat takes memory, in MiB, and keeps it.
+// eat allocates memory, in MiB, and keeps it.
 func eat(ctx context.Context, args []string) error {
 	if len(args) != 1 {
 		return errors.New("eat: say how many MiB")

@@ -23,22 +23,22 @@ const (
 	AnnotationReady = "localfleet.masthead.dev/ready"
 
 	// AnnotationReadyAfter is a duration, counted from the composite's creation, for which it stays unready and its
-	// connection details are withheld, like a database that takes its time.
+	// connection details are withheld, as with a slow database.
 	AnnotationReadyAfter = "localfleet.masthead.dev/ready-after"
 
 	// AnnotationFail makes the function return a fatal result with the annotation's value as message.
 	AnnotationFail = "localfleet.masthead.dev/fail"
 
-	// AnnotationSecrets and AnnotationConfigMaps say how many Secrets and ConfigMaps to compose. They go to the
-	// composite's namespace, or for a composite without one to the namespace of its claim.
+	// AnnotationSecrets and AnnotationConfigMaps say how many Secrets and ConfigMaps to compose. They are created in the
+	// composite's namespace, or for a composite without one in the namespace of its claim.
 	AnnotationSecrets    = "localfleet.masthead.dev/compose-secrets"
 	AnnotationConfigMaps = "localfleet.masthead.dev/compose-configmaps"
 )
 
-// DefaultConnectionKeys are the connection details that a composite gets if it asks for nothing else.
+// DefaultConnectionKeys are the connection details that a composite gets if it requests no others.
 const DefaultConnectionKeys = "username,password,endpoint"
 
-// maxComposed bounds what one composite may ask for, so that a typing error does not fill the hub.
+// maxComposed limits what one composite may request, so that a typing error does not fill the hub.
 const maxComposed = 100
 
 // orders are the annotations of one composite, parsed.
@@ -52,8 +52,8 @@ type orders struct {
 	configMaps         int
 }
 
-// parseOrders reads the orders from annotations. An annotation that cannot be understood is an error: a test that
-// misspells a value must not pass because the default happened.
+// parseOrders reads the orders from annotations. An annotation that cannot be parsed is an error: a test that misspells
+// a value must not pass because the default was used.
 func parseOrders(annotations map[string]string) (orders, error) {
 	o := orders{ready: true, fail: annotations[AnnotationFail]}
 

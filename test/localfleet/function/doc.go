@@ -1,8 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package function is the composition function of the local fleet: a Crossplane function that does what a test asks
-// for.
+// Package function is the composition function of the local fleet: a Crossplane function that does what a test
+// requests.
 //
 // It runs as a real function does (a gRPC server with mutual TLS that Crossplane dials), but instead of a fixed
 // composition it takes its orders from annotations of the composite resource, which Crossplane copies from the claim:

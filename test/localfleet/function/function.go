@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// resultTTL is how long Crossplane may rely on an answer before it asks again. Changes of the composite wake it
+// resultTTL is how long Crossplane may rely on an answer before it calls again. A change of the composite makes it call
 // earlier.
 const resultTTL = time.Minute
 
@@ -37,7 +37,7 @@ func New(c clock.PassiveClock) *Function {
 	return &Function{clock: c}
 }
 
-// RunFunction composes what the annotations of the composite ask for.
+// RunFunction composes what the annotations of the composite request.
 func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) (*fnv1.RunFunctionResponse, error) {
 	rsp := response.To(req, resultTTL)
 
@@ -60,7 +60,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 
 	delay := o.readyAfter - f.clock.Since(composite.GetCreationTimestamp().Time)
 	if delay > 0 {
-		// Asks to be called again when the delay is over.
+		// Crossplane is to call again when the delay is over.
 		rsp = response.To(req, delay)
 	}
 
@@ -74,9 +74,10 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	return rsp, nil
 }
 
-// ordersOf are the annotations that the step of the Composition has as its input, and over them those of the composite.
-// The input is for composites that cannot have the annotations, because they come from a workload cluster, from which
-// these do not travel: {apiVersion: localfleet.masthead.dev/v1alpha1, kind: Orders, annotations: {...}}.
+// ordersOf returns the annotations that the step of the Composition has as its input, overridden by those of the
+// composite. The input is for composites that cannot have the annotations because they come from a workload cluster,
+// from which the annotations are not copied. The input is {apiVersion: localfleet.masthead.dev/v1alpha1, kind: Orders,
+// annotations: {...}}.
 func ordersOf(req *fnv1.RunFunctionRequest, composite *unstructured.Unstructured) map[string]string {
 	input := &unstructured.Unstructured{Object: req.GetInput().AsMap()}
 	orders, _, _ := unstructured.NestedStringMap(input.Object, "annotations")
@@ -127,7 +128,7 @@ func connectionDetails(composite *unstructured.Unstructured, keys []string) reso
 	return details
 }
 
-// composeObjects adds the Secrets and ConfigMaps that were asked for.
+// composeObjects adds the Secrets and ConfigMaps that were requested.
 func composeObjects(
 	req *fnv1.RunFunctionRequest, rsp *fnv1.RunFunctionResponse, composite *unstructured.Unstructured, o orders,
 ) error {
@@ -178,7 +179,7 @@ func composedObject(kind, namespace, name string) *composed.Unstructured {
 	return object
 }
 
-// derive makes a value that looks like a generated secret and is the same for the same input.
+// derive returns a value that looks like a generated secret and is the same for the same input.
 func derive(parts ...string) string {
 	hash := sha256.New()
 	for _, part := range parts {

@@ -18,7 +18,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// answer is what a test looks at in a response.
+// answer holds the parts of a response that a test checks.
 type answer struct {
 	Ready      string
 	Connection []string
@@ -186,7 +186,7 @@ func password(rsp *fnv1.RunFunctionResponse) string {
 	return string(rsp.GetDesired().GetComposite().GetConnectionDetails()["password"])
 }
 
-// summarise reduces a response to what the test wants to know. A fatal message need only contain what is wanted.
+// summarise reduces a response to what the test checks. A fatal message only has to contain the wanted text.
 func summarise(want answer, rsp *fnv1.RunFunctionResponse) answer {
 	got := answer{
 		Ready:      rsp.GetDesired().GetComposite().GetReady().String(),

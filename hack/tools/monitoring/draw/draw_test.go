@@ -32,7 +32,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestDraw draws what the documentation shows, of other data.
+// TestDraw draws the panels that the documentation shows, from other data.
 func TestDraw(t *testing.T) {
 	for page, title := range map[string]string{"fleet-overview": "Clusters by state", "cluster-detail": "Requests by verb"} {
 		p, err := readPanel(filepath.Join("..", "..", "..", "..", "config", "grafana", page+".json"), title)

@@ -5,8 +5,8 @@
 //
 //	go run ./draw --data=FOLDER --out=FOLDER fleet-overview "Clusters by state" [DASHBOARD PANEL...]
 //
-// It starts a Prometheus over a copy of the data, asks what Grafana would ask, and draws lines. It is no Grafana: what
-// a panel looks like there is not shown.
+// It starts a Prometheus with a copy of the data, sends the queries that Grafana would send, and draws lines. It is not
+// Grafana, and does not show what a panel looks like there.
 package main
 
 import (

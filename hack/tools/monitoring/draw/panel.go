@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// scrapeInterval is that of the end-to-end suite.
+// scrapeInterval is the scrape interval of the end-to-end suite.
 const scrapeInterval = 2 * time.Second
 
-// panel is what is drawn of a panel.
+// panel is the part of a panel that is drawn.
 type panel struct {
 	Title       string
 	FieldConfig struct{ Defaults struct{ Unit string } }
@@ -42,13 +42,13 @@ func readPanel(path, title string) (panel, error) {
 	return panel{}, fmt.Errorf("%s has no panel %q", path, title)
 }
 
-// unit is what the vertical axis says.
+// unit is the label of the vertical axis.
 func (p panel) unit() string {
 	units := map[string]string{"s": "seconds", "ops": "per second", "reqps": "requests per second", "bytes": "bytes"}
 	return units[p.FieldConfig.Defaults.Unit]
 }
 
-// filled is a query over everything, as that of a dashboard on which nobody has chosen anything.
+// filled is a query about everything, as in a dashboard in which the user has not chosen anything.
 func filled(expr string, step time.Duration) string {
 	return strings.NewReplacer(
 		"$__rate_interval", max(step+scrapeInterval, 4*scrapeInterval).String(),
@@ -56,7 +56,7 @@ func filled(expr string, step time.Duration) string {
 	).Replace(expr)
 }
 
-// legend is what the legend calls a series.
+// legend is the name of a series in the legend.
 func legend(format string, series model.Metric) string {
 	return regexp.MustCompile(`{{(\w+)}}`).ReplaceAllStringFunc(format, func(label string) string {
 		return string(series[model.LabelName(strings.Trim(label, "{}"))])

@@ -19,7 +19,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// points is how many of them a line has.
+// points is how many points a line has.
 const points = 400
 
 // server is a Prometheus that scrapes nothing.
@@ -31,14 +31,14 @@ type server struct {
 	exited chan struct{}
 }
 
-// line is what is drawn of a series.
+// line is the part of a series that is drawn.
 type line struct {
 	name    string
 	samples []model.SamplePair
 	step    time.Duration
 }
 
-// start starts a Prometheus over a copy of the data, and waits until it answers.
+// start starts a Prometheus with a copy of the data, and waits until it answers.
 func start(ctx context.Context, o options) (_ *server, err error) {
 	s := &server{exited: make(chan struct{})}
 	if s.folder, err = os.MkdirTemp("", "draw"); err != nil {
@@ -114,7 +114,7 @@ func (s *server) stop() error {
 	return os.RemoveAll(s.folder)
 }
 
-// whole is from the first to the last sample.
+// whole is the range from the first to the last sample.
 func (s *server) whole(ctx context.Context) (v1.Range, error) {
 	status, err := s.TSDB(ctx)
 	if err != nil {

@@ -37,7 +37,7 @@ func DefinitionFor(hub *unstructured.Unstructured, travels string) *unstructured
 }
 
 // observesGeneration adds the field observedGeneration to the status, and defaults it to -1 in an object without a
-// status. Only Masthead writes the field, and only in workload clusters: it tells kstatus that an object, or its latest
+// status. Only Masthead writes the field, and only in workload clusters: it shows kstatus that an object, or its latest
 // change, has not been reconciled yet. Otherwise a claim would look ready from its creation until its first status.
 //
 // It is added only where an object with this field alone is surely valid. A schema with further requirements on the

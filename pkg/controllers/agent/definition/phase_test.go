@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
-// TestPhaseOf covers every situation of a definition, with its phase.
+// TestPhaseOf covers every state of a definition, with its phase.
 func TestPhaseOf(t *testing.T) {
 	owner := hubidentity.Owner{ID: agenttest.OurHub}
 	labelled := func(by hubidentity.Owner) *unstructured.Unstructured {

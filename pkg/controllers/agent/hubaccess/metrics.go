@@ -14,7 +14,7 @@ import (
 // usable is the reason of a usable identity.
 const usable = "Usable"
 
-// identityMetrics counts the identities in use on scrape. The claims' conditions tell which ones: with names of Secrets
+// identityMetrics counts the identities in use on scrape. The claims' conditions show which ones: with names of Secrets
 // and ServiceAccounts as labels, a cluster could create series.
 type identityMetrics struct {
 	clients *Clients

@@ -24,7 +24,7 @@ type PushedClaim struct {
 
 // Failure records since when synchronising a claim has failed without a success in between.
 type Failure struct {
-	// UID is that of the claim. Another claim of its name starts anew.
+	// UID is that of the claim. For another claim of its name, the record starts again.
 	UID   types.UID
 	Since time.Time
 }

@@ -66,7 +66,7 @@ type Step struct {
 	To *ownership.Place
 }
 
-// Down is what flows from the hub to the claim, whatever the steps' result.
+// Down is what flows from the hub to the claim, regardless of the steps' result.
 type Down struct {
 	// Object is the claim's object in the hub, whose status is shown; nil if unknown.
 	Object *unstructured.Unstructured

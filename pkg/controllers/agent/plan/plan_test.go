@@ -37,7 +37,7 @@ func offeredClaim(claim *unstructured.Unstructured) Facts {
 	}
 }
 
-// TestDecide has every situation of a claim, and its plan.
+// TestDecide covers every state of a claim, with its plan.
 func TestDecide(t *testing.T) {
 	const uid = "claim-uid"
 	var (

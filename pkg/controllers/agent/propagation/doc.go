@@ -7,5 +7,5 @@
 // that the claim should show, LateSpec the fields that Crossplane has filled in. Patches contain only changes.
 //
 // User intent is pushed. Late-initialized fields have their own field manager and are never pushed back. The table in
-// package crossplane says which fields of a spec belong to whom.
+// package crossplane says who owns which fields of a spec.
 package propagation

@@ -19,7 +19,8 @@ import (
 
 // Intent returns the desired object in the hub for a claim of a workload cluster: its spec, labels and annotations, as
 // far as they may be pushed and the class does not exclude them, and all annotations of Masthead. Name and kind come
-// from the place in the hub, never from the claim: the claim is whatever a workload cluster's API server answered.
+// from the place in the hub, never from the claim: a workload cluster's API server can answer with anything as the
+// claim.
 func Intent(claim *unstructured.Unstructured, place ownership.Place, marks map[string]string, f crossplane.Form, excluded ...string) *unstructured.Unstructured {
 	intent := &unstructured.Unstructured{Object: map[string]any{}}
 	intent.SetGroupVersionKind(place.Kind.GroupVersionKind)

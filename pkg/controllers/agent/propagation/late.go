@@ -29,9 +29,9 @@ import (
 //     intent;
 //   - a field that anybody else manages, even with the same value, is the user's. It is not touched, and is pushed.
 //
-// Server-side apply tells the two apart at the time of the write, whatever the tool, and stores that in the object
-// itself, across restarts of the manager. A record in an annotation was rejected: it can only compare values, and is
-// lost when a user replaces the object.
+// Server-side apply distinguishes the two at the time of the write, regardless of the tool, and stores that in the
+// object itself, across restarts of the manager. A record in an annotation was rejected: it can only compare values,
+// and is lost when a user replaces the object.
 
 // LateOwned returns which spec fields of a claim we filled in, in the form of managedFields. Fields that another hub
 // filled in are not the user's either.

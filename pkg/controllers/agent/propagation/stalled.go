@@ -43,7 +43,7 @@ func IsOurCondition(conditionType any) bool {
 	return conditionType == reason.ConditionAgentSynced || conditionType == conditionStalled || conditionType == conditionReconciling
 }
 
-// forTools returns the condition that tells tools why to keep waiting for a claim, or nil if AgentSynced is no reason.
+// forTools returns the condition that shows tools why to keep waiting for a claim, or nil if AgentSynced is no reason.
 // theirs are the conditions from the hub, with the claim's generations.
 func forTools(claim *unstructured.Unstructured, synced metav1.Condition, theirs []any) *metav1.Condition {
 	c := synced

@@ -19,7 +19,7 @@ const (
 	// ReasonNamespaceRecreated: the object of that name in the hub belongs to an earlier namespace of the same name.
 	ReasonNamespaceRecreated = "NamespaceRecreated"
 
-	// ReasonTargetNamespaceMissing: the namespace in the hub to which the claim goes does not exist or is being deleted.
+	// ReasonTargetNamespaceMissing: the claim's target namespace in the hub does not exist or is being deleted.
 	ReasonTargetNamespaceMissing = "TargetNamespaceMissing"
 
 	// ReasonTargetNamespaceNotAllowed: the claim's target namespace in the hub is reserved for the hub, or the

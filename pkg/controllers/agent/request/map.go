@@ -9,8 +9,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-// Map maps requests to values, by cluster: forgetting a cluster costs what that cluster has, whatever the size of the
-// fleet. It is not safe for concurrent use. A nil Map can be read.
+// Map maps requests to values, by cluster: the cost of forgetting a cluster depends on what that cluster has, and not
+// on the size of the fleet. It is not safe for concurrent use. A nil Map can be read.
 type Map[V any] map[mcr.ClusterName]map[Request]V
 
 // Get returns the value of a request.

@@ -24,8 +24,8 @@ import (
 // The label only narrows the watch: anybody who can write Secrets in the hub can set it. The controller's UID decides.
 
 // HubComposedSecretKind watches the metadata of composed Secrets in the hub, only while the hub publishes composites.
-// ServiceAccount tokens are excluded: they are credentials for the hub itself, whatever a composition made them for. It
-// keeps no more metadata than crossplane.HubSecretKind.
+// ServiceAccount tokens are excluded: they are credentials for the hub itself, regardless of what a composition created
+// them for. It keeps no more metadata than crossplane.HubSecretKind.
 var HubComposedSecretKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
 	Resource:         "secrets",

@@ -7,6 +7,6 @@
 // Cluster for each engaged workload cluster: the kinds that are followed there, and the Secrets that were written. Both
 // turn events into requests. This package accesses API servers only by watching.
 //
-// The cache of a cluster is bounded by what the cluster has, and is dropped with it. A query about one cluster costs
-// what that cluster has, whatever the size of the fleet.
+// The cache of a cluster is bounded by what the cluster has, and is dropped with it. The cost of a query about one
+// cluster depends on what that cluster has, and not on the size of the fleet.
 package view

@@ -78,7 +78,7 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 }
 
 // straysOf counts the places that name a claim but are not where the claim records its object. A claim without a record
-// has no strays: they cannot be told from its object.
+// has no strays: they cannot be distinguished from its object.
 func straysOf(claim *unstructured.Unstructured, places []ownership.Place) int {
 	was, recorded := ownership.RecordOf(claim)
 	if !recorded {

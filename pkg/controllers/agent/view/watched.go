@@ -14,8 +14,8 @@ import (
 )
 
 // The hub's watcher follows the published claim kinds, and unpublished ones of which a workload cluster may still have
-// claims. The wants of each cluster are kept: a change in one cluster costs what that cluster has, whatever the size of
-// the fleet.
+// claims. The wants of each cluster are kept: the cost of a change in one cluster depends on what that cluster has, and
+// not on the size of the fleet.
 
 // hubOffers owns the kinds that the hub itself publishes. No cluster has this name.
 const hubOffers mcr.ClusterName = ""

@@ -21,8 +21,8 @@ func dependent(names ...string) *appsv1alpha1.Application {
 	}
 }
 
-// TestRetrievingDependencies is the KEP's section of that name, and the parts of "Installation Status Reporting" about
-// them.
+// TestRetrievingDependencies covers the KEP's section of that name, and the parts of "Installation Status Reporting"
+// about dependencies.
 func TestRetrievingDependencies(t *testing.T) {
 	healthy := appsv1alpha1.ApplicationStatus{Health: appsv1alpha1.HealthHealthy, Ready: corev1.ConditionTrue}
 	now := metav1.Now()

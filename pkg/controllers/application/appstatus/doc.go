@@ -6,10 +6,10 @@
 // # What it guarantees
 //
 //   - The same observation gives the same status, and a written status that is observed again gives itself, so that
-//     nothing is written at rest (TestStatusIsIdempotent).
+//     nothing is written while nothing changes (TestStatusIsIdempotent).
 //   - A component that cannot be observed is Unknown, with the reason, and neither missing nor healthy.
 //   - A component that is not observed yet can be held: its previous status is shown.
-//   - A status is bounded, whatever the number and messages of the components (TestStatusIsBounded).
+//   - A status is bounded, regardless of the number and messages of the components (TestStatusIsBounded).
 //   - kstatus, Argo CD and Flux interpret it as intended (TestVerdictsOnApplications).
 //
 // # Where to change what

@@ -45,7 +45,7 @@ func TestStatusNamesAndCounts(t *testing.T) {
 			component("p", appsv1alpha1.HealthProgressing),
 		),
 		dependingOn(
-			// A component and a dependency of the same name: both have to be there.
+			// A component and a dependency of the same name: both have to exist.
 			DependencyView{name: "web", status: &appsv1alpha1.ApplicationStatus{Ready: corev1.ConditionTrue, Health: appsv1alpha1.HealthHealthy}},
 			DependencyView{name: "db"},
 			DependencyView{name: "mysql", status: &appsv1alpha1.ApplicationStatus{Ready: "Maybe", Health: "Splendid"}},
@@ -75,7 +75,7 @@ func TestStatusNamesAndCounts(t *testing.T) {
 	for _, c := range got.Components {
 		order = append(order, c.Name)
 	}
-	// What is not well and does not count comes before what is well, and after what counts.
+	// An ignored component that is not healthy comes before the healthy ones, and after those that count.
 	if want := []string{"db", "cache", "w", "p", "cron", "web"}; !slices.Equal(order, want) {
 		t.Errorf("order: want %q, got %q", want, order)
 	}
@@ -92,7 +92,7 @@ func TestStatusNamesAndCounts(t *testing.T) {
 
 func TestStatusWithoutAHealthCheckIsNotReadyOrUnready(t *testing.T) {
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy)))
-	o.HealthCheck.Ready = corev1.ConditionTrue // Of a Pod that is about to be removed.
+	o.HealthCheck.Ready = corev1.ConditionTrue // This is from a Pod that is about to be removed.
 	if got := Of(o, statusTime(0)).Ready; got != corev1.ConditionUnknown {
 		t.Errorf("want Unknown, got %s", got)
 	}
@@ -103,7 +103,7 @@ func TestTimesMoveWithWhatTheyAreAbout(t *testing.T) {
 	o.Application.Status = stored(t, Of(o, statusTime(0)))
 	first := o.Application.Status
 
-	// Another message and another reason are not another health.
+	// Another message or another reason is not another health.
 	o.Components = []ComponentView{component("db", appsv1alpha1.HealthDegraded), component("web", appsv1alpha1.HealthHealthy)}
 	o.Application.Status = stored(t, Of(o, statusTime(1)))
 	o.Components[0].Found.Health.Message = "It is worse."
@@ -146,7 +146,8 @@ func TestForeignConditionsStay(t *testing.T) {
 	}
 }
 
-// randomObservation is any observation, with so few names that they meet, and more components than a status lists.
+// randomObservation is a random observation, with so few names that some occur twice, and sometimes with more
+// components than a status lists.
 func randomObservation(r *rand.Rand) Observation {
 	healths := []appsv1alpha1.Health{
 		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing, appsv1alpha1.HealthUnknown,

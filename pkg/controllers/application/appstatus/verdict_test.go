@@ -125,7 +125,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 			Object: app(UnseenApplication(leftBehind(), nobodyLooks)),
 		},
 	}}
-	// What keeps Masthead from looking at a component, or from running the health check.
+	// The reasons that keep Masthead from observing a component, or from running the health check.
 	for reason, want := range map[string]verdict.Verdict{
 		appsv1alpha1.ReasonSyncing: verdict.InProgress, appsv1alpha1.ReasonKindNotServed: verdict.InProgress,
 		appsv1alpha1.ReasonKindForbidden: verdict.Failed, appsv1alpha1.ReasonKindTooLarge: verdict.Failed,

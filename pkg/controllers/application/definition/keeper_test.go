@@ -126,8 +126,8 @@ func (f *definitionFixture) ensure(k *Keeper) State {
 	return state
 }
 
-// writes wants the keeper to write the definition. The API server writes it, too, when it establishes it, so that it
-// can take more than one attempt.
+// writes expects the keeper to write the definition. The API server also writes it, when it establishes it, so that the
+// keeper can need more than one attempt.
 func (f *definitionFixture) writes(k *Keeper, what string) {
 	f.T.Helper()
 	f.Within("the keeper writes it", func() error {
@@ -193,7 +193,8 @@ func annotate(obj *unstructured.Unstructured, key, value string) {
 	obj.SetAnnotations(annotations)
 }
 
-// ofRevision is a keeper of another manager, whose definition has another revision and is told apart by a short name.
+// ofRevision is a keeper of another manager, whose definition has another revision and is distinguished by a short
+// name.
 func ofRevision(t *testing.T, revision, shortName string) *Keeper {
 	t.Helper()
 	k := newKeeper(t)
@@ -214,7 +215,7 @@ func shortName(crd *unstructured.Unstructured) string {
 	return strings.Join(names, ",")
 }
 
-// TestDefinition has a workload cluster for itself. Each part begins without a definition.
+// TestDefinition has its own workload cluster. Each part begins without a definition.
 //
 //nolint:tparallel // Its parts are one after another in that cluster.
 func TestDefinition(t *testing.T) {
@@ -234,7 +235,7 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-// testDefinitionLife covers the life of a definition. The steps build on one another.
+// testDefinitionLife covers the life of a definition. Each step builds on the one before.
 func testDefinitionLife(f *definitionFixture) {
 	t := f.T
 	t.Helper()
@@ -391,7 +392,7 @@ func testDefinitionThatIsHandedOver(f *definitionFixture) {
 }
 
 // testDefinitionKeepsTheVersionsInWhichObjectsAreStored upgrades a definition that stored its objects in another
-// version. An API server refuses to remove that.
+// version. An API server refuses to remove that version.
 func testDefinitionKeepsTheVersionsInWhichObjectsAreStored(f *definitionFixture) {
 	t := f.T
 	t.Helper()
@@ -428,7 +429,7 @@ func testDefinitionKeepsTheVersionsInWhichObjectsAreStored(f *definitionFixture)
 	}
 }
 
-// testDefinitionStaleWatch lets the watch be behind.
+// testDefinitionStaleWatch covers a watch that is behind.
 func testDefinitionStaleWatch(f *definitionFixture) {
 	t := f.T
 	t.Helper()
@@ -515,7 +516,7 @@ func TestDefinitionRefused(t *testing.T) {
 	}
 }
 
-// Get and Update are those of a cluster that has a definition.
+// Get returns the definition that the cluster has, and Update refuses.
 func (r refusingDefinitions) Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error) {
 	return r.have, nil
 }

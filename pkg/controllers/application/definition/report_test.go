@@ -25,7 +25,7 @@ func (oneCluster) InClass(string) []mcr.ClusterName   { return nil }
 func (oneCluster) Subscribe(func(mcr.ClusterName))    {}
 func (oneCluster) OnOffboard(connection.OffboardFunc) {}
 
-// heard is a Reporter that remembers.
+// heard is a Reporter that records what it receives.
 type heard []string
 
 func (h *heard) DefinitionServed(c mcr.ClusterName, _ string) { *h = append(*h, "served "+string(c)) }

@@ -43,7 +43,7 @@ type Cluster interface {
 
 	CreatePod(ctx context.Context, pod *corev1.Pod) error
 
-	// GetPod returns the Pod of a name, whoever controls it.
+	// GetPod returns the Pod of a name, regardless of what controls it.
 	GetPod(ctx context.Context, key types.NamespacedName) (Record, error)
 
 	// DeletePod deletes this Pod, but not a successor of the same name.
@@ -166,7 +166,7 @@ type healthCheckPlan struct {
 }
 
 // planHealthCheck decides on the actions. A Pod not controlled by the Application's UID is not the Application's,
-// whatever its name and labels.
+// regardless of its name and labels.
 func planHealthCheck(
 	application types.UID, want *corev1.Pod, pods []Record, attempts healthCheckAttempts, now time.Time,
 ) healthCheckPlan {

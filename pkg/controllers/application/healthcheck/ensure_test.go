@@ -31,7 +31,7 @@ type fakePods struct {
 	t        *testing.T
 	uid      types.UID
 	pods     map[types.NamespacedName]Record
-	answer   error // What the next requests are answered.
+	answer   error // The answer to the next requests.
 	requests []string
 }
 
@@ -101,7 +101,7 @@ func (c *checkup) ensure() (View, time.Duration, []string) {
 
 func (c *checkup) name() string { return Pod(c.app).Name }
 
-// set changes the Pod that there is.
+// set changes the existing Pod.
 func (c *checkup) set(modify func(*Record)) {
 	c.t.Helper()
 	key := types.NamespacedName{Namespace: c.app.Namespace, Name: c.name()}
@@ -179,7 +179,7 @@ func TestHealthCheckPodsAreReplacedWhenLostFailedOrEvicted(t *testing.T) {
 func TestHealthCheckPodsThatFailAtOnceAreNotMadeInAHotLoop(t *testing.T) {
 	c := newCheckup(t)
 	c.ensure()
-	// Each Pod fails a second after it was made. The time until the next one doubles, up to five minutes.
+	// Each Pod fails a second after it was created. The time until the next one doubles, up to five minutes.
 	for i, seconds := range []int{10, 20, 40, 80, 160, 300, 300} {
 		want := time.Duration(seconds) * time.Second
 		c.after(time.Second)
@@ -195,12 +195,12 @@ func TestHealthCheckPodsThatFailAtOnceAreNotMadeInAHotLoop(t *testing.T) {
 		_, _, requests = c.ensure()
 		wantRequests(t, "Another one takes its place.", requests, "create "+c.name())
 	}
-	// Somebody mends the template.
+	// Somebody fixes the template.
 	old := c.name()
 	c.app.Spec.HealthCheck.Template.Spec.Containers[0].Image = "mended"
 	_, _, requests := c.ensure()
 	wantRequests(t, "Another template is another matter.", requests, "delete "+old, "create "+c.name())
-	// One that lasts makes earlier failures mean nothing.
+	// A Pod that lasts makes earlier failures irrelevant.
 	c.after(time.Hour)
 	c.lose()
 	c.ensure()

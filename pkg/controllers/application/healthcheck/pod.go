@@ -205,7 +205,7 @@ func (p Record) view() View {
 	}
 	switch {
 	case p.ended():
-		// Whatever its kubelet reported last.
+		// Regardless of what its kubelet reported last.
 		v.Ready = corev1.ConditionFalse
 		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q has ended (%s) and will be replaced%s", p.Key.Name, p.phase, because)}
 	case p.ready == corev1.ConditionTrue:

@@ -81,7 +81,7 @@ func TestHealthCheckPodIsNamedByTheHashOfItsTemplate(t *testing.T) {
 	if name() == name(image) {
 		t.Error("another template is another Pod")
 	}
-	// It is in the names of Pods in people's clusters: a change replaces every one of them.
+	// The hash is in the names of Pods in users' clusters: a change of it replaces every one of them.
 	if want := "wordpress-"; !strings.HasPrefix(name(), want) {
 		t.Errorf("want a name that begins with %q, got %q", want, name())
 	}

@@ -113,7 +113,7 @@ func (f *rulesFixture) edit(rule *fleetv1alpha1.HealthRule, change func(*fleetv1
 	})
 }
 
-// says waits until the condition Ready of a rule is what is wanted, for the rule as it is now.
+// says waits until a rule has the wanted condition Ready, for its current generation.
 func (f *rulesFixture) says(rule *fleetv1alpha1.HealthRule, reason, message string) {
 	f.T.Helper()
 	f.Within("the condition of "+rule.Name, func() error {
@@ -178,7 +178,7 @@ func TestHealthRules(t *testing.T) {
 	databases := health.Selector{Group: "db.example.org", Kind: "Database"}
 	byPhase := fleetv1alpha1.HealthRuleSpec{Group: databases.Group, Kind: databases.Kind, Healthy: "object.status.phase == 'Running'"}
 
-	// Without a rule it is known that there is none.
+	// Without a rule, the controller knows that there is none.
 	if n := f.told(); n != 1 {
 		t.Errorf("want one change to begin with, got %d", n)
 	}
@@ -213,7 +213,7 @@ func TestHealthRules(t *testing.T) {
 	f.says(second, fleetv1alpha1.ReasonShadowed, `HealthRule "a" is older`)
 	f.fares("Running", appsv1alpha1.HealthUnknown, health.ReasonRuleFailed)
 
-	// The next one takes over when the first goes, and without any the kind is assessed as before.
+	// The next one takes over when the first is deleted, and without any the kind is assessed as before.
 	if err := f.hub.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestHealthRules(t *testing.T) {
 	wild := f.create("wild", fleetv1alpha1.HealthRuleSpec{Groups: []string{"*.example.org"}, Kinds: []string{"*"}, Healthy: "true"})
 	f.says(wild, fleetv1alpha1.ReasonShadowed, `HealthRule "several" is older`)
 
-	// A rule that leaves something to be said lets a younger one say it.
+	// A rule that leaves a part of the health undecided lets a younger one decide it.
 	open := f.create("open", fleetv1alpha1.HealthRuleSpec{
 		Group: databases.Group, Kind: databases.Kind, Degraded: "phase() == 'Burning'",
 	})
@@ -264,8 +264,8 @@ func TestHealthRules(t *testing.T) {
 	t.Run("Sample", func(t *testing.T) { testSampleRules(t, f) })
 }
 
-// testSampleRules sees that the API server takes the rules that are shipped and shown in docs/healthrule.md, and that
-// they compile.
+// testSampleRules checks that the API server accepts the rules that are shipped and shown in docs/healthrule.md, and
+// that they compile.
 func testSampleRules(t *testing.T, f *rulesFixture) {
 	t.Helper()
 	folder := filepath.Join(testenv.Root(), "config", "samples", "health")

@@ -19,7 +19,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// maxOwners bounds the Applications kept of an object's owner references, whoever wrote them. Masthead writes one.
+// maxOwners bounds the Applications kept of an object's owner references, regardless of who wrote them. Masthead writes
+// one.
 const maxOwners = 16
 
 // A Reducer makes records of arriving objects.

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Bounds of the texts kept, whoever wrote them: a hundred KiB per cluster.
+// Bounds of the texts kept, regardless of who wrote them: a hundred KiB per cluster.
 const (
 	maxTexts    = 1024
 	maxTextSize = 96

@@ -36,8 +36,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// reportFleet is the fleet of one namespace, and the source of its clusters. Those of other namespaces, which are other
-// tests', it leaves alone.
+// reportFleet is the fleet of one namespace, and the source of its clusters. It ignores those of other namespaces,
+// which belong to other tests.
 type reportFleet struct {
 	namespace string
 
@@ -130,7 +130,7 @@ func newReportHub(t *testing.T) *reportHub {
 	return &reportHub{t: t, config: hub, direct: direct, namespace: ns.Name, fleet: newReportFleet(ns.Name), writes: &atomic.Int64{}}
 }
 
-// start starts a manager; each is a new process as far as it knows.
+// start starts a manager; each has the state of a new process.
 func (h *reportHub) start() {
 	h.t.Helper()
 	mgr, err := ctrl.NewManager(h.config, ctrl.Options{
@@ -163,7 +163,7 @@ func (h *reportHub) start() {
 	h.t.Cleanup(h.stop)
 }
 
-// counting counts what is written to this namespace.
+// counting counts the writes to this namespace.
 func (h *reportHub) counting(c client.WithWatch) client.Client {
 	return interceptor.NewClient(c, interceptor.Funcs{
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
@@ -323,7 +323,7 @@ func TestReportGoesWhenTheClusterIsUnenrolled(t *testing.T) {
 	h.fleet.unenrol(h.cluster("w1").Name)
 	h.wait("that it is gone", "w1", func(r *fleetv1alpha1.ApplicationReport) bool { return r == nil })
 
-	// w2 is un-enrolled while no manager runs; w3 stays enrolled, and takes its time to come.
+	// w2 is un-enrolled while no manager runs; w3 stays enrolled, and is added to the fleet only later.
 	h.stop()
 	h.fleet.unenrol(h.cluster("w2").Name)
 	h.fleet.change(h.cluster("w3").Name, func(types.NamespacedName) { delete(h.fleet.clusters, h.cluster("w3").Name) })
@@ -359,14 +359,14 @@ func TestNoReportForAnEnrolmentThatIsGone(t *testing.T) {
 	if err := h.direct.Delete(t.Context(), old); err != nil {
 		t.Fatal(err)
 	}
-	// The deletion comes before the report of another cluster in the cache, and so asks for the first cluster before.
+	// The cache sees the deletion before the report of another cluster, so the first cluster is enqueued before that one.
 	h.engage(h.cluster("w2"), nil)
 	h.wait("the report of another cluster", "w2", isCurrent(fleetv1alpha1.ReasonWatching))
 	if r := h.report("w1"); r != nil {
 		t.Errorf("a report was made for an enrolled object that is gone: %+v", r.ObjectMeta)
 	}
 
-	h.fleet.set(h.cluster("w1")) // Whoever enrols it again gets a report.
+	h.fleet.set(h.cluster("w1")) // After it is enrolled again, it has a report.
 	h.wait("the report of a cluster that is enrolled again", "w1", func(r *fleetv1alpha1.ApplicationReport) bool { return r != nil })
 }
 
@@ -404,7 +404,7 @@ func TestRestartWritesNoReport(t *testing.T) {
 	h.fleet.set(h.cluster("lost", connecting))
 	h.writes.Store(0)
 	h.start()
-	// A reconcile that finds nothing to do cannot be seen, so another cluster shows that the others were passed.
+	// A reconcile that finds nothing to do cannot be observed, so another cluster shows that the others were reconciled.
 	h.engage(h.cluster("probe1"), nil)
 	h.wait("the first probe", "probe1", isCurrent(fleetv1alpha1.ReasonWatching))
 	h.fleet.set(h.cluster("lost", unreachable))

@@ -15,7 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// besides is how many tests run beside one another.
+// besides is how many tests run in parallel.
 const besides = 3
 
 var (

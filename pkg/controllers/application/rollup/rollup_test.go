@@ -43,7 +43,7 @@ func sum(h appsv1alpha1.Health) Summary {
 	return s
 }
 
-// told is a rollup that remembers whom it woke.
+// toldRollup returns a rollup, its clock, and a function that returns how often it woke a cluster since the last call.
 func toldRollup() (*Collector, *testingclock.FakePassiveClock, func() int) {
 	clock := testingclock.NewFakePassiveClock(statusTime(0).Time)
 	r := newRollup(clock)
@@ -282,7 +282,7 @@ func TestReportStatus(t *testing.T) {
 				(got.Applications.Healthy != 0 || got.Applications.Ready != 0 || len(got.Worst) != 0) {
 				t.Errorf("a report that is not current shows something as healthy: %+v", got.Applications)
 			}
-			// The same is not written again, also later.
+			// The same status is not written again, also later.
 			later := now.Add(20 * time.Second)
 			if second, _ := reportStatus(tc.cluster, tc.view, got, 0, later); tc.again == 0 && reportDiffers(got, second) {
 				t.Errorf("the same observation led to another status:\n%s", cmp.Diff(got, second))
@@ -313,7 +313,7 @@ func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
 	if got := r.view(reported).totals.applications; got.Total != 2 || got.Degraded != 1 || got.Healthy != 1 {
 		t.Errorf("want one that is degraded, as observed, and one that is healthy, as offered; got %+v", got)
 	}
-	// A watch that was refused for a while begins anew.
+	// A watch that was refused for a while begins again.
 	r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonNotServed, Message: "No."})
 	if r.IsComplete(reported) {
 		t.Error("nobody knows what there is")

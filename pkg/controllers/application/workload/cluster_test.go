@@ -23,7 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// delays is a queue that remembers with which delays was added.
+// delays is a queue that records the delays with which items were added.
 type delays struct {
 	workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 	added []time.Duration
@@ -35,7 +35,7 @@ func (d *delays) AddAfter(_ mcreconcile.Request, after time.Duration) {
 
 var watchedKind = kindwatch.Kind{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Resource: "configmaps", MetadataOnly: true}
 
-// nopClient asks nobody.
+// nopClient sends no requests.
 type nopClient struct{ dynamic.Interface }
 
 func TestWakingIsAtOnceAndThenCoalesced(t *testing.T) {

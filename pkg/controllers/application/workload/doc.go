@@ -11,5 +11,5 @@
 //   - refusals.go has the writes that the cluster refused; settling.go how long a status waits.
 //
 // A Cluster lives as long as the connection. It has no access to other clusters or the hub. Its memory grows with the
-// Applications and their kinds. It watches at most 500 kinds, whoever creates them.
+// Applications and their kinds. It watches at most 500 kinds, regardless of who creates them.
 package workload

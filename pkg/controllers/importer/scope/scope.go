@@ -68,7 +68,7 @@ type Scope struct {
 	Gone bool
 }
 
-// ObjectKey names an object, whatever its version.
+// ObjectKey names an object, regardless of its version.
 type ObjectKey struct {
 	schema.GroupKind
 	namespace, name string

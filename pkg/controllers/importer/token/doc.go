@@ -6,7 +6,7 @@
 // those of ServiceAccounts of imported clusters, which package workload requests.
 //
 // Tokens are only in memory, and are replaced before they expire. A working token is used while its endpoint fails. An
-// endpoint that issues none is retried less and less often, whatever triggers a pass over the import.
+// endpoint that issues none is retried less and less often, regardless of what triggers a pass over the import.
 //
 // # Where to change what
 //

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// googleAccountsPath is the one of Google's service accounts, whatever their project is.
+	// googleAccountsPath is the one of Google's service accounts, regardless of their project.
 	googleAccountsPath = "/v1/projects/-/serviceAccounts/"
 
 	// googleEmailScope adds the service account's e-mail address to a token, by which RBAC in GKE identifies it.
@@ -42,7 +42,7 @@ var errAudience = errors.New("the audience is none of a workload identity pool o
 
 // Exchange is how a token of a hub ServiceAccount becomes one of a cloud's.
 type Exchange struct {
-	// Account is the ServiceAccount, and Audience for whom its token is.
+	// Account is the ServiceAccount, and Audience the audience of its token.
 	Account, Audience string
 	// identity distinguishes exchanges at the same endpoints.
 	identity string

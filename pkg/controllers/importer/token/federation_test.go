@@ -30,7 +30,7 @@ func impersonated(expires time.Duration) http.HandlerFunc {
 
 func hubGives(context.Context) (string, error) { return tokentest.HubSecret, nil }
 
-// TestExchange holds what is sent against what Google and Entra ID ask for, and has their endpoints answer in every
+// TestExchange compares what is sent with what Google and Entra ID require, and makes their endpoints answer in every
 // way.
 func TestExchange(t *testing.T) {
 	const email, uuid = "reader@shop-project.iam.gserviceaccount.com", "11111111-2222-3333-4444-555555555555"
@@ -153,7 +153,8 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// TestLongestTokenIsADay: an endpoint says that its token works for a century, and would never be asked again.
+// TestLongestTokenIsADay: an endpoint says that its token works for a century. Without a bound, it would never be asked
+// again.
 func TestLongestTokenIsADay(t *testing.T) {
 	cloud := &tokentest.Cloud{STS: tokentest.Answering(http.StatusOK, `{"access_token":"a","expires_in":3153600000}`)}
 	server, ca := tokentest.Server(t, cloud.ServeHTTP)
@@ -176,8 +177,8 @@ func TestLongestTokenIsADay(t *testing.T) {
 	}
 }
 
-// TestExchangeAsksAllowedEndpointsAlone: the attacker names an endpoint of their own, for the token of the
-// ServiceAccount or for Google's. The hub is not even asked for the first.
+// TestExchangeAsksAllowedEndpointsAlone: the attacker names their own endpoint, for the token of the ServiceAccount or
+// for Google's token. The former is not even requested from the hub.
 func TestExchangeAsksAllowedEndpointsAlone(t *testing.T) {
 	minted, err := New(DefaultAllowedTokenEndpoints(), nil, clocktesting.NewFakeClock(time.Now()))
 	if err != nil {
@@ -216,7 +217,7 @@ func TestExchangeAsksAllowedEndpointsAlone(t *testing.T) {
 	}
 }
 
-// TestAudienceIsNeverTheHub: whatever the CRD lets in, a token for the hub is not asked for.
+// TestAudienceIsNeverTheHub: regardless of what the CRD accepts, no token for the hub is requested.
 func TestAudienceIsNeverTheHub(t *testing.T) {
 	for _, audience := range []string{
 		"", "https://kubernetes.default.svc.cluster.local", "api", "https://hub.example.org" + tokentest.PoolProvider, "iam.googleapis.com/projects/1",
@@ -230,7 +231,7 @@ func TestAudienceIsNeverTheHub(t *testing.T) {
 	}
 }
 
-// TestExchangesAreCounted: each request is counted at its endpoint, and what the hub refuses at none.
+// TestExchangesAreCounted: each request is counted at its endpoint, and a request that the hub refuses at none.
 func TestExchangesAreCounted(t *testing.T) {
 	cloud := &tokentest.Cloud{STS: tokentest.Answering(http.StatusOK, tokentest.Exchanged), IAM: tokentest.Answering(http.StatusForbidden, `{}`)}
 	server, ca := tokentest.Server(t, cloud.ServeHTTP)

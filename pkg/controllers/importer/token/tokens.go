@@ -183,8 +183,8 @@ func (t *Tokens) allowedBy(endpoint string) *url.URL {
 
 // Get returns a token and how soon to ask for it again. A working one is kept if there is no other. enter requests a
 // place; without one no endpoint is asked. An endpoint that issues no token for a request is left alone for as long as
-// an unreachable cluster, whatever triggers a pass over the import: another request, made of another secret, does not
-// wait.
+// an unreachable cluster, regardless of what triggers a pass over the import: another request, made of another secret,
+// does not wait.
 func (t *Tokens) Get(
 	ctx context.Context, key types.NamespacedName, r Request, enter func() (leave func(), ok bool),
 ) (*oauth2.Token, time.Duration, error) {

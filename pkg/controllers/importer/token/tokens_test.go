@@ -104,8 +104,8 @@ func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
 	}
 }
 
-// TestTokenGoesToNoOtherHost: the attacker names a token endpoint of their own in a key file, or redirects from one
-// that is allowed.
+// TestTokenGoesToNoOtherHost: the attacker names their own token endpoint in a key file, or redirects from one that is
+// allowed.
 func TestTokenGoesToNoOtherHost(t *testing.T) {
 	var reached atomic.Int64
 	other, _ := tokentest.Server(t, func(http.ResponseWriter, *http.Request) { reached.Add(1) })
@@ -171,12 +171,12 @@ func TestGoogleKeysOfOtherTypesAreRefused(t *testing.T) {
 	}
 }
 
-// freely enters where there always is a place.
+// freely enters at once: there always is a place.
 func freely() (leave func(), ok bool) { return func() {}, true }
 
-// TestRefusingEndpointIsAskedSeldom has an import be looked at every second, as when its managed resources change all
-// the time, while its endpoint refuses: in an hour it is asked as often as the waits allow, and the counts say so. A
-// secret that was mended is used at once, and so is an endpoint that was, when it is asked again.
+// TestRefusingEndpointIsAskedSeldom reconciles an import every second, as when its managed resources change all the
+// time, while its endpoint refuses: in an hour it is asked as often as the waits allow, and the counts show that. A
+// corrected secret is used at once. A corrected endpoint is used when it is asked again.
 func TestRefusingEndpointIsAskedSeldom(t *testing.T) {
 	var asked atomic.Int64
 	status := atomic.Int64{}
@@ -241,7 +241,7 @@ masthead_import_token_requests_total{result="refused",token_endpoint="https://no
 	}
 }
 
-// TestTokenIsKeptWhileItsEndpointFails: it is looked at again when it expires, at the latest.
+// TestTokenIsKeptWhileItsEndpointFails: it is checked again when it expires, at the latest.
 func TestTokenIsKeptWhileItsEndpointFails(t *testing.T) {
 	var asked atomic.Int64
 	server, ca := tokentest.Server(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -278,8 +278,8 @@ func TestTokenIsKeptWhileItsEndpointFails(t *testing.T) {
 	}
 }
 
-// TestBackOffOutlivesAWithdrawal: whoever withdraws credentials and gives them again, or deletes the import and creates
-// it anew, does not have an endpoint that refuses be asked more often.
+// TestBackOffOutlivesAWithdrawal: a user who withdraws credentials and gives them again, or deletes the import and
+// creates it again, does not cause an endpoint that refuses to be asked more often.
 func TestBackOffOutlivesAWithdrawal(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	minted, err := New(nil, nil, clock)
@@ -317,7 +317,7 @@ func TestBackOffOutlivesAWithdrawal(t *testing.T) {
 	}
 }
 
-// TestTokenIsKeptWhileTheHubGivesNone has the hub fail when another token is due.
+// TestTokenIsKeptWhileTheHubGivesNone makes the hub fail when another token is due.
 func TestTokenIsKeptWhileTheHubGivesNone(t *testing.T) {
 	now := time.Now()
 	fails, denied := errors.New("no answer"), scope.Stop(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonHubServiceAccountNotAllowed, "denied")

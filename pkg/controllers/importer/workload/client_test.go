@@ -27,9 +27,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// workloadOf asks a server that answers by what answer says.
 var reader = fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "reader"} //nolint:gochecknoglobals // A constant.
 
+// workloadOf returns a client of a server that answers with answer.
 func workloadOf(t *testing.T, answer http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(answer)
@@ -37,7 +37,7 @@ func workloadOf(t *testing.T, answer http.HandlerFunc) *Client {
 	return &Client{client: server.Client(), base: &http.Transport{}, server: server.URL}
 }
 
-// endless writes head, and then text until the client has enough.
+// endless writes head, and then text until the client stops reading.
 func endless(head, text string) http.HandlerFunc {
 	chunk := strings.Repeat(text, 64<<10/len(text))
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -57,8 +57,8 @@ func items(n int, item string) string {
 	return `{"items":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + `]}`
 }
 
-// TestAnswersOfAnImportedClusterAreBounded: an imported cluster is somebody else's. No answer of it takes much of the
-// manager's memory.
+// TestAnswersOfAnImportedClusterAreBounded: an imported cluster belongs to somebody else. None of its answers takes
+// much of the manager's memory.
 func TestAnswersOfAnImportedClusterAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		reason string
@@ -111,7 +111,8 @@ func TestPagesThatNeverEnd(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsReadOfANodeIsKept: what is kept of a Node has a size, whatever its cluster writes on it.
+// TestOnlyWhatIsReadOfANodeIsKept: what is kept of a Node has a bounded size, regardless of what its cluster writes to
+// it.
 func TestOnlyWhatIsReadOfANodeIsKept(t *testing.T) {
 	long := strings.Repeat("x", maxNodeText+1)
 	answer := fmt.Sprintf(`{"items":[
@@ -131,8 +132,8 @@ func TestOnlyWhatIsReadOfANodeIsKept(t *testing.T) {
 	}
 }
 
-// TestPageOfLargeNodesIsRead: the bounds let pass a whole page of Nodes with all images and managed fields that a
-// kubelet reports.
+// TestPageOfLargeNodesIsRead: a whole page of Nodes, with all images and managed fields that a kubelet reports, is
+// within the bounds.
 func TestPageOfLargeNodesIsRead(t *testing.T) {
 	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}, Annotations: map[string]string{}}}
 	var fields strings.Builder
@@ -164,8 +165,8 @@ func TestPageOfLargeNodesIsRead(t *testing.T) {
 	}
 }
 
-// TestClusterThatFailsIsNoFaultOfTheSpec: what an imported cluster does wrong is tried again, and does not say that
-// somebody has to mend the import. What is no answer of an API server does.
+// TestClusterThatFailsIsNoFaultOfTheSpec: after an error of an imported cluster, the request is retried, and the error
+// does not report that somebody has to fix the import. An answer that no API server would give does.
 func TestClusterThatFailsIsNoFaultOfTheSpec(t *testing.T) {
 	const invalid, unavailable = fleetv1alpha1.ReasonServiceAccountTokenInvalid, fleetv1alpha1.ReasonServiceAccountTokenUnavailable
 	for name, tc := range map[string]struct {
@@ -194,8 +195,8 @@ func TestClusterThatFailsIsNoFaultOfTheSpec(t *testing.T) {
 	}
 }
 
-// TestClusterThatNeverAnswersIsGivenUp: a request for a token holds its worker for no longer than any other question,
-// and ends with whoever asks.
+// TestClusterThatNeverAnswersIsGivenUp: a request for a token holds its worker for no longer than any other request,
+// and ends with its caller.
 func TestClusterThatNeverAnswersIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	release := make(chan struct{})

@@ -22,7 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// asked asks the cluster of an import, whose Nodes fill some pages, and has the answer be remembered.
+// asked sends requests to the cluster of an import, whose Nodes fill some pages, and the answer is cached.
 func asked(t *testing.T, c *Clusters, key types.NamespacedName, kubeconfig string) Answer {
 	t.Helper()
 	answer, err := c.Ask(t.Context(), key.Namespace, []byte(kubeconfig), credentials.Options{AllowLoopback: true})
@@ -50,8 +50,8 @@ func aClusterOfNodes(t *testing.T) (kubeconfig string) {
 	return kubeconfigOf(server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 }
 
-// TestNodesCountInTheMemoryBudget: an imported cluster has as many Nodes as it says. What is kept of them counts in the
-// budget that all clusters share, is given back with the import, and yields to others.
+// TestNodesCountInTheMemoryBudget: an imported cluster can report any number of Nodes. What is kept of them counts in
+// the budget that all clusters share, is released with the import, and yields to others.
 func TestNodesCountInTheMemoryBudget(t *testing.T) {
 	kubeconfig := aClusterOfNodes(t)
 	shared := budget.New(7 << 20) // The Nodes take more than half.
@@ -64,7 +64,7 @@ func TestNodesCountInTheMemoryBudget(t *testing.T) {
 		t.Fatalf("want the Nodes charged to their namespace, got %d Nodes of %d bytes, and %v", len(nodes), sizeOf(nodes), by)
 	}
 
-	// Somebody within its share needs the room.
+	// Another cluster, which is within its share, needs the room.
 	other := shared.Account("gold", "honest", nil).Holder(nil)
 	if err := other.Hold(7 << 19); err != nil {
 		t.Fatal(err)

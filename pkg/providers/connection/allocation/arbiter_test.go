@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// key is as the keys of package connection.
+// key is like the keys of package connection.
 type key struct{ Source, Namespace, Name string }
 
 func (k key) String() string { return k.Source + "/" + k.Namespace + "/" + k.Name }

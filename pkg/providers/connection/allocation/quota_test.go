@@ -16,7 +16,7 @@ import (
 type fakeQuota struct {
 	*Quota[key]
 	limit map[string]int
-	asked map[string]string // the class that each named last
+	asked map[string]string // the last class that each one named
 	has   map[string]bool
 	ages  map[string]int
 }
@@ -100,7 +100,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestQuotaOverARestart has enrolments ask in any order after a start: places are with those that had them before.
+// TestQuotaOverARestart has enrolments ask in any order after a start: those that had places before keep them.
 func TestQuotaOverARestart(t *testing.T) {
 	ages := map[string]int{"a": 50, "b": 40, "c": 30, "d": 20, "gone": 60}
 	for seed := range uint64(50) {
@@ -118,7 +118,7 @@ func TestQuotaOverARestart(t *testing.T) {
 		if got := f.holders(); got != "[c d]" {
 			t.Errorf("in the order %v: want the places with c and d, got %s", names, got)
 		}
-		// One that is gone meanwhile frees its place.
+		// An enrolment that is removed meanwhile frees its place.
 		f = newFakeQuota(ages)
 		f.limit["x"] = 2
 		for _, name := range []string{"gone", "d"} {

@@ -23,8 +23,8 @@ type target struct {
 	actions []Action
 }
 
-// changes lists every pair of a state and an event that changes something. TestTransition holds that all others change
-// nothing, so that together they say what every state does on every event.
+// changes lists every pair of a state and an event that changes something. TestTransition verifies that all others
+// change nothing, so that together they define what every state does on every event.
 func changes() map[edge]target {
 	connected := []Action{ActionOpenGate, ActionEngage, ActionScheduleSettle, ActionScheduleProbe}
 	gone := []Action{ActionRelease}
@@ -75,12 +75,12 @@ func changes() map[edge]target {
 	return m
 }
 
-// states are all states that there are.
+// states are all states.
 func states() []State {
 	return []State{StatePending, StateConnecting, StateConnected, StateDegraded, StateBackoff, StateDraining, StateRemoved}
 }
 
-// events are all events that there are.
+// events are all events.
 func events() []Event {
 	return []Event{
 		EventWanted, EventHeld, EventUnenrolled, EventObjectReplaced, EventRefused, EventRetry, EventConnected, EventConnectFailed,
@@ -109,7 +109,7 @@ func TestTransition(t *testing.T) {
 	}
 }
 
-// TestTransitionKeepsItsWord holds rules over all edges, so that a new edge cannot break one unseen.
+// TestTransitionKeepsItsWord verifies rules for all edges, so that a new edge cannot break one unnoticed.
 func TestTransitionKeepsItsWord(t *testing.T) {
 	for _, s := range states() {
 		for _, e := range events() {

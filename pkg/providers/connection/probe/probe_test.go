@@ -122,7 +122,7 @@ func TestProberExplainsErrors(t *testing.T) {
 		reason, server string
 		ca             []byte
 		o              credentials.Options
-		timeout        time.Duration // by default more than a busy machine needs: it must not be what the message is about
+		timeout        time.Duration // by default more than a busy machine needs, so that no message is about it
 		want           *reason.Failure
 	}{
 		"PlainHTTP": {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: reason.New(reason.ReasonTLSError, "does not speak TLS")},

@@ -26,8 +26,8 @@ import (
 )
 
 // TestProxyOfTheEnvironmentIsNotUsed has a proxy in the environment, which would resolve names where CheckAddress does
-// not see them. Go reads the environment at the first request of a process, so that this test stands first, lest it
-// pass whatever the transport does.
+// not see them. Go reads the environment at the first request of a process, so this test comes first. Otherwise it
+// would pass regardless of what the transport does.
 func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	t.Setenv("HTTPS_PROXY", "http://environment.example.org:3128")
 	creds, err := credentials.Parse(connectiontest.Kubeconfig(t, "https://api.example.org", nil, "x"), credentials.Options{})
@@ -60,7 +60,7 @@ func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	}
 }
 
-// clientOf returns a client whose answers are limited, of a server that speaks HTTP/2 as API servers do.
+// clientOf returns a client with limited answers, for a server that speaks HTTP/2 like API servers.
 func clientOf(t *testing.T, h http.Handler, l Limits) kubernetes.Interface {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
@@ -89,13 +89,13 @@ func send(status int, contentType, body string) http.HandlerFunc {
 		w.Header().Set("Content-Type", contentType)
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body[:len(body)/2])
-		w.(http.Flusher).Flush() // Without a length in the header.
+		w.(http.Flusher).Flush() // The answer has no length in the header.
 		_, _ = io.WriteString(w, body[len(body)/2:])
 	}
 }
 
-// TestAnswersAreBoundedBeforeTheyAreDecoded has servers answer what would take much more memory than its bytes, and
-// what is not what a client of Kubernetes decodes.
+// TestAnswersAreBoundedBeforeTheyAreDecoded has servers whose answers would take much more memory than their bytes, or
+// are not what a Kubernetes client decodes.
 func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 	limits := Limits{
 		Object:  bounded.Limits{Bytes: 1000, Cost: 100_000, Depth: 20},
@@ -123,7 +123,7 @@ func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 		reason string
 		server http.HandlerFunc
 		call   func(kubernetes.Interface) error
-		limit  bounded.Limit // Empty for what is read.
+		limit  bounded.Limit // Empty if the answer is read.
 	}{
 		"Object":      {"What is as large as is allowed is read.", send(200, asJSON, padded(1000, "ConfigMap")), get, ""},
 		"LargeObject": {"One byte more is not.", send(200, asJSON, padded(1001, "ConfigMap")), get, bounded.LimitBytes},

@@ -24,8 +24,8 @@ import (
 
 const bookmark = `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"1"}}}` + "\n"
 
-// TestWatchesAreReadAtAPace has an API server that sends bookmarks without end to two watches of one connection. They
-// were read as fast as they came.
+// TestWatchesAreReadAtAPace has an API server that sends endless bookmarks to two watches of one connection. They used
+// to be read as fast as they came.
 func TestWatchesAreReadAtAPace(t *testing.T) {
 	const perSecond, burst = 10, 100
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -93,8 +93,8 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	}
 }
 
-// TestAnswersAreReadAtAPace has an API server whose answers are as long as is read. They were read as fast as they
-// came, so that clusters which let much be listed had the processor to themselves.
+// TestAnswersAreReadAtAPace has an API server whose answers do not end while they are read. They used to be read as
+// fast as they came, so that clusters with long lists took the whole processor.
 func TestAnswersAreReadAtAPace(t *testing.T) {
 	const size = 100 * bytesPerEvent
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -197,8 +197,8 @@ func TestPaceCountsBytes(t *testing.T) {
 	}
 }
 
-// TestAnswersAboutOneObjectDoNotWait is about requests of workers, which have a time limit: an object that was written
-// and is not read looks as if it had not been written.
+// TestAnswersAboutOneObjectDoNotWait is about requests of workers, which have a time limit: if the answer to a write is
+// not read, the object appears not to have been written.
 func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	p := &Pacing{
@@ -209,7 +209,7 @@ func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 		p.ofAnswer(t.Context())
 	}
 	wait := p.ofAnswer(t.Context())
-	wait(nil, 0, freeOfAnswer-1) // It would hang.
+	wait(nil, 0, freeOfAnswer-1) // If this waited, the test would hang.
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
@@ -224,8 +224,8 @@ func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 	}
 }
 
-// TestAllowance is about what a cluster may send in the long run, and when it is told that it sends more. Before, a
-// cluster that sent as fast as it could was read at 2,000 events a second for ever, and no condition said so.
+// TestAllowance is about what a cluster may send in the long run, and when it is reported that it sends more. Before, a
+// cluster that sent as fast as it could was read at 2,000 events a second for ever, and no condition reported it.
 func TestAllowance(t *testing.T) {
 	limits := Pace{PerSecond: 20, Burst: 100, SustainedPerSecond: 5, SustainedBurst: 400}
 	a, now := NewAllowance(limits, nil), time.Unix(1_000, 0)
@@ -247,7 +247,7 @@ func TestAllowance(t *testing.T) {
 	if events, told := read(10 * time.Second); events < 300-2*step || events > 300+2*step || told != 0 {
 		t.Errorf("want the burst and 20 a second at first, got %d, told %d times", events, told)
 	}
-	// 100 of the long run's 400 and 50 that came back meanwhile are left.
+	// 100 of the 400 for the long run, and 50 that were regained meanwhile, are left.
 	if events, told := read(50 * time.Second); events < 400-3*step || events > 400+3*step || told > 1 {
 		t.Errorf("want 5 a second after 400, got %d, told %d times", events, told)
 	}
@@ -269,13 +269,13 @@ func TestAllowance(t *testing.T) {
 	}
 }
 
-// TestLoad is about which clusters are busy. Before, a cluster that sent just as much as it may, or that rested until
-// its burst had come back, never was, and many of them had the processor to themselves.
+// TestLoad is about which clusters are busy. Before, a cluster that sent just as much as it may, or that paused until
+// its burst had come back, was never busy, and many of them took the whole processor.
 func TestLoad(t *testing.T) {
 	p := Pace{Burst: 5_000, BusyPerSecond: 100}
 	for name, tc := range map[string]struct {
 		reason string
-		// each second, sent is what the cluster sends.
+		// sent is what the cluster sends in each second.
 		sent func(second int) int64
 		// busy reports whether it is busy for most of the last minute.
 		busy bool
@@ -302,7 +302,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestBusyClustersShareAPace has clusters that send without end, and one that sends a little. Before, each had 2,000
+// TestBusyClustersShareAPace has clusters that send endlessly, and one that sends a little. Before, each had 2,000
 // events a second for itself.
 func TestBusyClustersShareAPace(t *testing.T) {
 	limits := Pace{
@@ -312,7 +312,7 @@ func TestBusyClustersShareAPace(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		busy   int
-		// want is how many events a second are read of each.
+		// want is how many events a second are read from each.
 		want float64
 	}{
 		"One":      {reason: "One has what each may have for itself.", busy: 1, want: 200},
@@ -371,9 +371,9 @@ func TestBusyClustersShareAPace(t *testing.T) {
 	}
 }
 
-// TestClusterThatIsReadSlowlyStaysBusy is about clusters that send without end and are read slowly because of it.
-// Before, they had rested by the time that the next event was read, and were read at full speed again: each of many had
-// 100 events a second in the end, and not its share.
+// TestClusterThatIsReadSlowlyStaysBusy is about clusters that send endlessly and are read slowly because of it. Before,
+// they counted as idle by the time that the next event was read, and were read at full speed again: in the end, each of
+// many had 100 events a second, and not its share.
 func TestClusterThatIsReadSlowlyStaysBusy(t *testing.T) {
 	limits := Pace{
 		PerSecond: 2_000, Burst: 1_000, SustainedPerSecond: 500, SustainedBurst: 100_000,
@@ -406,7 +406,7 @@ func TestClusterThatIsReadSlowlyStaysBusy(t *testing.T) {
 	}
 }
 
-// TestObjectsOfAStreamCountLess is about large clusters: what is listed costs a small part of what is handled.
+// TestObjectsOfAStreamCountLess is about large clusters: a listed object costs a small part of a handled one.
 func TestObjectsOfAStreamCountLess(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	p := &Pacing{
@@ -440,8 +440,8 @@ func TestObjectsOfAStreamCountLess(t *testing.T) {
 	}
 }
 
-// TestPagesAndTextsAreReadAtAPace is about answers with nothing in them. Before, pages that are empty and name another
-// page were asked for as fast as they came, and so were lists that are answered with a text.
+// TestPagesAndTextsAreReadAtAPace is about answers with nothing in them. Before, empty pages that name another page
+// were requested as fast as they came, and so were lists that are answered with a text.
 func TestPagesAndTextsAreReadAtAPace(t *testing.T) {
 	for name, body := range map[string]struct{ contentType, body string }{
 		"EmptyPages": {contentType: "application/json", body: `{"kind":"List","apiVersion":"v1","metadata":{"continue":"more"},"items":[]}`},

@@ -27,8 +27,8 @@ const (
 )
 
 // Pressure measures how short of processor time this process is, by how late it wakes up from a short sleep: this
-// includes the wait for a core and for the Go scheduler, whatever the cause. The process's processor usage was rejected
-// as a measure: limiting it would delay honest clusters even when nothing else waits.
+// includes the wait for a core and for the Go scheduler, regardless of the cause. The process's processor usage was
+// rejected as a measure: limiting it would delay honest clusters even when nothing else waits.
 type Pressure struct {
 	clock clock.Clock
 	tell  func(part float64, delay time.Duration)

@@ -82,7 +82,7 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// stoppedClock is the clock of a process that is stopped for longer than a window whenever it begins to sleep.
+// stoppedClock is the clock of a process that is stopped for longer than a window each time it begins to sleep.
 type stoppedClock struct{ *clocktesting.FakeClock }
 
 func (c stoppedClock) NewTimer(d time.Duration) clock.Timer {
@@ -121,7 +121,7 @@ func TestProbeRestsWhenNobodyAsks(t *testing.T) {
 }
 
 // TestBusyClustersYield is about clusters that send much while the processor is short. Before, each of 24 of them had
-// 100 events a second however late that made the others.
+// 100 events a second, regardless of how late that made the others.
 func TestBusyClustersYield(t *testing.T) {
 	limits := Pace{PerSecond: 2_000, SharedPerSecond: 2_000, LeastPerSecond: 5, BusyPerSecond: 100}
 	for name, tc := range map[string]struct {

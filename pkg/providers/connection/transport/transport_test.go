@@ -12,7 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// transportTo returns a Transport to a server, which ends with the test.
+// transportTo returns a Transport to a server. It is closed at the end of the test.
 func transportTo(t *testing.T, s *httptest.Server) *Transport {
 	t.Helper()
 	o := credentials.Options{AllowLoopback: true}
@@ -42,7 +42,7 @@ func TestClosedTransportKeepsNoSocketAndLetsNothingThrough(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	tr.Close()
-	tr.Allow(Open) // Closed is for good.
+	tr.Allow(Open) // A closed Transport stays closed.
 	if resp, err := tr.RoundTrip(req); err == nil {
 		_ = resp.Body.Close()
 		t.Error("a request went through a closed transport")

@@ -1,14 +1,15 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fakecloud plays three clouds and their Crossplane providers for `make demo-import`. In each cloud there is
-// one cluster, whose API server is that of a real cluster.
+// Command fakecloud simulates three clouds and their Crossplane providers for `make demo-import`. In each cloud there
+// is one cluster, whose API server is that of a real cluster.
 //
 //	fakecloud crds DIR
 //	fakecloud run --hub=KUBECONFIG --eks=KUBECONFIG --aks=KUBECONFIG --gke=KUBECONFIG --dir=DIR
 //
-// The first writes the CRDs of the providers. The second runs until its standard input ends, and reads what happens in
-// the clouds from there, a line each: "rotate" and "remove-pool" and "report". It answers with a line, too.
+// The first command writes the CRDs of the providers. The second runs until its standard input ends. It reads what
+// happens in the clouds from standard input, one event per line: "rotate", "remove-pool" and "report". It answers each
+// with a line.
 package main
 
 import (
@@ -120,7 +121,7 @@ func writeKey(tokens *fakecloud.TokenEndpoint, api fakecloud.API, dir string) er
 	return nil
 }
 
-// cloudOf has the three clusters, each with two node pools.
+// cloudOf returns a cloud with the three clusters, each with two node pools.
 func cloudOf(apis map[string]fakecloud.API) *fakecloud.Cloud {
 	cloud := fakecloud.New()
 	cloud.AddEKS(fakecloud.EKS{
@@ -138,7 +139,7 @@ func cloudOf(apis map[string]fakecloud.API) *fakecloud.Cloud {
 	return cloud
 }
 
-// happen has happen in the clouds what the lines say.
+// happen applies the events in the lines to the clouds.
 func happen(cloud *fakecloud.Cloud, lines io.Reader, answers io.Writer) {
 	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
 		var answer string
