@@ -28,7 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -498,7 +497,7 @@ func awaitNot(t *testing.T, address, unwanted string) {
 
 func eventually(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
+	err := testenv.Poll(t.Context(), time.Minute,
 		func(context.Context) (bool, error) { return met(), nil })
 	if err != nil {
 		t.Fatalf("Not seen within a minute: %s", what)

@@ -16,11 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/test/imported"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // importsOfEachCloud are specs of ClusterImports, with the managed resource for the cluster that somebody else could
@@ -142,7 +142,7 @@ const managersMessage = "managers.imports.masthead.dev"
 func answered(t *testing.T, reason string, refused bool, try func(context.Context) error) {
 	t.Helper()
 	var last error
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	if err := testenv.Poll(t.Context(), 2*time.Minute, func(ctx context.Context) (bool, error) {
 		last = try(ctx)
 		return refused == (apierrors.IsForbidden(last) && strings.Contains(last.Error(), managersMessage)) && refused == (last != nil), nil
 	}); err != nil {

@@ -13,7 +13,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -86,7 +85,7 @@ func install(ctx context.Context) error {
 
 func waitEnforced(ctx context.Context) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := testenv.Poll(ctx, 2*time.Minute, func(ctx context.Context) (bool, error) {
 		last = takeover.Verify(ctx, hub, namespace)
 		if last != nil && !errors.Is(last, takeover.ErrNotEnforced) {
 			return false, last

@@ -23,7 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
@@ -242,7 +241,7 @@ func (h hub) uninstall(t *testing.T) {
 func (h hub) hasNoMoreThan(t *testing.T, before map[string]string) {
 	t.Helper()
 	var left []string
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), 2*time.Minute, func(context.Context) (bool, error) {
 		now := h.everything(t)
 		maps.DeleteFunc(now, func(name, _ string) bool { return before[name] != "" })
 		left = slices.Sorted(maps.Keys(now))

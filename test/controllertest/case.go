@@ -31,7 +31,7 @@ type Case struct {
 func (c *Case) Within(what string, fn func() error) {
 	c.T.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(c.Ctx, 20*time.Millisecond, c.Patience, true, func(context.Context) (bool, error) {
+	err := testenv.Poll(c.Ctx, c.Patience, func(context.Context) (bool, error) {
 		last = fn()
 		return last == nil, nil
 	})
@@ -46,25 +46,25 @@ func (c *Case) Within(what string, fn func() error) {
 func (c *Case) AtRest(looks int, progress func() (seen, unanswered int)) {
 	c.T.Helper()
 	quiet, before := 0, -1
-	c.Within("the controller does not come to rest", func() error {
+	err := wait.PollUntilContextTimeout(c.Ctx, 20*time.Millisecond, c.Patience, true, func(context.Context) (bool, error) {
 		now, unanswered := progress()
 		if now == before && unanswered == 0 {
 			quiet++
 		} else {
 			quiet, before = 0, now
 		}
-		if quiet < looks {
-			return errors.New("it still asks an API server")
-		}
-		return nil
+		return quiet >= looks, nil
 	})
+	if err != nil {
+		c.T.Fatalf("the controller does not come to rest: it still asks an API server: %v", err)
+	}
 }
 
 // Create creates objects. An API server serves a kind a moment after its definition was created.
 func (c *Case) Create(in client.Client, objs ...client.Object) {
 	c.T.Helper()
 	for _, obj := range objs {
-		err := wait.PollUntilContextTimeout(c.Ctx, 20*time.Millisecond, c.Patience, true, func(ctx context.Context) (bool, error) {
+		err := testenv.Poll(c.Ctx, c.Patience, func(ctx context.Context) (bool, error) {
 			err := in.Create(ctx, obj)
 			if meta.IsNoMatchError(err) {
 				return false, nil

@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -116,7 +115,7 @@ func remove(t *testing.T, object *unstructured.Unstructured) {
 func eventually(t *testing.T, what string, check func() (bool, string)) {
 	t.Helper()
 	last := ""
-	if err := wait.PollUntilContextTimeout(context.WithoutCancel(t.Context()), 50*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
+	if err := testenv.Poll(context.WithoutCancel(t.Context()), 2*time.Minute, func(context.Context) (bool, error) {
 		var ok bool
 		ok, last = check()
 		return ok, nil

@@ -17,13 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
+
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 func configOf(t *testing.T, h *Honest) *rest.Config {
@@ -112,7 +113,7 @@ func TestHonestFillsInformers(t *testing.T) {
 	defer func() { cancel(); <-done }()
 	holds := func(want int) {
 		t.Helper()
-		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		err := testenv.Poll(t.Context(), time.Minute, func(context.Context) (bool, error) {
 			return informer.HasSynced() && len(informer.GetStore().ListKeys()) == want, nil
 		})
 		if err != nil {

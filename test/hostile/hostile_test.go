@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // quick are options with which every answer ends soon.
@@ -156,7 +157,7 @@ func TestEveryAnswerIsBoundedAndNothingIsLeftBehind(t *testing.T) {
 			}
 		})
 	}
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), time.Minute, func(context.Context) (bool, error) {
 		return runtime.NumGoroutine() <= before, nil
 	})
 	if err != nil {
@@ -184,7 +185,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 				}
 				done <- err
 			}()
-			err = wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			err = testenv.Poll(t.Context(), time.Minute, func(context.Context) (bool, error) {
 				return s.Connections() > 0, nil
 			})
 			if err != nil {

@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // eventually fails the test if the condition does not become true.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 3*time.Minute, true, func(context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), 3*time.Minute, func(context.Context) (bool, error) {
 		return condition(), nil
 	})
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -22,6 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 	"github.com/masthead-dev/masthead/test/fakecloud"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // TestCanary makes the importer itself import a cluster, in hubs with and without the admission policies, with and
@@ -113,7 +113,7 @@ func newCanaryRow(t *testing.T, name, cluster string, policies, asked bool) *can
 
 func (c *canaryRow) eventually(what string, check func(context.Context) (bool, error)) {
 	c.t.Helper()
-	if err := wait.PollUntilContextTimeout(c.t.Context(), 50*time.Millisecond, 4*time.Minute, true, check); err != nil {
+	if err := testenv.Poll(c.t.Context(), 4*time.Minute, check); err != nil {
 		c.t.Fatalf("%s: %v: %v", what, err, c.imp.Status.Conditions)
 	}
 }

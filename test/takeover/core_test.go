@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -379,7 +378,7 @@ func (r *coreRow) waitCondition(object *unstructured.Unstructured, conditionType
 func (r *coreRow) waitFor(what string, check func(context.Context) (bool, string)) {
 	r.t.Helper()
 	last := ""
-	if err := wait.PollUntilContextTimeout(r.t.Context(), 200*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
+	if err := testenv.Poll(r.t.Context(), 5*time.Minute, func(ctx context.Context) (bool, error) {
 		var ok bool
 		ok, last = check(ctx)
 		return ok, nil

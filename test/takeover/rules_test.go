@@ -14,13 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/takeover"
 	"github.com/masthead-dev/masthead/test/imported"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // attempt is a request that one rule of the policies refuses.
@@ -191,7 +191,7 @@ func newTenant(t *testing.T) client.Client {
 	// The authorizer knows the binding only a moment later.
 	granted := &unstructured.UnstructuredList{}
 	granted.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"})
-	if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	if err := testenv.Poll(t.Context(), 2*time.Minute, func(ctx context.Context) (bool, error) {
 		return c.List(ctx, granted) == nil, nil
 	}); err != nil {
 		t.Fatal(err)

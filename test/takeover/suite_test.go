@@ -18,7 +18,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -150,7 +149,7 @@ func (s scope) waitEnforced(t *testing.T, without ...string) {
 	}
 	for kind, forbid := range canaries {
 		var last error
-		if err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+		if err := testenv.Poll(t.Context(), 2*time.Minute, func(ctx context.Context) (bool, error) {
 			canary := s.object(t, kind, "canary")
 			forbid(canary)
 			last = hub.Create(ctx, canary, client.DryRunAll)

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
@@ -83,7 +82,7 @@ func TestDefinitionInstallsWithEveryClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			var last error
-			err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+			err := testenv.Poll(t.Context(), time.Minute, func(ctx context.Context) (bool, error) {
 				last = kubectl(ctx, "get", "applications", "--all-namespaces")
 				return last == nil, nil
 			})

@@ -509,10 +509,16 @@ func (f *fixture) list() *unstructured.UnstructuredList {
 	return l
 }
 
+// servedPatience is how long a workload cluster may take to serve a claim kind, which it needs before a test begins. It
+// is longer than patience: on a busy machine an API server alone can take a minute to serve a new kind.
+const servedPatience = 4 * time.Minute
+
 // served waits until the workload cluster serves the claim kind.
 func (f *fixture) served() {
 	f.T.Helper()
-	f.Within("the workload cluster serves the claim kind", func() error { return f.workload.List(f.Ctx, f.list()) })
+	setup := f.Case
+	setup.Patience = servedPatience
+	setup.Within("the workload cluster serves the claim kind", func() error { return f.workload.List(f.Ctx, f.list()) })
 }
 
 // object returns an empty claim.

@@ -21,11 +21,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // collectGarbage runs the garbage collector of the real kube-controller-manager on the workload cluster.
@@ -226,7 +226,7 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 		}
 		app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 		err := f.workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan))
-		deleted <- errors.Join(err, wait.PollUntilContextTimeout(f.Ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		deleted <- errors.Join(err, testenv.Poll(f.Ctx, time.Minute, func(context.Context) (bool, error) {
 			return w.Application(key) == nil, nil
 		}))
 	})

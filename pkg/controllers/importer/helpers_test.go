@@ -16,13 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/test/fakecloud"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 const region = "eu-central-1"
@@ -31,7 +31,7 @@ const region = "eu-central-1"
 func eventually(tb testing.TB, what string, check func() (bool, string)) {
 	tb.Helper()
 	last := ""
-	if err := wait.PollUntilContextTimeout(tb.Context(), 100*time.Millisecond, 4*time.Minute, true, func(context.Context) (bool, error) {
+	if err := testenv.Poll(tb.Context(), 4*time.Minute, func(context.Context) (bool, error) {
 		var ok bool
 		ok, last = check()
 		return ok, nil

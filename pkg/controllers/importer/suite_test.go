@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -208,7 +207,7 @@ func (w *world) prepare(ctx context.Context, kinds []schema.GroupKind) error {
 		return err
 	}
 	// A policy is enforced a moment after it was created.
-	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, 2*time.Minute, true, func(ctx context.Context) (bool, error) {
+	return testenv.Poll(ctx, 2*time.Minute, func(ctx context.Context) (bool, error) {
 		return takeover.Verify(ctx, w.hub, metav1.NamespaceDefault) == nil, nil
 	})
 }

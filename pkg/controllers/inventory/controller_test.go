@@ -24,7 +24,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
@@ -272,7 +271,7 @@ func (h hub) profile(t *testing.T, name string) *inventoryv1alpha1.ClusterProfil
 func eventually(t *testing.T, what string, met func() bool) {
 	t.Helper()
 	const patience = time.Minute
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true,
+	err := testenv.Poll(t.Context(), patience,
 		func(context.Context) (bool, error) { return met(), nil })
 	if err != nil {
 		t.Fatalf("Not seen within %s: %s", patience, what)

@@ -17,10 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/references"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // networkOf makes a group serve Networks, and returns one that takes its region from a ConfigMap.
@@ -42,7 +42,7 @@ func networkOf(t *testing.T, group, ns string, change func(*apiextensionsv1.Cust
 func awaitEvent(t *testing.T, obj client.Object, reason string) eventsv1.Event {
 	t.Helper()
 	var found eventsv1.Event
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), patience, func(ctx context.Context) (bool, error) {
 		list := &eventsv1.EventList{}
 		if err := api.List(ctx, list, client.InNamespace(obj.GetNamespace())); err != nil {
 			return false, err
@@ -64,7 +64,7 @@ func awaitEvent(t *testing.T, obj client.Object, reason string) eventsv1.Event {
 // awaitRegion waits until the region of an object is filled.
 func awaitRegion(t *testing.T, u *unstructured.Unstructured, want string) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), patience, func(ctx context.Context) (bool, error) {
 		err := api.Get(ctx, client.ObjectKeyFromObject(u), u)
 		return field(u, "spec", "region") == want, err
 	})
@@ -121,7 +121,7 @@ func TestEventWhereTheConditionIsRefused(t *testing.T) {
 	probe.SetName("probe")
 	unstructured.RemoveNestedField(probe.Object, "spec")
 	createServed(t, probe)
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), patience, func(ctx context.Context) (bool, error) {
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"status":{"conditions":[{"type":%q}]}}`, time.Now()))
 		err := api.Status().Patch(ctx, probe, patch)
 		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err), nil

@@ -23,7 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -210,7 +209,7 @@ func await(t *testing.T, ns, name, reason string) *managedexample.Subnet {
 func awaitThat(t *testing.T, ns, name, what string, is func(*managedexample.Subnet, metav1.Condition) bool) *managedexample.Subnet {
 	t.Helper()
 	s, c := &managedexample.Subnet{}, metav1.Condition{}
-	err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := testenv.Poll(context.Background(), patience, func(ctx context.Context) (bool, error) {
 		if err := api.Get(ctx, client.ObjectKey{Namespace: ns, Name: name}, s); err != nil {
 			return false, err
 		}
@@ -452,7 +451,7 @@ func createServed(t *testing.T, obj client.Object) {
 
 func createServedBy(t *testing.T, c client.Client, obj client.Object) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := testenv.Poll(context.Background(), patience, func(ctx context.Context) (bool, error) {
 		err := c.Create(ctx, obj)
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
 			return false, nil

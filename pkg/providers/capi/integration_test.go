@@ -17,7 +17,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -293,7 +292,7 @@ func waitGone(t *testing.T, p *connection.Provider, name mcr.ClusterName) {
 func eventually(t *testing.T, what string, check func() (bool, string)) {
 	t.Helper()
 	var got string
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := testenv.Poll(t.Context(), patience, func(context.Context) (bool, error) {
 		var ok bool
 		ok, got = check()
 		return ok, nil

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -34,6 +33,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // reportFleet is the fleet of one namespace, and the source of its clusters. It ignores those of other namespaces,
@@ -227,7 +227,7 @@ func (h *reportHub) report(cluster string) *fleetv1alpha1.ApplicationReport {
 func (h *reportHub) wait(what, cluster string, met func(*fleetv1alpha1.ApplicationReport) bool) *fleetv1alpha1.ApplicationReport {
 	h.t.Helper()
 	var r *fleetv1alpha1.ApplicationReport
-	err := wait.PollUntilContextTimeout(h.t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := testenv.Poll(h.t.Context(), time.Minute, func(context.Context) (bool, error) {
 		r = h.report(cluster)
 		return met(r), nil
 	})
