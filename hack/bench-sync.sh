@@ -21,7 +21,8 @@ if [[ ${PEER:-} != none ]]; then
     cp -r "$source/." "$copy"
     chmod -R u+w "$copy"
     (cd "$copy" && go build -mod=readonly -o "$bin/$name" ./cmd/konnector)
-    # It has no flag for the limits. One line is added to each of its two client configurations, one for each side.
+    # The konnector has no flag for the limits. One line is added to each of its two client configurations, one for each
+    # side.
     sed -i 's|^\tconfig.ClientConfig = rest.AddUserAgent(.*|&\n\tconfig.ClientConfig.QPS = -1|' "$copy/pkg/konnector/config.go"
     sed -i 's|^\t// create new because there is none yet for this kubeconfig|\tproviderConfig.QPS = -1\n&|' "$copy/pkg/konnector/konnector_reconcile.go"
     for file in config.go konnector_reconcile.go; do

@@ -102,8 +102,8 @@ trap 'exit 143' TERM
 
 clock() { printf '%dm%02ds' $(($1 / 60)) $(($1 % 60)); }
 
-# build NAME DIRECTORY PACKAGE LDFLAGS: `go build -v` prints each package when it is compiled. The progress is shown
-# from that and from the downloads.
+# build NAME DIRECTORY PACKAGE LDFLAGS: `go build -v` prints each package when it is compiled. The progress shown is
+# the number of these packages and of the downloaded modules.
 build() {
   local name="$1" directory="$2" package="$3" ldflags="$4"
   local log="${out}/.building.${name}.log" binary="${out}/.building.${name}" begun=${SECONDS} shown=${SECONDS} status=0

@@ -17,7 +17,7 @@ const (
 	// garbage, a further cluster takes less memory.
 	gcPercent = 50
 
-	// busyRoom is how much is allocated, in bytes, before garbage is collected while the manager is at work, if that is
+	// busyRoom is how much is allocated, in bytes, before garbage is collected while the manager is busy, if that is
 	// more than gcPercent. What a small fleet has in use is so little that half of it is allocated in a second. At 50
 	// claims a second a collection came each second, and a fifth of the manager's processor time went into them
 	// (docs/benchmarks.md).

@@ -93,7 +93,7 @@ func serve(ctx context.Context, o Options, log logr.Logger, level http.Handler) 
 		return err
 	}
 	if err := preflight(ctx, hub, o, h, log); err != nil {
-		return nil // It fails only when the manager is asked to stop.
+		return nil // It fails only when ctx has ended.
 	}
 	identity, err := hubIdentity(ctx, cfg, o.Hub)
 	if err != nil {

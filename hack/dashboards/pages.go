@@ -3,7 +3,8 @@
 
 package main
 
-// Parts of queries. The selectors that use the variables are in braces; a cluster is identified by its three labels.
+// Parts of queries. chosen are the label matchers that use the variables, and at is the selector with only these. A
+// cluster is identified by its three labels.
 const (
 	chosen  = `source=~"$source", cluster_namespace=~"$cluster_namespace", cluster_name=~"$cluster_name"`
 	at      = `{` + chosen + `}`

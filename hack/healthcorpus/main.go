@@ -115,7 +115,7 @@ func report(out io.Writer, cases []healthcases.Case, assessor health.Assessor) {
 	}
 }
 
-// worst sorts the disagreements first in which Masthead reports an object as Healthy that is not.
+// worst sorts those disagreements first in which Masthead reports Healthy for an object that is not Healthy.
 func worst(d disagreement) int {
 	if d.got.Health == "Healthy" {
 		return 0

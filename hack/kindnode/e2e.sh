@@ -14,7 +14,7 @@ if [[ ${1:-} == --engine ]]; then
     if ! docker image inspect "$E2E_KIND_IMAGE" >/dev/null 2>&1; then docker load --quiet --input "$KIND_NODE_FILE" >&2; fi
     took "giving the engine the node image"
   fi
-  sample() { # The most memory that all nodes had at once, and the manager's processes.
+  sample() { # Every five seconds, the memory of all running containers in MiB, and the number of these containers.
     while sleep 5; do
       docker stats --no-stream --format '{{.Name}} {{.MemUsage}}' 2>/dev/null | awk -v now="$(date +%s)" '
         {value = $2; unit = value; gsub(/[0-9.]/, "", unit); gsub(/[A-Za-z]/, "", value)

@@ -11,7 +11,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(cd "$here/../.." && pwd)/bin/kindnode
 say() { echo "engine: $*" >&2; }
-# answers prints Docker's version, for callers that need it.
+# answers succeeds if Docker answers. It prints Docker's version, for callers that need it.
 answers() { docker version --format '{{.Server.Version}}' 2>/dev/null; }
 
 # Inside: everything that is started here ends with this shell, which is the first process of its namespace.
@@ -21,7 +21,7 @@ if [[ ${1:-} == --inside ]]; then
   ip link set lo up
   export DOCKER_HOST=unix:///run/docker.sock
   runtime=()
-  # Docker requests all capabilities when a container is privileged; runc fails if no process can have one of them.
+  # Docker requests all capabilities when a container is privileged; runc fails if no process here can have one of them.
   last=$(</proc/sys/kernel/cap_last_cap)
   if [[ $((16#$(awk '/^CapBnd/ {print $2}' /proc/self/status))) != "$(((1 << (last + 1)) - 1))" ]]; then
     runtime=(--add-runtime "bounded=$work/boundedrunc" --default-runtime bounded)
@@ -104,7 +104,7 @@ before=$work/machine-before after=$work/machine-after
 machine | sort >"$before"
 
 # unshare is the parent of the namespace: everything in the namespace ends with it. Signals are passed on to its child.
-# The machine is restored after it has ended.
+# The machine is restored after unshare has ended.
 status=0
 unshare --mount --net --pid --fork --kill-child --mount-proc --propagation private "$0" --inside "$@" 8>&- &
 namespace=$!

@@ -21,7 +21,7 @@ import (
 // The user that the manager runs as; config/manager names the same user.
 const userID = 65532
 
-// imageInput is the input of an image.
+// imageInput is what an image is built from.
 type imageInput struct {
 	// Binaries are the binaries of the manager for each platform.
 	Binaries binaries

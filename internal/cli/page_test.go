@@ -95,7 +95,7 @@ func TestWhatPagesTypeIsUnderstood(t *testing.T) {
 	}
 }
 
-// TestWalkHasEveryCommand compares a page, whose commands a test of test/printed runs, with all existing commands,
+// TestWalkHasEveryCommand checks that docs/walk.md, whose commands a test of test/printed runs, has every command,
 // including those that cobra adds.
 func TestWalkHasEveryCommand(t *testing.T) {
 	walked := map[string]bool{}

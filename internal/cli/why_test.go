@@ -217,7 +217,7 @@ func TestWhyNamesTheTrueCauseFirst(t *testing.T) {
 	}
 }
 
-// failingPods are the objects of a StatefulSet whose image does not exist.
+// failingPods creates a StatefulSet whose image does not exist, and its Pod.
 func failingPods(t *testing.T, f *testFleet, ns string) {
 	t.Helper()
 	apply(t, f.workload, strings.ReplaceAll(`{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: web, namespace: NS},

@@ -137,7 +137,7 @@ func TestModel(t *testing.T) {
 			case op < 6 || len(holders) == 0:
 				holders = append(holders, accounts[r.IntN(len(accounts))].Holder(nil))
 			case op < 9:
-				for _, h := range holders { // As Holders do that are told to yield.
+				for _, h := range holders { // Like holders that are told to yield.
 					if h.yielding && r.IntN(2) == 0 {
 						_ = h.Hold(0)
 					}

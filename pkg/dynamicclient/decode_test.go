@@ -133,7 +133,7 @@ func sameEvent(t *testing.T, data []byte) {
 		}
 		obj, err := runtime.Decode(info.Serializer, event.Object.Raw)
 		if u, ok := obj.(*unstructured.Unstructured); ok {
-			// TestUnreadManagersAreCut covers which of them are kept.
+			// TestUnreadManagersAreCut covers which managedFields are kept.
 			if metadata, ok := u.Object["metadata"].(map[string]any); ok {
 				delete(metadata, "managedFields")
 			}

@@ -58,7 +58,7 @@ func fixtures(tb testing.TB) map[string]fixture {
 		if err := yaml.UnmarshalStrict(data, &f); err != nil {
 			tb.Fatalf("%s: %v", path, err)
 		}
-		// Like the API server's answers: a whole number becomes an int64.
+		// The object is decoded like the API server's answers: a whole number becomes an int64.
 		f.object = &unstructured.Unstructured{}
 		if err := f.object.UnmarshalJSON(f.Object.Raw); err != nil {
 			tb.Fatalf("%s: %v", path, err)

@@ -152,7 +152,8 @@ func addFilled(t *testing.T, want, all map[string]string, path string, obj *unst
 }
 
 // leavesOf returns the fields of the spec that are merged individually, with their values. ok reports whether the API
-// server would accept it: the elements of a list that is merged by keys have the keys, and no two have the same ones.
+// server would accept it: each element of a list that is merged by keys has the keys, and no two elements have the same
+// values of them.
 func leavesOf(obj *unstructured.Unstructured, schema *Schema) (leaves map[string]string, ok bool) {
 	leaves, ok = map[string]string{}, true
 	var walk func(at string, value any, schema *Schema)

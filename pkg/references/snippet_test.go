@@ -81,7 +81,7 @@ func snippet(t *testing.T) map[string]any {
 	return out
 }
 
-// withoutDescriptions is a schema without its descriptions. A field of that name is kept.
+// withoutDescriptions is a schema without its descriptions. A field that is named "description" is kept.
 func withoutDescriptions(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -150,7 +150,7 @@ func fieldOf(name string, doc *ast.CommentGroup, is ast.Expr) goField {
 	return f
 }
 
-// schema is what controller-gen generates for a field. It fails for types that it does not know.
+// schema is what controller-gen generates for a field. It fails for unknown types and markers.
 func (g goTypes) schema(t *testing.T, f goField) map[string]any {
 	t.Helper()
 	out := g.ofType(t, f.is)

@@ -58,7 +58,7 @@ func (h installed) validate(tb testing.TB, object *unstructured.Unstructured) {
 	}
 }
 
-// served makes the hub serve the kinds of a cloud: in the namespaced groups, in the legacy ones, or in both.
+// served returns the kinds of a cloud as a hub serves them: in the namespaced groups, in the legacy ones, or in both.
 func served(cloud reflection.Cloud, namespaced, legacy bool) reflection.ServedVersions {
 	out := reflection.ServedVersions{}
 	for _, kind := range reflection.Kinds(cloud) {

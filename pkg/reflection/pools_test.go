@@ -192,8 +192,8 @@ func TestReflectNeedsTheInstalledKinds(t *testing.T) {
 	}
 }
 
-// TestValuesThatTheInstalledKindDoesNotKnow shows that enums are read from the installed CRD: it has an image type that
-// is newer than the kind.
+// TestValuesThatTheInstalledKindDoesNotKnow shows that enums are read from the installed CRD: the node pool has values
+// that are newer than the CRD.
 func TestValuesThatTheInstalledKindDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)

@@ -89,7 +89,7 @@ func TestLabelOfAnImportTakesARight(t *testing.T) {
 	}
 }
 
-// user returns a client for the hub with these rights in all namespaces, and no others.
+// user returns a client for the hub with these rights in the whole hub, and no others.
 func user(t *testing.T, name string, rules ...rbacv1.PolicyRule) client.Client {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "label-" + name}

@@ -34,7 +34,7 @@ type edit struct {
 }
 
 // TestAdmissionMatrix sends, for every kind that an import creates, each edit that could take the cluster over: when
-// the object is created, and when it exists. The policies do not apply to the same edits of an object without the label
+// the object is created, and when it exists. The policies do not refuse the same edits of an object without the label
 // of an import.
 func TestAdmissionMatrix(t *testing.T) {
 	for _, crd := range crds {

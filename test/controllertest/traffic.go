@@ -38,7 +38,7 @@ type Traffic struct {
 	unanswered atomic.Int32
 }
 
-// SetAnswer sets a function that answers requests, unless it returns nil.
+// SetAnswer sets a function that answers requests. A request for which it returns nil is sent to the API server.
 func (r *Traffic) SetAnswer(answer func(*http.Request) *http.Response) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +52,8 @@ func (r *Traffic) SetAfter(after func(*http.Request)) {
 	r.after = after
 }
 
-// SetAdmit sets a function that changes what is written, as an admission webhook of the cluster would.
+// SetAdmit sets a function that changes the objects in requests with POST and PUT, as an admission webhook of the
+// cluster would. It does not see patches.
 func (r *Traffic) SetAdmit(admit func(map[string]any)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -72,7 +72,7 @@ func newValidator(in *apiextensionsv1.CustomResourceValidation) (*Validator, err
 	return &Validator{structural: structural, schema: open, cel: cel.NewValidator(structural, true, math.MaxInt64)}, nil
 }
 
-// Validate returns what an API server would reject, or would drop as an unknown field; nil if there is nothing of that.
+// Validate returns what an API server would reject, or would drop as an unknown field; nil if there is nothing.
 func (v Validators) Validate(ctx context.Context, object *unstructured.Unstructured) error {
 	validator, found := v[object.GroupVersionKind()]
 	if !found {

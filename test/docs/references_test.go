@@ -98,7 +98,7 @@ func messagesOf(t *testing.T, path, source string) []string {
 // TestMessagesOfReferencesAreExplained compares the table of messages in docs/references.md with the code: the table
 // has each message that a user can see, and none that no longer exists.
 func TestMessagesOfReferencesAreExplained(t *testing.T) {
-	// A name in quotation marks counts as …, too.
+	// A … in quotation marks counts as one without them.
 	plain := func(s string) string { return strings.ReplaceAll(s, `"…"`, "…") }
 	made := map[string]string{"the API server did not answer about spec.references[…]": "pkg/controllers/references/status.go"}
 	for path, source := range files(t, ".go") {

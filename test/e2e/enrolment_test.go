@@ -155,7 +155,8 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}
 `
 
-// latecomerRights are for both sides: what is granted beyond that goes to nobody.
+// latecomerRights are for both sides. The hub aggregates ClusterRoles with the first label, and a workload cluster
+// those with the second. The other label has no effect there.
 const latecomerRights = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

@@ -53,7 +53,8 @@ type Life interface {
 	// returns when a process runs, regardless of what the process does.
 	Start(ctx context.Context, flags ...string) error
 	Launch(ctx context.Context) error
-	// Stop lets it end by itself. Kill ends it at once, as a crash does; in kind, another one is started then.
+	// Stop asks it to end, and waits until it has ended. Kill ends it at once, as a crash does; in kind, another one is
+	// started then.
 	Stop(ctx context.Context) error
 	Kill(ctx context.Context) error
 	// Alive reports whether all its replicas run.

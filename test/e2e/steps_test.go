@@ -208,7 +208,7 @@ func metrics(ctx context.Context) harness.Metrics {
 	return m
 }
 
-// clusterName is the manager's name of a Cluster in the namespace default.
+// clusterName is the manager's name for a Cluster in the namespace default.
 func clusterName(name string) string { return "capi/default/" + name }
 
 // clusterLabels are the labels of the metrics of a Cluster of the namespace default, and more of them.

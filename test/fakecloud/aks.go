@@ -15,8 +15,8 @@ type AKS struct {
 	ResourceGroup, Name, Location string
 	// SubscriptionID. Empty: DefaultSubscriptionID.
 	SubscriptionID string
-	// API is the API server with the credentials of the users that the provider's identity can get. Admin is the same API
-	// server with the cluster administrator's credentials; if Admin has no server, the two are the same.
+	// API is the API server with the user credentials that the provider's identity can get. Admin is the same API server
+	// with the cluster administrator's credentials; if Admin has no server, the two are the same.
 	API, Admin API
 	// EntraID makes it a cluster whose users log in with Entra ID: its kubeconfig runs kubelogin.
 	EntraID bool
@@ -92,8 +92,8 @@ func (c *Cloud) RemoveAKSNodePool(clusterID, name string) bool {
 	return c.remove(resourceID{kindAKSNodePool, id(clusterID, "agentPools", name)})
 }
 
-// connection returns what the provider publishes. In addition to the kubeconfig of a user, there is always that of an
-// administrator.
+// connection returns what the provider publishes: the kubeconfig of a user and that of an administrator, or nothing if
+// the API has no server.
 func (a AKS) connection(ctx context.Context) (map[string][]byte, error) {
 	if a.API.Server == "" {
 		return map[string][]byte{}, nil

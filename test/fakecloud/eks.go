@@ -139,7 +139,7 @@ func (c *Cloud) RemoveNodeGroup(region, cluster, name string) bool {
 	return c.remove(resourceID{kindEKSNodeGroup, id(region, cluster, name)})
 }
 
-// RemoveEKS deletes a cluster with its node groups directly in the cloud.
+// RemoveEKS deletes a cluster with its node groups and Fargate profiles directly in the cloud.
 func (c *Cloud) RemoveEKS(region, name string) {
 	whole := id(region, name)
 	c.mu.Lock()

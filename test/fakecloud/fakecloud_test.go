@@ -273,7 +273,8 @@ func TestMutationsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The cloud of this package does not know the VPC, and its providers would create it, so they must not see it.
+	// The cloud that all tests of this package share does not know the VPC. Its providers would create the VPC if they
+	// could see that it is missing, so reading it is denied.
 	cloud.Deny("ec2.aws.upbound.io/VPC")
 	object := create(t, kind.Group, kind.Kind, "vpc-touched", func(object *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(object.Object, "spec", "managementPolicies")

@@ -158,7 +158,7 @@ func (e *TokenEndpoint) shows(token, problem string) string {
 	return problem
 }
 
-// Shown returns the token of a ServiceAccount that was presented last and was valid.
+// Shown returns the last valid token of a ServiceAccount that was presented, or "" if there was none.
 func (e *TokenEndpoint) Shown() string {
 	if token := e.shown.Load(); token != nil {
 		return *token

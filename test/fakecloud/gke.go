@@ -136,7 +136,7 @@ func (c *Cloud) RemoveGKENodePool(project, location, cluster, name string) bool 
 	return c.remove(resourceID{kindGKENodePool, id(project, location, cluster, name)})
 }
 
-// without returns a list of node pools without the one with a name.
+// without returns a list of node pools except the one with the given name.
 func without(pools any, name string) []any {
 	kept := []any{}
 	list, _ := pools.([]any)

@@ -53,8 +53,8 @@ func (c *Cloud) Providers(config *rest.Config) (*Providers, error) {
 	return &Providers{cloud: c, hub: hub, seen: &rotations{last: make(map[types.UID]int)}, PollInterval: time.Second}, nil
 }
 
-// Served returns the kinds of managed resources that the hub serves and the providers know, in the version that it
-// stores.
+// Served returns the kinds of managed resources that the hub serves and the providers know, in the version that the hub
+// prefers.
 func (p *Providers) Served() ([]schema.GroupVersionKind, error) {
 	var served []schema.GroupVersionKind
 	for _, kind := range kinds() {

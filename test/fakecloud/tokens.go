@@ -20,7 +20,7 @@ type TokenEndpoint struct {
 	// lifetime is for how many seconds a token is valid according to the endpoint.
 	lifetime int
 
-	// shown is the token of a ServiceAccount that was presented last.
+	// shown is the last valid token of a ServiceAccount that was presented.
 	shown atomic.Pointer[string]
 
 	mu       sync.Mutex
@@ -37,7 +37,7 @@ type tokenAccount struct {
 	token  func(context.Context) (string, error)
 	// issued is the type of the issued token, if tokens are exchanged.
 	issued string
-	// revoked makes the endpoint refuse every request.
+	// revoked makes the endpoint refuse every request for the account.
 	revoked bool
 }
 

@@ -80,7 +80,7 @@ func (f *Fleet) OnOffboard(fn connection.OffboardFunc) {
 	f.offboard = fn
 }
 
-// Offboard calls the function for a cluster that leaves for good.
+// Offboard calls the function that OnOffboard has set, for a cluster that leaves for good.
 func (f *Fleet) Offboard(ctx context.Context, name mcr.ClusterName) error {
 	f.mu.Lock()
 	offboard := f.offboard

@@ -146,7 +146,8 @@ func (c *Client) of(cluster string) (*clusterClient, error) {
 type clusterClient struct {
 	config  *rest.Config
 	objects dynamic.Interface
-	// kinds knows short names, too. It runs discovery when a resource is requested that it does not know.
+	// kinds knows what the last discovery has found. do resets it when a resource is requested that it does not know.
+	// names uses it, and knows short names, too.
 	kinds meta.ResettableRESTMapper
 	names meta.RESTMapper
 }

@@ -35,8 +35,8 @@ type Manager struct {
 	exitError      error
 }
 
-// StartManager starts bin/manager with the hub of the fleet and waits until it is ready. The flags are added to those
-// that a local run needs. The process dies with the process that started it.
+// StartManager starts bin/manager against the hub of the fleet and waits until it is ready. The flags are added to
+// those that a local run needs. The process dies with the process that started it.
 func StartManager(ctx context.Context, fleet *localfleet.Fleet, flags ...string) (*Manager, error) {
 	kubeconfig, err := ManagerKubeconfig(ctx, fleet)
 	if err != nil {

@@ -16,7 +16,7 @@ type Attack struct {
 	Harm string
 	// Guard is what protects Masthead against it.
 	Guard string
-	// Connects is whether clients can connect to the server; it does its harm after that.
+	// Connects is whether clients can connect to the server. If so, the server does its harm after that.
 	Connects bool
 
 	// answer answers a request, or returns false to leave it to the honest API server.

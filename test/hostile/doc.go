@@ -14,8 +14,8 @@
 //
 //   - Loopback only: a server listens on its own port of 127.0.0.1 and opens no connections.
 //   - Bounded: an endless answer ends at Options.MaxBytes or after Options.MaxTime. A server keeps no more connections
-//     than maxConnections, and it creates text that it sends repeatedly only once, so that it costs the process that
-//     runs it little.
+//     than maxConnections, and it creates only once what it sends repeatedly, so that it costs the process that runs it
+//     little.
 //   - Close ends every connection and every goroutine before it returns.
 //   - What a server does depends on its requests and a fixed seed, so that a failure can be repeated.
 //

@@ -332,7 +332,7 @@ func (h *Honest) serveResource(w http.ResponseWriter, r *request) {
 	}
 }
 
-// review answers access reviews: every user may do everything, and has the same name.
+// review answers access reviews and reviews of the user itself: every user may do everything, and has the same name.
 func review(w http.ResponseWriter, r *request) {
 	var body map[string]any
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(&body); err != nil {

@@ -83,7 +83,7 @@ func ask(ctx context.Context, c *http.Client, s *Server, method, path, body stri
 
 const namespaces = "/api/v1/namespaces"
 
-// TestServersPassProbesWhereTheirHarmComesLater sends the requests that are sent to connect.
+// TestServersPassProbesWhereTheirHarmComesLater sends requests that come before a connection.
 func TestServersPassProbesWhereTheirHarmComesLater(t *testing.T) {
 	for _, attack := range Attacks() {
 		t.Run(attack.Name, func(t *testing.T) {
@@ -109,8 +109,8 @@ func TestServersPassProbesWhereTheirHarmComesLater(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerIsBoundedAndNothingIsLeftBehind sends each server all requests at once, reads the whole answers, and
-// closes it.
+// TestEveryAnswerIsBoundedAndNothingIsLeftBehind sends each server requests of all kinds at once, reads the whole
+// answers, and closes the server.
 func TestEveryAnswerIsBoundedAndNothingIsLeftBehind(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, attack := range Attacks() {

@@ -165,7 +165,7 @@ func (s *Server) Kubeconfig() []byte {
 // Authority is the certificate that has signed that of the server, in PEM.
 func (s *Server) Authority() []byte { return s.authority }
 
-// Honest answers the requests that the attack does not answer.
+// Honest returns the API server that answers the requests that the attack does not answer.
 func (s *Server) Honest() *Honest { return s.options.Honest }
 
 // Requests returns the number of requests with a verb: "" for all, and "probe", "discovery" and "openapi" for those

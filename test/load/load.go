@@ -137,7 +137,8 @@ func (l *Load) Stop() (steps int64, err error) {
 	return l.Steps(), err
 }
 
-// DeleteAll deletes every claim. After that, Problems reports when nothing is left. The load must have been stopped.
+// DeleteAll deletes every claim. After that, Problems is empty as soon as nothing is left. The load must have been
+// stopped.
 func (l *Load) DeleteAll(ctx context.Context) error {
 	for _, c := range l.clusters {
 		for name := range c.wanted {

@@ -91,7 +91,8 @@ func list(from *unstructured.UnstructuredList, err error) (byName, error) {
 	return out, nil
 }
 
-// hubProblems are about objects that are in the hub and should not be, or are there twice.
+// hubProblems are about claims that are in the hub and should not be, and about claims there without a composite
+// resource.
 func (l *Load) hubProblems(s state) []string {
 	var problems []string
 	for name, claim := range s.hubClaims {
@@ -158,7 +159,7 @@ func (c *cluster) problems(s state) []string {
 	return problems
 }
 
-// heldProblems are about a claim whose object has its name in the hub.
+// heldProblems are about a claim that holds its name in the hub: the object with that name belongs to it.
 func heldProblems(name string, w wanted, claim, inHub, secret, hubSecret *unstructured.Unstructured) []string {
 	var problems []string
 	add := func(format string, args ...any) {

@@ -47,8 +47,8 @@ func (c *cluster) apiServer() (server, error) {
 				"--allow-privileged=true",
 				// The address of the only endpoint is a loopback address, which an Endpoints object must not contain.
 				"--endpoint-reconciler-type=none",
-				// Nothing that runs on the nodes would tolerate or remove the taints of a new node, and nothing would remove the
-				// finalizers of volumes, because their controllers are disabled.
+				// The pods do not tolerate the taints of a new node, and nothing would remove these taints or the finalizers of
+				// volumes, because the controllers that do so are disabled.
 				"--disable-admission-plugins=TaintNodesByCondition,StorageObjectInUseProtection",
 				"--profiling=false",
 				"--event-ttl=15m",

@@ -35,6 +35,8 @@ func (c *cluster) controllerManager() (server, error) {
 		arguments: func(map[string]int) []string {
 			return []string{
 				"--kubeconfig=" + kubeconfig,
+				// With leader election it would end when it cannot renew its lease, for example because a test pauses or
+				// restarts the only API server.
 				"--leader-elect=false",
 				"--secure-port=0",
 				"--use-service-account-credentials=true",
@@ -42,7 +44,6 @@ func (c *cluster) controllerManager() (server, error) {
 				"--root-ca-file=" + filepath.Join(pki, authorityName+".crt"),
 				"--controllers=*," + disabledControllers,
 				"--profiling=false",
-				// The only API server may be paused or restarted for a test: no reason to give up.
 				"--kube-api-qps=200", "--kube-api-burst=400",
 			}
 		},

@@ -75,8 +75,8 @@ func (f *Fleet) stopAll(ctx context.Context) error {
 	return f.stopLeftovers(ctx)
 }
 
-// stopLeftovers kills every process of a fleet in this folder. Processes whose data is about to be removed get no grace
-// period.
+// stopLeftovers kills every process of a fleet in this folder. The processes get no grace period, because no fleet uses
+// their data again.
 func (f *Fleet) stopLeftovers(ctx context.Context) error {
 	found, err := leftovers(f.layout.dir)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 )
 
 // Fleet is a hub and its workload clusters, running as processes on this machine. All methods may be called at the same
-// time; operations on one cluster run one after the other.
+// time. Operations that change one cluster run one after the other, except Add, Pause, Resume and Kill, which do not
+// wait for other operations on the cluster. Down waits for all of them.
 type Fleet struct {
 	layout    layout
 	state     *fleetState

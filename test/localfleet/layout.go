@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// Names of the file and the folder that a fleet keeps in its folder. Down and the clean-up of a stale folder remove
-// these and nothing else.
+// Names of the file and the folder that a fleet keeps in its folder, next to the administrators' kubeconfigs. Down and
+// the clean-up of a stale folder remove these and the kubeconfigs, and nothing else.
 const (
 	fleetFile      = "fleet.json"
 	clustersFolder = "clusters"
@@ -67,7 +67,8 @@ func (l layout) removeKubeconfig(name string) error {
 	return nil
 }
 
-// writeFile writes a file that is either complete or absent: no reader finds a partial file, and no crash leaves one.
+// writeFile writes a file that is either complete or absent: no reader finds a partial file at path, not even after a
+// crash.
 func writeFile(path string, data []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
 	if err != nil {

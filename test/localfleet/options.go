@@ -49,8 +49,9 @@ type Options struct {
 	// Namespace of the Cluster objects in the hub. Empty: "default".
 	Namespace string
 
-	// WorkloadRBAC are YAML files, or folders of them, that are applied to each workload cluster when it is added. They
-	// give the service account masthead-system/masthead its rights. Without them it has none.
+	// WorkloadRBAC are YAML files, or folders of them, that are applied to each workload cluster when it is added, and by
+	// each later Up that names it. They give the service account masthead-system/masthead its rights. Without them it has
+	// none.
 	WorkloadRBAC []string
 
 	// HubManifests are YAML files, or folders of them, that are applied to the hub before any cluster is registered.

@@ -209,8 +209,8 @@ func waitProvisioned(ctx context.Context, hub client.Client, object *unstructure
 	return nil
 }
 
-// Unregister deletes a Cluster object and what belongs to it from the hub and returns when it is deleted. The workload
-// cluster keeps running. An empty namespace and name mean the same as in Registration.
+// Unregister deletes a Cluster object and what belongs to it from the hub and returns when all of it is gone. The
+// workload cluster keeps running. An empty namespace or name means the same as in Registration.
 func (f *Fleet) Unregister(ctx context.Context, r Registration) error {
 	_, unlock, err := f.lockCluster(ctx, r.Workload)
 	if err != nil {

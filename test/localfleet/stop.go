@@ -16,7 +16,7 @@ import (
 
 const (
 	// stopGrace is how long a process may take to end by itself. An API server that has lost its etcd would take more than
-	// a minute; anything that it would write in that time is about to be discarded.
+	// a minute, and could not store anything in that time.
 	stopGrace = 5 * time.Second
 	// killGrace is how long the kernel may take to end a process that was killed.
 	killGrace = 30 * time.Second

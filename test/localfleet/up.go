@@ -13,10 +13,12 @@ import (
 )
 
 // Up brings a fleet up and returns when all of it is ready. If a complete fleet runs in the folder already, Up only
-// adds the workload clusters that are missing or have died. The remains of a fleet that is not complete, because it
-// crashed or the machine was restarted, are stopped and removed first.
+// adds the workload clusters that are missing, replaces those that have died, and applies the manifests of the options
+// to the hub and to the other workload clusters that the options name. The remains of a fleet that is not complete,
+// because it crashed or the machine was restarted, are stopped and removed first.
 //
-// On an error, no process runs that did not run before; the logs stay in the folder.
+// On an error, no process runs that did not run before, except those of clusters that Up has added to a running fleet
+// and that came up. The logs stay in the folder.
 func Up(ctx context.Context, o Options) (*Fleet, error) {
 	if o.Dir != "" {
 		if err := os.MkdirAll(o.Dir, 0o700); err != nil {
@@ -189,8 +191,8 @@ func (f *Fleet) create(ctx context.Context, o Options) error {
 	return writeJSON(f.layout.fleetFile(), f.state)
 }
 
-// extend adds the workload clusters that a running fleet lacks, and applies the manifests of the options to the
-// existing clusters.
+// extend adds the workload clusters that a running fleet lacks, replaces those that have died, and applies the
+// manifests of the options to the hub and to the other workload clusters that the options name.
 func (f *Fleet) extend(ctx context.Context, o Options) error {
 	existing, err := f.Clusters()
 	if err != nil {

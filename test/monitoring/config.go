@@ -72,7 +72,7 @@ func ruleGroups(resource []byte) ([]byte, error) {
 }
 
 // Scrape makes Prometheus scrape these managers from now on, and no others. Each has the labels of its own Pod, as
-// every start of a manager has in a cluster. Prometheus checks for new targets every five seconds.
+// every start of a manager has in a cluster. Prometheus takes over new targets every five seconds.
 func (p *Prometheus) Scrape(managers ...*harness.Manager) error {
 	type group struct {
 		Targets []string          `json:"targets"`

@@ -138,8 +138,9 @@ func (m *machine) start(t *testing.T, prompts ...string) {
 	}
 }
 
-// run runs a command as a user who has a cluster's kubeconfig, and returns its standard output. Variables that the
-// command sets are available to the next command of the same administrator.
+// run runs a command as a user who has a cluster's kubeconfig, the hub's if where is empty, and returns its standard
+// output. The variables id, server and token, if the command sets them, are available to the next commands at the same
+// prompt.
 func (m *machine) run(t *testing.T, where, command string) (string, error) {
 	t.Helper()
 	if where == "" {

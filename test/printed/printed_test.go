@@ -109,7 +109,8 @@ func withHelm(t *testing.T, pages *book, m *machine) {
 
 func withKubectl(t *testing.T, pages *book, m *machine) {
 	t.Helper()
-	// In the order in which nothing is there first.
+	// The first block runs on a hub that has nothing. After the second, the Deployment has the arguments for a hub without
+	// Cluster API.
 	installed := pages.section(t, install, "With kubectl")
 	if len(installed) != 3 {
 		t.Fatalf("the section is expected to install, to install without Cluster API, and to ask the manager: it has %d blocks", len(installed))
@@ -137,7 +138,8 @@ func withKubectl(t *testing.T, pages *book, m *machine) {
 	stop()
 }
 
-// unenrol creates a claim and its object in the hub, as they exist for a cluster that nobody offboarded.
+// unenrol creates a claim and its object in the hub, as they exist for a cluster that nobody offboarded, and follows
+// the page.
 func unenrol(t *testing.T, pages *book, m *machine) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/left.yaml")

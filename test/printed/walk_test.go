@@ -45,7 +45,7 @@ func TestWalkAsPrinted(t *testing.T) {
 	keep(t, walk, rewritten(string(page), func(s step) []string { return m.showStep(t, s) }))
 }
 
-// keep checks that a page has a content, or writes it.
+// keep checks that a page has the given content, or with -update writes it.
 func keep(t *testing.T, name, content string) {
 	t.Helper()
 	path := filepath.Join(testenv.Root(), filepath.FromSlash(name))
@@ -118,8 +118,8 @@ func startFleet(t *testing.T, m *machine) {
 	m.replace = strings.NewReplacer("127.0.0.1:18080", manager.MetricsAddress())
 }
 
-// showStep runs a command, and returns what it shows on a terminal, without what differs from run to run. If that
-// already matches what the page says, including what the page leaves out, it returns what the page says.
+// showStep runs a command, and returns what it shows on a terminal, without what differs from run to run. If the page
+// already says that, apart from what it leaves out, showStep returns what the page says.
 func (m *machine) showStep(t *testing.T, s step) []string {
 	t.Helper()
 	if file, ok := strings.CutPrefix(s.command, "cat "); ok { // It shows a file that the reader has.

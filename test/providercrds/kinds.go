@@ -91,7 +91,7 @@ func clusterAPIKinds() []crd {
 	}
 }
 
-// machineKinds are the kinds of Cluster API core that an import never creates: for them core acts on the Nodes of a
+// machineKinds are kinds of Cluster API core that an import never creates: for them core acts on the Nodes of a
 // cluster.
 func machineKinds() []crd {
 	return []crd{

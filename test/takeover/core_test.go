@@ -50,7 +50,7 @@ func TestClusterAPICore(t *testing.T) { //nolint:tparallel // Its rows share the
 	for _, c := range []struct {
 		name             string
 		unpaused, listed bool
-		// foreign creates a MachinePool of another user for the cluster, which is possible without the policy about members.
+		// foreign: another user creates a MachinePool for the cluster, which succeeds only without the policy about members.
 		foreign, withoutPolicy bool
 		// withheld leaves core without credentials.
 		withheld bool
@@ -240,7 +240,7 @@ func (r *coreRow) create() {
 }
 
 // waitReconciled waits until core is connected to the cluster, if it has credentials, and has reconciled the
-// MachinePools.
+// MachinePools or reports that they are paused.
 func (r *coreRow) waitReconciled() {
 	r.t.Helper()
 	if !r.withheld {

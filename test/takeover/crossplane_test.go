@@ -333,7 +333,7 @@ func (h *history) reconcile(object *unstructured.Unstructured) {
 	_, _ = reconciler.Reconcile(context.Background(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
 }
 
-// end removes the remaining objects, and lets the provider reconcile at each step.
+// end removes the remaining objects, and lets the provider reconcile before and after each deletion.
 func (h *history) end() {
 	for _, object := range h.wanted {
 		h.reconcile(object)

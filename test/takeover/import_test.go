@@ -261,8 +261,8 @@ func (f *coreFleet) asked(t *testing.T, user string) auditlog.Counts {
 	return requests
 }
 
-// onlyAskedForTokens checks that a user requested tokens of one ServiceAccount, which the cluster does not store, and
-// nothing else: not even reads.
+// onlyAskedForTokens checks that a user requested tokens of one ServiceAccount and nothing else, not even reads. The
+// cluster does not store these tokens.
 func (f *coreFleet) onlyAskedForTokens(t *testing.T, user, account string) {
 	t.Helper()
 	tokens := 0

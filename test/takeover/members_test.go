@@ -105,7 +105,8 @@ func (r *coreRow) foreignPool() *unstructured.Unstructured {
 	return pool
 }
 
-// createForeign creates a MachinePool of another user for the imported cluster, with infrastructure of that user.
+// createForeign creates a MachinePool of another user for the imported cluster, with infrastructure of that user. If
+// accepted is false, it waits until the policy refuses the MachinePool instead of creating it.
 func (r *coreRow) createForeign(accepted bool) {
 	r.t.Helper()
 	r.accepted = accepted

@@ -95,7 +95,7 @@ func attempts() []attempt {
 	}
 }
 
-// TestEachRuleIsNeeded removes each rule of the policies, and expects that what only that rule refuses passes.
+// TestEachRuleIsNeeded removes one rule of the policies at a time, and expects that what only that rule refuses passes.
 func TestEachRuleIsNeeded(t *testing.T) {
 	tenant := newTenant(t)
 	whole := scope{name: "whole"}

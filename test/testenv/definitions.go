@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// releasedAnnotation is when ReleaseDefinitions last changed a definition.
+	// releasedAnnotation records when ReleaseDefinitions last changed a definition.
 	releasedAnnotation = "test.masthead.dev/released"
 	// releaseAfter is how long the API server is given to finish by itself: before the first change, and after each.
 	releaseAfter = 10 * time.Second

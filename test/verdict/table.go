@@ -60,8 +60,8 @@ type Table struct {
 	Kind schema.GroupKind
 
 	// Report is whether the kind only reports about something that nobody requested by creating the object, such as the
-	// state of another cluster. kstatus by itself finds such an object Current in every state, so that it makes no
-	// roll-out fail, and users who want to wait for more use the expressions in docs/flux.md.
+	// state of another cluster. kstatus by itself finds such an object Current in every state but Terminating, so that it
+	// makes no roll-out fail, and users who want to wait for more use the expressions in docs/flux.md.
 	Report bool
 
 	// BuiltIn is whether Argo CD knows the kind itself, or assumes it healthy, so that the page has no health check for

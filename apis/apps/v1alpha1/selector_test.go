@@ -67,7 +67,8 @@ func TestValidationOfSelectors(t *testing.T) {
 	})
 }
 
-// TestSelectorCannotBeChanged verifies the KEP's rule: what it selected would be orphaned.
+// TestSelectorCannotBeChanged verifies the KEP's rule that a selector cannot be changed: what it selected would be
+// orphaned.
 func TestSelectorCannotBeChanged(t *testing.T) {
 	app := application("immutable", selecting(object{"matchLabels": object{"app": "wordpress", "tier": "web"}}))
 	if err := workload.Create(t.Context(), app); err != nil {

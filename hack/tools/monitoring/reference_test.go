@@ -113,7 +113,7 @@ func (c catalogue) check(t *testing.T, where, query string) parser.Expr {
 	return expr
 }
 
-// record adds the series of a recording rule. It has the labels by which its expression groups.
+// record adds the series of a recording rule. The series has the labels by which the expression groups, except le.
 func (c catalogue) record(t *testing.T, name string, expr parser.Expr) {
 	t.Helper()
 	for {

@@ -4,7 +4,7 @@
 // Package fleet connects the command line to the hub and the workload clusters, with the rights of its user.
 //
 // The hub is that of the user's kubeconfig. A workload cluster is reached with the kubeconfig in the hub that Masthead
-// itself uses, if the user may read that Secret; the user then has Masthead's rights there. To users who may not, the
+// itself uses, if the user may read that Secret; the user then has Masthead's rights there. If the user may not, the
 // command reports that, and still gives the rest of the answer.
 //
 // It guarantees:

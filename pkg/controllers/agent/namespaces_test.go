@@ -215,7 +215,7 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 }
 
 // TestChangedAnnotationThatLeadsToATakenName checks the reason why a claim does not move there: first that no move was
-// requested, which proceeds when the name is free, then the name.
+// requested, then that the name is taken. The claim moves when the name is free.
 func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })

@@ -390,7 +390,8 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 	}
 }
 
-// TestAnnouncementNamesWhereTheObjectWillBe: a claim without an object is created elsewhere than announced.
+// TestAnnouncementNamesWhereTheObjectWillBe: the object of a claim that has none yet is to be created elsewhere than
+// announced.
 func TestAnnouncementNamesWhereTheObjectWillBe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

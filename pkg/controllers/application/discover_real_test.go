@@ -324,7 +324,7 @@ func (f *fixture) elsewhere(suffix string) *corev1.ConfigMap {
 	return cm
 }
 
-// spy is an Application that discovers everything it may not see.
+// spy is an Application whose spec.discover asks for everything that it may not see.
 func (f *fixture) spy(name, namespace string) *appsv1alpha1.Application {
 	f.T.Helper()
 	return f.application(name, nil, func(app *appsv1alpha1.Application) {

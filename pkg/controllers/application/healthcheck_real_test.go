@@ -60,7 +60,7 @@ func (f *fixture) pod(app *appsv1alpha1.Application, not *corev1.Pod) *corev1.Po
 	return pod
 }
 
-// say sets the status of a Pod, like its kubelet.
+// say sets the status of a Pod, as its kubelet would.
 func (f *fixture) say(pod *corev1.Pod, phase corev1.PodPhase, ready corev1.ConditionStatus) {
 	f.T.Helper()
 	f.Within("the status of a Pod", func() error {

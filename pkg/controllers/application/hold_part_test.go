@@ -22,7 +22,7 @@ import (
 )
 
 // A status lists 64 components, and counts the rest. Unlisted ones cannot be held, so the status is not written before
-// all of them are known again, or a timeout ends.
+// all of them are known again, or StatusPatience has passed.
 func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 	views := func(of, hidden int, view func(string) appstatus.ComponentView) []appstatus.ComponentView {
 		var out []appstatus.ComponentView

@@ -334,7 +334,7 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	t.Cleanup(func() { _ = f.hub.Delete(f.Ctx, rule) })
 	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
 	app := f.application("shop", kinds)
-	// An object with a controller is not owned, so that it is not written when its kind is added and removed.
+	// An object with a controller is not owned, so that it is not written when the spec no longer names its kind.
 	owner := f.configMap("owner", "nobody")
 	db := f.database("db", "shop")
 	f.status(db, map[string]any{"phase": "Gone"})

@@ -249,7 +249,7 @@ func (f *fixture) installed(app *appsv1alpha1.Application, names ...string) {
 	})
 }
 
-// owned waits until an object is, or is not, owned by an Application, and checks its other owners.
+// owned waits until an object is, or is not, owned by an Application.
 func (f *fixture) owned(obj client.Object, app *appsv1alpha1.Application, want bool) {
 	f.T.Helper()
 	f.Within("the owner of "+obj.GetName(), func() error {

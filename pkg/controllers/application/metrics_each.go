@@ -90,7 +90,7 @@ func (s *applicationSeries) admit(cluster mcr.ClusterName, key record.Applicatio
 	return known.with.Has(key)
 }
 
-// count publishes how many Applications of a cluster have no series, if any.
+// count publishes how many Applications of a cluster do not have their own series, if any.
 func (s *applicationSeries) count(cluster mcr.ClusterName) {
 	at, n := metric.ClusterValues(cluster), s.known[cluster].without.Len()
 	if n == 0 {

@@ -65,7 +65,7 @@ func (f *fixture) releaseLater(u *unstructured.Unstructured) {
 	})
 }
 
-// untouched checks that an object exists and is not being deleted.
+// untouched checks that an object still exists and is not being deleted.
 func (f *fixture) untouched(u *unstructured.Unstructured) {
 	f.T.Helper()
 	now := object(u.GroupVersionKind(), u.GetName())

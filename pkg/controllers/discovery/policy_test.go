@@ -277,7 +277,7 @@ func TestForeignPolicyIsLeftAlone(t *testing.T) {
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 }
 
-// The rights that config/workload grants are sufficient, and if one of them is missing, it is reported which.
+// The rights that config/workload grants are sufficient. If some of them are missing, it is reported which.
 func TestRightsInTheWorkloadCluster(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)

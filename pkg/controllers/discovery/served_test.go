@@ -89,6 +89,7 @@ func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
 	t.Log("when the names are free, it is served")
 	f.Delete(f.workload, taken)
 	f.reported(compositionCRD, "Served")
-	f.workload = controllertest.NewClient(t, f.lane.workload, scheme()) // The former client still resolves Composition to the kind of the other definition.
+	// The former client still resolves Composition to the kind of the other definition.
+	f.workload = controllertest.NewClient(t, f.lane.workload, scheme())
 	f.copy(composition, nil)
 }

@@ -96,7 +96,8 @@ func TestUserThatAnotherControllerDoubtsIsAskedFor(t *testing.T) {
 			return err
 		}
 		if !strings.Contains(fmt.Sprint(u.Object["spec"]), "another-user") {
-			// Like controllers, which retry their writes: right after the policy was written, a refusal only causes a wait.
+			// The refusal is reported again, as by controllers that retry their writes: right after the policy was
+			// written, a refusal only causes a wait.
 			f.users.Excuses(f.cluster, refused, time.Now())
 			return errors.New("it does not")
 		}

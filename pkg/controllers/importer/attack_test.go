@@ -88,7 +88,7 @@ func copied(o *unstructured.Unstructured, namespace, name string) *unstructured.
 	return out
 }
 
-// TestCopyOfAReflectionIsNotDeleted: the attacker copies a reflected Cluster with its labels, and lets the copy refer
+// TestCopyOfAReflectionIsNotDeleted: the attacker copies a reflected Cluster with its labels, and makes the copy refer
 // to the infrastructure of a real cluster, which Cluster API core would delete with it.
 func TestCopyOfAReflectionIsNotDeleted(t *testing.T) {
 	h := newHub(t, anImport())

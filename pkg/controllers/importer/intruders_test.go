@@ -33,8 +33,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// TestTokenSecretIsNotAnybodysSecret: the attacker may write ClusterImports and not read Secrets, and lets one be sent
-// as a token to their own cluster.
+// TestTokenSecretIsNotAnybodysSecret: the attacker may write ClusterImports and not read Secrets, and tries to get one
+// sent as a token to their own cluster.
 func TestTokenSecretIsNotAnybodysSecret(t *testing.T) {
 	imp := anImport()
 	imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{
@@ -176,7 +176,7 @@ func TestNothingIsOrphaned(t *testing.T) {
 	}
 }
 
-// TestOrphanThatRefersToRealInfrastructureIsNotDeleted: the attacker lets an orphan refer to a real cluster.
+// TestOrphanThatRefersToRealInfrastructureIsNotDeleted: the attacker makes an orphan refer to a real cluster.
 func TestOrphanThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
@@ -203,9 +203,9 @@ func TestOrphanThatRefersToRealInfrastructureIsNotDeleted(t *testing.T) {
 	}
 }
 
-// TestClusterWithForeignMachinesGetsNoCredentials: the attacker lets a MachinePool, or a Machine, name a cluster before
-// it is imported, with infrastructure of theirs that lists the cluster's Nodes: Cluster API core would annotate and
-// delete them.
+// TestClusterWithForeignMachinesGetsNoCredentials: the attacker creates a MachinePool, or a Machine, that names a
+// cluster before it is imported, with infrastructure of theirs that lists the cluster's Nodes: Cluster API core would
+// annotate and delete them.
 func TestClusterWithForeignMachinesGetsNoCredentials(t *testing.T) {
 	for _, kind := range []string{"MachinePool", "MachineDeployment", "MachineSet", "Machine"} {
 		t.Run(kind, func(t *testing.T) {

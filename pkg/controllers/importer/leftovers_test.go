@@ -103,7 +103,7 @@ func TestNothingIsLeftWhileTheManagerIsDown(t *testing.T) {
 	})
 }
 
-// TestLeftoversAreOfNobody: neither objects of an import that exists are leftovers, nor objects that name no import.
+// TestLeftoversAreOfNobody: objects of an existing import are no leftovers, nor are objects that name no import.
 func TestLeftoversAreOfNobody(t *testing.T) {
 	h := newHub(t, anImport(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "customers", Name: "unnamed", Labels: map[string]string{fleetv1alpha1.ImportUIDLabel: "u"},

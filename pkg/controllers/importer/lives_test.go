@@ -33,7 +33,7 @@ type life struct {
 	// changes gives the cluster another version, and its first pool another size, and returns both.
 	changes func() (version string, replicas int64)
 	// rotates gives the cluster new credentials; publishedBy is the managed resource whose change the importer reacts to.
-	// Without it the credentials change by themselves.
+	// Without rotates, the credentials change by themselves.
 	rotates     func()
 	publishedBy reflection.Kind
 }

@@ -109,7 +109,7 @@ func TestProviderWithoutRightsToPools(t *testing.T) {
 }
 
 // TestThrottledProvider: the cloud refuses requests because there are too many. The import waits until the cloud
-// accepts requests again, with the managed resource that it created.
+// accepts requests again, and keeps the managed resource that it created.
 func TestThrottledProvider(t *testing.T) {
 	w := modern(t)
 	w.cloud.FailOnMutation(t)

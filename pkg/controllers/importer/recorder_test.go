@@ -233,7 +233,7 @@ func (r *recorder) refuse(name string) error {
 	return err
 }
 
-// refuseOthers makes every function of a client fail that writes and that the recorder does not know: the importer uses
+// refuseOthers makes those functions of a client fail that write and that the recorder does not know: the importer uses
 // none of them, and one that a later version of the client adds must not pass unseen.
 func (r *recorder) refuseOthers(f *interceptor.Funcs) {
 	reads := []string{"Get", "List", "Watch", "SubResource", "SubResourceGet"}

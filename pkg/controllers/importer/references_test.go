@@ -13,7 +13,8 @@ import (
 )
 
 // TestReferencesOfAPass: the policy about members depends on the Cluster in the status. A pass that ended with a
-// refused node pool removed it, and anyone who could create Machines for the cluster could do so until the next pass.
+// refused node pool removed the Cluster from the status, and users who may create Machines could do so for the cluster
+// until the next pass.
 func TestReferencesOfAPass(t *testing.T) {
 	ref := func(kind string) fleetv1alpha1.ImportReference {
 		return fleetv1alpha1.ImportReference{Kind: kind, Name: "shop"}

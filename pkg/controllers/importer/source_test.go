@@ -20,7 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 )
 
-// keeps gives the Secret of the source other data, and its label.
+// keeps gives the Secret of the source other data, and leaves its label.
 func (w *accountWorld) keeps(data map[string][]byte) {
 	w.t.Helper()
 	secret := &corev1.Secret{}

@@ -57,7 +57,7 @@ func BenchmarkController(b *testing.B) {
 	b.Run("waiting", s.wait)
 }
 
-// resolve resolves n references of each object, and then does everything that may cost requests while idle.
+// resolve resolves n references of each object, and then measures what may cost requests while the objects are idle.
 func (s *benchServer) resolve(b *testing.B, n int, policy commonv1alpha1.ResolvePolicy) {
 	b.Helper()
 	for b.Loop() {

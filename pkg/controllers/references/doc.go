@@ -8,7 +8,7 @@
 // It guarantees:
 //
 //   - A kind is managed as soon as its definition declares references, and no longer than that.
-//   - Referenced values are written by server-side apply with its own field manager, for the observed version of the
+//   - Referenced values are written by server-side apply with a separate field manager, for the observed version of the
 //     object, and nothing is written when nothing changed. The condition ReferencesResolved reports the progress, if
 //     the status of the kind has conditions; otherwise an event does.
 //   - An object that waits is retried when its dependency appears or changes: each source is watched by its name,
@@ -20,7 +20,7 @@
 //   - Objects without references are not cached. Of a settled one its name is kept, and of any other, and of what it
 //     depends on, no more than is needed (content, version). So the number of objects of a kind does not matter; how
 //     many of them have references is bounded, but not in the hub.
-//   - Secret data is written only to marked fields, also over several objects (declared.marked).
+//   - Secret data is written only to marked fields, also through several objects (declared.marked).
 //   - A kind that cannot be watched, or exceeds the limit, is reported in masthead_references_kinds and in the log: no
 //     object can report that.
 //   - Objects that wait for each other, or would follow each other for ever, get a condition, and are not written.

@@ -399,7 +399,7 @@ func TestGoOnReadingOtherNamespaceAfterGrantIsRevoked(t *testing.T) {
 			t.Errorf("%s has what it may not reference any more: %+v", name, s.Spec.ForProvider)
 		}
 	}
-	// A field that was filled in once was permitted at that time.
+	// A reference that is resolved once was permitted when it was resolved.
 	await(t, ns, "once", references.ReasonResolved)
 }
 

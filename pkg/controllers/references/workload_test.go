@@ -166,7 +166,7 @@ func TestOldVersionComesLate(t *testing.T) {
 	}
 }
 
-// things serves Things, some without references, and then some with.
+// things serves Things: first the given number without references, then the given number with references.
 func things(t *testing.T, without, with int) *rest.Config {
 	t.Helper()
 	return serves(t, func(w io.Writer) {

@@ -131,7 +131,7 @@ func enrolOnARealHub(t *testing.T, definition clusterDefinition) {
 	allow(&fleetv1alpha1.AllowedNamespaces{})
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
 
-	// A full class has no place for another one, until its limit is raised.
+	// A full class has no place for another enrolment, until its limit is raised.
 	limit := func(n *int32) {
 		t.Helper()
 		class := &fleetv1alpha1.EnrollmentClass{}
@@ -149,7 +149,8 @@ func enrolOnARealHub(t *testing.T, definition clusterDefinition) {
 	waitFor(t, p, late, connection.StatePending, connection.ReasonClassFull)
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
 	limit(new(int32(2)))
-	waitFor(t, p, late, connection.StateBackoff, connection.ReasonDuplicateCluster) // It is the same cluster. Only an enrolment with a place sends it requests.
+	// It is the same cluster. Only an enrolment with a place sends it requests.
+	waitFor(t, p, late, connection.StateBackoff, connection.ReasonDuplicateCluster)
 	limit(nil)
 	must(t, hub.Delete(ctx, second))
 

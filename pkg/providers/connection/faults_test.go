@@ -134,7 +134,8 @@ func TestDeadClustersDelayNobody(t *testing.T) {
 		t.Helper()
 		connectiontest.Eventually(t, "workers wait for all the dead", func() bool {
 			for _, c := range h.List() {
-				if c.State == StateBackoff { // Its handshake took too long: it is enrolled once more, as a cluster that has not failed yet.
+				// The handshake took too long: with other credentials it is tried again, as a cluster that has not failed yet.
+				if c.State == StateBackoff {
 					o := c.Enrolment.Object
 					src.set(o.Namespace+"/"+o.Name, hole.kubeconfig(t, fmt.Sprintf("x%d", waitedFor())))
 				}
@@ -179,8 +180,8 @@ func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
 	h.waitFor(t, "a", StateConnected, "") // A probe may have been slow just now.
 }
 
-// TestFlappingClusterBacksOff has an API server that answers the requests that connect, and then does not accept the
-// credentials any more.
+// TestFlappingClusterBacksOff has an API server that answers the requests of an attempt to connect, and then does not
+// accept the credentials any more.
 func TestFlappingClusterBacksOff(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)

@@ -103,7 +103,7 @@ func (c *claimant) begin(ctx context.Context, r *record, pr probe.Prober, token 
 	return nil
 }
 
-// noAnswer reports whether the cluster did not answer if this hub may claim it.
+// noAnswer reports whether a failure leaves open whether this hub may claim the cluster.
 func noAnswer(why *reason.Failure) bool {
 	return why.Reason != ReasonOtherHub && why.Reason != ReasonForbidden
 }

@@ -217,7 +217,7 @@ func TestForgedMarkerOnlyDetachesTheCluster(t *testing.T) {
 	}
 }
 
-// TestClusterIsClaimedBeforeItIsWrittenTo connects without claiming, as for a class with which nothing is written.
+// TestClusterIsClaimedBeforeItIsWrittenTo connects without claiming, as for a class whose clusters are not written to.
 func TestClusterIsClaimedBeforeItIsWrittenTo(t *testing.T) {
 	f := newHubFixture(t)
 	h, _ := f.hub("first")

@@ -35,7 +35,7 @@ func listServer(t *testing.T, number int, list func(w io.Writer, r *http.Request
 		case r.URL.Path == "/readyz":
 			_, _ = io.WriteString(w, "ok")
 		case r.URL.Query().Get("watch") != "" && r.URL.Query().Get("sendInitialEvents") != "":
-			// Like API servers that cannot stream lists.
+			// API servers that cannot stream lists answer like this.
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)

@@ -246,7 +246,8 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 			h.waitFor(t, "neighbour", StateConnected, ReasonConnected)
 			neighbour := watchKinds(t, h, "neighbour", configMaps(false))
 			connectiontest.Eventually(t, "the neighbour's kind is watched", is(neighbour, configMaps(false), kindwatch.StateSynced))
-			h.engager.aware = trappedAware{h.engager.aware, trap} // No reconcile runs that could read the Secret: there is nothing to do.
+			// No reconcile runs that could read this field: there is nothing to do.
+			h.engager.aware = trappedAware{h.engager.aware, trap}
 
 			if tc.before {
 				trap.set(tc.place)

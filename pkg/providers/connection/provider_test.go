@@ -573,7 +573,7 @@ func TestAnotherClusterUnderTheSameObjectIsRefused(t *testing.T) {
 	if got := len(h.engagements("a")); got != 1 {
 		t.Errorf("engagements: want 1, got %d", got)
 	}
-	f0.setHang(true) // The serving cluster is removed.
+	f0.setHang(true) // The serving cluster does not answer any more.
 	h.waitFor(t, "a", StateBackoff, ReasonClusterIdentityChanged)
 }
 

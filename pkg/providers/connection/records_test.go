@@ -26,7 +26,7 @@ type countingQueue struct {
 func (q *countingQueue) Add(k Key) { q.added = append(q.added, k) }
 
 // TestOneReleaseWakesThoseThatWaitForIt has n enrolments, each refused because of another one. Each release used to
-// wake n enrolments, so that it was n² when n holders left.
+// wake n enrolments, so that n holders that left woke n² enrolments.
 func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 	for _, n := range []int{10, 20} {
 		p, err := New(Options{Sources: []Source{newFakeSource()}, Gate: nopGate{}})

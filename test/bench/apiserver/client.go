@@ -22,7 +22,7 @@ import (
 
 // Client is a client of an API server, with the credentials of its administrator.
 type Client struct {
-	// Cluster is its name in the fleet.
+	// Cluster is the name of the API server's cluster in the fleet.
 	Cluster string
 
 	host   string
@@ -88,7 +88,7 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, body 
 	return err
 }
 
-// Get reads the object at a path.
+// Get reads the object or the list at a path.
 func (c *Client) Get(ctx context.Context, path string, into any) error {
 	resp, err := c.send(ctx, http.MethodGet, path, "", nil)
 	if err != nil {

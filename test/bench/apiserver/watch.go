@@ -28,8 +28,8 @@ func (m Meta) Version() string { return m.Metadata.ResourceVersion }
 // Object is an object that can be watched.
 type Object interface{ Version() string }
 
-// Watch calls a function for every object at a path that is created or changed from now on, until ctx ends or the watch
-// cannot continue; the reason for the latter is sent to failed. Watch returns once the watch has begun.
+// Watch calls a function for every object at a path that is created, changed or deleted from now on, until ctx ends or
+// the watch cannot continue. The reason is sent to failed. Watch returns once the watch has begun.
 func Watch[T Object](ctx context.Context, c *Client, path string, each func(T), failed chan<- error) error {
 	version, err := c.version(ctx, path)
 	if err != nil {

@@ -47,7 +47,7 @@ type outcome struct {
 	// owned are the names of the ConfigMaps that have an Application as an owner, in order.
 	owned []string
 
-	// requests is the number of requests that the program sent.
+	// requests is the number of requests that the program sent to the workload cluster.
 	requests int
 }
 

@@ -30,10 +30,10 @@ type settings struct {
 	idle    time.Duration
 	changes int
 
-	// patience is the timeout for the first status of all Applications.
+	// patience is the timeout until all Applications have their first status.
 	patience time.Duration
 
-	// peer is the program of the peer; with noPeer, it is left out.
+	// peer is the program of the peer, or noPeer: then the peer is left out.
 	peer string
 
 	cases        bool

@@ -24,7 +24,8 @@ func render(results []result, answers []answer, where string) string {
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
-// duration is one for people: of seconds and more, tenths do not matter to them.
+// duration is a duration for people: in milliseconds below a second, with tenths of a second below a minute, and in
+// whole seconds from a minute on.
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -99,8 +100,8 @@ func memory(results []result) *report.Table {
 		Title:  "Memory",
 		Header: []string{"program", "other objects", "Applications", "components", "resident", "in use", "a further component"},
 	}
-	// The memory of a component is calculated from the smallest number of Applications with the same program and the same
-	// other objects.
+	// The memory of a further component is calculated by comparison with the run that has the smallest number of
+	// Applications, of the same program and with the same number of other objects.
 	type series struct {
 		name    string
 		ballast int

@@ -24,7 +24,7 @@ type scenario struct {
 
 	apps, ballast int
 
-	// memoryOnly is whether only the memory is measured, without changes.
+	// memoryOnly is whether the run is only about the memory: no changes are made.
 	memoryOnly bool
 }
 
@@ -81,8 +81,8 @@ func (s scenario) window() time.Duration {
 
 const minWindow = 10 * time.Second
 
-// rounds is how often each Application that is changed is changed, one change after the other, to reach so many
-// changes.
+// rounds is how often each of the Applications that are changed is changed, one change after the other, to make so many
+// changes in all.
 func (s scenario) rounds(changes int) int {
 	if s.period > minWindow {
 		// Each round takes a period. With fewer Applications than changes, there are fewer changes.

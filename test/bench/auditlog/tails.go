@@ -54,10 +54,11 @@ func (t *Tails) Read() (work int, err error) {
 	return work, nil
 }
 
-// quiet is how long a program must send no requests to count as idle.
+// quiet is how long a program must send no requests of the class Work to count as idle.
 const quiet = 4 * time.Second
 
-// Settle waits until the user has sent no requests for a while.
+// Settle waits, for up to a minute, until the user has sent no requests of the class Work for a while. Watches, leader
+// election and probes do not count.
 func (t *Tails) Settle(ctx context.Context) error {
 	deadline, since := time.Now().Add(time.Minute), time.Now()
 	ticker := time.NewTicker(500 * time.Millisecond)

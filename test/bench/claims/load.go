@@ -106,7 +106,7 @@ func (l *Load) Pace(ctx context.Context, prefix string, rate int, d time.Duratio
 	return group.Wait()
 }
 
-// Wait waits until enough claims have arrived in the hub, and enough statuses have returned.
+// Wait waits until enough accepts how many claims have arrived in the hub, and how many statuses have returned.
 func (l *Load) Wait(ctx context.Context, enough func(arrived, returned int) bool) error {
 	timeout := time.NewTimer(patience)
 	defer timeout.Stop()

@@ -59,7 +59,7 @@ func render(r result, s settings, machine string) string {
 	return b.String()
 }
 
-// reasons are the reasons of the conditions, each once.
+// reasons lists the conditions, each with its reason.
 func reasons(conditions []condition) string {
 	words := make([]string, 0, len(conditions))
 	for _, c := range conditions {

@@ -35,8 +35,8 @@ type rest struct {
 // result is what one run showed.
 type result struct {
 	before, after rest
-	// without is without hostile clusters, enrolling begins when they have been enrolled, and with begins when a condition
-	// reports what is wrong with each of them; in turn.
+	// without are the phases without hostile clusters. enrolling are those that begin when hostile clusters have been
+	// enrolled, and with those that begin when a condition of each of them reports what is wrong. Each has one per round.
 	without, enrolling, with []phase
 	// peak is the most memory that was occupied from their enrolment until their un-enrolment.
 	peak []int64
@@ -44,7 +44,7 @@ type result struct {
 	said       []time.Duration
 	conditions map[string][]condition
 	trapped    int
-	// series are the metrics that still mention a hostile cluster after all have been un-enrolled.
+	// series are the metric series that still mention a hostile cluster after all have been un-enrolled.
 	series []string
 }
 

@@ -41,7 +41,7 @@ func startServers(ctx context.Context, attacks []hostile.Attack) (s *servers, er
 	for _, a := range attacks {
 		args = append(args, a.Name)
 	}
-	// The process ends when its standard input is closed, also when this one is killed.
+	// The process ends when its standard input is closed, which also happens when this process is killed.
 	command := exec.CommandContext(ctx, "nice", args...)
 	command.Stderr = os.Stderr
 	stop, err := command.StdinPipe()

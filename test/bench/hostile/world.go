@@ -127,7 +127,7 @@ func (w *world) enrol(ctx context.Context, servers *servers) error {
 	return nil
 }
 
-// unenrol un-enrols them, and waits until the inventory has removed them.
+// unenrol un-enrols hostile API servers, and waits until the inventory has deleted their ClusterProfiles.
 func (w *world) unenrol(ctx context.Context, attacks []hostile.Attack) error {
 	var errs []error
 	for _, a := range attacks {

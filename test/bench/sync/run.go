@@ -23,11 +23,13 @@ type result struct {
 	// problem is the reason why the run did not finish.
 	problem string
 
-	// rest is what the program uses before the first claim, and settled what it uses when it has been idle for a while.
+	// rest is what the program uses after the claims of the warm-up, before the first claim that is measured. settled is
+	// what it uses when it has then been idle for a while; zero if that is not measured.
 	rest, settled process.Usage
 
-	// creating is how long it took to create all claims. up is the time until the last claim was in the hub, and back the
-	// time from the first status written in the hub until the last status was in its workload cluster.
+	// creating is how long it took to create all claims. up is the time from the first creation until the last claim was
+	// in the hub, and back the time from the first status written in the hub until the last status was in its workload
+	// cluster.
 	creating, up, back time.Duration
 
 	// onWorkloads and onHub are the program's requests from the first claim until it was idle again.

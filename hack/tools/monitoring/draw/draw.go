@@ -47,7 +47,7 @@ func draw(path, title, unit string, over v1.Range, lines []line) error {
 		}
 	}
 	p.X.Min, p.X.Max = float64(over.Start.Unix()), float64(over.End.Unix())
-	// Space for the legend, which would cover the lines.
+	// Space for the legend, which would cover the lines otherwise.
 	p.X.Max += (p.X.Max - p.X.Min) / 6
 	p.Y.Max *= 1.05
 	return p.Save(width, height, path)

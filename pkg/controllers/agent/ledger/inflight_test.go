@@ -22,7 +22,7 @@ func TestInFlight(t *testing.T) {
 	const grace = 10 * time.Second
 	req := request.Request{ClusterName: "capi/default/w1"}
 	here := ownership.Place{NamespacedName: types.NamespacedName{Namespace: "target-1", Name: "db"}}
-	// begun waits until the predecessor's creations are no longer in flight.
+	// begun moves the clock to a time when the predecessor's creations are no longer in flight.
 	begun := func(f *InFlight, c *clocktesting.FakePassiveClock) {
 		f.Wait(req)
 		c.SetTime(c.Now().Add(grace))

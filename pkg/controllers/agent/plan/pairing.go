@@ -85,8 +85,8 @@ func (p *Pairing) mayChoose(target, classTarget string) bool {
 	return p.Allowed(target)
 }
 
-// withdrawn reports whether claims may no longer be in a namespace of the hub, regardless of their current target: it
-// is reserved, or not in the class's allowedTargetNamespaces. A class that lists none withdraws none.
+// withdrawn reports whether claims may no longer be in a namespace of the hub, regardless of their current target: the
+// namespace is reserved, or not in the class's allowedTargetNamespaces. A class that lists none withdraws none.
 func (p *Pairing) withdrawn(namespace string) bool {
 	switch {
 	case isControlPlane(namespace) || slices.Contains(p.Protected, namespace):

@@ -75,7 +75,7 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 		patience := r.Bursts.Patience(s.ClusterName, r.Patience)
 		if left := propagation.AwaitsFirstStatus(s.Claim, o.Hub, now, patience); left > 0 {
 			s.AwaitsStatus = true
-			// Claims that are not in the hub yet have priority. A burst may end before this timeout.
+			// Claims that are not in the hub yet have priority. A burst may end sooner than its patience.
 			return reconcile.Result{RequeueAfter: min(left, max(r.Patience, ledger.BurstLinger)), Priority: new(handler.LowPriority)}, nil
 		}
 	}

@@ -75,7 +75,7 @@ func TestStatusNamesAndCounts(t *testing.T) {
 	for _, c := range got.Components {
 		order = append(order, c.Name)
 	}
-	// An ignored component that is not healthy comes before the healthy ones, and after those that count.
+	// An ignored component that is not healthy comes before the healthy ones, and after the unhealthy ones that count.
 	if want := []string{"db", "cache", "w", "p", "cron", "web"}; !slices.Equal(order, want) {
 		t.Errorf("order: want %q, got %q", want, order)
 	}
@@ -146,8 +146,8 @@ func TestForeignConditionsStay(t *testing.T) {
 	}
 }
 
-// randomObservation is a random observation, with so few names that some occur twice, and sometimes with more
-// components than a status lists.
+// randomObservation is a random observation, with so few names that a dependency, or a component of another
+// observation, often has the name of a component. It sometimes has more components than a status lists.
 func randomObservation(r *rand.Rand) Observation {
 	healths := []appsv1alpha1.Health{
 		appsv1alpha1.HealthHealthy, appsv1alpha1.HealthSuspended, appsv1alpha1.HealthProgressing, appsv1alpha1.HealthUnknown,

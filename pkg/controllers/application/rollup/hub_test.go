@@ -36,8 +36,8 @@ import (
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
-// reportFleet is the fleet of one namespace, and the source of its clusters. It ignores those of other namespaces,
-// which belong to other tests.
+// reportFleet is the fleet of one namespace, and the source of its clusters. It says that every cluster of another
+// namespace is enrolled, so that the reports of other tests are left alone.
 type reportFleet struct {
 	namespace string
 
@@ -323,7 +323,7 @@ func TestReportGoesWhenTheClusterIsUnenrolled(t *testing.T) {
 	h.fleet.unenrol(h.cluster("w1").Name)
 	h.wait("that it is gone", "w1", func(r *fleetv1alpha1.ApplicationReport) bool { return r == nil })
 
-	// w2 is un-enrolled while no manager runs; w3 stays enrolled, and is added to the fleet only later.
+	// w2 is un-enrolled while no manager runs; w3 stays enrolled, and is not in the fleet yet.
 	h.stop()
 	h.fleet.unenrol(h.cluster("w2").Name)
 	h.fleet.change(h.cluster("w3").Name, func(types.NamespacedName) { delete(h.fleet.clusters, h.cluster("w3").Name) })

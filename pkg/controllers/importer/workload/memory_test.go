@@ -22,7 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// asked sends requests to the cluster of an import, whose Nodes fill some pages, and the answer is cached.
+// asked sends requests to the cluster of an import, whose Nodes fill some pages, and caches the answer.
 func asked(t *testing.T, c *Clusters, key types.NamespacedName, kubeconfig string) Answer {
 	t.Helper()
 	answer, err := c.Ask(t.Context(), key.Namespace, []byte(kubeconfig), credentials.Options{AllowLoopback: true})

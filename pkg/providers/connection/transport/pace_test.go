@@ -93,8 +93,8 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	}
 }
 
-// TestAnswersAreReadAtAPace has an API server whose answers do not end while they are read. They used to be read as
-// fast as they came, so that clusters with long lists took the whole processor.
+// TestAnswersAreReadAtAPace has an API server whose answers are larger than the burst. Answers used to be read as fast
+// as they came, so that clusters with long lists took the whole processor.
 func TestAnswersAreReadAtAPace(t *testing.T) {
 	const size = 100 * bytesPerEvent
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -372,8 +372,8 @@ func TestBusyClustersShareAPace(t *testing.T) {
 }
 
 // TestClusterThatIsReadSlowlyStaysBusy is about clusters that send endlessly and are read slowly because of it. Before,
-// they counted as idle by the time that the next event was read, and were read at full speed again: in the end, each of
-// many had 100 events a second, and not its share.
+// they no longer counted as busy by the time that the next event was read, and were read at full speed again: in the
+// end, each of many had 100 events a second, and not its share.
 func TestClusterThatIsReadSlowlyStaysBusy(t *testing.T) {
 	limits := Pace{
 		PerSecond: 2_000, Burst: 1_000, SustainedPerSecond: 500, SustainedBurst: 100_000,

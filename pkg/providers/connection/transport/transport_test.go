@@ -12,7 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// transportTo returns a Transport to a server. It is closed at the end of the test.
+// transportTo returns a Transport to a server. The Transport is closed at the end of the test.
 func transportTo(t *testing.T, s *httptest.Server) *Transport {
 	t.Helper()
 	o := credentials.Options{AllowLoopback: true}

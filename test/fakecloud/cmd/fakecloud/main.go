@@ -7,9 +7,9 @@
 //	fakecloud crds DIR
 //	fakecloud run --hub=KUBECONFIG --eks=KUBECONFIG --aks=KUBECONFIG --gke=KUBECONFIG --dir=DIR
 //
-// The first command writes the CRDs of the providers. The second runs until its standard input ends. It reads what
-// happens in the clouds from standard input, one event per line: "rotate", "remove-pool" and "report". It answers each
-// with a line.
+// The first command writes the CRDs of the providers. The second runs until its standard input ends. Each line of
+// standard input is an event in the clouds, "rotate" or "remove-pool", or asks for a "report" about the requests to
+// them. The command answers each with a line.
 package main
 
 import (
@@ -139,7 +139,7 @@ func cloudOf(apis map[string]fakecloud.API) *fakecloud.Cloud {
 	return cloud
 }
 
-// happen applies the events in the lines to the clouds.
+// happen applies the events in the lines to the clouds, and writes an answer to each line.
 func happen(cloud *fakecloud.Cloud, lines io.Reader, answers io.Writer) {
 	for scanner := bufio.NewScanner(lines); scanner.Scan(); {
 		var answer string
