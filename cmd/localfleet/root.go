@@ -18,7 +18,7 @@ func newRootCommand() *cobra.Command {
 		Use:   "localfleet",
 		Short: "Run a fleet of real control planes on this machine",
 		Long: `localfleet runs a hub (Kubernetes control plane, Crossplane, Cluster API) and workload clusters (Kubernetes control planes
-with made-up nodes) as processes on this machine. Everything listens on loopback ports and lives in one folder.`,
+with simulated nodes) as processes on this machine. Everything listens on loopback ports and lives in one folder.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -21,9 +21,9 @@ func newUpCommand(dir *string) *cobra.Command {
 	o := localfleet.Options{WithCrossplane: true, WithClusterAPI: true, WithKwok: true}
 	command := &cobra.Command{
 		Use:   "up",
-		Short: "Bring a fleet up, or add to the one that runs",
+		Short: "Bring up a fleet, or add clusters to the running one",
 		Long: `Brings up a hub and the workload clusters w1 to wN and leaves them running. Each workload cluster appears in the hub as a Cluster of
-Cluster API. When the fleet runs already, only workload clusters that are missing or have died are brought up.`,
+Cluster API. If the fleet already runs, only workload clusters that are missing or have died are brought up.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Dir, o.Log, o.Workloads = *dir, cmd.ErrOrStderr(), localfleet.WorkloadNames(workloads)

@@ -24,7 +24,7 @@ func hubIdentity(ctx context.Context, cfg *rest.Config, o HubOptions) (hubidenti
 	}
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
-		return hubidentity.Hub{}, fmt.Errorf("cannot make a client of the hub: %w", err)
+		return hubidentity.Hub{}, fmt.Errorf("cannot create a client for the hub: %w", err)
 	}
 	// The preflight has just succeeded, so a failure now is most likely brief.
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7}

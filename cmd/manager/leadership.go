@@ -38,7 +38,7 @@ func newLeadership(hub *rest.Config, o Options) (leadership, error) {
 	lease, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, o.Namespace, leaseName,
 		resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())}, hub, o.LeaderElection.RenewDeadline.Duration)
 	if err != nil {
-		return leadership{}, fmt.Errorf("cannot make the lock of the leader election: %w", err)
+		return leadership{}, fmt.Errorf("cannot create the lock of the leader election: %w", err)
 	}
 	f := fence.New(o.LeaderElection.LeaseDuration.Duration, clock.RealClock{})
 	return leadership{lock: f.Lock(lease), fence: f}, nil

@@ -54,12 +54,12 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	}
 	log, level := newLogger(in.Options.Log, stderr)
 	useLogger(log)
-	log.Info("Masthead starts", "version", version.Version, "memoryLimitBytes", limit, "memoryBudgetMiB", in.Options.MemoryBudgetMiB)
+	log.Info("Starting Masthead", "version", version.Version, "memoryLimitBytes", limit, "memoryBudgetMiB", in.Options.MemoryBudgetMiB)
 	if err := serve(ctx, in.Options, log, level); err != nil {
-		log.Error(err, "Masthead ends")
+		log.Error(err, "Stopping Masthead")
 		return exitFailed
 	}
-	log.Info("Masthead ends")
+	log.Info("Stopping Masthead")
 	return 0
 }
 
@@ -117,7 +117,7 @@ func hubConfig(kubeconfig string) (*rest.Config, error) {
 		cfg, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot find the way to the hub: %w", err)
+		return nil, fmt.Errorf("cannot load the client configuration for the hub: %w", err)
 	}
 	// The hub's API server has its own fairness (API Priority and Fairness); a limit here would only delay the requests of
 	// all clusters alike.

@@ -133,7 +133,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 // lacks less now.
 func saysOnceWhatIsMissing(t *testing.T, log string) {
 	t.Helper()
-	const missing, complete = "the right to list, watch secrets", "The hub has what Masthead needs"
+	const missing, complete = "the right to list, watch secrets", "The hub has everything that Masthead requires"
 	if got := strings.Count(log, complete); got != 1 {
 		t.Errorf("That nothing is missing any more is logged once: want %q once, got %d in\n%s", complete, got, log)
 	}
@@ -146,7 +146,7 @@ func saysOnceWhatIsMissing(t *testing.T, log string) {
 			continue // It is a line of a library, and none of ours.
 		}
 		says := entry.Message
-		if !strings.HasPrefix(says, "the hub lacks") && !strings.HasPrefix(says, "cannot ask the hub") {
+		if !strings.HasPrefix(says, "the hub lacks") && !strings.HasPrefix(says, "cannot query the hub") {
 			continue
 		}
 		told = told || strings.Contains(says, missing)

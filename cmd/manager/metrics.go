@@ -30,11 +30,11 @@ func serveMetrics(ctx context.Context, cfg *rest.Config, o MetricsOptions, level
 	}
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot make a client with which the hub is asked who may read metrics: %w", err)
+		return nil, nil, fmt.Errorf("cannot create the client that checks in the hub who may read metrics: %w", err)
 	}
 	server, err := metricsserver.NewServer(mo, cfg, httpClient)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot make the metrics endpoint: %w", err)
+		return nil, nil, fmt.Errorf("cannot create the metrics endpoint: %w", err)
 	}
 	if server == nil {
 		return ctx, func() {}, nil

@@ -258,25 +258,25 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	toggle := func(p *bool, name, help string) { f.BoolVar(p, name, *p, help) }
 	span := func(p *metav1.Duration, name, help string) { f.DurationVar(&p.Duration, name, p.Duration, help) }
 
-	f.StringVar(config, "config", "", "file with these options as YAML; flags win over it")
+	f.StringVar(config, "config", "", "file with these options as YAML; flags take precedence over it")
 	toggle(&in.Version, "version", "print the version and exit")
 	text(&o.Kubeconfig, "kubeconfig", "kubeconfig of the hub (default: $KUBECONFIG, else the Pod's ServiceAccount, else ~/.kube/config)")
-	text(&o.Namespace, "namespace", "namespace that the manager runs in, and in which it holds its lease; claims never go there")
+	text(&o.Namespace, "namespace", "namespace in which the manager runs and holds its lease; claims never target it")
 	o.bindSources(f)
-	text(&o.Hub.Identity, "hub-identity", "what tells this hub from others in workload clusters, a DNS label of at most 40 characters; "+
-		"a hub that replaces another sets that one's (default: the UID of its namespace kube-system)")
-	text(&o.Hub.Name, "hub-name", "name of this hub for people, which other hubs are told that are refused")
-	span(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", "how long work that runs is given to end when the manager is stopped")
+	text(&o.Hub.Identity, "hub-identity", "identity of this hub in workload clusters, a DNS label of at most 40 characters; "+
+		"a hub that replaces another one takes over its identity (default: the UID of its namespace kube-system)")
+	text(&o.Hub.Name, "hub-name", "name of this hub for people, reported to other hubs that are refused")
+	span(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", "how long running work may take to finish when the manager is stopped")
 
 	number(&o.MemoryBudgetMiB, "memory-budget-mib",
-		"memory for what is kept of all workload clusters' objects and for their answers under way (default: a twelfth of the memory limit)")
-	text(&o.Log.Level, "log-level", "what is logged: "+strings.Join(logLevels, ", "))
-	text(&o.Log.Format, "log-format", "how it is logged: "+strings.Join(logFormats, ", "))
+		"memory for what is kept of all workload clusters' objects and for their answers in flight (default: a twelfth of the memory limit)")
+	text(&o.Log.Level, "log-level", "log level: "+strings.Join(logLevels, ", "))
+	text(&o.Log.Format, "log-format", "log format: "+strings.Join(logFormats, ", "))
 	text(&o.Metrics.BindAddress, "metrics-bind-address", `address of the metrics endpoint, or "0" for none`)
-	toggle(&o.Metrics.Secure, "metrics-secure", "serve metrics over HTTPS, to those who may get /metrics in the hub")
-	text(&o.Metrics.CertDir, "metrics-cert-dir", "folder with tls.crt and tls.key for the metrics endpoint (default: a certificate that nobody signed)")
+	toggle(&o.Metrics.Secure, "metrics-secure", "serve metrics over HTTPS, to users who may get /metrics in the hub")
+	text(&o.Metrics.CertDir, "metrics-cert-dir", "folder with tls.crt and tls.key for the metrics endpoint (default: a self-signed certificate)")
 	text(&o.Health.BindAddress, "health-bind-address", `address of /healthz and /readyz, or "0" for none`)
-	text(&o.Pprof.BindAddress, "pprof-bind-address", "loopback address of the profiles, without authentication (default: none)")
+	text(&o.Pprof.BindAddress, "pprof-bind-address", "loopback address of the pprof endpoint, which has no authentication (default: none)")
 
 	toggle(&o.LeaderElection.Enabled, "leader-elect", "wait until this replica holds the lease")
 	span(&o.LeaderElection.LeaseDuration, "leader-elect-lease-duration", "how long others wait for a leader that stopped renewing")
@@ -284,8 +284,8 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&o.LeaderElection.RetryPeriod, "leader-elect-retry-period", "time between two attempts to get or renew the lease")
 
 	c := &o.Connections
-	number(&c.Workers, "connection-workers", "how many clusters are tried for the first time at once, and how many are probed, at least 50; half as many retries")
-	number(&c.WorkersPerNamespace, "connection-workers-per-namespace", "how many of them may be of one namespace of the hub (default: half)")
+	number(&c.Workers, "connection-workers", "number of clusters that are connected for the first time concurrently, at least 50; the same number is probed, and half as many are retried")
+	number(&c.WorkersPerNamespace, "connection-workers-per-namespace", "how many of these clusters may belong to one namespace of the hub (default: half)")
 	span(&c.ProbeInterval, "probe-interval", "time between two health probes of a cluster")
 	span(&c.ProbeTimeout, "probe-timeout", "how long one request of a probe may take")
 	number(&c.ProbeFailures, "probe-failures", "how many probes in a row fail before a cluster is disconnected")
@@ -294,24 +294,24 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&c.BackoffBase, "backoff-base", "longest wait before the second attempt to connect")
 	span(&c.BackoffMax, "backoff-max", "longest wait before any attempt to connect")
 	span(&c.GracePeriod, "grace-period", "how long a connected cluster is kept while its source says that it is not ready")
-	span(&c.DrainTimeout, "drain-timeout", "how long work that runs may go on before a cluster is disconnected")
+	span(&c.DrainTimeout, "drain-timeout", "how long running work may continue before a cluster is disconnected")
 	span(&c.OffboardTimeout, "offboard-timeout", "how long offboarding a cluster that is un-enrolled may take, while it answers")
 	span(&c.RequestTimeout, "request-timeout", "deadline of each request to a workload cluster that is not a watch")
 	f.Float32Var(&c.QPS, "cluster-qps", c.QPS, "requests per second to one cluster, over all clients")
-	number(&c.Burst, "cluster-burst", "requests that may go over that for a moment")
-	number(&c.MaxAnswerMiB, "max-answer-mib", "how large an answer of a workload cluster, or an event of a watch, may be")
-	number(&c.MaxListMiB, "max-list-mib", "how large a list of a workload cluster, or a page of one, may be; a larger page is asked for again with fewer objects")
-	number(&c.MaxDecodedMiB, "max-decoded-mib", "how much memory an answer or an event may take while it is read and decoded")
-	toggle(&c.AllowInsecureKubeconfigTLS, "allow-insecure-kubeconfig-tls", "accept kubeconfigs that say insecure-skip-tls-verify")
-	toggle(&c.AllowKubeconfigProxy, "allow-kubeconfig-proxy", "accept kubeconfigs that say proxy-url")
+	number(&c.Burst, "cluster-burst", "number of requests that may exceed that rate in a burst")
+	number(&c.MaxAnswerMiB, "max-answer-mib", "maximum size of an answer of a workload cluster, or of an event of a watch")
+	number(&c.MaxListMiB, "max-list-mib", "maximum size of a list of a workload cluster, or of a page of one; a larger page is requested again with fewer objects")
+	number(&c.MaxDecodedMiB, "max-decoded-mib", "maximum memory that an answer or an event takes while it is read and decoded")
+	toggle(&c.AllowInsecureKubeconfigTLS, "allow-insecure-kubeconfig-tls", "accept kubeconfigs with insecure-skip-tls-verify")
+	toggle(&c.AllowKubeconfigProxy, "allow-kubeconfig-proxy", "accept kubeconfigs with proxy-url")
 	toggle(&c.AllowLoopbackEndpoints, "allow-loopback-endpoints", "accept API servers on this machine's loopback interface, for development")
 	f.StringSliceVar(&c.DeniedEndpointCIDRs, "denied-endpoint-cidrs", c.DeniedEndpointCIDRs,
-		"networks in which no API server and no proxy of a kubeconfig is connected to, beside link-local ones and the like, which are always refused")
+		"networks to which no connections are made, neither to API servers nor to proxies of kubeconfigs; link-local networks and the like are always refused")
 
-	number(&o.Agent.Workers, "agent-workers", "how many claims are worked on at once")
-	number(&o.Agent.WorkersPerCluster, "agent-workers-per-cluster", "how many of them may be of one cluster; slow clusters hold no more (default: an eighth)")
+	number(&o.Agent.Workers, "agent-workers", "number of claims that are reconciled concurrently")
+	number(&o.Agent.WorkersPerCluster, "agent-workers-per-cluster", "how many of these claims may belong to one cluster; slow clusters occupy no more workers (default: an eighth)")
 	f.StringSliceVar(&o.Agent.ProtectedNamespaces, "protected-namespaces", o.Agent.ProtectedNamespaces,
-		"namespaces of the hub that are never the target of a claim, beside kube-*, *-system, cert-manager and the manager's own")
+		"namespaces of the hub that are never the target of a claim, besides kube-*, *-system, cert-manager and the manager's own")
 	o.Applications.bind(f)
 	o.References.bind(f)
 	o.Imports.bind(f)
@@ -340,8 +340,8 @@ func (o *Options) Validate() error {
 	for _, ns := range o.Agent.ProtectedNamespaces {
 		problem(len(validation.IsDNS1123Label(ns)) > 0, "protected-namespaces: %q is not the name of a namespace", ns)
 	}
-	problem(!slices.Contains(logLevels, o.Log.Level), "log-level: %q is none of %s", o.Log.Level, strings.Join(logLevels, ", "))
-	problem(!slices.Contains(logFormats, o.Log.Format), "log-format: %q is none of %s", o.Log.Format, strings.Join(logFormats, ", "))
+	problem(!slices.Contains(logLevels, o.Log.Level), "log-level: %q is not one of %s", o.Log.Level, strings.Join(logLevels, ", "))
+	problem(!slices.Contains(logFormats, o.Log.Format), "log-format: %q is not one of %s", o.Log.Format, strings.Join(logFormats, ", "))
 	problem(!isAddress(o.Metrics.BindAddress), "metrics-bind-address: %q is not an address", o.Metrics.BindAddress)
 	problem(!isAddress(o.Health.BindAddress), "health-bind-address: %q is not an address", o.Health.BindAddress)
 	problem(o.Pprof.BindAddress != "" && !isLoopback(o.Pprof.BindAddress),

@@ -48,12 +48,12 @@ func defaultApplicationOptions() ApplicationOptions {
 
 // bind makes a flag of each option.
 func (o *ApplicationOptions) bind(f *pflag.FlagSet) {
-	f.IntVar(&o.Workers, "application-workers", o.Workers, "how many Applications are worked on at once")
-	f.IntVar(&o.Lists, "application-lists", o.Lists, "how many kinds of components are read at once, over all clusters")
+	f.IntVar(&o.Workers, "application-workers", o.Workers, "number of Applications that are reconciled concurrently")
+	f.IntVar(&o.Lists, "application-lists", o.Lists, "number of kinds of components that are listed concurrently, over all clusters")
 	f.BoolVar(&o.HealthLibrary, "health-library", o.HealthLibrary,
-		"judge components by the health rules that are shipped, where the hub has no HealthRule for their kind")
+		"assess components by the built-in health rules, if the hub has no HealthRule for their kind")
 	f.StringVar(&o.Metrics, "application-metrics", o.Metrics,
-		"whether there are series for each cluster only, or for each Application too: "+strings.Join(applicationMetrics, ", "))
+		"whether there are series per cluster only, or also per Application: "+strings.Join(applicationMetrics, ", "))
 }
 
 // validate reports what is wrong.
@@ -61,7 +61,7 @@ func (o *ApplicationOptions) validate(problem func(wrong bool, format string, ar
 	problem(o.Workers < 1, "application-workers: must be at least 1")
 	problem(o.Lists < 1, "application-lists: must be at least 1")
 	problem(!slices.Contains(applicationMetrics, o.Metrics),
-		"application-metrics: %q is none of %s", o.Metrics, strings.Join(applicationMetrics, ", "))
+		"application-metrics: %q is not one of %s", o.Metrics, strings.Join(applicationMetrics, ", "))
 }
 
 // healthLibrary is the library of health rules; nil if it is switched off.

@@ -38,10 +38,10 @@ func defaultImportOptions() ImportOptions {
 
 // bind makes a flag of each option.
 func (o *ImportOptions) bind(f *pflag.FlagSet) {
-	f.BoolVar(&o.Enabled, "imports", o.Enabled, "look after ClusterImports; needs the rights of config/imports")
-	f.IntVar(&o.Workers, "import-workers", o.Workers, "how many ClusterImports are worked on at once")
+	f.BoolVar(&o.Enabled, "imports", o.Enabled, "reconcile ClusterImports; requires the rights of config/imports")
+	f.IntVar(&o.Workers, "import-workers", o.Workers, "number of ClusterImports that are reconciled concurrently")
 	f.StringSliceVar(&o.AllowedTokenEndpoints, "allowed-token-endpoints", o.AllowedTokenEndpoints,
-		`URLs at which tokens for imported clusters are asked for; one that ends in "/" allows every path below it`)
+		`URLs from which tokens for imported clusters may be requested; one that ends in "/" allows every path below it`)
 }
 
 // validate reports what is wrong.

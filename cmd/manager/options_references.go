@@ -20,13 +20,13 @@ type ReferenceOptions struct {
 // bind makes a flag of each option.
 func (o *ReferenceOptions) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.HubClass, "hub-references-class", o.HubClass,
-		"the EnrollmentClass by whose references section references of the hub's own objects are resolved; empty for none")
+		"the EnrollmentClass whose references section is used to resolve references of the hub's own objects; empty for none")
 }
 
 // validate reports what is wrong.
 func (o *ReferenceOptions) validate(problem func(wrong bool, format string, args ...any)) {
 	if o.HubClass != "" {
 		wrong := validation.IsDNS1123Subdomain(o.HubClass)
-		problem(len(wrong) > 0, "hub-references-class: %q is no name of an EnrollmentClass: %s", o.HubClass, strings.Join(wrong, "; "))
+		problem(len(wrong) > 0, "hub-references-class: %q is not the name of an EnrollmentClass: %s", o.HubClass, strings.Join(wrong, "; "))
 	}
 }

@@ -28,7 +28,7 @@ func (o *Options) bindSources(f *pflag.FlagSet) {
 func (o *Options) validateSources(problem func(wrong bool, format string, args ...any)) {
 	problem(len(o.Sources) == 0, "sources: at least one of %s is needed", strings.Join(sourceNames(), ", "))
 	for _, name := range o.Sources {
-		problem(!slices.Contains(sourceNames(), name), "sources: %q is none of %s", name, strings.Join(sourceNames(), ", "))
+		problem(!slices.Contains(sourceNames(), name), "sources: %q is not one of %s", name, strings.Join(sourceNames(), ", "))
 	}
 	problem(o.Imports.Enabled && !o.uses(capi.SourceName), "imports: needs %s among the sources", capi.SourceName)
 }

@@ -150,7 +150,7 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"UnknownSource": {
 			reason: "A source that does not exist enrols nothing.",
-			args:   []string{"--sources=capi,secrets"}, want: `sources: "secrets" is none of capi, kubeconfig`,
+			args:   []string{"--sources=capi,secrets"}, want: `sources: "secrets" is not one of capi, kubeconfig`,
 		},
 		"NoSource": {
 			reason: "A manager without clusters has nothing to do.",
@@ -191,11 +191,11 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"LogLevel": {
 			reason: "A level that does not exist is not info.",
-			args:   []string{"--log-level=verbose"}, want: `log-level: "verbose" is none of error, info, debug, trace`,
+			args:   []string{"--log-level=verbose"}, want: `log-level: "verbose" is not one of error, info, debug, trace`,
 		},
 		"LogFormat": {
 			reason: "A format that does not exist is not JSON.",
-			args:   []string{"--log-format=xml"}, want: `log-format: "xml" is none of json, text`,
+			args:   []string{"--log-format=xml"}, want: `log-format: "xml" is not one of json, text`,
 		},
 		"Address": {
 			reason: "A port alone is not an address.",
@@ -211,7 +211,7 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"ApplicationMetrics": {
 			reason: "A switch that does not exist is not the default.",
-			args:   []string{"--application-metrics=All"}, want: `application-metrics: "All" is none of PerCluster, PerApplication`,
+			args:   []string{"--application-metrics=All"}, want: `application-metrics: "All" is not one of PerCluster, PerApplication`,
 		},
 		"NoLists": {
 			reason: "Without a turn, no kind would ever be read.",
@@ -294,7 +294,7 @@ func TestRunWithoutAHub(t *testing.T) {
 		"NoKubeconfig": {
 			reason: "A kubeconfig that is named must be there.",
 			args:   []string{"--kubeconfig=/does/not/exist", "--health-bind-address=0"}, wantCode: exitFailed,
-			wantStderr: "cannot find the way to the hub",
+			wantStderr: "cannot load the client configuration for the hub",
 		},
 	}
 	for name, tc := range cases {

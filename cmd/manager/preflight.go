@@ -45,7 +45,7 @@ func lacking(ctx context.Context, hub hubQuestions, kinds []requiredKind, rights
 	for _, k := range kinds {
 		served, err := hub.Serves(ctx, k.GroupVersionResource)
 		if err != nil {
-			return nil, fmt.Errorf("cannot ask the hub for the kinds that it serves: %w", err)
+			return nil, fmt.Errorf("cannot query the hub for the kinds that it serves: %w", err)
 		}
 		if !served {
 			lacks = append(lacks, missing{"the CRD " + k.GroupResource().String() + " in version " + k.Version, k.install, ""})
@@ -56,7 +56,7 @@ func lacking(ctx context.Context, hub hubQuestions, kinds []requiredKind, rights
 		for _, verb := range r.verbs {
 			may, err := hub.May(ctx, r, verb)
 			if err != nil {
-				return nil, fmt.Errorf("cannot ask the hub for the manager's rights: %w", err)
+				return nil, fmt.Errorf("cannot query the hub for the manager's rights: %w", err)
 			}
 			if !may {
 				verbs = append(verbs, verb)
@@ -127,12 +127,12 @@ func preflight(ctx context.Context, hub hubQuestions, o Options, h *health, log 
 		lacks, optional := split(lacks)
 		if err == nil && len(lacks) == 0 {
 			for _, l := range optional {
-				log.Info("Going on without "+l.what, "consequence", l.without)
+				log.Info("Continuing without "+l.what, "consequence", l.without)
 			}
 			if said != "" {
-				log.Info("The hub has what Masthead needs")
+				log.Info("The hub has everything that Masthead requires")
 			}
-			h.notReady("the caches of the hub are being filled")
+			h.notReady("the caches of the hub are being synced")
 			return true, nil
 		}
 		says := explain(lacks)
@@ -156,7 +156,7 @@ type apiQuestions struct {
 func newHubQuestions(cfg *rest.Config) (hubQuestions, error) {
 	client, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for the hub: %w", err)
+		return nil, fmt.Errorf("cannot create a client for the hub: %w", err)
 	}
 	return &apiQuestions{client: client}, nil
 }

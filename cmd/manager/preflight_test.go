@@ -123,7 +123,7 @@ func TestPreflightGoesOnWithoutWhatIsOptional(t *testing.T) {
 	if err := preflight(ctx, hub, defaultOptions(noEnv), newHealth(processmetrics.NewReady(nil)), log); err != nil {
 		t.Fatalf("it waits for what it can do without: %v", err)
 	}
-	if len(lines) != 1 || !strings.Contains(lines[0], "Going on without the right to get secrets") {
+	if len(lines) != 1 || !strings.Contains(lines[0], "Continuing without the right to get secrets") {
 		t.Errorf("want one line that says what is missing, got %q", lines)
 	}
 }

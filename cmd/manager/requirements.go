@@ -16,7 +16,7 @@ const (
 	installRights     = "kubectl apply --server-side -k config/rbac"
 	installProfiles   = "kubectl apply --server-side -k config/clusterprofiles"
 	installImports    = "kubectl apply --server-side -k config/imports"
-	installClusterAPI = "clusterctl init, see https://cluster-api.sigs.k8s.io, or do without it by the flag --sources=kubeconfig"
+	installClusterAPI = "clusterctl init, see https://cluster-api.sigs.k8s.io, or run without it, with the flag --sources=kubeconfig"
 )
 
 // requiredKind is a kind that the hub must serve before the manager can work.

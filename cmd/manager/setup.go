@@ -51,7 +51,7 @@ func hubScheme() (*runtime.Scheme, error) {
 		clientgoscheme.AddToScheme, clusterv1.AddToScheme, inventoryv1alpha1.AddToScheme, fleetv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("cannot make the scheme of the hub: %w", err)
+			return nil, fmt.Errorf("cannot create the scheme of the hub: %w", err)
 		}
 	}
 	return scheme, nil
@@ -88,7 +88,7 @@ func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager
 	}
 	mgr, err := manager.New(l.fenced(cfg), mo)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the manager: %w", err)
+		return nil, fmt.Errorf("cannot create the manager: %w", err)
 	}
 	return mgr, nil
 }
@@ -118,7 +118,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	}
 	mgr, err := mcmanager.WithMultiCluster(local, provider)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the multi-cluster manager: %w", err)
+		return nil, fmt.Errorf("cannot create the multi-cluster manager: %w", err)
 	}
 	if err := provider.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the connections: %w", err)
@@ -213,7 +213,7 @@ func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 			Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofClusters, Imports: importsOf(local, o.Imports),
 		})
 		if err != nil {
-			return nil, fmt.Errorf("cannot make the source of Cluster API's clusters: %w", err)
+			return nil, fmt.Errorf("cannot create the source of Cluster API's clusters: %w", err)
 		}
 		sources = append(sources, fromCAPI)
 	}
@@ -224,7 +224,7 @@ func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 		}
 		fromSecrets, err := kubeconfig.New(kubeconfig.Options{Live: local.GetAPIReader(), SecretMetadata: enrolled})
 		if err != nil {
-			return nil, fmt.Errorf("cannot make the source of enrolled Secrets: %w", err)
+			return nil, fmt.Errorf("cannot create the source of enrolled Secrets: %w", err)
 		}
 		sources = append(sources, fromSecrets)
 	}
@@ -247,7 +247,7 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 		ReaderFailOnMissingInformer: true,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a cache of the metadata of Secrets: %w", err)
+		return nil, fmt.Errorf("cannot create a cache of the metadata of Secrets: %w", err)
 	}
 	if err := local.Add(c); err != nil {
 		return nil, fmt.Errorf("cannot add a cache of the metadata of Secrets: %w", err)
@@ -290,7 +290,7 @@ func newProvider(
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the connections: %w", err)
+		return nil, fmt.Errorf("cannot create the connections: %w", err)
 	}
 	return provider, nil
 }

@@ -28,7 +28,7 @@ if [[ ${1:-} == --engine ]]; then
     -ginkgo.json-report="$PWD/../../bin/kindnode/report.json") || status=$?
   kill $sampler
   took "the suite"
-  sort -n bin/kindnode/memory | tail -n 1 | awk '{print "e2e-kind: the " $2 " nodes had " $1 " MiB at most"}' >&2
+  sort -n bin/kindnode/memory | tail -n 1 | awk '{print "e2e-kind: the " $2 " containers had " $1 " MiB at most"}' >&2
   exit $status
 fi
 

@@ -43,8 +43,8 @@ func newApps(a *app) *cobra.Command {
 		Use:     "apps [NAME]",
 		Aliases: []string{"app", "applications"},
 		Short:   "Show the Applications of the fleet, or one of them as a tree down to its Pods",
-		Long: `Show the Applications of all workload clusters, those that are not well first. With a name, show that Application as a
-tree: its components, what they own, down to Pods, and how each fares.`,
+		Long: `Show the Applications of all workload clusters, those that are not healthy first. With a name, show that Application as a
+tree: its components, what they own, down to Pods, and the health of each.`,
 		Example: `  # All Applications
   kubectl masthead apps
 
@@ -127,7 +127,7 @@ func (a *app) apps(ctx context.Context, hub *fleet.Hub, word string) (appsAnswer
 func rowOf(cluster string, app *appsv1alpha1.Application) appRow {
 	row := appRow{
 		Cluster: cluster, Namespace: app.Namespace, Name: app.Name, Health: string(appsv1alpha1.HealthUnknown), Ready: "Unknown",
-		Message: "Masthead has not looked at the Application as it is now.",
+		Message: "Masthead has not observed the latest change of the Application yet.",
 	}
 	if app.Status.ObservedGeneration != app.Generation {
 		return row
@@ -179,7 +179,7 @@ func (a *app) appTree(ctx context.Context, hub *fleet.Hub, word, name string) er
 	if len(found.items) != 1 {
 		a.tellUnasked(failed)
 		if len(found.items) == 0 {
-			return fmt.Errorf("there is no Application %s/%s in a cluster that could be asked", namespace, name)
+			return fmt.Errorf("there is no Application %s/%s in a cluster that could be queried", namespace, name)
 		}
 		return fmt.Errorf("%d clusters have an Application %s/%s: name one with --cluster", len(found.items), namespace, name)
 	}

@@ -29,10 +29,10 @@ func newClaims(a *app) *cobra.Command {
 	cmd := a.withOutput(&cobra.Command{
 		Use:     "claims",
 		Aliases: []string{"claim"},
-		Short:   "Show the claims of the fleet, where each is in the hub, and who holds a name",
+		Short:   "Show the claims of the fleet, where each is in the hub, and who holds a taken name",
 		Long: `Show the claims, and namespaced composites, of all workload clusters: where each one is in the hub, whether the hub holds
-what it says, and whether it is ready. Of a claim whose name is taken it says by whom. Objects of the hub that come from a
-cluster which has no such claim are shown, too; of a cluster that cannot be asked, the hub's objects are all that is known.`,
+what it says, and whether it is ready. If the name of a claim is taken, the holder is shown. Objects of the hub that come
+from a cluster which has no such claim are shown, too. Of a cluster that cannot be queried, only the hub's objects are known.`,
 		Example: `  # All claims
   kubectl masthead claims
 

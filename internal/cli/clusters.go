@@ -16,7 +16,7 @@ func newClusters(a *app) *cobra.Command {
 		Aliases: []string{"cluster"},
 		Short:   "Show the enrolled clusters, and whether Masthead works in them",
 		Long: `Show the clusters that are enrolled in the hub: whether Masthead is connected to them and, if something is not as it should
-be, the reason. It is what their ClusterProfiles say. An enrolled object that has none is Unknown.`,
+be, the reason. This is what their ClusterProfiles report. An enrolled object without one is Unknown.`,
 		Example: `  # The fleet
   kubectl masthead clusters
 

@@ -48,13 +48,14 @@ func newConnect(a *app) *cobra.Command {
 	var c connecting
 	cmd := a.ofOne(&cobra.Command{
 		Use:   "connect NAME",
-		Short: "Make a cluster that Cluster API does not know a workload cluster",
-		Long: `Make a cluster that Cluster API does not know a workload cluster of the hub: create in it a ServiceAccount with the rights
-that Masthead needs for what the EnrollmentClass says, and in the hub the Secret NAME with a kubeconfig for that ServiceAccount,
-and enrol it. What will happen is said, and done if you agree. Then it waits until Masthead is connected, or says why it is not.
+		Short: "Connect a cluster that Cluster API does not know, and enrol it",
+		Long: `Connect a cluster that Cluster API does not know to the hub, as a workload cluster: create a ServiceAccount in it, with the
+rights that Masthead needs for what the EnrollmentClass enables, and in the hub the Secret NAME with a kubeconfig for that
+ServiceAccount, and enrol it. The command prints what it will do, and asks for confirmation. Then it waits until Masthead is
+connected, or reports why it is not.
 
---workload-kubeconfig and --workload-context lead to that cluster as somebody who may grant rights there; this kubeconfig is used
-on this machine alone. Nothing renews the token: run the command again before it ends, and when the hub offers claim kinds of
+--workload-kubeconfig and --workload-context select that cluster and a user who may grant rights there; this kubeconfig is only
+used on this machine. The token is not renewed: run the command again before it expires, and when the hub offers claim kinds of
 another API group.`,
 		Example: `  # The cluster that a kubeconfig leads to
   kubectl masthead connect shop -n edge --workload-kubeconfig shop.kubeconfig
@@ -70,8 +71,8 @@ another API group.`,
 	flags.StringVar(&c.context, "workload-context", "", "Context of the workload cluster, in that kubeconfig or in the usual one")
 	flags.StringVar(&c.server, "server", "", "Address of its API server as the hub reaches it (default the one in the kubeconfig)")
 	flags.StringVar(&c.class, "class", fleetv1alpha1.DefaultEnrollmentClassName, "The EnrollmentClass")
-	flags.DurationVar(&c.lifetime, "token-duration", 30*24*time.Hour, "How long the token is to live; the cluster may shorten it")
-	flags.BoolVar(&c.dryRun, "dry-run", false, "Say what would happen, and change nothing")
+	flags.DurationVar(&c.lifetime, "token-duration", 30*24*time.Hour, "Lifetime of the token to request; the cluster may shorten it")
+	flags.BoolVar(&c.dryRun, "dry-run", false, "Print what would happen, and change nothing")
 	c.addFlags(cmd)
 	return cmd
 }
@@ -87,7 +88,7 @@ type joining struct {
 // joining reads the kubeconfig that the user names.
 func (a *app) joining(c connecting) (*joining, error) {
 	if c.kubeconfig == "" && c.context == "" {
-		return nil, misused("say which cluster: --workload-kubeconfig, --workload-context, or both")
+		return nil, misused("specify the cluster: --workload-kubeconfig, --workload-context, or both")
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
@@ -190,7 +191,7 @@ func ownSecret(ctx context.Context, hub *fleet.Hub, key connection.Key) error {
 	case err != nil:
 		return fmt.Errorf("cannot get the Secret %q: %w", key.Object(), err)
 	case secret.GetLabels()[managedByLabel] != fieldManager:
-		return fmt.Errorf("the hub has a Secret %q that this command did not make: choose another name", key.Object())
+		return fmt.Errorf("the hub has a Secret %q that was not created by this command: choose another name", key.Object())
 	}
 	return nil
 }
@@ -205,7 +206,7 @@ func (a *app) sayConnect(w *joining, key connection.Key, class *fleetv1alpha1.En
 		a.say("- %s %s", u.GetKind(), name)
 	}
 	a.say("In the hub the Secret %s will be applied, with a kubeconfig for that ServiceAccount at %s.", key.Object(), w.target.Server)
-	a.say("Its token is asked for %s, and not renewed. The label %s=%s enrols it. Then Masthead", duration.HumanDuration(c.lifetime), fleetv1alpha1.EnrollLabel, labelOf(c.class))
+	a.say("Its token is requested for %s, and not renewed. The label %s=%s enrols it. Then Masthead", duration.HumanDuration(c.lifetime), fleetv1alpha1.EnrollLabel, labelOf(c.class))
 	for _, line := range enrolmentMeans(class) {
 		a.say("- %s", line)
 	}
@@ -235,7 +236,7 @@ func (a *app) doConnect(ctx context.Context, hub *fleet.Hub, w *joining, key con
 	if err := applied(ctx, hub.Client(), secret); err != nil {
 		return fmt.Errorf("cannot apply the Secret %q in the hub: %w", key.Object(), err)
 	}
-	a.say("The token ends at %s. Run this command again before then.", ends.UTC().Format(time.RFC3339))
+	a.say("The token expires at %s. Run this command again before then.", ends.UTC().Format(time.RFC3339))
 	if !c.wait {
 		a.say("Enrolled.")
 		return nil

@@ -34,7 +34,7 @@ func TestConnect(t *testing.T) {
 		t.Fatal(errOut)
 	}
 	wantLines(t, out, ns, `^- ServiceAccount masthead-system/masthead$`, `^- ClusterRole masthead-workload-applications$`, `^In the hub the Secret NS/shop `,
-		`masthead.dev/enroll=NS `, `^- .*carries their claims to the namespace NS`, `^Nothing was changed\.$`)
+		`masthead.dev/enroll=NS `, `^- .*synchronises their claims to the namespace NS`, `^Nothing was changed\.$`)
 	if _, errOut, code = f.runWith(t, "n\n", arguments...); code != exitFailed || !strings.Contains(errOut, "nothing was changed") {
 		t.Errorf("who says no changes nothing, got %d %s", code, errOut)
 	}
@@ -81,10 +81,10 @@ func TestConnectRefuses(t *testing.T) {
 		code      int
 		message   string
 	}{
-		"Nowhere":   {reason: "The cluster is not guessed.", arguments: []string{"shop"}, code: exitMisused, message: "say which cluster"},
+		"Nowhere":   {reason: "The cluster is not guessed.", arguments: []string{"shop"}, code: exitMisused, message: "specify the cluster"},
 		"NoContext": {reason: "A context that is not there is told.", arguments: []string{"shop", workload, "--workload-context=nosuch"}, code: exitMisused, message: "nosuch"},
 		"Hub":       {reason: "The hub is no workload cluster.", arguments: []string{"shop", "--workload-kubeconfig=" + f.kubeconfigs["hub"]}, code: exitFailed, message: "leads to the hub"},
-		"Taken":     {reason: "A Secret of somebody else is not overwritten.", arguments: []string{"taken", workload}, code: exitFailed, message: "this command did not make"},
+		"Taken":     {reason: "A Secret of somebody else is not overwritten.", arguments: []string{"taken", workload}, code: exitFailed, message: "was not created by this command"},
 		"NoClass":   {reason: "Without a class, it would not be connected.", arguments: []string{"shop", workload, "--class=nosuch"}, code: exitFailed, message: "no EnrollmentClass"},
 		"Metadata":  {reason: "The manager would refuse the address.", arguments: []string{"shop", workload, "--server=https://169.254.169.254"}, code: exitFailed, message: "the manager would not use"},
 	} {

@@ -20,8 +20,8 @@ import (
 func newDebug(a *app) *cobra.Command {
 	parent := &cobra.Command{
 		Use:     "debug",
-		Short:   "Collect what helps to find out why Masthead does not work",
-		Long:    "Collect what somebody needs who helps from afar to find out why Masthead does not work.",
+		Short:   "Collect information for troubleshooting Masthead",
+		Long:    "Collect the information that others need to find out remotely why Masthead does not work.",
 		Example: `  kubectl masthead debug dump`,
 	}
 	var d dumping
@@ -29,10 +29,10 @@ func newDebug(a *app) *cobra.Command {
 		Use:   "dump",
 		Short: "Write what is known of the fleet to an archive, without Secrets",
 		Long: `Write to an archive what a maintainer needs to look at a broken fleet: Masthead's kinds, the objects that enrol clusters,
-what Crossplane publishes, where claims are, events, the manager's Pods and their logs, versions. Only the hub is looked at.
+what Crossplane publishes, where claims are, events, the manager's Pods and their logs, versions. Only the hub is queried.
 
 No data of a Secret and no kubeconfig is read. Values of environment variables, parameters of claims, and what looks like
-credentials in logs and messages are left out. Names and addresses are in it: look through it before you give it away.`,
+credentials in logs and messages are left out. Names and addresses are included: review the archive before you share it.`,
 		Example: `  # masthead-dump-<time>.tar.gz in this folder
   kubectl masthead debug dump
 
@@ -66,11 +66,11 @@ const stdout = "-"
 func (a *app) dump(ctx context.Context, d dumping) (err error) {
 	switch {
 	case d.file != "" && d.folder != "":
-		return misused("--output-file and --output-directory exclude each other")
+		return misused("--output-file and --output-directory are mutually exclusive")
 	case d.tail < 0:
-		return misused("--tail is at least 0")
+		return misused("--tail must be at least 0")
 	case d.file == stdout && printers.IsTerminal(a.Streams.Out):
-		return misused("an archive is nothing for a terminal: redirect the output, or name a file")
+		return misused("an archive cannot be written to a terminal: redirect the output, or name a file")
 	}
 	hub, err := a.hub()
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *app) dump(ctx context.Context, d dumping) (err error) {
 	}
 	clusters, err := hub.Clusters(ctx)
 	if err != nil {
-		a.note("not looked at: the clusters of the fleet: %v", err)
+		a.note("not collected: the clusters of the fleet: %v", err)
 	}
 	head := dump.Head{Time: a.Clock.Now().UTC(), PluginVersion: version.Version, Clusters: clusters}
 	if head.HubVersion, err = hub.Version(); err != nil {
@@ -105,9 +105,9 @@ func (a *app) dump(ctx context.Context, d dumping) (err error) {
 		return err
 	}
 	for _, m := range index.NotLookedAt {
-		a.note("not looked at: %s: %s", m.What, m.Message)
+		a.note("not collected: %s: %s", m.What, m.Message)
 	}
-	a.note("Wrote %s. It has no data of Secrets; it has names and addresses: look through it before you give it away.", where)
+	a.note("Wrote %s. It contains no data of Secrets, but names and addresses: review it before you share it.", where)
 	return nil
 }
 

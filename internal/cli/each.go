@@ -69,7 +69,7 @@ func (c *collected[T]) add(items ...T) {
 // tellUnasked reports the clusters that could not be queried.
 func (a *app) tellUnasked(list []unasked) {
 	for _, u := range list {
-		a.note("not asked: %s: %s", u.Cluster, u.Message)
+		a.note("not queried: %s: %s", u.Cluster, u.Message)
 	}
 }
 

@@ -47,11 +47,12 @@ func newEnroll(a *app) *cobra.Command {
 		Use:   "enroll NAME",
 		Short: "Enrol a cluster, and wait until Masthead is connected to it",
 		Long: `Enrol a cluster: label the Cluster of Cluster API, or the Secret with a kubeconfig (secret/NAME), with masthead.dev/enroll.
-What will happen is said, and done if you agree. Then it waits until Masthead is connected, or says why it is not.`,
+The command prints what will happen, and asks for confirmation. Then it waits until Masthead is connected, or reports why it
+is not.`,
 		Example: `  # Enrol the Cluster w1 with the EnrollmentClass "default"
   kubectl masthead enroll w1
 
-  # Enrol the cluster to which the kubeconfig in a Secret leads, with another class, without a question
+  # Enrol the cluster to which the kubeconfig in a Secret leads, with another class, without confirmation
   kubectl masthead enroll secret/shop -n edge --class edge --yes`,
 	}, func(ctx context.Context, hub *fleet.Hub, name string) error {
 		return a.enroll(ctx, hub, name, class, c)
@@ -66,12 +67,12 @@ func newUnenroll(a *app) *cobra.Command {
 	cmd := a.ofOne(&cobra.Command{
 		Use:   "unenroll NAME",
 		Short: "Un-enrol a cluster, and wait until Masthead has left it",
-		Long: `Un-enrol a cluster: remove the label masthead.dev/enroll. What stays, and what goes, is said, and done if you agree. Then it
-waits until Masthead has offboarded the cluster and disconnected.`,
+		Long: `Un-enrol a cluster: remove the label masthead.dev/enroll. The command prints what stays and what is removed, and asks for
+confirmation. Then it waits until Masthead has offboarded the cluster and disconnected.`,
 		Example: `  # Un-enrol the Cluster w1
   kubectl masthead unenroll w1
 
-  # Without a question, and without waiting
+  # Without confirmation, and without waiting
   kubectl masthead unenroll secret/shop -n edge --yes --wait=false`,
 	}, func(ctx context.Context, hub *fleet.Hub, name string) error { return a.unenroll(ctx, hub, name, c) })
 	c.addFlags(cmd)
@@ -163,10 +164,10 @@ func (a *app) enroll(ctx context.Context, hub *fleet.Hub, word, className string
 
 // enrolmentMeans describes what Masthead does in the clusters of a class.
 func enrolmentMeans(class *fleetv1alpha1.EnrollmentClass) []string {
-	out := []string{"connects to the cluster with its kubeconfig, and makes the definition hubs.masthead.dev there, which names this hub"}
+	out := []string{"connects to the cluster with its kubeconfig, and creates the definition hubs.masthead.dev there, which names this hub"}
 	agent := class.Spec.Agent
 	if agent.Mode == fleetv1alpha1.AgentModeDisabled {
-		out = append(out, "carries no claims (agent.mode: Disabled)")
+		out = append(out, "synchronises no claims (agent.mode: Disabled)")
 	} else {
 		which := "of every API group that the hub publishes"
 		if len(agent.APIGroups) > 0 {
@@ -174,17 +175,17 @@ func enrolmentMeans(class *fleetv1alpha1.EnrollmentClass) []string {
 		}
 		where := "the namespace " + agent.DefaultTargetNamespace + " of the hub"
 		if agent.MatchNamespaces {
-			where = "the namespaces of the hub that have the names of their own"
+			where = "the namespaces of the hub with the same names as their own namespaces"
 		}
-		out = append(out, fmt.Sprintf("puts the claim kinds %s there, and carries their claims to %s", which, where))
+		out = append(out, fmt.Sprintf("installs the claim kinds %s there, and synchronises their claims to %s", which, where))
 		what := "deleted"
 		if agent.DeletionPolicy == fleetv1alpha1.DeletionPolicyOrphan {
 			what = "kept"
 		}
-		out = append(out, "sees that when a claim is deleted, its object in the hub is "+what)
+		out = append(out, "ensures that, when a claim is deleted, its object in the hub is "+what)
 	}
 	if mode := class.Spec.Applications.Mode; mode != fleetv1alpha1.ApplicationsModeDisabled {
-		out = append(out, fmt.Sprintf("installs the kind Application there, and looks after Applications (applications.mode: %s)", mode))
+		out = append(out, fmt.Sprintf("installs the kind Application there, and reconciles Applications (applications.mode: %s)", mode))
 	}
 	if class.Spec.References.Mode == fleetv1alpha1.ReferencesModeEnabled {
 		out = append(out, "resolves spec.references of objects there")
@@ -202,9 +203,9 @@ func (a *app) unenroll(ctx context.Context, hub *fleet.Hub, word string, c conse
 		return nil
 	}
 	a.say("The label %s will be removed from the %s %s. Then Masthead", fleetv1alpha1.EnrollLabel, e.object.Kind, e.key.Object())
-	a.say("- removes its finalizers from the claims of the cluster, the copies of definitions and Compositions, and its policy, if the cluster answers")
+	a.say("- removes its finalizers from the claims of the cluster, the copies of definitions and Compositions, and its policy, if the cluster responds")
 	a.say("- disconnects, and removes the ClusterProfile")
-	a.say("Claims, their Secrets and Applications stay in the cluster, and the claims' objects with all that Crossplane made stay in the hub.")
+	a.say("Claims, their Secrets and Applications stay in the cluster, and the claims' objects with everything that Crossplane created stay in the hub.")
 	a.say("A claim that is deleted from then on leaves its object in the hub.")
 	clusters, err := hub.Clusters(ctx)
 	if err != nil {
@@ -231,7 +232,7 @@ func (a *app) unenroll(ctx context.Context, hub *fleet.Hub, word string, c conse
 		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 	})
 	if err != nil {
-		return fmt.Errorf("the label is removed, and Masthead has not left the cluster yet: %w", err)
+		return fmt.Errorf("the label is removed, but Masthead has not left the cluster yet: %w", err)
 	}
 	a.say("Masthead has left the cluster %s.", e.key)
 	return nil
@@ -256,7 +257,7 @@ func (a *app) waitConnected(ctx context.Context, hub *fleet.Hub, key connection.
 		return c.State == fleet.StateConnected, nil
 	})
 	if err != nil {
-		return fmt.Errorf("the cluster is enrolled, and not connected yet: %s (kubectl masthead why cluster %s): %w", told, key, err)
+		return fmt.Errorf("the cluster is enrolled, but not connected yet: %s (kubectl masthead why cluster %s): %w", told, key, err)
 	}
 	a.say("Masthead is connected to the cluster %s.", key)
 	return nil

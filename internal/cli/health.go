@@ -35,17 +35,17 @@ type healthRow struct {
 func newHealth(a *app) *cobra.Command {
 	parent := &cobra.Command{
 		Use:     "health",
-		Short:   "Try how Masthead judges the health of objects",
-		Long:    "Try, without a cluster, how Masthead judges the health of objects: by HealthRules, by the rules that are shipped, and by what it knows of Kubernetes' own kinds.",
+		Short:   "Test how Masthead assesses the health of objects",
+		Long:    "Test, without a cluster, how Masthead assesses the health of objects: by HealthRules, by the built-in rules, and by what it knows about Kubernetes' own kinds.",
 		Example: `  kubectl masthead health test -f object.yaml`,
 	}
 	var files, rules []string
 	test := a.withOutput(&cobra.Command{
 		Use:   "test -f FILE",
-		Short: "Judge the objects of files",
-		Long: `Judge the objects of files, as Applications judge their components. No cluster is asked. HealthRules in the files of --rule,
-which are followed first, are compiled; one that cannot be is an error.`,
-		Example: `  # How is this object judged?
+		Short: "Assess the health of objects in files",
+		Long: `Assess the health of objects in files, as Applications assess their components. No cluster is queried. HealthRules in the
+files of --rule take precedence. A HealthRule that cannot be compiled is an error.`,
+		Example: `  # How is this object assessed?
   kubectl masthead health test -f object.yaml
 
   # By a HealthRule that is not in the hub yet
@@ -56,7 +56,7 @@ which are followed first, are compiled; one that cannot be is an error.`,
 		Args: noArguments,
 		RunE: func(_ *cobra.Command, _ []string) error {
 			if len(files) == 0 {
-				return misused("say which objects: -f FILE, or -f - for the standard input")
+				return misused("specify the objects: -f FILE, or -f - for the standard input")
 			}
 			rows, err := a.judge(files, rules)
 			if err != nil {
@@ -72,7 +72,7 @@ which are followed first, are compiled; one that cannot be is an error.`,
 		},
 	})
 	test.Flags().StringSliceVarP(&files, "filename", "f", nil, "Files with objects, or - for the standard input")
-	test.Flags().StringSliceVar(&rules, "rule", nil, "Files with HealthRules to follow first")
+	test.Flags().StringSliceVar(&rules, "rule", nil, "Files with HealthRules that take precedence")
 	parent.AddCommand(test)
 	return parent
 }
@@ -90,7 +90,7 @@ func (a *app) judge(files, ruleFiles []string) ([]healthRow, error) {
 	for _, d := range documents {
 		rule := &fleetv1alpha1.HealthRule{}
 		if d.GetKind() != "HealthRule" {
-			return nil, fmt.Errorf("%s %q is no HealthRule", d.GetKind(), d.GetName())
+			return nil, fmt.Errorf("%s %q is not a HealthRule", d.GetKind(), d.GetName())
 		}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(d.Object, rule); err != nil {
 			return nil, fmt.Errorf("cannot read the HealthRule %q: %w", d.GetName(), err)

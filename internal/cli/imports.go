@@ -34,9 +34,9 @@ func newImports(a *app) *cobra.Command {
 	return a.withOutput(&cobra.Command{
 		Use:     "imports",
 		Aliases: []string{"import"},
-		Short:   "Show the imported clusters, and how far each import is",
-		Long: `Show the ClusterImports of the hub: what was observed of each cluster, how far the import is, and what the credentials may
-do there. kubectl masthead why import NAME says what one waits for.`,
+		Short:   "Show the imported clusters, and the progress of each import",
+		Long: `Show the ClusterImports of the hub: what was observed of each cluster, the progress of the import, and what the credentials
+may do there. kubectl masthead why import NAME explains what an import waits for.`,
 		Example: `  # All imports
   kubectl masthead imports
 
@@ -70,7 +70,7 @@ do there. kubectl masthead why import NAME says what one waits for.`,
 func importRowOf(i *fleetv1alpha1.ClusterImport) importRow {
 	row := importRow{
 		Namespace: i.Namespace, Name: i.Name, Cloud: string(i.Spec.Cloud()), Enroll: i.Spec.Enroll, Ready: "Unknown", Lossy: len(i.Status.Lossy),
-		Message: "Nobody has looked at it yet. Does the manager run with --imports?",
+		Message: "It has not been reconciled yet. Does the manager run with --imports?",
 	}
 	if o := i.Status.Observed; o != nil {
 		row.Region, row.Version, row.Pools = o.Region, o.Version, o.NodePools

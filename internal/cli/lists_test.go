@@ -38,7 +38,7 @@ func TestClaims(t *testing.T) {
 		t.Fatal(errOut)
 	}
 	wantLines(t, out, ns, `^kubeconfig/NS/w1 +NS +Database +sql +NS/sql +NoClaim +False`, `^kubeconfig/NS/dead +NS +Database +taken +NS/taken +NotAsked`)
-	wantLines(t, errOut, ns, `^not asked: kubeconfig/NS/dead: Masthead is not connected to it: DialError`)
+	wantLines(t, errOut, ns, `^not queried: kubeconfig/NS/dead: Masthead is not connected to it: DialError`)
 
 	apply(t, f.workload, in(arrangedSyncedClaim), in(strings.Replace(refusedClaim("Conflict", "taken"), "name: sql, namespace: NS",
 		`name: taken, namespace: NS, annotations: {agent.masthead.dev/conflict: 'the namespace "NS" of the cluster with the identifier "NS-dead"'}`, 1)))
@@ -63,7 +63,7 @@ func TestApps(t *testing.T) {
 	if code != 0 {
 		t.Fatal(errOut)
 	}
-	wantLines(t, out, ns, `\A.*\nkubeconfig/NS/w1 +NS +shop +Degraded +False +1/1`, `^kubeconfig/NS/w1 +NS +new +Unknown +Unknown +<none> +Masthead has not looked`)
+	wantLines(t, out, ns, `\A.*\nkubeconfig/NS/w1 +NS +shop +Degraded +False +1/1`, `^kubeconfig/NS/w1 +NS +new +Unknown +Unknown +<none> +Masthead has not observed`)
 	out, errOut, code = f.run(t, "apps", "shop", "-n", ns, "--cluster", ns+"/w1")
 	want := strings.ReplaceAll(`Application NS/shop Degraded
 └─ StatefulSet NS/web Degraded PodFailed a Pod fails
@@ -134,7 +134,7 @@ func TestEnrollAsks(t *testing.T) {
 		return "not enrolled"
 	}
 	out, errOut, code := f.runWith(t, "n\n", "enroll", "w1", "-n", ns, "--class", ns)
-	if code != exitFailed || label() != "not enrolled" || !strings.Contains(errOut, "nothing was changed") || !strings.Contains(out, "carries their claims to the namespace "+ns) {
+	if code != exitFailed || label() != "not enrolled" || !strings.Contains(errOut, "nothing was changed") || !strings.Contains(out, "synchronises their claims to the namespace "+ns) {
 		t.Errorf("who says no changes nothing, and is told what would happen; got %d %s\n%s", code, errOut, out)
 	}
 	if _, errOut, code = f.run(t, "enroll", "w1", "-n", ns, "--class", ns); code != exitFailed || label() != "not enrolled" {

@@ -75,9 +75,9 @@ func newRoot(o Options) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-masthead",
 		Short: "See the fleet of workload clusters, and why something in it does not work",
-		Long: `kubectl masthead shows the workload clusters that are enrolled in a hub, and what is in them, and says why something does
-not work. The kubeconfig and its context are those of the hub. What commands look at in workload clusters they reach with
-the kubeconfigs in the hub, if you may read these Secrets, and say so if not.`,
+		Long: `kubectl masthead shows the workload clusters that are enrolled in a hub, and what is in them, and explains why something
+does not work. The kubeconfig and its context are those of the hub. Commands reach workload clusters with the kubeconfigs in
+the hub, if you may read these Secrets, and report it if you may not.`,
 		Version:           version.Version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -116,9 +116,9 @@ func addAllowed(flags *pflag.FlagSet, allow *credentials.Options) {
 	flags.BoolVar(&allow.AllowLoopback, "allow-loopback-endpoints", false,
 		"Reach workload clusters whose kubeconfig in the hub names a loopback address, as on a developer's machine")
 	flags.BoolVar(&allow.AllowInsecureTLS, "allow-insecure-kubeconfig-tls", false,
-		"Reach workload clusters whose kubeconfig in the hub says insecure-skip-tls-verify")
+		"Reach workload clusters whose kubeconfig in the hub has insecure-skip-tls-verify")
 	flags.BoolVar(&allow.AllowProxy, "allow-kubeconfig-proxy", false,
-		"Reach workload clusters whose kubeconfig in the hub says proxy-url")
+		"Reach workload clusters whose kubeconfig in the hub has proxy-url")
 }
 
 // hub returns the hub of the kubeconfig.

@@ -41,18 +41,18 @@ func newTop(a *app) *cobra.Command {
 		Use:   "top [clusters|controllers]",
 		Short: "Show what each cluster costs the manager",
 		Long: `Show what each cluster costs: memory and objects that the manager keeps for it, requests to its API server, and what waits in
-queues; or how much each controller does. It comes from the manager's metrics.
+queues; or how much each controller does. The data comes from the manager's metrics.
 
-Without --metrics-url and --metrics-file, the Pod of the manager that holds the lease is asked through the API server of the
+Without --metrics-url and --metrics-file, the Pod of the manager that holds the lease is queried through the API server of the
 hub, as kubectl port-forward does, with a token of a ServiceAccount that may read metrics. That needs the rights to create
-pods/portforward and serviceaccounts/token in that namespace. The token lives for ten minutes and is printed nowhere.`,
+pods/portforward and serviceaccounts/token in that namespace. The token is valid for ten minutes and is never printed.`,
 		Example: `  # The most expensive clusters first
   kubectl masthead top
 
   # By requests, over a minute
   kubectl masthead top --sort-by requests --interval 1m -o wide
 
-  # The controllers, by what was scraped already
+  # The controllers, from metrics that were already scraped
   curl -s http://127.0.0.1:18080/metrics | kubectl masthead top controllers --metrics-file -`,
 		Args:              cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs:         []string{topClusters, topControllers},
@@ -73,11 +73,11 @@ pods/portforward and serviceaccounts/token in that namespace. The token lives fo
 		},
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&m.url, "metrics-url", "", "Read the metrics there, without a token, instead of in a Pod of the manager")
-	flags.StringVar(&m.file, "metrics-file", "", "Read metrics that were scraped already from this file, or - for the standard input")
+	flags.StringVar(&m.url, "metrics-url", "", "URL from which to read the metrics, without a token, instead of from a Pod of the manager")
+	flags.StringVar(&m.file, "metrics-file", "", "Read metrics that were already scraped from this file, or - for the standard input")
 	flags.StringVar(&m.account, "service-account", "", "NAMESPACE/NAME of the ServiceAccount whose token reads the metrics (default one that is bound to masthead-metrics-reader)")
 	flags.StringVar(&m.sortBy, "sort-by", cost.ByMemory, "Sort clusters by "+strings.Join(cost.Orders(), ", "))
-	flags.DurationVar(&m.interval, "interval", 5*time.Second, "Read twice, and take rates over this time; 0 reads once, and takes them since the manager began")
+	flags.DurationVar(&m.interval, "interval", 5*time.Second, "Read twice, and compute rates over this time; 0 reads once, and computes rates since the manager started")
 	_ = cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions(cost.Orders(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -85,13 +85,13 @@ pods/portforward and serviceaccounts/token in that namespace. The token lives fo
 func (m *measuring) check() error {
 	switch {
 	case m.url != "" && m.file != "":
-		return misused("--metrics-url and --metrics-file exclude each other")
+		return misused("--metrics-url and --metrics-file are mutually exclusive")
 	case m.interval < 0:
-		return misused("--interval is at least 0")
+		return misused("--interval must be at least 0")
 	case !slices.Contains(cost.Orders(), m.sortBy):
-		return misused("--sort-by is one of %s", strings.Join(cost.Orders(), ", "))
+		return misused("--sort-by must be one of %s", strings.Join(cost.Orders(), ", "))
 	case m.account != "" && strings.Count(m.account, "/") != 1:
-		return misused("--service-account is of the form NAMESPACE/NAME")
+		return misused("--service-account must have the form NAMESPACE/NAME")
 	}
 	return nil
 }

@@ -19,13 +19,13 @@ func newWhy(a *app) *cobra.Command {
 	var cluster string
 	cmd := a.withOutput(&cobra.Command{
 		Use:   "why KIND NAME",
-		Short: "Say why something does not work, the true cause first",
-		Long: `Say why something does not work. It walks from the object to what that needs, in the workload cluster and in the hub, down
-to the deepest failure, and names that first: the provider's error rather than "not ready".
+		Short: "Explain why something does not work, the root cause first",
+		Long: `Explain why something does not work. The command follows the object to what it depends on, in the workload cluster and in the
+hub, down to the deepest failure, and shows that first: the provider's error rather than "not ready".
 
 KIND is cluster, import, class, app, or any kind that kubectl knows: a claim, a CompositeResourceDefinition, an object with
-references. An object of a workload cluster is looked for in all of them if --cluster does not name one. What you may not
-look at, or does not answer, is said.`,
+references. Without --cluster, an object of a workload cluster is searched for in all of them. What you may not read, and what
+does not respond, is reported.`,
 		Example: `  # Why is there no connection to w1?
   kubectl masthead why cluster w1
 
@@ -85,7 +85,7 @@ func kindAndName(arguments []string) (kind, name string, err error) {
 	case 2:
 		return arguments[0], arguments[1], nil
 	}
-	return "", "", misused("say which object: KIND NAME, or KIND/NAME")
+	return "", "", misused("specify the object: KIND NAME, or KIND/NAME")
 }
 
 // writeAnswer writes an answer for users: the causes, what could not be read, then the walk.
@@ -96,7 +96,7 @@ func (a *app) writeAnswer(answer why.Answer) error {
 	case len(answer.Causes) > 0:
 		writeCause(&b, colours, answer.Causes[0])
 	case len(answer.NotLookedAt) > 0:
-		b.WriteString("Nothing wrong was found in what could be looked at.\n")
+		b.WriteString("Nothing wrong was found in what could be read.\n")
 	default:
 		fmt.Fprintf(&b, "%s: nothing wrong was found.\n", terminal.Clean(answer.Walk.String()))
 	}
@@ -107,7 +107,7 @@ func (a *app) writeAnswer(answer why.Answer) error {
 		}
 	}
 	if len(answer.NotLookedAt) > 0 {
-		b.WriteString("\nCould not be looked at:\n")
+		b.WriteString("\nCould not be read:\n")
 		for _, c := range answer.NotLookedAt {
 			fmt.Fprintf(&b, "  %s in %s: %s\n", terminal.Clean(c.String()), terminal.Clean(c.Where), terminal.Clean(c.Message))
 		}

@@ -240,7 +240,7 @@ func TestWhyForPeople(t *testing.T) {
 	out, errOut, code := f.run(t, "why", "cluster", ns+"/w1")
 	want := strings.ReplaceAll(`Failed: ClusterProfile NS/kubeconfig-w1 in hub: DialError
   refused ClusterProfile: all is well
-  Look at the cluster's API server, the network between the hub and it, and the address in the kubeconfig.
+  Check the cluster's API server, the network between the hub and it, and the address in the kubeconfig.
 
 ClusterProfile NS/kubeconfig-w1 (hub) Failed DialError
 ├─ EnrollmentClass NS (hub) OK
@@ -270,7 +270,7 @@ func TestWhyFindsTheCluster(t *testing.T) {
 		t.Errorf("what is well is said to be, got %d %s\n%s", code, errOut, out)
 	}
 	out, errOut, code = f.run(t, "why", "database", "sql", "-n", ns)
-	if code != exitFailed || !strings.Contains(errOut, "in a cluster that could be asked") {
+	if code != exitFailed || !strings.Contains(errOut, "in a cluster that could be queried") {
 		t.Errorf("what is nowhere is told, got %d %s\n%s", code, errOut, out)
 	}
 }

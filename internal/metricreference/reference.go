@@ -57,7 +57,7 @@ func Groups() ([]Group, error) {
 	} {
 		recorder := metric.NewRecorder()
 		if err := g.register(recorder); err != nil {
-			return nil, fmt.Errorf("cannot make the metrics of the group %q: %w", g.title, err)
+			return nil, fmt.Errorf("cannot create the metrics of the group %q: %w", g.title, err)
 		}
 		groups = append(groups, Group{Title: g.title, Metrics: recorder.Definitions()})
 	}

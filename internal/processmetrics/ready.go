@@ -13,7 +13,7 @@ import (
 func NewReady(to prometheus.Registerer) prometheus.Gauge {
 	return metric.NewGauge(to, metric.Definition{
 		Name: "masthead_ready",
-		Help: "1 if the manager is ready, 0 while it waits for what the hub lacks, or fills its caches. /readyz says what is missing. A " +
-			"replica that waits for the lease is ready.",
+		Help: "1 if the manager is ready, 0 while it waits for what is missing in the hub, or for its caches. /readyz reports what is " +
+			"missing. A replica that waits for the lease is ready.",
 	}).WithLabelValues()
 }

@@ -70,7 +70,7 @@ func (e *Error) Error() string {
 	case LimitContentType:
 		return prefix + "its content type is not JSON"
 	case LimitEncoding:
-		return prefix + "it is compressed, which was not asked for"
+		return prefix + "it is compressed, which was not requested"
 	case LimitRedirect:
 		return prefix + "it is a redirect"
 	default:

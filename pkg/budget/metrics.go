@@ -24,17 +24,17 @@ func RegisterMetrics(reg prometheus.Registerer, b *Budget) error {
 		budget: b,
 		capacity: metric.NewGaugeDesc(reg, metric.Definition{
 			Name: "masthead_memory_budget_bytes",
-			Help: "The memory budget: what is kept of all workload clusters' objects, and their answers under way, may take so much " +
-				"together.",
+			Help: "Size of the memory budget, which is shared by what is kept of all workload clusters' objects and by their answers " +
+				"in flight.",
 		}),
 		used: metric.NewGaugeDesc(reg, metric.Definition{
 			Name: "masthead_memory_budget_used_bytes",
-			Help: "How much of the memory budget is in use, estimated.",
+			Help: "Estimated use of the memory budget.",
 		}),
 		clusters: metric.NewGaugeDesc(reg, metric.Definition{
 			Name: "masthead_cluster_memory_bytes",
-			Help: "How much of the memory budget is in use on behalf of a connected cluster, estimated; for the Nodes of the clusters that a " +
-				"namespace imports, the name of the cluster is ClusterImports/, and the namespace, without a namespace and a source.",
+			Help: "Estimated use of the memory budget on behalf of a connected cluster. For the Nodes of the clusters that a namespace " +
+				"imports, the name of the cluster is ClusterImports/ and the namespace, without a namespace and a source.",
 			PerCluster: true,
 		}),
 	})

@@ -21,7 +21,7 @@ func TestMetrics(t *testing.T) {
 	if err := RegisterMetrics(registry, b); err != nil {
 		t.Fatal(err)
 	}
-	want := `# HELP masthead_cluster_memory_bytes How much of the memory budget is in use on behalf of a connected cluster, estimated; for the Nodes of the clusters that a namespace imports, the name of the cluster is ClusterImports/, and the namespace, without a namespace and a source.
+	want := `# HELP masthead_cluster_memory_bytes Estimated use of the memory budget on behalf of a connected cluster. For the Nodes of the clusters that a namespace imports, the name of the cluster is ClusterImports/ and the namespace, without a namespace and a source.
 # TYPE masthead_cluster_memory_bytes gauge
 masthead_cluster_memory_bytes{cluster_name="a",cluster_namespace="ns",source="capi"} 1.048576e+06
 `

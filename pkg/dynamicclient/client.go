@@ -34,7 +34,7 @@ func newREST(config *rest.Config, httpClient *http.Client, g *guard.Guard) (rest
 	config.APIPath = "/unused"
 	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a REST client: %w", err)
+		return nil, fmt.Errorf("cannot create a REST client: %w", err)
 	}
 	return client, nil
 }

@@ -27,7 +27,7 @@ const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;
 func NewMetadata(config *rest.Config, httpClient *http.Client, g *guard.Guard) (metadata.Interface, error) {
 	client, err := metadata.NewForConfigAndClient(config, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client: %w", err)
+		return nil, fmt.Errorf("cannot create a client: %w", err)
 	}
 	if g == nil {
 		return client, nil

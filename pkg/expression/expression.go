@@ -22,7 +22,7 @@ import (
 const CostLimit = 10_000
 
 // ErrTooExpensive is the error of an evaluation that exceeded the cost limit.
-var ErrTooExpensive = errors.New("it costs too much on this object")
+var ErrTooExpensive = errors.New("it exceeds the cost limit for this object")
 
 // NewEnvironment makes a CEL environment with the language of Kubernetes plus the options. It takes milliseconds.
 func NewEnvironment(options ...cel.EnvOption) (*cel.Env, error) {
@@ -31,7 +31,7 @@ func NewEnvironment(options ...cel.EnvOption) (*cel.Env, error) {
 		EnvOptions:        options,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the environment of the expressions: %w", err)
+		return nil, fmt.Errorf("cannot create the environment of the expressions: %w", err)
 	}
 	return set.NewExpressionsEnv(), nil
 }
@@ -67,7 +67,7 @@ func programOf(env *cel.Env, ast *cel.Ast, costs interpreter.ActualCostEstimator
 	}
 	program, err := env.Program(ast, cel.CostTracking(costs), cel.CostLimit(CostLimit))
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a program of it: %w", err)
+		return nil, fmt.Errorf("cannot create a program from it: %w", err)
 	}
 	return program, nil
 }

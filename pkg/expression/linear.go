@@ -56,7 +56,7 @@ func CompileLinear(env *cel.Env, source string) (LinearProgram, error) {
 	}
 	env, err := env.Extend(cel.ClearMacros(), cel.Macros(cel.HasMacro))
 	if err != nil {
-		return LinearProgram{}, fmt.Errorf("cannot make the environment of the expression: %w", err)
+		return LinearProgram{}, fmt.Errorf("cannot create the environment of the expression: %w", err)
 	}
 	ast, err := parse(env, source)
 	if err != nil {
@@ -100,7 +100,7 @@ func linearCall(call celast.CallExpr) error {
 		return linearFormat(call)
 	case name == "join" && len(call.Args()) > 0:
 		if separator, ok := literal(call.Args()[0]); !ok || len(separator) > maxSeparator {
-			return fmt.Errorf("the separator of join must be written out, and have at most %d bytes", maxSeparator)
+			return fmt.Errorf("the separator of join must be a string literal of at most %d bytes", maxSeparator)
 		}
 	}
 	return nil
@@ -114,13 +114,13 @@ func linearFormat(call celast.CallExpr) error {
 	}
 	format, ok := literal(call.Target())
 	if !ok || longPrecision.MatchString(format) {
-		return errors.New("the text before .format must be written out, and a precision in it has at most two digits")
+		return errors.New("the text before .format must be a string literal, and a precision in it must have at most two digits")
 	}
 	var nested error
 	for _, argument := range call.Args() {
 		celast.PostOrderVisit(argument, celast.NewExprVisitor(func(e celast.Expr) {
 			if e.Kind() == celast.CallKind && e.AsCall().FunctionName() == "format" {
-				nested = errors.New("format cannot be used on what format made")
+				nested = errors.New("calls of format cannot be nested")
 			}
 		}))
 	}

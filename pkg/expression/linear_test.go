@@ -30,9 +30,9 @@ func TestExhaustMemoryByExpression(t *testing.T) {
 		"SortBy":         {reason: "A loop.", expression: "[1].sortBy(v, v)", want: "undeclared reference to 'sortBy'"},
 		"Join":           {reason: "The separator stands between any two characters.", expression: "variables.a.split('').join('" + long + "')", want: "the separator of join"},
 		"JoinVariable":   {reason: "The separator stands between any two characters.", expression: "variables.a.split('').join(variables.a)", want: "the separator of join"},
-		"Precision":      {reason: "A million digits.", expression: "'%.1000000f'.format([1.0])", want: "a precision in it has at most two digits"},
-		"FormatVariable": {reason: "A million digits.", expression: "variables.a.format([1.0])", want: "must be written out"},
-		"FormatOfFormat": {reason: "What a format makes is larger than what it is called with.", expression: "'%s'.format([['%s'.format([['\"']])]])", want: "format cannot be used on what format made"},
+		"Precision":      {reason: "A million digits.", expression: "'%.1000000f'.format([1.0])", want: "a precision in it must have at most two digits"},
+		"FormatVariable": {reason: "A million digits.", expression: "variables.a.format([1.0])", want: "must be a string literal"},
+		"FormatOfFormat": {reason: "What a format makes is larger than what it is called with.", expression: "'%s'.format([['%s'.format([['\"']])]])", want: "calls of format cannot be nested"},
 		"Regexp":         {reason: "Its states times the length of the text.", expression: "variables.a.matches('x{1000}x{1000}')", want: "the function matches is not available"},
 		"Long":           {reason: "The size of values is linear in the text, so the text is bounded.", expression: "'" + strings.Repeat("x", MaxLinearLength) + "'", want: "it is longer than"},
 	}

@@ -65,7 +65,7 @@ func (a *assessor) Assess(obj *unstructured.Unstructured, statusExpected bool) (
 	defer func() {
 		// Masthead's own code tolerates any object, but third-party code is called, too.
 		if recover() != nil {
-			result = unknown(ReasonUnreadable, "Masthead cannot make sense of the object")
+			result = unknown(ReasonUnreadable, "Masthead cannot interpret the object")
 		}
 		result = valid(result)
 	}()
@@ -147,6 +147,6 @@ func application(object fields) Result {
 	case appsv1alpha1.HealthDegraded:
 		return degraded(appsv1alpha1.ReasonComponentsDegraded, message)
 	default:
-		return unknown(ReasonUnreadable, fmt.Sprintf("The health %q of the Application is none that Masthead knows", h))
+		return unknown(ReasonUnreadable, fmt.Sprintf("The health %q of the Application is unknown to Masthead", h))
 	}
 }

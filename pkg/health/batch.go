@@ -25,7 +25,7 @@ func job(j fields) (Result, bool) {
 	}
 	// The number of succeeded Pods is omitted: the message would be rewritten for each of a thousand Pods.
 	if failed := j.number(0, "status", "failed"); failed > 0 {
-		return progressing(ReasonJobRunning, fmt.Sprintf("The Job has not ended; Pods that failed: %d", failed)), true
+		return progressing(ReasonJobRunning, fmt.Sprintf("The Job has not ended; failed Pods: %d", failed)), true
 	}
 	return progressing(ReasonJobRunning, "The Job has not ended"), true
 }

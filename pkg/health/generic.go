@@ -137,7 +137,7 @@ func replicasJudged(object, status fields) judged {
 // step is Progressing.
 func notHealthyYet(status fields, conditions []any) Result {
 	if name := firstStep(conditions); name != "" && !hasUnknownWord(status) {
-		return progressing(ReasonNotReady, "The condition "+name+" is True, and nothing says yet that the object is ready")
+		return progressing(ReasonNotReady, "The condition "+name+" is True, but nothing reports yet that the object is ready")
 	}
 	return notUnderstood(status)
 }
@@ -145,7 +145,7 @@ func notHealthyYet(status fields, conditions []any) Result {
 // notUnderstood returns the Result for a status that says nothing that is understood.
 func notUnderstood(status fields) Result {
 	if word := phaseOf(status); word != "" {
-		return unknown(ReasonNotUnderstood, fmt.Sprintf("Masthead does not know what the phase %q means; a HealthRule can say", word))
+		return unknown(ReasonNotUnderstood, fmt.Sprintf("Masthead does not know what the phase %q means; a HealthRule can define it", word))
 	}
-	return unknown(ReasonNotUnderstood, "Its status says nothing that Masthead understands; a HealthRule can say when it is healthy")
+	return unknown(ReasonNotUnderstood, "Its status has nothing that Masthead understands; a HealthRule can define when it is healthy")
 }

@@ -28,11 +28,11 @@ func pod(p fields) (Result, bool) {
 		return runningPod(p), true
 	case corev1.PodUnknown:
 		return unknown(reasonOr(p.text("status", "reason"), ReasonNodeLost),
-			messageOr(p.text("status", "message"), "The node of the Pod does not answer")), true
+			messageOr(p.text("status", "message"), "The node of the Pod does not respond")), true
 	case "":
 		return notSeen(), true
 	default:
-		return unknown(ReasonUnreadable, fmt.Sprintf("The phase %q of the Pod is none that Masthead knows", phase)), true
+		return unknown(ReasonUnreadable, fmt.Sprintf("The phase %q of the Pod is unknown to Masthead", phase)), true
 	}
 }
 
@@ -55,7 +55,7 @@ func pendingPod(p fields) Result {
 	if c := p.condition(string(corev1.PodScheduled)); c.isFalse() {
 		return progressing(reasonOr(c.reason, ReasonUnschedulable), messageOr(c.message, "The Pod has no node yet"))
 	}
-	return progressing(ReasonPodPending, "The containers of the Pod are not all started")
+	return progressing(ReasonPodPending, "Not all containers of the Pod are started")
 }
 
 func runningPod(p fields) Result {
@@ -65,7 +65,7 @@ func runningPod(p fields) Result {
 		return progressing(reasonOr(ready.reason, ReasonContainersNotReady), messageOr(ready.message, "The Pod is not ready"))
 	case endsByItself(p):
 		// Like a running Job, it is Progressing.
-		return progressing(ReasonPodRunning, "The Pod runs and has not ended")
+		return progressing(ReasonPodRunning, "The Pod is running and has not ended")
 	default:
 		return healthy()
 	}
@@ -88,7 +88,7 @@ func stuckContainer(p fields) (Result, bool) {
 		case reason == "ErrImagePull" || reason == ReasonImagePullBackOff:
 			return degraded(ReasonImagePullBackOff, fmt.Sprintf("Container %q: its image %q cannot be pulled", name, image(p, name))), true
 		case reason == "CrashLoopBackOff":
-			message := fmt.Sprintf("Container %q is restarted again and again", name)
+			message := fmt.Sprintf("Container %q is restarted repeatedly", name)
 			if end := c.part("lastState", "terminated"); end != nil {
 				message += fmt.Sprintf("; it ended with exit code %d (%s)", end.number(0, "exitCode"), reasonOr(end.text("reason"), "no reason"))
 			}

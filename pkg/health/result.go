@@ -112,7 +112,7 @@ func messageOr(theirs, ours string) string {
 // reporting controller: it can write the status with the object.
 func noStatus(statusExpected bool) Result {
 	if !statusExpected {
-		return unknown(ReasonNoStatus, "Its kind reports no status; a HealthRule can say when it is healthy")
+		return unknown(ReasonNoStatus, "Its kind reports no status; a HealthRule can define when it is healthy")
 	}
 	return unknown(ReasonNoStatus, "It has no status yet")
 }

@@ -219,7 +219,7 @@ func (r *Rule) theirs(status fields) string {
 // fallback is the message for an object that has none.
 func (r *Rule) fallback(what string) string {
 	if r.shipped {
-		return "Its status says nothing more"
+		return "Its status has no details"
 	}
 	return r.described() + ": " + what
 }

@@ -148,7 +148,7 @@ func TestRule(t *testing.T) {
 			object: database(func(object map[string]any) {
 				object["items"] = slices.Repeat([]any{"same"}, 5000)
 			}),
-			want: unknown(ReasonRuleFailed, `HealthRule "db", healthy: it costs too much on this object`),
+			want: unknown(ReasonRuleFailed, `HealthRule "db", healthy: it exceeds the cost limit for this object`),
 		},
 		"LongList": {
 			reason: "What an honest object has is not too much.",
@@ -267,7 +267,7 @@ func TestOneObjectChangesNoOther(t *testing.T) {
 					object *unstructured.Unstructured
 					want   Result
 				}{
-					"large":   {large, unknown(ReasonRuleFailed, `HealthRule "db", healthy: it costs too much on this object`)},
+					"large":   {large, unknown(ReasonRuleFailed, `HealthRule "db", healthy: it exceeds the cost limit for this object`)},
 					"missing": {missing, unknown(ReasonRuleFailed, `HealthRule "db", healthy: no such key: items`)},
 					"small":   {small, healthy()},
 				} {

@@ -15,10 +15,10 @@ func claim(c fields) (Result, bool) {
 	case corev1.ClaimBound:
 		return healthy(), true
 	case corev1.ClaimLost:
-		return degraded(ReasonClaimLost, "The volume of the claim is gone"), true
+		return degraded(ReasonClaimLost, "The volume of the claim is lost"), true
 	case corev1.ClaimPending, "":
 		return progressing(ReasonClaimPending, "The claim has no volume yet"), true
 	default:
-		return unknown(ReasonUnreadable, fmt.Sprintf("The phase %q of the claim is none that Masthead knows", phase)), true
+		return unknown(ReasonUnreadable, fmt.Sprintf("The phase %q of the claim is unknown to Masthead", phase)), true
 	}
 }

@@ -20,7 +20,7 @@ var (
 	errTooLarge = errors.New("the kind is larger than its budget")
 
 	// errTooMany: a list has more objects than are processed, even if few are kept.
-	errTooMany = errors.New("the kind has more objects than are looked at")
+	errTooMany = errors.New("the kind has more objects than are read")
 )
 
 // A Limit bounds what is kept in memory. A negative number means no limit; zero means the default.

@@ -31,7 +31,7 @@ var (
 	// errNotWatchable: the kind exists, but does not support list and watch.
 	errNotWatchable = errors.New("it cannot be listed and watched")
 
-	errMayNotAsk = errors.New("Masthead may not ask what the cluster serves") //nolint:staticcheck // A name has a capital letter.
+	errMayNotAsk = errors.New("Masthead may not discover what the cluster serves") //nolint:staticcheck // A name has a capital letter.
 )
 
 // document is the discovery document of a group version, or the reason why there is none.

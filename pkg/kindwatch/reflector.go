@@ -360,7 +360,7 @@ func (k *kindWatch) tooLarge(err error) string {
 	case errors.Is(err, budget.ErrBusy):
 		return fmt.Sprintf("cannot keep %s: %s", k.kind, budget.ErrBusy)
 	case errors.Is(err, errTooMany):
-		return fmt.Sprintf("the cluster has more of %s than Masthead looks at: %d objects", k.kind, k.o.Listed)
+		return fmt.Sprintf("the cluster has more of %s than Masthead reads: %d objects", k.kind, k.o.Listed)
 	}
 	return fmt.Sprintf("the cluster has more of %s than Masthead keeps: %d objects or %d MiB of a kind, %d objects or %d MiB of all kinds",
 		k.kind, k.o.PerKind.Objects, k.o.PerKind.Bytes>>20, k.o.Total.Objects, k.o.Total.Bytes>>20)

@@ -112,7 +112,7 @@ func (r *Resolver) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (Ki
 		answer := r.asking.DoChan(strconv.Itoa(epoch)+" "+gv.String(), func() (any, error) { return r.askAgain(gvk, epoch), nil })
 		select {
 		case <-ctx.Done():
-			return Kind{}, fmt.Errorf("cannot ask what the cluster calls %s: %w", gvk, ctx.Err())
+			return Kind{}, fmt.Errorf("cannot discover the resource of %s: %w", gvk, ctx.Err())
 		case got := <-answer:
 			d, _ = got.Val.(*document)
 		}

@@ -121,7 +121,7 @@ func TestResolve(t *testing.T) {
 		"InvalidKind":    {reason: "What cannot be served is not asked for.", gvk: schema.GroupVersionKind{Version: "v1", Kind: strings.Repeat("A", 300)}, notServed: true},
 		"Forbidden": {
 			reason: "Who may not ask is told so.", answer: fails(apierrors.NewForbidden(schema.GroupResource{}, strings.Repeat("x", 10_000), nil)), forbidden: true,
-			message: `cannot find out whether the cluster serves kind "Widget" of "example.org/v1": *.example.org is forbidden: Masthead may not ask what the cluster serves`,
+			message: `cannot find out whether the cluster serves kind "Widget" of "example.org/v1": *.example.org is forbidden: Masthead may not discover what the cluster serves`,
 		},
 		"Failed": {
 			reason: "What fails may pass, and what it says is bounded.", answer: fails(errors.New("line\nnext" + strings.Repeat("x", 10_000))),

@@ -82,9 +82,9 @@ func TestSubject(t *testing.T) {
 	other := MarksOf(&metav1.ObjectMeta{Labels: hubidentity.Owner{ID: "them"}.Stamp(nil)})
 	for name, tc := range map[string]struct{ reason, got, want string }{
 		"Definition": {"What follows is told.", Definition("x").NotOurs(Marks{}, owner, "nothing is looked at"),
-			`The CustomResourceDefinition "x" is in the cluster already and was not put there by Masthead. It is left alone, and nothing is looked at.`},
+			`The CustomResourceDefinition "x" already exists in the cluster and was not created by Masthead. It is left alone, and nothing is looked at.`},
 		"Object": {"A kind begins with a capital already.", Object("Composition", "x").NotOurs(other, owner, ""),
-			`Composition "x" was put into the cluster by the hub "them". It is left alone.`},
+			`Composition "x" was created in the cluster by the hub "them". It is left alone.`},
 		"Refused": {"What a cluster says has no control characters.", Definition("x").Refused(errors.New("a\x1bb")),
 			`The cluster refused the CustomResourceDefinition "x": a b`},
 	} {

@@ -44,9 +44,9 @@ func (s Subject) NotOurs(marks Marks, owner hubidentity.Owner, consequence strin
 		left = "It is left alone, and " + consequence + "."
 	}
 	if other, is := marks.OtherHub(owner); is {
-		return fmt.Sprintf("%s was put into the cluster by the hub %q. %s", s.begins(), other, left)
+		return fmt.Sprintf("%s was created in the cluster by the hub %q. %s", s.begins(), other, left)
 	}
-	return fmt.Sprintf("%s is in the cluster already and was not put there by Masthead. %s", s.begins(), left)
+	return fmt.Sprintf("%s already exists in the cluster and was not created by Masthead. %s", s.begins(), left)
 }
 
 // Unwatchable returns the message that Masthead lacks permission to list and watch a kind.

@@ -111,7 +111,7 @@ func NewController[R mcreconcile.ClusterAware[R]](
 	name string, mgr mcmanager.Manager, o ControllerOptions[R],
 ) (*Controller[R], error) {
 	if o.Reconciler == nil {
-		return nil, errors.New("cannot make a controller without a reconciler")
+		return nil, errors.New("cannot create a controller without a reconciler")
 	}
 	if o.LogConstructor == nil {
 		o.LogConstructor = LogConstructor[R](mgr.GetLogger(), name)
@@ -145,13 +145,13 @@ func NewController[R mcreconcile.ClusterAware[R]](
 	}
 	var err error
 	if c.inner, err = controller.NewTypedUnmanaged(name, inner); err != nil {
-		return nil, fmt.Errorf("cannot make controller %q: %w", name, err)
+		return nil, fmt.Errorf("cannot create controller %q: %w", name, err)
 	}
 	// This source receives the context and the queue when the inner controller starts. Passing each engagement's sources
 	// to Watch instead would run them with the inner controller's lock held, and before the start would keep them for
 	// clusters that have left meanwhile.
 	if err := c.inner.Watch(source.TypedFunc[R](c.startSources)); err != nil {
-		return nil, fmt.Errorf("cannot make controller %q: %w", name, err)
+		return nil, fmt.Errorf("cannot create controller %q: %w", name, err)
 	}
 	if err := mgr.Add(c); err != nil {
 		return nil, fmt.Errorf("cannot add controller %q to the manager: %w", name, err)

@@ -45,7 +45,7 @@ func newSourceRun[R mcreconcile.ClusterAware[R]](
 ) (*sourceRun[R], error) {
 	s, engage, err := src.ForCluster(name, cl)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a source for cluster %q: %w", name, err)
+		return nil, fmt.Errorf("cannot create a source for cluster %q: %w", name, err)
 	}
 	if !engage {
 		return nil, nil
@@ -100,7 +100,7 @@ func (c *Controller[R]) run(e *engagement[R], run *sourceRun[R]) {
 			break
 		}
 		if e.ctx.Err() == nil {
-			c.GetLogger().Error(err, "Cannot start a source, it will be tried again", "cluster", displayName(e.name),
+			c.GetLogger().Error(err, "Cannot start a source, it will be retried", "cluster", displayName(e.name),
 				"source", fmt.Sprintf("%v", run.source))
 		}
 		if !sleep(e.ctx, c.clock, backoff.Step()) {

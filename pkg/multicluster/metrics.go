@@ -56,7 +56,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		hanging: metric.NewGaugeDesc(reg, metric.Definition{
 			Name:       "masthead_queue_hanging",
-			Help:       "1 if an item of a cluster took more than two seconds not long ago, so that the cluster has one worker for a while, else 0.",
+			Help:       "1 if an item of a cluster recently took more than two seconds, so that the cluster has only one worker for a while, else 0.",
 			PerCluster: true,
 			Labels:     controller,
 			See:        "security.md#what-the-owner-of-one-workload-cluster-gains",

@@ -64,7 +64,7 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 
 	var err error
 	if o.MetadataClient, err = dynamicclient.NewMetadata(config, httpClient, o.Guard); err != nil {
-		return o, fmt.Errorf("cannot make a metadata client: %w", err)
+		return o, fmt.Errorf("cannot create a metadata client: %w", err)
 	}
 	if c, ok := cl.(interface{ Shared() *kindwatch.Shared }); ok {
 		o.Shared = c.Shared()
@@ -80,7 +80,7 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 		return o, nil
 	}
 	if o.Client, err = dynamicclient.New(config, httpClient, o.Guard); err != nil {
-		return o, fmt.Errorf("cannot make a dynamic client: %w", err)
+		return o, fmt.Errorf("cannot create a dynamic client: %w", err)
 	}
 	return o, nil
 }

@@ -134,7 +134,8 @@ func WithoutSecrets(err error, result Result) error {
 	}
 	reason := apierrors.ReasonForError(err)
 	if reason == metav1.StatusReasonUnknown {
-		return explained{err, "the request failed; why is not said, as a Secret has to do with it"}
+		return explained{err, "the request failed; the cause is omitted, because a Secret is involved"}
 	}
-	return explained{err, fmt.Sprintf("the API server refuses it (%s); why is not said, as a Secret has to do with it", clean(string(reason)))}
+	return explained{err, fmt.Sprintf("the API server refuses it (%s); the cause is omitted, because a Secret is involved",
+		clean(string(reason)))}
 }

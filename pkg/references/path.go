@@ -151,7 +151,7 @@ func step(value any, s fieldpath.Segment) (any, error) {
 		return nil, errNoValue
 	case []any:
 		if s.Type != fieldpath.SegmentIndex {
-			return nil, errors.New("the path names a field of what is a list")
+			return nil, errors.New("the path names a field, but the value is a list")
 		}
 		if s.Index >= uint(len(v)) {
 			return nil, errNoValue
@@ -159,7 +159,7 @@ func step(value any, s fieldpath.Segment) (any, error) {
 		return v[s.Index], nil
 	case map[string]any:
 		if s.Type != fieldpath.SegmentField {
-			return nil, errors.New("the path has an index in what is an object")
+			return nil, errors.New("the path has an index, but the value is an object")
 		}
 		next, ok := v[s.Field]
 		if !ok {
@@ -167,7 +167,7 @@ func step(value any, s fieldpath.Segment) (any, error) {
 		}
 		return next, nil
 	}
-	return nil, errors.New("the path leads through what is neither an object nor a list")
+	return nil, errors.New("the path leads through a value that is neither an object nor a list")
 }
 
 // valueAt returns the value at a path without wildcards; errNoValue if there is none, or null, or the empty text: an

@@ -154,7 +154,7 @@ func fill(object map[string]any, target fieldpath.Segments, value any) (changed 
 	}
 	paved := fieldpath.Pave(object, fieldpath.WithMaxFieldPathIndex(maxIndex))
 	if err := paved.SetValue(target.String(), value); err != nil {
-		return false, fmt.Errorf("the value cannot be put there: %w", err)
+		return false, fmt.Errorf("the value cannot be set: %w", err)
 	}
 	return true, nil
 }

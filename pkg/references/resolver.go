@@ -36,7 +36,7 @@ func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	}
 	if len(req.References) > maxReferences {
 		return p.result, &Error{
-			Index: maxReferences, Reason: ReasonInvalidReference, Cause: fmt.Errorf("an object can have %d references", maxReferences),
+			Index: maxReferences, Reason: ReasonInvalidReference, Cause: fmt.Errorf("an object can have at most %d references", maxReferences),
 		}
 	}
 	var failed error
@@ -112,7 +112,7 @@ func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segmen
 	}
 	all, err := expand(p.work.Object, segments)
 	if errors.Is(err, errNoValue) {
-		return nil, &Error{Reason: ReasonTargetRejected, Path: ref.ToFieldPath, Cause: errors.New("there is nothing to which the path leads")}
+		return nil, &Error{Reason: ReasonTargetRejected, Path: ref.ToFieldPath, Cause: errors.New("the path matches nothing")}
 	}
 	if err != nil {
 		return nil, &Error{Reason: ReasonTargetRejected, Path: ref.ToFieldPath, Cause: err}
@@ -122,7 +122,7 @@ func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segmen
 		_, err := valueAt(p.work.Object, t)
 		switch {
 		case ref.FollowsSource() && p.req.Schema.isListKey(t):
-			return nil, &Error{Reason: ReasonTargetRejected, Path: t.String(), Cause: errors.New("elements of the list are told apart by " +
+			return nil, &Error{Reason: ReasonTargetRejected, Path: t.String(), Cause: errors.New("elements of the list are identified by " +
 				"this field, so that it cannot follow its source: with another value it would be another element")}
 		case err == nil && !ref.FollowsSource():
 		case err != nil && !errors.Is(err, errNoValue):
@@ -160,7 +160,7 @@ func (p *pass) compute(ctx context.Context, ref *commonv1alpha1.GenericReference
 	if evalErr != nil {
 		if secret && !errors.Is(evalErr, expression.ErrTooExpensive) {
 			// Errors of functions repeat their arguments.
-			evalErr = errors.New("it fails; why is not said, as a Secret has to do with it")
+			evalErr = errors.New("it fails; the cause is omitted, because a Secret is involved")
 		}
 		return nil, secret, &Error{Reason: ReasonInvalidValue, Path: "expression", Cause: evalErr}
 	}
@@ -177,7 +177,8 @@ func evaluate(program program, variables map[string]any) (any, error) {
 		return nil, err
 	}
 	if uses := max(program.Uses, 1); input > maxExpressionInput/uses {
-		return nil, fmt.Errorf("the variables have together more than %d bytes, each counted as often as variables are used", maxExpressionInput)
+		return nil, fmt.Errorf("the variables together have more than %d bytes, each counted as often as the expression uses variables",
+			maxExpressionInput)
 	}
 	result, err := expression.Evaluate(program.Program, map[string]any{variablesName: variables})
 	if err != nil {

@@ -93,7 +93,7 @@ func TestResolve(t *testing.T) {
 		"WildcardToNothing": {
 			reason:     "A wildcard that leads nowhere is a failure, as the field is not filled.",
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.pools[*].region"}]`,
-			want:       `{}`, wantReason: ReasonTargetRejected, wantError: "cannot resolve spec.references[0]: spec.pools[*].region: there is nothing to which the path leads",
+			want:       `{}`, wantReason: ReasonTargetRejected, wantError: "cannot resolve spec.references[0]: spec.pools[*].region: the path matches nothing",
 		},
 		"HasValue": {
 			reason: "A field that has a value is left alone, and nothing is read.",
@@ -149,7 +149,7 @@ func TestResolve(t *testing.T) {
 			reason: "What an expression costs is bounded.",
 			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.long}}],
 				expression: "''` + strings.Repeat(" + variables.a", 30) + `", toFieldPath: spec.a}]`,
-			want: `{}`, wantReads: 1, wantReason: ReasonInvalidValue, wantError: "cannot resolve spec.references[0]: expression: it costs too much on this object",
+			want: `{}`, wantReads: 1, wantReason: ReasonInvalidValue, wantError: "cannot resolve spec.references[0]: expression: it exceeds the cost limit for this object",
 		},
 		"ExhaustMemoryByExpression": {
 			reason: "An expression that multiplies texts is not evaluated.",
@@ -163,13 +163,14 @@ func TestResolve(t *testing.T) {
 			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.long}}],
 				expression: "[` + strings.Repeat("variables.a,", 40) + `].join()", toFieldPath: spec.a}]`,
 			want: `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
-			wantError: "cannot resolve spec.references[0]: expression: the variables have together more than 32768 bytes, each counted as often as variables are used",
+			wantError: "cannot resolve spec.references[0]: expression: the variables together have more than 32768 bytes, each counted as often as the expression uses variables",
 		},
 		"TooManyVariables": {
 			reason: "As the schema says, which whoever owns the cluster can change.",
 			references: `[{variables: [` + strings.Repeat(`{name: a, fromRef: {`+settings+`, fieldPath: data.region}},`, 17) + `],
 				expression: variables.a, toFieldPath: spec.a}]`,
-			want: `{}`, wantReason: ReasonInvalidReference, wantError: "cannot resolve spec.references[0]: a reference can have 16 variables",
+			want: `{}`, wantReason: ReasonInvalidReference,
+			wantError: "cannot resolve spec.references[0]: a reference can have at most 16 variables",
 		},
 		"ReadSecretBitByBit": {
 			reason: "Nor is it said whether an expression makes a value of it: that is one bit of it.", schema: marked,
@@ -226,8 +227,8 @@ func TestResolve(t *testing.T) {
 			reason: "A field that is marked holds what a Secret held: it goes into fields only that are marked, too.", schema: marked,
 			references: `[{` + vault + `, fromFieldPath: spec.password, toFieldPath: spec.description}]`,
 			want:       `{}`, wantReason: ReasonSecretNotPermitted,
-			wantError: "cannot resolve spec.references[0]: spec.description: the field that is referenced is marked for what Secrets hold " +
-				"(format: password), and goes only into fields that are, too",
+			wantError: "cannot resolve spec.references[0]: spec.description: the referenced field is marked for values of Secrets " +
+				"(format: password): its value may be written only to fields that are, too",
 		},
 		"ReadSecretWithWhatIsAround": {
 			reason: "The whole spec has the field in it.", schema: marked,
@@ -264,7 +265,7 @@ func TestResolve(t *testing.T) {
 			reason: "What a marked field holds is not repeated either.", schema: marked,
 			references: `[{variables: [{name: a, fromRef: {` + vault + `, fieldPath: spec.password}}], expression: "duration(variables.a)", toFieldPath: spec.password}]`,
 			want:       `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
-			wantError: "cannot resolve spec.references[0]: expression: it fails; why is not said, as a Secret has to do with it",
+			wantError: "cannot resolve spec.references[0]: expression: it fails; the cause is omitted, because a Secret is involved",
 		},
 		"BesideMarked": {
 			reason: "Other fields of such an object are as any.", schema: marked,
@@ -291,7 +292,7 @@ func TestResolve(t *testing.T) {
 			reason: "A function that fails repeats what it was called with.", schema: marked,
 			references: `[{variables: [{name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}], expression: "duration(variables.a)", toFieldPath: spec.password}]`,
 			want:       `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
-			wantError: "cannot resolve spec.references[0]: expression: it fails; why is not said, as a Secret has to do with it",
+			wantError: "cannot resolve spec.references[0]: expression: it fails; the cause is omitted, because a Secret is involved",
 		},
 		"ReadOtherNamespace": {
 			reason:     "Another namespace is not even asked.",
@@ -498,7 +499,7 @@ func TestExhaustMemoryByLargeSources(t *testing.T) {
 		"Few":   {reason: "That is usual.", sources: 100, variable: 1, data: map[string]any{"a": "x"}},
 		"Large": {reason: "They are kept until all references are resolved.", sources: 20, variable: 1, data: map[string]any{"a": "x", "b": large}, want: "more than 16 MiB"},
 		"Small": {reason: "Fields take more than their text.", sources: 20, variable: 1, data: map[string]any{"a": "x", "b": make([]any, 20_000)}, want: "more than 16 MiB"},
-		"Many":  {reason: "Each is a request.", sources: 300, variable: 3, data: map[string]any{"a": "x"}, want: "an object can reference 256 objects"},
+		"Many":  {reason: "Each is a request.", sources: 300, variable: 3, data: map[string]any{"a": "x"}, want: "an object can reference at most 256 objects"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -68,7 +68,7 @@ func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericRe
 		if err != nil {
 			return err
 		}
-		why := errors.New("what a Secret holds may be put only into fields that are marked for it (format: password)")
+		why := errors.New("values of Secrets may be written only to fields that are marked for them (format: password)")
 		if !isSecret(source.GroupResource()) {
 			path, err := parsePath(f.FieldPath)
 			if err != nil || !p.isMarked(source, path) {
@@ -77,7 +77,8 @@ func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericRe
 			if err := p.req.Tenancy.permitsMarked(p.req.Object.GetNamespace(), source); err != nil {
 				return &Error{Reason: ReasonNotPermitted, Source: source.String(), Path: f.FieldPath, Cause: err}
 			}
-			why = errors.New("the field that is referenced is marked for what Secrets hold (format: password), and goes only into fields that are, too")
+			why = errors.New(
+				"the referenced field is marked for values of Secrets (format: password): its value may be written only to fields that are, too")
 		}
 		if i := slices.IndexFunc(targets, func(t fieldpath.Segments) bool { return !p.mayHoldSecret(t) }); i >= 0 {
 			return &Error{Reason: ReasonSecretNotPermitted, Path: targets[i].String(), Cause: why}
@@ -97,7 +98,7 @@ func sourcesOf(ref *commonv1alpha1.GenericReference) ([]commonv1alpha1.Reference
 	case ref.Resource != "" || len(ref.Variables) == 0 || ref.Expression == "":
 		return nil, invalid("either resource, or variables and expression, are required")
 	case len(ref.Variables) > maxVariables:
-		return nil, invalid("a reference can have %d variables", maxVariables)
+		return nil, invalid("a reference can have at most %d variables", maxVariables)
 	}
 	out := make([]commonv1alpha1.ReferenceSource, 0, len(ref.Variables))
 	for i := range ref.Variables {

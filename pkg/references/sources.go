@@ -77,7 +77,7 @@ func (p *pass) permit(ctx context.Context, from schema.GroupKind, own string, so
 	}
 	if len(p.permitted) >= maxSources {
 		return &Error{
-			Reason: ReasonInvalidValue, Source: source.String(), Cause: fmt.Errorf("an object can reference %d objects", maxSources),
+			Reason: ReasonInvalidValue, Source: source.String(), Cause: fmt.Errorf("an object can reference at most %d objects", maxSources),
 		}
 	}
 	if err := p.req.Tenancy.permits(ctx, from, own, source); err != nil {
@@ -125,7 +125,7 @@ func (p *pass) read(ctx context.Context, source Source) (map[string]any, *Error)
 	} else if n := kept(obj.Object, maxReadBytes-p.kept); n > maxReadBytes-p.kept {
 		out.err = &Error{
 			Reason: ReasonInvalidValue, Source: source.String(),
-			Cause: fmt.Errorf("the objects that are referenced have together more than %d MiB", maxReadBytes>>20),
+			Cause: fmt.Errorf("the referenced objects together have more than %d MiB", maxReadBytes>>20),
 		}
 	} else {
 		p.kept += n

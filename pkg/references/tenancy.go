@@ -68,7 +68,7 @@ func (t *Tenancy) permits(ctx context.Context, from schema.GroupKind, fromNamesp
 		if slices.ContainsFunc(t.ClusterScoped, func(gr schema.GroupResource) bool { return matches(gr, to.GroupResource()) }) {
 			return nil
 		}
-		return refused{fmt.Sprintf("objects in namespaces may not reference %s, which are cluster-scoped", to.GroupResource())}
+		return refused{fmt.Sprintf("namespaced objects may not reference %s, which are cluster-scoped", to.GroupResource())}
 	}
 	if t.Grants != nil {
 		permitted, err := t.Grants.Permits(ctx, from, fromNamespace, to)

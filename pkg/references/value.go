@@ -35,7 +35,7 @@ const (
 )
 
 // errNotText is the error of binary data.
-var errNotText = errors.New("it is not text in UTF-8") //nolint:gochecknoglobals // A constant.
+var errNotText = errors.New("it is not UTF-8 text") //nolint:gochecknoglobals // A constant.
 
 // binary stands for data that is not text.
 type binary struct{}
@@ -190,12 +190,12 @@ func (c *conversion) convert(value ref.Val, depth int) (any, error) {
 		return int64(v), nil
 	case types.Uint:
 		if v > math.MaxInt64 {
-			return nil, errors.New("it is too large a number")
+			return nil, errors.New("the number is too large")
 		}
 		return int64(v), nil
 	case types.Double:
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, errors.New("it is no number")
+			return nil, errors.New("it is not a number")
 		}
 		return float64(v), nil
 	case types.Null:
@@ -205,7 +205,7 @@ func (c *conversion) convert(value ref.Val, depth int) (any, error) {
 	case traits.Mapper:
 		return c.object(v, depth)
 	}
-	return nil, fmt.Errorf("it is of the type %s; string() makes a text of many types", value.Type().TypeName())
+	return nil, fmt.Errorf("it is of the type %s; string() converts many types to text", value.Type().TypeName())
 }
 
 func (c *conversion) list(list traits.Lister, depth int) (any, error) {

@@ -149,7 +149,7 @@ func (r *reader) aksDefaultPool(b block) {
 	// Azure has a default pool in System mode, and of Linux; the cluster's block does not say so.
 	pool.Mode, pool.OSType = "System", "Linux"
 	if t := b.text("type"); t != "" && t != "VirtualMachineScaleSets" {
-		b.note("type", t, "Cluster API knows scale sets only")
+		b.note("type", t, "Cluster API supports scale sets only")
 	}
 	if b.is("onlyCriticalAddonsEnabled") {
 		pool.Taints = b.taint(pool.Taints, "CriticalAddonsOnly", "true", "NoSchedule")

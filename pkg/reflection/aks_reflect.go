@@ -65,7 +65,7 @@ func (r *reflector) azureAccess(b *builder) {
 	if len(aks.IdentityIDs) > 0 {
 		b.set("spec.identity.userAssignedIdentityResourceID", aks.IdentityIDs[0])
 		if len(aks.IdentityIDs) > 1 {
-			b.lossy("spec.identity.userAssignedIdentityResourceID", strings.Join(aks.IdentityIDs, ","), "The field holds one identity of several")
+			b.lossy("spec.identity.userAssignedIdentityResourceID", strings.Join(aks.IdentityIDs, ","), "The field can hold only one of several identities")
 		}
 	}
 }
@@ -83,15 +83,15 @@ func (r *reflector) azureNetwork(b *builder) {
 		b.set("spec.loadBalancerSKU", strings.ToUpper(sku[:1])+strings.ToLower(sku[1:]))
 	}
 	if f.Network.ID == "" {
-		b.lossy("spec.virtualNetwork.name", "", "Azure manages the virtual network, and its provider shows no name; the provider's webhook may invent one")
+		b.lossy("spec.virtualNetwork.name", "", "Azure manages the virtual network, and its provider shows no name; the provider's webhook may generate one")
 		return
 	}
 	b.set("spec.virtualNetwork.name", f.Network.ID)
 	b.set("spec.virtualNetwork.resourceGroup", f.Network.ResourceGroup)
-	b.lossy("spec.virtualNetwork.cidrBlock", "", "The block of addresses of the virtual network is not observed")
+	b.lossy("spec.virtualNetwork.cidrBlock", "", "The CIDR block of the virtual network is not observed")
 	if subnet := r.azureSystemSubnet(); subnet != "" {
 		b.set("spec.virtualNetwork.subnet.name", subnet)
-		b.lossy("spec.virtualNetwork.subnet.cidrBlock", "", "The block of addresses of the subnet is not observed")
+		b.lossy("spec.virtualNetwork.subnet.cidrBlock", "", "The CIDR block of the subnet is not observed")
 	}
 }
 

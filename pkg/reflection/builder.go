@@ -201,7 +201,7 @@ func (b *builder) setInstanceTypes(field string, types []string) {
 	b.set(field, types[0])
 	if len(types) > 1 {
 		b.annotate(ObservedInstanceTypesAnnotation, strings.Join(types, ","))
-		b.lossy(field, strings.Join(types, ","), "The field holds one instance type of several")
+		b.lossy(field, strings.Join(types, ","), "The field can hold only one of several instance types")
 	}
 }
 

@@ -67,7 +67,7 @@ func (r *reflector) awsLogging(b *builder) {
 		if field, known := fields[logType]; known {
 			logging[field] = true
 		} else {
-			b.lossy("spec.logging", logType, "The field does not know the value")
+			b.lossy("spec.logging", logType, "The field does not support the value")
 		}
 	}
 	b.set("spec.logging", logging)
@@ -133,7 +133,7 @@ func (r *reflector) awsPool(pool NodePool, b *builder) {
 	if capacity, ok := map[string]string{"ON_DEMAND": "onDemand", "SPOT": "spot"}[pool.CapacityType]; ok {
 		b.set("spec.capacityType", capacity)
 	} else {
-		b.lossy("spec.capacityType", pool.CapacityType, "The field does not know the value")
+		b.lossy("spec.capacityType", pool.CapacityType, "The field does not support the value")
 	}
 	if pool.LaunchTemplate != "" {
 		b.lossy("spec.awsLaunchTemplate", pool.LaunchTemplate, "The content of the launch template is not observed")
@@ -151,8 +151,8 @@ func (r *reflector) awsImage(b *builder, pool NodePool) {
 	b.annotate(ObservedImageTypeAnnotation, clean(pool.ImageType))
 	if b.knows(field, custom) {
 		b.set(field, custom)
-		b.notes.add(Lossy{Object: b.label(), Field: field, Observed: clean(pool.ImageType), Default: custom, Reason: "The field does not know the value"})
+		b.notes.add(Lossy{Object: b.label(), Field: field, Observed: clean(pool.ImageType), Default: custom, Reason: "The field does not support the value"})
 		return
 	}
-	b.lossy(field, pool.ImageType, "The field does not know the value")
+	b.lossy(field, pool.ImageType, "The field does not support the value")
 }

@@ -16,7 +16,7 @@ func (r *reflector) gcpCluster(b, status *builder) {
 	b.set("spec.network.hostProject", gke.NetworkProject)
 	if gke.Subnetwork != "" {
 		subnet := map[string]any{"name": gke.Subnetwork, "region": gke.Region}
-		if b.lossy("spec.network.subnets[].cidrBlock", gke.Subnetwork, "The block of addresses of the subnet is not observed"); gke.StackType != "" {
+		if b.lossy("spec.network.subnets[].cidrBlock", gke.Subnetwork, "The CIDR block of the subnet is not observed"); gke.StackType != "" {
 			subnet["stackType"] = gcpStackType(gke.StackType)
 		}
 		b.setEach("spec.network.subnets", []map[string]any{subnet})
@@ -75,7 +75,7 @@ func (r *reflector) gcpNetwork(b *builder) {
 		networks[i] = map[string]any{"cidr_block": n.CIDR, "display_name": n.Name}
 	}
 	if len(networks) == 0 {
-		b.lossy("spec.master_authorized_networks_config", "", "The list of authorized networks is empty, so none is")
+		b.lossy("spec.master_authorized_networks_config", "", "The list of authorized networks is empty, so none is authorized")
 	}
 	b.setEach("spec.master_authorized_networks_config.cidr_blocks", networks)
 }

@@ -32,7 +32,7 @@ func (l Lossy) String() string {
 		out += fmt.Sprintf(" (observed %q)", l.Observed)
 	}
 	if l.Default != "" {
-		out += fmt.Sprintf("; the default %q stands there", l.Default)
+		out += fmt.Sprintf("; the default %q is used instead", l.Default)
 	}
 	return out
 }
@@ -51,7 +51,7 @@ func (n *notes) add(l Lossy) {
 	if len(n.entries) >= maxLossy {
 		if !n.cut {
 			n.cut = true
-			n.entries = append(n.entries, Lossy{Reason: "More could not be represented than is listed"})
+			n.entries = append(n.entries, Lossy{Reason: "More could not be represented than what is listed"})
 		}
 		return
 	}

@@ -246,7 +246,7 @@ func TestValidate(t *testing.T) {
 		{"the Cluster's name must be a label", func(i *reflection.Import) { i.ReflectedName = "a.b" }, "DNS label"},
 		{"a region is no path", func(i *reflection.Import) { i.Region = "eu-central-1/.." }, "not a region of AWS"},
 		{"a pool with a colon would be another cluster's", func(i *reflection.Import) { i.NodePools = []string{"a:b"} }, "not the name of a node pool"},
-		{"a hint must be an identifier", func(i *reflection.Import) { i.Subnets = []reflection.SubnetHint{{ID: "10.0.0.0/8"}} }, "not the identifiers of AWS"},
+		{"a hint must be an identifier", func(i *reflection.Import) { i.Subnets = []reflection.SubnetHint{{ID: "10.0.0.0/8"}} }, "not identifiers of AWS"},
 		{"too many pools", func(i *reflection.Import) { i.NodePools = make([]string, reflection.MaxNodePools+1) }, "at most"},
 	} {
 		imp := importOf(loadFixture(t, "eks-standard"))

@@ -87,7 +87,7 @@ func misfit(s *apiextensionsv1.JSONSchemaProps, value any) string {
 	case map[string]any:
 		return misfitObject(s, v)
 	default:
-		return "The value has a type that is not written"
+		return "The type of the value is not supported"
 	}
 	return ""
 }
@@ -98,12 +98,12 @@ func misfitText(s *apiextensionsv1.JSONSchemaProps, v string) string {
 	case s.Type != "string":
 		return "The field is not a string"
 	case len(s.Enum) > 0 && !slices.Contains(enumOf(s), v):
-		return "The field does not know the value"
+		return "The field does not support the value"
 	case s.MaxLength != nil && length > *s.MaxLength, s.MinLength != nil && length < *s.MinLength:
-		return "The field does not hold a text of this length"
+		return "The field does not allow a text of this length"
 	case s.Pattern != "":
 		if pattern, err := regexp.Compile(s.Pattern); err != nil || !pattern.MatchString(v) {
-			return "The field does not hold a text of this form"
+			return "The field does not allow a text of this form"
 		}
 	}
 	return ""
@@ -136,7 +136,7 @@ func misfitList(s *apiextensionsv1.JSONSchemaProps, v []any) string {
 	case s.Type != "array":
 		return "The field is not a list"
 	case s.MaxItems != nil && int64(len(v)) > *s.MaxItems, s.MinItems != nil && int64(len(v)) < *s.MinItems:
-		return "The field does not hold a list of this length"
+		return "The field does not allow a list of this length"
 	}
 	for _, item := range v {
 		if reason := misfit(items(s), item); reason != "" {

@@ -66,7 +66,7 @@ func (e evidence) visibility() (Visibility, string) {
 	if t, known := e.routeTables[e.mainTable]; known && e.hinted && e.hint.RouteTableID == "" {
 		return visible(t.public()), "the main route table of the VPC"
 	}
-	return UnknownVisibility, "no route table, no tag and no public addresses tell"
+	return UnknownVisibility, "no route table, no tag and no public addresses indicate it"
 }
 
 // byTags reads the tags of roles. Tags that contradict each other say nothing.

@@ -16,7 +16,7 @@ func (i Import) Validate() error {
 	case i.UID == "" || i.Name == "" || i.Namespace == "":
 		return errors.New("an import needs a namespace, a name and a UID")
 	case len(validation.IsDNS1123Label(i.reflectedName())) > 0:
-		return fmt.Errorf("the reflected Cluster needs the name of a DNS label, not %q", i.reflectedName())
+		return fmt.Errorf("the name of the reflected Cluster must be a DNS label, not %q", i.reflectedName())
 	case len(i.NodePools) > MaxNodePools:
 		return fmt.Errorf("an import lists %d node pools; at most %d are read", len(i.NodePools), MaxNodePools)
 	case len(i.FargateProfiles) > MaxFargateProfiles:
@@ -50,7 +50,7 @@ func (i Import) validateIdentifiers() error {
 	}
 	for _, s := range i.Subnets {
 		if !subnetID.MatchString(s.ID) || s.RouteTableID != "" && !routeTableID.MatchString(s.RouteTableID) {
-			return fmt.Errorf("hint for subnet %q with route table %q: not the identifiers of AWS", s.ID, s.RouteTableID)
+			return fmt.Errorf("hint for subnet %q with route table %q: not identifiers of AWS", s.ID, s.RouteTableID)
 		}
 	}
 	return nil

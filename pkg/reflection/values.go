@@ -107,7 +107,7 @@ func (b block) cidrOf(field, s string) string {
 		return ""
 	}
 	if _, _, err := net.ParseCIDR(s); err != nil {
-		b.note(field, s, "The value is not a block of addresses")
+		b.note(field, s, "The value is not a CIDR block")
 		return ""
 	}
 	return s

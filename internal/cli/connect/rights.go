@@ -126,7 +126,7 @@ func claimRights(groups []string, kinds []crossplane.Publication) ([]*unstructur
 		}
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(role)
 		if err != nil {
-			return nil, fmt.Errorf("cannot make the ClusterRole %q: %w", role.Name, err)
+			return nil, fmt.Errorf("cannot create the ClusterRole %q: %w", role.Name, err)
 		}
 		u := &unstructured.Unstructured{Object: object}
 		unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")

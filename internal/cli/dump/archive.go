@@ -57,7 +57,7 @@ func (a *tarArchive) Close() error { return errors.Join(a.tar.Close(), a.compres
 // NewFolder returns an archive that is a folder, which it creates.
 func NewFolder(name string) (Archive, error) {
 	if err := os.MkdirAll(name, 0o700); err != nil {
-		return nil, fmt.Errorf("cannot make the folder %q: %w", name, err)
+		return nil, fmt.Errorf("cannot create the folder %q: %w", name, err)
 	}
 	root, err := os.OpenRoot(name)
 	if err != nil {
@@ -71,7 +71,7 @@ type folderArchive struct{ root *os.Root }
 // Add implements Archive.
 func (a *folderArchive) Add(name string, content []byte) error {
 	if err := a.root.MkdirAll(path.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("cannot make the folder of %q: %w", name, err)
+		return fmt.Errorf("cannot create the folder of %q: %w", name, err)
 	}
 	if err := a.root.WriteFile(name, content, 0o600); err != nil {
 		return fmt.Errorf("cannot write %q: %w", name, err)

@@ -98,7 +98,7 @@ func Clusters(
 		key := connection.Key{Source: e.Source, Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}
 		byName[key.String()] = &Cluster{
 			Name: key.String(), Class: class, State: StateUnknown, Reason: ReasonNotPublished, key: key,
-			Message: "There is no ClusterProfile of it. Does the manager run?",
+			Message: "It has no ClusterProfile. Does the manager run?",
 		}
 	}
 	for i := range profiles {
@@ -151,7 +151,7 @@ func clusterOf(p *inventoryv1alpha1.ClusterProfile) (*Cluster, bool) {
 func stateOf(conditions []metav1.Condition) (_ State, reason, message string) {
 	connected := meta.FindStatusCondition(conditions, inventory.ConditionConnected)
 	if connected == nil {
-		return StateUnknown, ReasonNotPublished, "Its ClusterProfile says nothing yet. Does the manager run?"
+		return StateUnknown, ReasonNotPublished, "Its ClusterProfile has no condition Connected yet. Does the manager run?"
 	}
 	switch connected.Status {
 	case metav1.ConditionTrue:
@@ -205,7 +205,7 @@ func Find(clusters []Cluster, word string) (*Cluster, error) {
 		for _, c := range found {
 			names = append(names, c.Name)
 		}
-		return nil, fmt.Errorf("%q can be several clusters, name one of them: %s", word, strings.Join(names, ", "))
+		return nil, fmt.Errorf("%q is ambiguous, name one of these clusters: %s", word, strings.Join(names, ", "))
 	}
 }
 
@@ -227,6 +227,6 @@ func secretOf(key connection.Key) (types.NamespacedName, error) {
 	case kubeconfig.SourceName:
 		return key.Object(), nil
 	default:
-		return types.NamespacedName{}, fmt.Errorf("the source %q of the cluster is none that this program knows", key.Source)
+		return types.NamespacedName{}, fmt.Errorf("the source %q of the cluster is unknown to this program", key.Source)
 	}
 }

@@ -51,7 +51,7 @@ func NewHub(cfg *rest.Config, allow credentials.Options) (*Hub, error) {
 	}
 	core, err := corev1client.NewForConfig(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for the hub: %w", err)
+		return nil, fmt.Errorf("cannot create a client for the hub: %w", err)
 	}
 	return &Hub{Side: side, allow: allow, cfg: cfg, core: core, workloads: map[string]*reached{}}, nil
 }

@@ -87,7 +87,7 @@ func (h *Hub) ManagerPod(ctx context.Context) (*corev1.Pod, error) {
 		lease := &coordinationv1.Lease{}
 		err := h.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: LeaseName}, lease)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-			return nil, fmt.Errorf("cannot see which Pod of the manager holds the lease: %w", err)
+			return nil, fmt.Errorf("cannot determine which Pod of the manager holds the lease: %w", err)
 		}
 		if lease.Spec.HolderIdentity != nil && strings.HasPrefix(*lease.Spec.HolderIdentity, p.Name+"_") {
 			return p, nil

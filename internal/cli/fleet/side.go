@@ -64,13 +64,13 @@ func NewSide(name string, cfg *rest.Config) (*Side, error) {
 	httpClient.CheckRedirect = refuseRedirects
 	found, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for %s: %w", name, err)
+		return nil, fmt.Errorf("cannot create a client for %s: %w", name, err)
 	}
 	cached := memory.NewMemCacheClient(found)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
 	c, err := client.New(cfg, client.Options{Scheme: Scheme(), Mapper: mapper, HTTPClient: httpClient})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for %s: %w", name, err)
+		return nil, fmt.Errorf("cannot create a client for %s: %w", name, err)
 	}
 	return &Side{Name: name, client: c, mapper: mapper, discovery: found}, nil
 }
@@ -82,7 +82,7 @@ func (s *Side) Client() client.Client { return s.client }
 func (s *Side) Version() (string, error) {
 	v, err := s.discovery.ServerVersion()
 	if err != nil {
-		return "", fmt.Errorf("cannot ask %s for its version: %w", s.Name, err)
+		return "", fmt.Errorf("cannot query %s for its version: %w", s.Name, err)
 	}
 	return v.GitVersion, nil
 }
@@ -104,7 +104,7 @@ func (s *Side) KindOf(word string) (schema.GroupVersionKind, error) {
 		return kind, fmt.Errorf("%s: %q: %w", s.Name, word, ErrNoSuchKind)
 	}
 	if err != nil {
-		return kind, fmt.Errorf("cannot ask %s which kinds it serves: %w", s.Name, err)
+		return kind, fmt.Errorf("cannot query %s for the kinds that it serves: %w", s.Name, err)
 	}
 	return kind, nil
 }

@@ -28,7 +28,7 @@ func (h *Hub) Token(ctx context.Context, account client.ObjectKey) (string, erro
 func TokenOf(ctx context.Context, cfg *rest.Config, account client.ObjectKey, lifetime time.Duration) (_ string, ends time.Time, _ error) {
 	core, err := corev1client.NewForConfig(cfg)
 	if err != nil {
-		return "", ends, fmt.Errorf("cannot make a client: %w", err)
+		return "", ends, fmt.Errorf("cannot create a client: %w", err)
 	}
 	return tokenOf(ctx, core, account, lifetime)
 }

@@ -147,7 +147,7 @@ func Explain(err error) string {
 	case errors.As(err, &status), err == nil:
 		return fmt.Sprint(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return "it did not answer in time"
+		return "it did not respond in time"
 	default:
 		return err.Error()
 	}

@@ -104,7 +104,7 @@ func (l *Looker) useOf(t *why.Thing) why.Use {
 func (l *Looker) unreachable(ctx context.Context, c *fleet.Cluster, q Question, message string) *why.Thing {
 	t := absent(&why.Thing{
 		Ref: why.Ref{Where: c.Name, Kind: q.Kind, Namespace: q.Namespace, Name: q.Name}, Role: why.RoleObject,
-	}, why.NotLooked, "The cluster cannot be asked: "+message)
+	}, why.NotLooked, "The cluster cannot be queried: "+message)
 	if kind, err := l.hub.KindOf(q.Kind); err == nil {
 		t.Ref.Kind = kind.Kind
 		if publisher, _ := l.publisherOf(ctx, kind.GroupKind()); publisher != nil {
@@ -207,9 +207,9 @@ func (l *Looker) everywhere(ctx context.Context, q Question) (*why.Thing, error)
 	case 1:
 		return l.inCluster(ctx, found[0], q)
 	case 0:
-		err := fmt.Errorf("there is no %s %s/%s in the hub, nor in a cluster that could be asked", q.Kind, q.Namespace, q.Name)
+		err := fmt.Errorf("there is no %s %s/%s in the hub, nor in a cluster that could be queried", q.Kind, q.Namespace, q.Name)
 		if len(unasked) > 0 {
-			err = fmt.Errorf("%w; not asked: %s (name one with --cluster)", err, strings.Join(unasked, ", "))
+			err = fmt.Errorf("%w; not queried: %s (name one with --cluster)", err, strings.Join(unasked, ", "))
 		}
 		return nil, err
 	default:

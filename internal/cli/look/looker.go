@@ -50,7 +50,7 @@ func (l *Looker) thing(ctx context.Context, side *fleet.Side, role why.Role, kin
 	}
 	t := &why.Thing{Ref: refOf(side, kind.Kind, namespace, name), Role: role}
 	if l.looked++; l.looked > maxThings {
-		return absent(t, why.NotLooked, "Too much belongs to it: no more is looked at.")
+		return absent(t, why.NotLooked, "Too many related objects: no more are read.")
 	}
 	obj, err := side.Get(ctx, kind, types.NamespacedName{Namespace: namespace, Name: name})
 	return present(t, obj, err)

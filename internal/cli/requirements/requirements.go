@@ -162,7 +162,7 @@ func hubRow(f Facts, s source, obj *unstructured.Unstructured) Row {
 		if f.Clusters[i].Name != s.cluster {
 			continue
 		}
-		row.State, row.Message = StateNotAsked, "The cluster could not be asked."
+		row.State, row.Message = StateNotAsked, "The cluster could not be queried."
 		if f.Asked[s.cluster] {
 			row.State, row.Message = StateNoClaim, "The cluster has no such claim."
 		}

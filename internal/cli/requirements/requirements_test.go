@@ -73,7 +73,7 @@ func TestRows(t *testing.T) {
 		"NotAsked": {
 			reason: "Nobody knows whether a cluster that was not asked has the claim.", unasked: true,
 			hub:  []string{inHub("bar", "id1", "shop")},
-			want: []Row{{Cluster: "capi/a/w1", Namespace: "shop", Kind: "Database", Name: "sql", Hub: "bar/sql", State: StateNotAsked, Message: "The cluster could not be asked.", Ready: "True"}},
+			want: []Row{{Cluster: "capi/a/w1", Namespace: "shop", Kind: "Database", Name: "sql", Hub: "bar/sql", State: StateNotAsked, Message: "The cluster could not be queried.", Ready: "True"}},
 		},
 		"Lost": {
 			reason: "What a cluster left that is gone is found by its identifier.",

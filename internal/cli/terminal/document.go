@@ -20,7 +20,7 @@ import (
 func WriteJSON(w io.Writer, value any) error {
 	data, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
-		return fmt.Errorf("cannot make JSON: %w", err)
+		return fmt.Errorf("cannot encode JSON: %w", err)
 	}
 	if _, err := io.WriteString(w, escaped(string(data))+"\n"); err != nil {
 		return fmt.Errorf("cannot write: %w", err)
@@ -53,16 +53,16 @@ func obeyed(c rune) bool { return c != '\n' && !unicode.IsPrint(c) }
 func WriteYAML(w io.Writer, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Errorf("cannot make JSON: %w", err)
+		return fmt.Errorf("cannot encode JSON: %w", err)
 	}
 	var parsed any
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()
 	if err := decoder.Decode(&parsed); err != nil {
-		return fmt.Errorf("cannot read back JSON: %w", err)
+		return fmt.Errorf("cannot decode JSON: %w", err)
 	}
 	if data, err = yaml.Marshal(cleaned(parsed)); err != nil {
-		return fmt.Errorf("cannot make YAML: %w", err)
+		return fmt.Errorf("cannot encode YAML: %w", err)
 	}
 	if _, err := w.Write(data); err != nil {
 		return fmt.Errorf("cannot write: %w", err)

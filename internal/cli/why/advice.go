@@ -18,9 +18,9 @@ import (
 func advice(why string) string {
 	switch why {
 	case connection.ReasonDialError:
-		return "Look at the cluster's API server, the network between the hub and it, and the address in the kubeconfig."
+		return "Check the cluster's API server, the network between the hub and it, and the address in the kubeconfig."
 	case connection.ReasonTLSError:
-		return "Correct the authority, the server name or the certificate."
+		return "Correct the certificate authority, the server name or the certificate."
 	case connection.ReasonUnauthorized:
 		return "Renew the credentials in the kubeconfig's Secret."
 	case connection.ReasonBadKubeconfig:
@@ -34,7 +34,7 @@ func advice(why string) string {
 	case connection.ReasonDuplicateCluster:
 		return "Un-enrol one of the two, or give them different identifiers."
 	case connection.ReasonClusterIdentityChanged:
-		return "If that is intended, remove the label masthead.dev/enroll and put it back."
+		return "If that is intended, remove the label masthead.dev/enroll and add it again."
 	case ReasonNotEnrolled:
 		return "Enrol it: kubectl masthead enroll."
 	case ReasonSwitchedOff:
@@ -52,17 +52,17 @@ func advice(why string) string {
 	case reason.ReasonRejected:
 		return "Correct the claim: the hub refuses it as it is."
 	case reason.ReasonHubObjectDeleted:
-		return "Restore the object in the hub, ask for a new one with the annotation agent.masthead.dev/recreate, or delete the claim."
+		return "Restore the object in the hub, request a new one with the annotation agent.masthead.dev/recreate, or delete the claim."
 	case reason.ReasonReconcilePaused:
 		return "Remove the annotation crossplane.io/paused from the claim."
 	case reason.ReasonSyncFailing:
-		return "Look at the manager's log, which has the error."
+		return "Check the manager's log, which contains the error."
 	case reason.ReasonTargetNamespaceNotAllowed:
 		return "Name another namespace, or have it added to the class's spec.agent.allowedTargetNamespaces."
 	case reason.ReasonCredentialsMissing:
 		return "Create the Secret with the credentials."
 	case reason.ReasonSecretConflict:
-		return "Remove the Secret that is in the way, or ask for another name."
+		return "Delete the conflicting Secret, or request another name."
 	case references.ReasonFieldNotFound:
 		return "Wait until the field has a value, or correct the path."
 	case fleetv1alpha1.ReasonCanaryFailed:
@@ -72,7 +72,7 @@ func advice(why string) string {
 	case appsv1alpha1.ReasonKindForbidden:
 		return "Grant the kind in the workload cluster (config/samples/workload/components-rights.yaml)."
 	case appsv1alpha1.ReasonLabelsDoNotMatch:
-		return "Label the object as the Application's selector asks for."
+		return "Label the object as the Application's selector requires."
 	}
 	return ""
 }

@@ -87,7 +87,7 @@ func absent(t *Thing) []Finding {
 	}
 	switch {
 	case t.Absent == NotLooked:
-		return []Finding{{Severity: Unseen, Reason: ReasonNotLookedAt, Message: message("It could not be looked at.")}}
+		return []Finding{{Severity: Unseen, Reason: ReasonNotLookedAt, Message: message("It could not be read.")}}
 	case t.Absent == NotServed:
 		// What serves it, or should, is below.
 		return []Finding{{Severity: Failed, Derived: true, Reason: ReasonKindNotServed, Message: message("The kind is not served there.")}}

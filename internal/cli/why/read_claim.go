@@ -16,7 +16,7 @@ func claim(obj *unstructured.Unstructured) []Finding {
 	if !ok {
 		return append(crossplanedFromHub(obj), Finding{
 			Severity: Waiting, Derived: true, Reason: ReasonNobodyLooked,
-			Message: "Masthead has not looked at this claim yet: it has no condition AgentSynced.",
+			Message: "Masthead has not reconciled this claim yet: it has no condition AgentSynced.",
 		})
 	}
 	if c.Status == "True" {

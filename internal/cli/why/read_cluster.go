@@ -23,7 +23,7 @@ func cluster(t *Thing) []Finding {
 	case !ok:
 		return []Finding{{
 			Severity: Blocked, Derived: true, Reason: ReasonNobodyLooked,
-			Message: "The ClusterProfile says nothing yet. Does the manager run?",
+			Message: "The ClusterProfile has no condition Connected yet. Does the manager run?",
 		}}
 	case c.Status == "False":
 		return []Finding{c.finding(Blocked, explainedBelow(c.Reason))}
@@ -42,7 +42,7 @@ func cluster(t *Thing) []Finding {
 		f := c.finding(Failed, false)
 		if why := refusalOf(c.Message, t.For.Definition); why != "" {
 			f.Reason = why
-			f.Message = sentence("Masthead could not put the definition %s into the cluster.", t.For.Definition)
+			f.Message = sentence("Masthead could not write the definition %s to the cluster.", t.For.Definition)
 		}
 		out = append(out, f)
 	}
@@ -132,7 +132,7 @@ func class(t *Thing) []Finding {
 	if mode == "Disabled" {
 		out = append(out, Finding{
 			Severity: Blocked, Reason: ReasonSwitchedOff,
-			Message: sentence("The EnrollmentClass has spec.%s.mode: Disabled, so that nothing is done about %s in the cluster.", path, t.For.Use),
+			Message: sentence("The EnrollmentClass has spec.%s.mode: Disabled, so that Masthead ignores %s in the cluster.", path, t.For.Use),
 		})
 	}
 	return out
@@ -142,7 +142,7 @@ func class(t *Thing) []Finding {
 func publisher(obj *unstructured.Unstructured) []Finding {
 	if obj.GetDeletionTimestamp() != nil {
 		return []Finding{{
-			Severity: Failed, Reason: "Terminating", Message: "The definition is being deleted, so that its kind is not offered any more.",
+			Severity: Failed, Reason: "Terminating", Message: "The definition is being deleted, so its kind is no longer offered.",
 		}}
 	}
 	var out []Finding

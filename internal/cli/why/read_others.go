@@ -17,7 +17,7 @@ func application(obj *unstructured.Unstructured) []Finding {
 	switch {
 	case !ok, seen != obj.GetGeneration():
 		return []Finding{{
-			Severity: Waiting, Derived: true, Reason: ReasonNobodyLooked, Message: "Masthead has not looked at the Application as it is now.",
+			Severity: Waiting, Derived: true, Reason: ReasonNobodyLooked, Message: "Masthead has not observed the latest change of the Application yet.",
 		}}
 	case c.Status == "True":
 		return nil
@@ -71,7 +71,7 @@ func imported(obj *unstructured.Unstructured) []Finding {
 	case !ok:
 		return []Finding{{
 			Severity: Failed, Reason: ReasonNobodyLooked,
-			Message: "Nobody has looked at this ClusterImport. Does the manager run with --imports?",
+			Message: "This ClusterImport has not been reconciled. Does the manager run with --imports?",
 		}}
 	case ready.Status == "True":
 		return nil

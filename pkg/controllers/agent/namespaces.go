@@ -45,7 +45,7 @@ func namespacesUnknown(w *view.Cluster) *condition.Problem {
 	case kindwatch.StateForbidden:
 		return &condition.Problem{Reason: reason.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch namespaces in this cluster."}
 	case kindwatch.StateTooLarge, kindwatch.StateStale:
-		return &condition.Problem{Reason: reason.ReasonWorkloadRejected, Message: "It is not known where claims go: " + message + "."}
+		return &condition.Problem{Reason: reason.ReasonWorkloadRejected, Message: "The target namespace of claims is unknown: " + message + "."}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}
 	return nil

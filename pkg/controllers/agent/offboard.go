@@ -124,7 +124,7 @@ func (r *requirementReconciler) offboard(
 		all = append(all, fmt.Errorf("cannot tell which claims of %d kinds of cluster %q have our finalizer: %w", o.unknown, w.Name, o.whyUnknown))
 	}
 	if o.refused > 0 {
-		all = append(all, fmt.Errorf("cluster %q refused to have the finalizers of %d claims removed: %w", w.Name, o.refused, o.whyRefused))
+		all = append(all, fmt.Errorf("cluster %q refused the removal of the finalizers of %d claims: %w", w.Name, o.refused, o.whyRefused))
 	}
 	return errors.Join(all...)
 }

@@ -81,7 +81,7 @@ type Options struct {
 
 func (o *Options) setDefaults() error {
 	if o.Fleet == nil {
-		return errors.New("the agent needs to know the fleet")
+		return errors.New("the agent requires the fleet")
 	}
 	if o.Users == nil {
 		o.Users = &readonlypolicy.Users{}

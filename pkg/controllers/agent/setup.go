@@ -86,7 +86,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 
 	watched, err := multicluster.WatchOptions(local)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make clients for the hub: %w", err)
+		return nil, fmt.Errorf("cannot create clients for the hub: %w", err)
 	}
 	// Objects in the hub are the administrator's, or were counted against the budget of their source cluster.
 	watched.Handler, watched.PerKind, watched.Total = a.hub.Handle, kindwatch.Unlimited, kindwatch.Unlimited
@@ -124,7 +124,7 @@ func (a *agent) addDefinitionController(mgr mcmanager.Manager, o Options) error 
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
-		return fmt.Errorf("cannot make the controller %q: %w", definitionControllerName, err)
+		return fmt.Errorf("cannot create the controller %q: %w", definitionControllerName, err)
 	}
 	if err := c.Watch(a.hub.Definitions); err != nil {
 		return fmt.Errorf("cannot watch for definitions: %w", err)
@@ -143,7 +143,7 @@ func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
-		return fmt.Errorf("cannot make the controller %q: %w", view.ControllerName, err)
+		return fmt.Errorf("cannot create the controller %q: %w", view.ControllerName, err)
 	}
 	if err := c.Watch(a.hub.Requirements); err != nil {
 		return fmt.Errorf("cannot watch the hub: %w", err)

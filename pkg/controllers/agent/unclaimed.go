@@ -100,7 +100,7 @@ func (r *requirementReconciler) slipped(ctx context.Context, w *view.Cluster, re
 	if !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("cannot find out whether %s exists: %w", req, answer.MarkUnanswered(err))
 	}
-	log.FromContext(ctx).Info("Removing what was created for a claim that was deleted just then")
+	log.FromContext(ctx).Info("Removing what was created for a claim that was deleted meanwhile")
 	last := &unstructured.Unstructured{Object: map[string]any{}}
 	last.SetGroupVersionKind(req.Kind.GroupVersionKind)
 	last.SetNamespace(req.Namespace)

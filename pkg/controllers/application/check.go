@@ -29,7 +29,7 @@ func (p *pass) check(ctx context.Context) {
 	if p.sight.ObserveOnly {
 		p.healthCheck.Pod = p.app.Status.HealthCheckPod
 		if p.app.Spec.HealthCheck != nil {
-			p.healthCheck.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonObserveOnly, Message: "The EnrollmentClass of the cluster has Masthead observe only."}
+			p.healthCheck.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonObserveOnly, Message: "The EnrollmentClass of the cluster allows Masthead to observe only."}
 		}
 		return
 	}

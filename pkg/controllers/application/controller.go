@@ -94,7 +94,7 @@ type Options struct {
 
 func (o *Options) setDefaults() error {
 	if o.Fleet == nil {
-		return errors.New("the controller of Applications needs to know the fleet")
+		return errors.New("the controller of Applications requires the fleet")
 	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
@@ -157,7 +157,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the controller %q: %w", controllerName, err)
+		return nil, fmt.Errorf("cannot create the controller %q: %w", controllerName, err)
 	}
 	if err := c.MultiClusterWatch(r.workloads); err != nil {
 		return nil, fmt.Errorf("cannot watch workload clusters: %w", err)

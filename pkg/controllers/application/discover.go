@@ -109,7 +109,7 @@ func (p *pass) discover() {
 	if p.tooManyWanted {
 		p.undiscovered = true
 		d.add(appstatus.ViewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
-			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: "The Applications of the cluster discover by more than Masthead looks for.",
+			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: "The Applications of the cluster discover by more marks than Masthead looks for.",
 		}))
 		p.discovered = d.views
 		return
@@ -122,7 +122,7 @@ func (p *pass) discover() {
 		p.undiscovered = true
 		d.add(appstatus.ViewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
 			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf(
-				"More than %d Applications of the namespace look for the same: %d of the marks that this one looks for are left out.",
+				"More than %d Applications of the namespace look for the same marks: %d of the marks that this one looks for are ignored.",
 				record.MaxUsesOfMark, n),
 		}))
 	}
@@ -216,7 +216,7 @@ func (p *pass) discoveredViews() []appstatus.ComponentView {
 		}
 		if !p.sight.OwnsDiscovered {
 			v.Problem = &condition.Problem{
-				Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "The EnrollmentClass of the cluster does not let Applications own what they discover.",
+				Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "The EnrollmentClass of the cluster does not let Applications own the objects that they discover.",
 			}
 			continue
 		}

@@ -94,7 +94,7 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 	case !known:
 		p.undiscovered = true
 		d.replace(appstatus.ViewOf(gvk, key, &condition.Problem{
-			Reason: appsv1alpha1.ReasonNoInventory, Message: "It has no inventory that says what it applied; name the kinds in spec.discover.",
+			Reason: appsv1alpha1.ReasonNoInventory, Message: "It has no inventory of what it applied; name the kinds in spec.discover.",
 		}))
 	default:
 		d.entries(m.Inventory)
@@ -131,12 +131,12 @@ func (d *discovered) entries(i *record.Inventory) {
 			unseen++
 			continue
 		}
-		d.expect(gvk, key, "An inventory of Flux names it, and it is not there or lacks the label of Flux.")
+		d.expect(gvk, key, "An inventory of Flux names it, but it does not exist or does not have the label of Flux.")
 	}
 	if unseen > 0 {
 		d.add(appstatus.ViewOf(namespaceKind, types.NamespacedName{}, notAllowed(
-			"Some of what an inventory names is where this Application does not look: it is not in the namespace %q, nor in one that spec.discover.namespaces"+
-				" names and the EnrollmentClass lets be seen.", d.pass.key.Namespace)))
+			"Some objects that an inventory names are outside of what this Application observes: they are not in the namespace %q, nor in one that"+
+				" spec.discover.namespaces names and the EnrollmentClass allows.", d.pass.key.Namespace)))
 	}
 	if i.More {
 		d.overflow()
@@ -346,7 +346,7 @@ func (d *discovered) overflow() {
 	}
 	d.full = true
 	v := appstatus.ViewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Problem{
-		Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf("It discovers more than %d objects. The others are not looked at.", appsv1alpha1.MaxDiscovered),
+		Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf("It discovers more than %d objects. The others are ignored.", appsv1alpha1.MaxDiscovered),
 	})
 	d.at[keyOfView(v)] = len(d.views)
 	d.views = append(d.views, v)

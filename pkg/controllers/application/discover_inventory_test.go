@@ -28,7 +28,7 @@ func TestAnInventoryThatIsNotUnderstoodIsTold(t *testing.T) {
 		t.Errorf("want somebody to be told to do something, got %q", got)
 	}
 	for _, c := range app.Status.Conditions {
-		if c.Type == appsv1alpha1.ConditionComponentsWatched && !strings.Contains(c.Message, fmt.Sprintf("1 of 3 entries of the inventory of \"shop\" are not understood, so it is not known how what they name fares. The first is number 2: \"%s_strange\".", f.namespace)) {
+		if c.Type == appsv1alpha1.ConditionComponentsWatched && !strings.Contains(c.Message, fmt.Sprintf("1 of 3 entries of the inventory of \"shop\" are not understood, so the health of what they name is unknown. The first is number 2: \"%s_strange\".", f.namespace)) {
 			t.Errorf("want the condition to count them and to name the first, got %s", c.Message)
 		}
 	}

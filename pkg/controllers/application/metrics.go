@@ -63,16 +63,16 @@ func NewMetrics(reg prometheus.Registerer, perApplication bool) *Metrics {
 	m := &Metrics{
 		applications: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_applications",
-			Help:       "Applications of a workload cluster in each state, also where there are none in it, while the cluster has any at all.",
+			Help:       "Applications of a workload cluster in each state, including 0 for states that none is in. Absent if the cluster has none.",
 			PerCluster: true,
 			Labels:     []metric.Label{healthLabel()},
 			See:        "application.md",
 		}),
 		components: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_application_components",
-			Help:       "Components that the Applications of a workload cluster name, and those of them that are there.",
+			Help:       "Components that the Applications of a workload cluster name, and those of them that are installed.",
 			PerCluster: true,
-			Labels:     []metric.Label{{Name: "state", Values: stateWanted + " (named), " + stateInstalled + " (there)"}},
+			Labels:     []metric.Label{{Name: "state", Values: stateWanted + " (named), " + stateInstalled + " (existing)"}},
 		}),
 		writes: metric.NewCounter(reg, metric.Definition{
 			Name: "masthead_application_writes_total",

@@ -41,7 +41,7 @@ func newApplicationSeries(reg prometheus.Registerer) *applicationSeries {
 	return &applicationSeries{
 		health: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_application_health",
-			Help:       "1 for the state in which an Application is, no series for the others." + only,
+			Help:       "1 for the current state of an Application, no series for the others." + only,
 			PerCluster: true,
 			Labels:     append(labels, healthLabel()),
 		}),
@@ -59,13 +59,13 @@ func newApplicationSeries(reg prometheus.Registerer) *applicationSeries {
 		}),
 		installed: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_application_components_installed",
-			Help:       "Components of an Application that are there." + only,
+			Help:       "Components of an Application that are installed." + only,
 			PerCluster: true,
 			Labels:     labels,
 		}),
 		without: metric.NewGauge(reg, metric.Definition{
 			Name: "masthead_applications_without_series",
-			Help: fmt.Sprintf("Applications that have no series of their own, because %d others of their cluster have.%s",
+			Help: fmt.Sprintf("Applications that have no series of their own, because %d others of their cluster have them.%s",
 				seriesPerCluster, only),
 			PerCluster: true,
 		}),

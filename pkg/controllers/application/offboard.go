@@ -59,7 +59,8 @@ func (r *reconciler) offboard(ctx context.Context, name mcr.ClusterName) error {
 	err := group.Wait()
 	log.FromContext(ctx).Info("Offboarded the Applications of a cluster", "applications", told.Load())
 	if err != nil {
-		return fmt.Errorf("cannot tell the Applications of cluster %q that nobody looks any more: %w", name, multicluster.AsForeign(err))
+		return fmt.Errorf(
+			"cannot report to the Applications of cluster %q that they are no longer watched: %w", name, multicluster.AsForeign(err))
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func (r *reconciler) tellUnwatched(ctx context.Context, w *workload.Cluster, key
 
 // unseen is the status of an Application that is no longer observed.
 func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
-	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Masthead does not look after the Applications of this cluster any more."}
+	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Masthead no longer watches the Applications of this cluster."}
 	return appstatus.Of(appstatus.UnseenApplication(p.app, why), metav1.NewTime(p.r.clock.Now()))
 }
 

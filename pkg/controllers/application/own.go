@@ -156,7 +156,7 @@ func (p *pass) write(ctx context.Context, o object, verb string, patch []jsonPat
 func (p *pass) patch(ctx context.Context, o object, patch []jsonPatchOperation) error {
 	data, err := json.Marshal(patch)
 	if err != nil {
-		return fmt.Errorf("cannot make a patch: %w", err)
+		return fmt.Errorf("cannot create a patch: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
 	defer cancel()

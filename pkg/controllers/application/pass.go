@@ -81,7 +81,7 @@ func (r *reconciler) newPass(w *workload.Cluster, key record.ApplicationKey) (*p
 }
 
 // errSuperseded says that a write was not started because the regime changed.
-var errSuperseded = errors.New("what the class says of Applications has changed")
+var errSuperseded = errors.New("the settings of the class for Applications have changed")
 
 // superseded reports whether the cluster's mode or policy has changed since the pass began. It is checked before each
 // write of a component or a Pod: a pass can take minutes if the API server is slow, and setting ObserveOnly or

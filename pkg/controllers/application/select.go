@@ -70,7 +70,7 @@ type selector struct {
 func selectorOf(app *appsv1alpha1.Application) (selector, error) {
 	matches, err := app.Spec.Selector.AsSelector()
 	if err != nil {
-		return selector{}, fmt.Errorf("cannot understand the selector: %w", err)
+		return selector{}, fmt.Errorf("cannot parse the selector: %w", err)
 	}
 	return selector{
 		key: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, uid: app.UID, labels: matches,

@@ -41,7 +41,7 @@ func (p *pass) writeStatus(ctx context.Context, status appsv1alpha1.ApplicationS
 	}
 	patch, err := statusPatch(p.app, status)
 	if err != nil {
-		return fmt.Errorf("cannot make a patch for Application %q in cluster %q: %w", p.key, p.w.Name, err)
+		return fmt.Errorf("cannot create a patch for Application %q in cluster %q: %w", p.key, p.w.Name, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.r.requestTimeout)
 	defer cancel()

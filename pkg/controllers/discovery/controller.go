@@ -69,7 +69,7 @@ type Options struct {
 
 func (o *Options) setDefaults() error {
 	if o.Fleet == nil {
-		return errors.New("discovery needs to know the fleet")
+		return errors.New("discovery requires the fleet")
 	}
 	if o.Reporter == nil {
 		o.Reporter = managed.NopReporter{}
@@ -117,7 +117,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 
 	watched, err := multicluster.WatchOptions(local)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make clients for the hub: %w", err)
+		return nil, fmt.Errorf("cannot create clients for the hub: %w", err)
 	}
 	// The hub's administrator controls what is in the hub.
 	watched.Handler, watched.PerKind, watched.Total = r.hub.handle, kindwatch.Unlimited, kindwatch.Unlimited
@@ -131,7 +131,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the controller %q: %w", controllerName, err)
+		return nil, fmt.Errorf("cannot create the controller %q: %w", controllerName, err)
 	}
 	if err := c.MultiClusterWatch(r.workloads); err != nil {
 		return nil, fmt.Errorf("cannot watch workload clusters: %w", err)

@@ -50,8 +50,8 @@ func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, wa
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, obj := range objects {
 		if why := crossplanes(obj); why != "" {
-			return &condition.Problem{Reason: ReasonOwnCrossplane, Message: fmt.Sprintf("%s %q %s: the cluster has a Crossplane of its own, or had one. What the hub offers is not "+
-				"shown there any more, and what is there stays as it is.", kind.Kind, obj.GetName(), why)}, false
+			return &condition.Problem{Reason: ReasonOwnCrossplane, Message: fmt.Sprintf("%s %q %s: the cluster has, or had, its own Crossplane. What the hub offers is no longer "+
+				"shown there, and what exists there is not changed.", kind.Kind, obj.GetName(), why)}, false
 		}
 	}
 	return nil, false
@@ -63,9 +63,9 @@ func crossplanes(xrd *unstructured.Unstructured) string {
 	finalizer := foreignFinalizer(xrd)
 	switch {
 	case !managed.MarksOf(xrd).IsMastheads():
-		return "was not put there by Masthead"
+		return "was not created by Masthead"
 	case finalizer != "":
-		return fmt.Sprintf("was put there by Masthead and bears the finalizer %q", multicluster.BoundedText(finalizer))
+		return fmt.Sprintf("was created by Masthead and has the finalizer %q", multicluster.BoundedText(finalizer))
 	}
 	return ""
 }

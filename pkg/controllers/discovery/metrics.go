@@ -26,21 +26,21 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return &Metrics{
 		objects: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_discovery_objects",
-			Help:       "Read-only copies of the hub's objects that are in a workload cluster as in the hub.",
+			Help:       "Read-only copies of the hub's objects in a workload cluster that match the hub.",
 			PerCluster: true,
 			Labels:     crd,
 			See:        "discovery.md",
 		}),
 		served: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_discovery_served",
-			Help:       "1 if a workload cluster shows everything that it shall of a kind of the hub, 0 if something was refused.",
+			Help:       "1 if a workload cluster shows everything that it should of a kind of the hub, 0 if something was refused.",
 			PerCluster: true,
 			Labels:     crd,
 			See:        "discovery.md#reasons",
 		}),
 		protected: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_discovery_protected",
-			Help:       "1 if a policy protects what Masthead put into a workload cluster, 0 if there can be none.",
+			Help:       "1 if a policy protects what Masthead wrote to a workload cluster, 0 if there cannot be one.",
 			PerCluster: true,
 		}),
 		writes: metric.NewCounter(reg, metric.Definition{

@@ -43,7 +43,7 @@ func (r *reconciler) offboard(ctx context.Context, name mcr.ClusterName) error {
 		return err == nil && p.unmanaged(), err
 	})
 	if err != nil {
-		return fmt.Errorf("cannot take back what cluster %q was shown: %w", name, multicluster.AsForeign(err))
+		return fmt.Errorf("cannot remove Masthead's objects from cluster %q: %w", name, multicluster.AsForeign(err))
 	}
 	return nil
 }

@@ -123,9 +123,11 @@ func (p *pass) unknown(kind kindwatch.Kind, reasons reasonSet) (*condition.Probl
 	case kindwatch.StateForbidden:
 		return &condition.Problem{Reason: reasons.forbidden, Message: managed.Unwatchable(kind.GroupResource())}, false
 	case kindwatch.StateTooLarge:
-		return &condition.Problem{Reason: reasons.tooLarge, Message: "Nothing of the kind is written: " + message + "."}, false
+		return &condition.Problem{Reason: reasons.tooLarge, Message: "No objects of the kind are written: " + message + "."}, false
 	case kindwatch.StateStale:
-		return &condition.Problem{Reason: reasons.rejected, Message: "What the cluster has of the kind is not known: " + message + "."}, false
+		return &condition.Problem{
+			Reason: reasons.rejected, Message: "The objects of the kind in the cluster are not known: " + message + ".",
+		}, false
 	case kindwatch.StateNotServed:
 		if reasons.notServed != "" {
 			return &condition.Problem{Reason: reasons.notServed, Message: fmt.Sprintf("The cluster does not serve %s.", kind.GroupResource())}, false

@@ -39,9 +39,9 @@ func controlPlaneUsers() []string {
 func checkUser(name string) error {
 	switch {
 	case name == "":
-		return errors.New("it gave no name")
+		return errors.New("the cluster returned no name")
 	case name == "system:anonymous":
-		return errors.New("it took Masthead for an anonymous user")
+		return errors.New("the cluster identified Masthead as an anonymous user")
 	case len(name) > maxUserName:
 		return errors.New("the name is too long")
 	case strings.ContainsFunc(name, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsGraphic(r) }):

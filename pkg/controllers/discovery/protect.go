@@ -44,7 +44,7 @@ func (p *pass) protect(ctx context.Context) error {
 		}
 	}
 	if problem != nil {
-		problem.Message += " What Masthead put into the cluster is not protected there; what is changed is put back."
+		problem.Message += " Masthead's objects in the cluster are not protected; changes of them are reverted."
 		if problem.Reason != ReasonPolicyNotServed {
 			p.within(condition.SlowRetry())
 		}
@@ -106,7 +106,7 @@ func (p *pass) user(ctx context.Context) (string, *condition.Problem, error) {
 		return "", unknownUser(err), nil
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("cannot ask cluster %q as whom it knows Masthead: %w", p.w.name, err)
+		return "", nil, fmt.Errorf("cannot get the username of Masthead in cluster %q: %w", p.w.name, err)
 	}
 	user := text(got.Object, "status", "userInfo", "username")
 	if err := checkUser(user); err != nil {
@@ -117,5 +117,5 @@ func (p *pass) user(ctx context.Context) (string, *condition.Problem, error) {
 }
 
 func unknownUser(err error) *condition.Problem {
-	return &condition.Problem{Reason: ReasonUserUnknown, Message: fmt.Sprintf("The cluster does not say as whom it knows Masthead: %s.", multicluster.BoundedText(err.Error()))}
+	return &condition.Problem{Reason: ReasonUserUnknown, Message: fmt.Sprintf("The username of Masthead in the cluster is unknown: %s.", multicluster.BoundedText(err.Error()))}
 }

@@ -24,7 +24,7 @@ const (
 	// conflict with another one; the message quotes its API server.
 	ReasonDefinitionNotServed = "DefinitionNotServed"
 
-	// ReasonObjectForeign: an object of that name already exists in the cluster and was not put there by Masthead.
+	// ReasonObjectForeign: an object of that name already exists in the cluster and was not created by Masthead.
 	ReasonObjectForeign = "ForeignObject"
 
 	// ReasonObjectRejected: the cluster's API server refused an object; the message says why.
@@ -50,7 +50,7 @@ const (
 	// ReasonPolicyForbidden: Masthead may not list, watch or write the policy.
 	ReasonPolicyForbidden = "PolicyForbidden"
 
-	// ReasonPolicyForeign: a policy of that name already exists in the cluster and was not put there by Masthead.
+	// ReasonPolicyForeign: a policy of that name already exists in the cluster and was not created by Masthead.
 	ReasonPolicyForeign = "ForeignPolicy"
 
 	// ReasonPolicyRejected: the cluster's API server refused the policy; the message says why.

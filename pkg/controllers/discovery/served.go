@@ -31,7 +31,7 @@ func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kin
 	if err != nil || crd == nil {
 		return nil, err
 	}
-	return &condition.Problem{Reason: ReasonDefinitionNotServed, Message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster, whose API server does not serve it: %s",
+	return &condition.Problem{Reason: ReasonDefinitionNotServed, Message: fmt.Sprintf("The CustomResourceDefinition %q exists in the cluster, but the API server does not serve it: %s",
 		k.crd(), whyNotServed(crd))}, nil
 }
 

@@ -66,8 +66,8 @@ func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
 	}
 	return &condition.Problem{
 		Reason: ReasonOwnCrossplane,
-		Message: fmt.Sprintf("The CustomResourceDefinition %q is in the cluster already and was not put there by Masthead: "+
-			"the cluster has a Crossplane of its own, or had one. What the hub offers is not shown there.", crd),
+		Message: fmt.Sprintf("The CustomResourceDefinition %q already exists in the cluster and was not created by Masthead: "+
+			"the cluster has, or had, its own Crossplane. What the hub offers is not shown there.", crd),
 	}, false
 }
 
@@ -184,7 +184,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 			errs = append(errs, p.remove(ctx, kind, obj))
 		case left == nil:
 			left = &condition.Problem{Reason: ReasonForeignObjectsLeft, Message: fmt.Sprintf(
-				"%s %q is not shown any more. It stays, because somebody in the cluster works with it, who has put the finalizer %q on it.",
+				"%s %q is no longer shown. It is kept, because somebody in the cluster uses it and has added the finalizer %q to it.",
 				kind.Kind, obj.GetName(), multicluster.BoundedText(finalizer))}
 		}
 	}

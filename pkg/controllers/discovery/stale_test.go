@@ -31,7 +31,7 @@ func TestWhatIsStaleIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, waiting := p.unknown(tc.kind, tc.reasons)
-			if got == nil || got.Reason != tc.want || waiting || !strings.Contains(got.Message, "is not known") {
+			if got == nil || got.Reason != tc.want || waiting || !strings.Contains(got.Message, "are not known") {
 				t.Errorf("want %s, got %v (waiting %t)", tc.want, got, waiting)
 			}
 		})

@@ -61,8 +61,8 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 		return nil
 	}
 	if k.resource != resourceXRD && p.otherCrossplane.found {
-		p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is not needed any more. It stays, with the copies, because a Crossplane in the cluster "+
-			"works with what Masthead put there.", k.crd()))
+		p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is no longer needed. It is kept, with the copies, because a Crossplane in the cluster "+
+			"uses what Masthead created there.", k.crd()))
 		return nil
 	}
 	left, err := p.withdrawObjects(ctx, k, crd)
@@ -73,8 +73,8 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 		return err
 	}
 	if left.foreign+left.held > 0 {
-		p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is not needed any more. It stays, because the cluster has %d objects of it that were not "+
-			"put there by Masthead, and %d that finalizers of somebody else are on.", k.crd(), left.foreign, left.held))
+		p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is no longer needed. It is kept, because the cluster has %d objects of it that were not "+
+			"created by Masthead, and %d that have finalizers of somebody else.", k.crd(), left.foreign, left.held))
 	}
 	if !left.all {
 		p.within(recheckInterval)
@@ -112,7 +112,7 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 	left := leftovers{}
 	kind, ok := servedKind(crd, k.resource)
 	if !ok {
-		return left, fmt.Errorf("cannot tell what objects CustomResourceDefinition %q in cluster %q has: it serves no version", k.crd(), p.w.name)
+		return left, fmt.Errorf("cannot list the objects of CustomResourceDefinition %q in cluster %q: it serves no version", k.crd(), p.w.name)
 	}
 	more := ""
 	for {

@@ -169,7 +169,7 @@ func newWorkload(
 ) (*workload, error) {
 	watched, err := multicluster.WatchOptions(cl)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
+		return nil, fmt.Errorf("cannot create clients for cluster %q: %w", name, err)
 	}
 	w := &workload{
 		name: name, client: watched.Client, metadata: watched.MetadataClient, queue: queue, user: user,

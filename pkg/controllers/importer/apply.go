@@ -195,7 +195,7 @@ func (h *hubObjects) mergePatch(ctx context.Context, object *unstructured.Unstru
 }
 
 func nameTaken(kind, name string) error {
-	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken, "There is a %s %q that this import did not make; it is left alone", kind, name)
+	return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken, "There is a %s %q that was not created by this import; it is left alone", kind, name)
 }
 
 // isNameTaken reports whether a pass stops because of nameTaken.

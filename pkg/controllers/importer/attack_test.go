@@ -120,7 +120,7 @@ func TestCopyOfAReflectionIsNotDeleted(t *testing.T) {
 	for told := false; !told; {
 		select {
 		case event := <-recorder.Events:
-			told = strings.Contains(event, "bears the label of this import")
+			told = strings.Contains(event, "has the label of this import")
 			if strings.Contains(event, "restored") {
 				t.Errorf("another namespace is named: %s", event)
 			}

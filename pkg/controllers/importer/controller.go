@@ -123,12 +123,12 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 		NewQueue: multicluster.NewHubQueue[reconcile.Request], ReconciliationTimeout: reconcileTimeout,
 	})
 	if err != nil {
-		return fmt.Errorf("cannot make the controller of ClusterImports: %w", err)
+		return fmt.Errorf("cannot create the controller of ClusterImports: %w", err)
 	}
 	woken := &places.Wakes{}
 	r.kubeconfigs.places = places.New(o.MaxConcurrentReconciles, woken.Wake)
 	if err := c.Watch(source.TypedFunc[reconcile.Request](woken.Start)); err != nil {
-		return fmt.Errorf("cannot have ClusterImports be woken: %w", err)
+		return fmt.Errorf("cannot watch for woken ClusterImports: %w", err)
 	}
 	imports := source.TypedKind(mgr.GetCache(), &fleetv1alpha1.ClusterImport{}, handler.TypedEnqueueRequestsFromMapFunc(
 		func(_ context.Context, i *fleetv1alpha1.ClusterImport) []reconcile.Request {
@@ -140,7 +140,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	of := &watches{controller: c, cache: owned, toImports: importOfLabels, on: map[schema.GroupVersionKind]bool{}}
 	r.watch, r.watched = of.ensure, of.kinds
 	if err := c.Watch(source.TypedFunc[reconcile.Request](r.startLeftovers)); err != nil {
-		return fmt.Errorf("cannot look for what imports have left: %w", err)
+		return fmt.Errorf("cannot look for objects that imports have left: %w", err)
 	}
 	return r.setupMembers(mgr, c)
 }
@@ -187,7 +187,7 @@ func newOwned(mgr manager.Manager) (cache.Cache, error) {
 		DefaultTransform:     cache.TransformStripManagedFields(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a cache of the objects of imports: %w", err)
+		return nil, fmt.Errorf("cannot create a cache of the objects of imports: %w", err)
 	}
 	if err := mgr.Add(c); err != nil {
 		return nil, fmt.Errorf("cannot add a cache of the objects of imports: %w", err)

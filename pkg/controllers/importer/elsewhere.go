@@ -87,7 +87,7 @@ func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id stri
 			if manages(other, p, id) {
 				p.RequeueSoon(scope.Retry)
 				return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByCrossplane,
-					"Another %s of Crossplane stands for this cluster and may change it", gk.Kind)
+					"Another %s of Crossplane represents this cluster and may change it", gk.Kind)
 			}
 		}
 	}

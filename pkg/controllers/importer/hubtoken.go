@@ -61,7 +61,7 @@ func (r *kubeconfigs) mayAskForTokens(ctx context.Context, p *scope.Scope, accou
 		},
 	}}
 	if err := r.hub.Create(ctx, review); err != nil {
-		return fmt.Errorf("cannot ask the hub for the manager's rights: %w", err)
+		return fmt.Errorf("cannot query the hub for the manager's rights: %w", err)
 	}
 	if !review.Status.Allowed {
 		return notGranted(account)
@@ -83,7 +83,7 @@ func (r *kubeconfigs) mayUseAccount(ctx context.Context, p *scope.Scope, account
 		return fmt.Errorf("cannot get ServiceAccount %q: %w", account, err)
 	case !mayUse(there, p.Import):
 		return withdrawn(fleetv1alpha1.ReasonCredentialsNotAllowed,
-			"The ServiceAccount %q is not for this ClusterImport, and no token of it is asked for: give it the label %s=%s", account,
+			"The ServiceAccount %q is not for this ClusterImport, and no token of it is requested: give it the label %s=%s", account,
 			fleetv1alpha1.ImportCredentialsLabel, p.Import.UID)
 	}
 	return nil
@@ -112,7 +112,7 @@ func (r *kubeconfigs) hubToken(ctx context.Context, p *scope.Scope, account, aud
 	case err != nil:
 		return "", fmt.Errorf("%w of ServiceAccount %q: %w", errHub, account, err)
 	case token == "" || len(token) > maxHubToken || !slices.Equal(request.Spec.Audiences, []string{audience}):
-		return "", noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "The hub gives a token of the ServiceAccount %q that is not the one that was asked for", account)
+		return "", noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "The hub returns a token of the ServiceAccount %q that is not the one that was requested", account)
 	default:
 		return token, nil
 	}

@@ -69,7 +69,7 @@ func (r *kubeconfigs) forget(key types.NamespacedName) {
 // kubeconfig writes the Secret with the kubeconfig. Missing credentials block nothing else.
 func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
 	if p.Import.Spec.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceNone {
-		p.Fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec asks for no kubeconfig")
+		p.Fail(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested, "The spec requests no kubeconfig")
 		r.lacking.forget(p.Key())
 		return r.withdrawKubeconfig(ctx, p)
 	}
@@ -92,7 +92,7 @@ func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
 	if p.SourceFails == "" {
 		r.lacking.forget(p.Key())
 	} else {
-		message += ", with a token that works until it expires. For the next one the source gives no credentials: " + p.SourceFails
+		message += ", with a token that is valid until it expires. For the next one, the source provides no credentials: " + p.SourceFails
 	}
 	p.Succeed(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten, message)
 	return nil
@@ -359,7 +359,8 @@ func (r *kubeconfigs) secretKey(ctx context.Context, p *scope.Scope, ref fleetv1
 			fleetv1alpha1.ImportCredentialsLabel, ref.Name)
 	}
 	if len(secret.Data[ref.Key]) == 0 {
-		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound, "The Secret %q has nothing under the key that is named", ref.Name)
+		return nil, noKubeconfig(fleetv1alpha1.ReasonCredentialsNotFound,
+			"The Secret %q has no data under the key that the spec names", ref.Name)
 	}
 	return secret.Data[ref.Key], nil
 }

@@ -49,7 +49,7 @@ func (r *Reconciler) startLeftovers(ctx context.Context, queue workqueue.TypedRa
 				}
 				return
 			}
-			log.FromContext(ctx).Error(err, "Cannot look for what imports have left")
+			log.FromContext(ctx).Error(err, "Cannot look for objects that imports have left")
 			select {
 			case <-ctx.Done():
 				return

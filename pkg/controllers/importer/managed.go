@@ -33,7 +33,7 @@ func (r *Reconciler) observe(ctx context.Context, p *scope.Scope) error {
 	}
 	want, err := reflection.Wanted(p.Wanted, p.Served, r.observed(p))
 	if err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec cannot be followed: %s", err)
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec is invalid: %s", err)
 	}
 	p.Lossy = append(p.Lossy, want.Lossy...)
 	for _, resource := range want.Resources {
@@ -111,10 +111,10 @@ func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstruct
 		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub refuses a %s: %s", want.GetKind(), err)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot try to create %s %q: %w", want.GetKind(), want.GetName(), err)
+		return fmt.Errorf("cannot dry-run the creation of %s %q: %w", want.GetKind(), want.GetName(), err)
 	}
 	if err := verifyManaged(reply); err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub changes what is created: %s", err)
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub changes the created object: %s", err)
 	}
 	if !holds(reply.Object["spec"], want.Object["spec"]) {
 		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub drops fields of a %s", want.GetKind())
@@ -148,10 +148,10 @@ func verifyManaged(m *unstructured.Unstructured) error {
 		}
 	}
 	if !slices.Equal(policies, []string{"Observe"}) && !reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {
-		return fmt.Errorf("%s %q has other managementPolicies than Observe", m.GetKind(), m.GetName())
+		return fmt.Errorf("%s %q has managementPolicies other than Observe", m.GetKind(), m.GetName())
 	}
 	if policy, found, _ := unstructured.NestedString(m.Object, "spec", "deletionPolicy"); found && policy != "Orphan" {
-		return fmt.Errorf("%s %q has another deletionPolicy than Orphan", m.GetKind(), m.GetName())
+		return fmt.Errorf("%s %q has a deletionPolicy other than Orphan", m.GetKind(), m.GetName())
 	}
 	if initial, _, _ := unstructured.NestedMap(m.Object, "spec", "initProvider"); len(initial) > 0 {
 		return fmt.Errorf("%s %q has an initProvider", m.GetKind(), m.GetName())
@@ -227,16 +227,16 @@ func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
 		return &scope.StopError{Condition: waitingForFirst(p)}
 	}
 	if err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "What is observed is not reflected: %s", err)
+		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity, "The observed cluster is not reflected: %s", err)
 	}
 	if before := p.Import.Status.Observed; before != nil && before.ID != "" && !strings.EqualFold(before.ID, scope.Cut(facts.ID, scope.MaxID)) {
 		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedIdentity,
-			"What is observed is not reflected: it is another cluster than the one that was imported, whose ID is %q", before.ID)
+			"The observed cluster is not reflected: it is not the one that was imported, whose ID is %q", before.ID)
 	}
 	p.Facts = &facts
 	if len(facts.ManagedElsewhere) > 0 {
 		return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI,
-			"The cluster bears the mark of another manager: %s", facts.ManagedElsewhere[0])
+			"The cluster has the mark of another manager: %s", facts.ManagedElsewhere[0])
 	}
 	synced := conditionOf(p.Managed[cluster], "Synced")
 	ready := conditionOf(p.Managed[cluster], "Ready")
@@ -274,7 +274,7 @@ func judgePools(f reflection.Facts, mode fleetv1alpha1.NodePoolsMode) metav1.Con
 	case !f.NodePoolsComplete && mode != fleetv1alpha1.NodePoolsModeList:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, fleetv1alpha1.ReasonPoolsUnknown, f.NodePoolsReason
 		if c.Message == "" {
-			c.Message = "Nothing says which node pools the cluster has"
+			c.Message = "It is unknown which node pools the cluster has"
 		}
 	}
 	return c

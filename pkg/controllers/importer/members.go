@@ -41,7 +41,7 @@ func newMembers(mgr manager.Manager) (cache.Cache, error) {
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: slimMember,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a cache of Machines: %w", err)
+		return nil, fmt.Errorf("cannot create a cache of Machines: %w", err)
 	}
 	if err := mgr.Add(c); err != nil {
 		return nil, fmt.Errorf("cannot add a cache of Machines: %w", err)
@@ -65,7 +65,7 @@ func slimMember(in any) (any, error) {
 		slim.SetLabels(map[string]string{fleetv1alpha1.ImportUIDLabel: uid})
 	}
 	if err := unstructured.SetNestedField(slim.Object, clusterNameOf(o), "spec", "clusterName"); err != nil {
-		return nil, fmt.Errorf("cannot keep the cluster's name of a %s: %w", o.GetKind(), err)
+		return nil, fmt.Errorf("cannot keep the cluster name of a %s: %w", o.GetKind(), err)
 	}
 	return slim, nil
 }
@@ -123,7 +123,7 @@ func (r *Reconciler) foreignMembers(ctx context.Context, p *scope.Scope) error {
 			}
 			p.RequeueSoon(scope.Retry)
 			return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonNameTaken,
-				"The %s %q names this cluster, and this import did not make it: Cluster API core would write to the cluster's Nodes", gvk.Kind, o.GetName())
+				"The %s %q names this cluster, but was not created by this import: Cluster API core would write to the cluster's Nodes", gvk.Kind, o.GetName())
 		}
 	}
 	return nil

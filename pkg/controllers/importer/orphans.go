@@ -38,7 +38,8 @@ func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName, there 
 		}
 		n, _, err := r.takeEverythingBack(ctx, scope.New(orphan))
 		if err != nil {
-			return false, fmt.Errorf("cannot remove what the ClusterImport %q of the UID %s has left: %w", key, orphan.UID, err)
+			return false, fmt.Errorf(
+				"cannot remove the objects that the ClusterImport %q with the UID %s has left: %w", key, orphan.UID, err)
 		}
 		left = left || n > 0
 	}
@@ -70,7 +71,7 @@ func (r *Reconciler) former(ctx context.Context, p *scope.Scope) error {
 		return err
 	}
 	p.RequeueSoon(scope.Retry)
-	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider, "Waiting for what an earlier ClusterImport of this name made to go")
+	return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonWaitingForProvider, "Waiting for the deletion of the objects of an earlier ClusterImport of this name")
 }
 
 // orphans are the imports of a name, one for each UID, reconstructed from the objects' labels. Of their spec they have

@@ -33,7 +33,7 @@ func (r *Reconciler) own(p *scope.Scope, labelled []unstructured.Unstructured) [
 			p.Strangers[scope.KeyOf(&o)] = true
 			// Readers of events in this namespace do not learn the name of another one.
 			r.recorder.Eventf(p.Import, nil, corev1.EventTypeWarning, fleetv1alpha1.ReasonNameTaken, "Import",
-				"A %s bears the label of this import, which did not make it; it is left alone", o.GetKind())
+				"A %s has the label of this import, but was not created by it; it is left alone", o.GetKind())
 		}
 		return true
 	})
@@ -69,7 +69,7 @@ func (r *Reconciler) verifyCascade(ctx context.Context, p *scope.Scope, o *unstr
 		}
 		if !own {
 			return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
-				"%s %q refers to %s %q, which this import did not make; it is not deleted", o.GetKind(), o.GetName(), ref["kind"], ref["name"])
+				"%s %q refers to %s %q, which was not created by this import; it is not deleted", o.GetKind(), o.GetName(), ref["kind"], ref["name"])
 		}
 	}
 	return nil

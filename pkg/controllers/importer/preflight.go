@@ -28,7 +28,7 @@ import (
 // preflight checks whether the hub has what the import needs.
 func (r *Reconciler) preflight(ctx context.Context, p *scope.Scope) error {
 	if err := p.Wanted.Validate(); err != nil {
-		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec cannot be followed: %s", err)
+		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonInvalidSpec, "The spec is invalid: %s", err)
 	}
 	known := r.kinds.get(p.Wanted.Cloud)
 	if known == nil {
@@ -47,7 +47,7 @@ func (r *Reconciler) preflight(ctx context.Context, p *scope.Scope) error {
 	if err := r.providerConfig(ctx, p); err != nil {
 		return err
 	}
-	p.Succeed(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonPreflightPassed, "The hub serves every kind that is needed, and the provider configuration is there")
+	p.Succeed(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonPreflightPassed, "The hub serves every kind that is needed, and the provider configuration exists")
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, s
 	missing := legacy[0].Namespaced()
 	if r.inactive(ctx, missing) {
 		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
-			"The ManagedResourceDefinition of %s is not active, while others of its cloud are: activate it by a ManagedResourceActivationPolicy", missing)
+			"The ManagedResourceDefinition of %s is not active, while others of its cloud are: activate it with a ManagedResourceActivationPolicy", missing)
 	}
 	return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing,
 		"The hub does not serve %s, while it serves other namespaced kinds of its cloud", missing)
@@ -152,7 +152,7 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
 		if r.inactive(ctx, gk) {
 			return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsInactive,
-				"The ManagedResourceDefinition of %s is not active: activate it by a ManagedResourceActivationPolicy", gk)
+				"The ManagedResourceDefinition of %s is not active: activate it with a ManagedResourceActivationPolicy", gk)
 		}
 	}
 	return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the Crossplane provider for %s", kind, kind.Provider)
@@ -216,7 +216,7 @@ func (r *Reconciler) mayMake(ctx context.Context, crd *apiextensionsv1.CustomRes
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural, Verb: verb},
 		}}
 		if err := r.hub.Create(ctx, review); err != nil {
-			return fmt.Errorf("cannot ask the hub for the manager's rights: %w", err)
+			return fmt.Errorf("cannot query the hub for the manager's rights: %w", err)
 		}
 		if !review.Status.Allowed {
 			return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonRightsMissing,

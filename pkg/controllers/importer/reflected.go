@@ -44,7 +44,7 @@ func (r *Reconciler) reflectCluster(ctx context.Context, p *scope.Scope) error {
 	}
 	if !p.Frozen {
 		p.Reflected = true
-		p.Succeed(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflected, "The objects of Cluster API say what was observed")
+		p.Succeed(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflected, "The objects of Cluster API match what was observed")
 	}
 	return nil
 }

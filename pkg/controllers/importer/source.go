@@ -135,7 +135,7 @@ func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why
 func withdrawnUntilAsked(s fleetv1alpha1.ClusterImportSpec) *scope.StopError {
 	reason, message := fleetv1alpha1.ReasonCredentialsNotFound, "There are no credentials of the source that the spec names yet"
 	if s.ServiceAccount() != nil {
-		reason, message = fleetv1alpha1.ReasonServiceAccountTokenUnavailable, "The imported cluster has not been asked for a token of the ServiceAccount yet"
+		reason, message = fleetv1alpha1.ReasonServiceAccountTokenUnavailable, "No token of the ServiceAccount has been requested from the imported cluster yet"
 	}
 	return &scope.StopError{Withdrawn: true, Condition: metav1.Condition{
 		Type: fleetv1alpha1.ConditionKubeconfigReady, Status: metav1.ConditionFalse, Reason: reason, Message: message,

@@ -188,7 +188,7 @@ func judge(p *scope.Scope, conditions []metav1.Condition) []metav1.Condition {
 		Message: "The cluster is reflected, and nothing of it was changed",
 	}
 	if !p.Import.DeletionTimestamp.IsZero() {
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, fleetv1alpha1.ReasonUnimporting, "What the import made is removed"
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, fleetv1alpha1.ReasonUnimporting, "What the import created is being removed"
 		for _, c := range p.Conditions {
 			if c.Status == metav1.ConditionFalse {
 				ready.Reason, ready.Message = c.Reason, c.Message
@@ -204,7 +204,7 @@ func judge(p *scope.Scope, conditions []metav1.Condition) []metav1.Condition {
 		c := meta.FindStatusCondition(conditions, of)
 		switch {
 		case c == nil:
-			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, fleetv1alpha1.ReasonWaitingForProvider, "The import has not come to this yet: "+of
+			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, fleetv1alpha1.ReasonWaitingForProvider, "The import has not reached this step yet: "+of
 			return stalled(ready)
 		case c.Status != metav1.ConditionTrue && c.Reason != fleetv1alpha1.ReasonKubeconfigNotRequested:
 			ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, c.Reason, c.Message

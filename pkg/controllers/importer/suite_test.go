@@ -249,7 +249,7 @@ func (w *world) runImporter(ctx context.Context) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("cannot make the manager: %w", err)
+		return fmt.Errorf("cannot create the manager: %w", err)
 	}
 	unchecked := true
 	err = importer.SetupWithManager(mgr, importer.Options{

@@ -36,7 +36,8 @@ func (r *Reconciler) unimport(ctx context.Context, p *scope.Scope) error {
 		return err
 	}
 	if left > 0 {
-		return scope.Stop(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting, "Waiting for %d objects to go: %s", left, what)
+		return scope.Stop(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonUnimporting,
+			"Waiting for the deletion of %d objects: %s", left, what)
 	}
 	p.Emptied = true
 	if err := r.report(ctx, p); err != nil {
@@ -214,7 +215,7 @@ func (r *Reconciler) removeAllManaged(ctx context.Context, p *scope.Scope) (int,
 func (h *hubObjects) removeManaged(ctx context.Context, m *unstructured.Unstructured) error {
 	if err := verifyManaged(m); err != nil {
 		return scope.Stop(fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonUnexpectedPolicy,
-			"%s; it is not deleted, because that could delete what it stands for", err)
+			"%s; it is not deleted, because that could delete what it represents", err)
 	}
 	if m.GetDeletionTimestamp().IsZero() {
 		return h.remove(ctx, m)

@@ -86,9 +86,9 @@ func controlPlaneHealthy(cluster connection.Cluster) metav1.Condition {
 	case metav1.ConditionTrue:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonHealthy, "The API server is ready"
 	case metav1.ConditionFalse:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonUnhealthy, "The API server answers and is not ready"
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonUnhealthy, "The API server responds, but is not ready"
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotProbed, "The API server has not been asked yet"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotProbed, "The API server has not been probed yet"
 	}
 	return c
 }

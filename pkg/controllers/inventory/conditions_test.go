@@ -60,7 +60,7 @@ func TestConditions(t *testing.T) {
 			want: []metav1.Condition{
 				{
 					Type: "ControlPlaneHealthy", Status: "False", Reason: ReasonUnhealthy,
-					Message: "The API server answers and is not ready",
+					Message: "The API server responds, but is not ready",
 				},
 				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
@@ -74,7 +74,7 @@ func TestConditions(t *testing.T) {
 			want: []metav1.Condition{
 				{
 					Type: "ControlPlaneHealthy", Status: "Unknown", Reason: ReasonNotProbed,
-					Message: "The API server has not been asked yet",
+					Message: "The API server has not been probed yet",
 				},
 				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,

@@ -305,10 +305,10 @@ func (r *reconciler) reportConflict(
 	}
 	whose := fmt.Sprintf("belongs to cluster manager %q", manager)
 	if manager == fleetv1alpha1.FieldManager {
-		whose = fmt.Sprintf("lacks the label %s=%s", inventoryv1alpha1.LabelClusterManagerKey, fleetv1alpha1.FieldManager)
+		whose = fmt.Sprintf("does not have the label %s=%s", inventoryv1alpha1.LabelClusterManagerKey, fleetv1alpha1.FieldManager)
 	}
 	r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeWarning, EventClusterProfileConflict, "Publish",
-		"ClusterProfile %q %s and is left as it is; what it says about this cluster is not Masthead's", holder.Name, whose)
+		"ClusterProfile %q %s and is left unchanged; what it reports about this cluster is not from Masthead", holder.Name, whose)
 	log.FromContext(ctx).Info("Not publishing the cluster, the name of its ClusterProfile is taken",
 		"namespace", holder.Namespace, "name", holder.Name, "clusterManager", manager)
 }

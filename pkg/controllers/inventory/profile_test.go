@@ -275,7 +275,7 @@ func TestDiffers(t *testing.T) {
 
 func TestConditionsWhileConnecting(t *testing.T) {
 	connecting := func(c *connection.Cluster) {
-		c.State, c.Reason, c.Message = connection.StateConnecting, connection.ReasonConnecting, "A connection is being made"
+		c.State, c.Reason, c.Message = connection.StateConnecting, connection.ReasonConnecting, "The connection is being established"
 	}
 	cases := map[string]struct {
 		reason   string
@@ -288,7 +288,7 @@ func TestConditionsWhileConnecting(t *testing.T) {
 			cluster: testCluster(connecting),
 			want: metav1.Condition{
 				Type: ConditionConnected, Status: "False", Reason: connection.ReasonConnecting,
-				Message: "A connection is being made", LastTransitionTime: metav1.NewTime(now), ObservedGeneration: 1,
+				Message: "The connection is being established", LastTransitionTime: metav1.NewTime(now), ObservedGeneration: 1,
 			},
 		},
 		"AfterRestart": {
@@ -308,7 +308,7 @@ func TestConditionsWhileConnecting(t *testing.T) {
 			existing: published(),
 			want: metav1.Condition{
 				Type: ConditionConnected, Status: "False", Reason: connection.ReasonConnecting,
-				Message: "A connection is being made", LastTransitionTime: metav1.NewTime(now), ObservedGeneration: 1,
+				Message: "The connection is being established", LastTransitionTime: metav1.NewTime(now), ObservedGeneration: 1,
 			},
 		},
 		"Outcome": {

@@ -32,7 +32,7 @@ func conditionOf(generation int64, o outcome) metav1.Condition {
 		for _, m := range o.missing {
 			indices = append(indices, fmt.Sprintf("spec.references[%d]", m.Index))
 		}
-		c.Message = "All required references are resolved; what these optional ones reference is missing: " + strings.Join(indices, ", ")
+		c.Message = "All required references are resolved; optional references whose source is missing: " + strings.Join(indices, ", ")
 	}
 	if o.failed == nil {
 		return c

@@ -64,7 +64,7 @@ type Options struct {
 
 func (o *Options) setDefaults() error {
 	if o.Fleet == nil {
-		return errors.New("the controller of references needs to know the fleet")
+		return errors.New("the controller of references requires the fleet")
 	}
 	if o.MaxConcurrentReconciles <= 0 {
 		o.MaxConcurrentReconciles = DefaultMaxConcurrentReconciles
@@ -98,7 +98,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
-		return fmt.Errorf("cannot make the controller %q: %w", controllerName, err)
+		return fmt.Errorf("cannot create the controller %q: %w", controllerName, err)
 	}
 	if err := c.MultiClusterWatch(r.workloads); err != nil {
 		return fmt.Errorf("cannot watch workload clusters: %w", err)

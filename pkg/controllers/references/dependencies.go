@@ -250,6 +250,6 @@ func cyclic(cycle []objectKey) *references.Error {
 	}
 	return &references.Error{
 		Reason: references.ReasonCycle,
-		Cause:  fmt.Errorf("these objects reference each other: %s, and that the first again", strings.Join(names, ", that ")),
+		Cause:  fmt.Errorf("these objects reference each other: %s, which references the first", strings.Join(names, ", which references ")),
 	}
 }

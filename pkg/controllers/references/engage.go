@@ -31,7 +31,7 @@ func (r *reconciler) newWorkload(
 ) (*workload, error) {
 	client, err := discovery.NewDiscoveryClientForConfigAndClient(cl.GetConfig(), cl.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for cluster %q: %w", name, err)
+		return nil, fmt.Errorf("cannot create a client for cluster %q: %w", name, err)
 	}
 	w := &workload{
 		name: name, inHub: name == hubName, client: cl.GetClient(), reader: cl.GetAPIReader(), recorder: cl.GetEventRecorder(controllerName),
@@ -40,7 +40,7 @@ func (r *reconciler) newWorkload(
 	}
 	watched, err := multicluster.WatchOptions(cl)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
+		return nil, fmt.Errorf("cannot create clients for cluster %q: %w", name, err)
 	}
 	watched.Clock, watched.Lists = r.clock, r.lists
 	if w.inHub {

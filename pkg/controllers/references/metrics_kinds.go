@@ -19,8 +19,8 @@ type kinds struct {
 func registerKinds(reg prometheus.Registerer, r *reconciler) {
 	reg.MustRegister(&kinds{r: r, desc: metric.NewGaugeDesc(reg, metric.Definition{
 		Name: "masthead_references_kinds",
-		Help: "Kinds of a workload cluster, or of the hub, that declare references, by the state of their watch. Of one that is not " +
-			"Synced, no object says that its references are not resolved.",
+		Help: "Kinds of a workload cluster, or of the hub, that declare references, by the state of their watch. Objects of a kind " +
+			"that is not Synced do not report that their references are not resolved.",
 		PerCluster: true,
 		Labels:     []metric.Label{{Name: "state", Values: "the state of the watch, or " + stateLeftOut}},
 		See:        "references.md#when-nothing-happens",

@@ -116,7 +116,7 @@ func objectOf(kind kindwatch.Kind, entry kindwatch.Entry) (obj *unstructured.Uns
 	kept, _ := entry.Record.(content)
 	if kept != settled {
 		if err := kjson.Unmarshal([]byte(kept), &obj.Object); err != nil {
-			return nil, false, fmt.Errorf("cannot read what is kept of %s of %s: %w", entry.Key, kind, err)
+			return nil, false, fmt.Errorf("cannot decode the cached state of %s of %s: %w", entry.Key, kind, err)
 		}
 	}
 	obj.SetGroupVersionKind(kind.GroupVersionKind)

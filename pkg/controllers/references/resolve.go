@@ -171,7 +171,7 @@ func (r *reconciler) apply(
 	case apierrors.IsForbidden(err):
 		return nil, &references.Error{Reason: references.ReasonForbidden, Cause: references.WithoutSecrets(err, result)}, nil
 	case err != nil:
-		return nil, nil, fmt.Errorf("cannot apply what references filled in to %s: %w", req, references.WithoutSecrets(err, result))
+		return nil, nil, fmt.Errorf("cannot apply the resolved values to %s: %w", req, references.WithoutSecrets(err, result))
 	}
 	if desired.GetUID() != s.obj.GetUID() {
 		return nil, nil, fmt.Errorf("cluster %q answered with another object than %s", w.name, req)

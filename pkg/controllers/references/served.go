@@ -70,7 +70,7 @@ func (s *served) MappingFor(ctx context.Context, gvr schema.GroupVersionResource
 		return known.(*meta.RESTMapping), nil //nolint:forcetypeassert // Nothing else is put there.
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("cannot ask what the cluster serves of %s: %w", gvr.GroupVersion(), err)
+		return nil, fmt.Errorf("cannot discover the resources of %s: %w", gvr.GroupVersion(), err)
 	}
 	asked := gvr
 	if gvr.Version == "" {
@@ -90,7 +90,7 @@ func (s *served) MappingFor(ctx context.Context, gvr schema.GroupVersionResource
 		return nil, &meta.NoResourceMatchError{PartialResource: asked}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask what the cluster serves of %s: %w", gvr.GroupVersion(), err)
+		return nil, fmt.Errorf("cannot discover the resources of %s: %w", gvr.GroupVersion(), err)
 	}
 	for i := range list.APIResources {
 		r := &list.APIResources[i]
@@ -117,11 +117,11 @@ func (s *served) preferred(ctx context.Context, gvr schema.GroupVersionResource)
 		return "", &meta.NoResourceMatchError{PartialResource: gvr}
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot ask what the cluster serves of %s: %w", gvr.Group, err)
+		return "", fmt.Errorf("cannot discover the versions of %s: %w", gvr.Group, err)
 	}
 	var group metav1.APIGroup
 	if err := json.Unmarshal(data, &group); err != nil {
-		return "", fmt.Errorf("cannot read what the cluster serves of %s: %w", gvr.Group, err)
+		return "", fmt.Errorf("cannot decode the versions of %s: %w", gvr.Group, err)
 	}
 	version := group.PreferredVersion.Version
 	if len(validation.IsDNS1035Label(version)) > 0 {

@@ -72,7 +72,7 @@ func (r *reconciler) writeCondition(
 		"status":   map[string]any{"conditions": conditions},
 	})
 	if err != nil {
-		return fmt.Errorf("cannot make a patch of the condition: %w", err)
+		return fmt.Errorf("cannot create a patch of the condition: %w", err)
 	}
 	cluster, _ := r.fleet.Lookup(w.name)
 	owner := client.FieldOwner(cluster.Hub.FieldManager(references.FieldManager + "-status"))

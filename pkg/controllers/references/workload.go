@@ -153,7 +153,7 @@ func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.
 		w.queue.Add(req)
 	}
 	if leftOut > 0 && leftOut != leftOutBefore {
-		w.log.Info("More kinds declare references than are looked after", "lookedAfter", len(kinds), "leftOut", leftOut)
+		w.log.Info("More kinds declare references than are managed", "lookedAfter", len(kinds), "leftOut", leftOut)
 	}
 	w.watcher.Set(ownerObjects, watched...)
 	for kind := range byKind {
@@ -293,7 +293,7 @@ func (w *workload) depend(
 	switch {
 	case !known:
 		failed = &references.Error{
-			Reason: references.ReasonCycle, Cause: fmt.Errorf("the object depends on others by more than %d references", maxSteps),
+			Reason: references.ReasonCycle, Cause: fmt.Errorf("the object depends on others through more than %d references", maxSteps),
 		}
 	case len(cycle) > 0:
 		failed = cyclic(cycle)

@@ -32,7 +32,7 @@ func (a announcer) changed(old, now Cluster) {
 // kept reports that changed credentials do not work and the old connection is kept.
 func (a announcer) kept(o ObjectReference, why *reason.Failure) {
 	a.write(o, corev1.EventTypeWarning, why.Reason,
-		"The changed kubeconfig is not used, the connection that serves is kept: "+why.Message)
+		"The changed kubeconfig is not used, and the existing connection is kept: "+why.Message)
 }
 
 func (a announcer) write(o ObjectReference, eventType, reason, message string) {

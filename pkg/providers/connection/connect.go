@@ -100,7 +100,7 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 		Refused: func(err error) { c.view.answerRefused(name, err) },
 		Account: c.o.Budget.Account(r.enrolment.Class, string(name), func(err error) {
 			// The refused caller may hold a lock of a store that subscribers read.
-			guarded.Go("telling of a refusal", func() { c.view.answerRefused(name, err) })
+			guarded.Go("reporting a refusal", func() { c.view.answerRefused(name, err) })
 		}),
 	})
 	return c.establish(ctx, r, creds, t)
@@ -135,7 +135,7 @@ func (c *connector) establish(ctx context.Context, r *record, creds *credentials
 	c.life.running.Go(func() {
 		err := t.Guard().Run("the cache", conn.run)
 		if conn.stoppedByItself() {
-			logger.Error(err, "The cluster's cache stopped by itself")
+			logger.Error(err, "The cluster's cache stopped unexpectedly")
 			c.records.wake(key)
 		}
 	})

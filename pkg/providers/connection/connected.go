@@ -40,7 +40,7 @@ import (
 
 // Causes of the end of a connection's context.
 var (
-	errSucceeded = errors.New("succeeded by a new connection")
+	errSucceeded = errors.New("replaced by a new connection")
 	errStopped   = errors.New("the provider stopped")
 )
 
@@ -132,11 +132,11 @@ func newConnected(
 
 	served, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, requests)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a discovery client: %w", err)
+		return nil, fmt.Errorf("cannot create a discovery client: %w", err)
 	}
 	dyn, err := dynamicclient.New(cfg, watches, t.Guard())
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a dynamic client: %w", err)
+		return nil, fmt.Errorf("cannot create a dynamic client: %w", err)
 	}
 	cl, err := cluster.New(cfg, func(co *cluster.Options) {
 		co.Scheme = o.scheme
@@ -174,7 +174,7 @@ func newConnected(
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client: %w", err)
+		return nil, fmt.Errorf("cannot create a client: %w", err)
 	}
 	c := &connected{
 		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
@@ -223,7 +223,7 @@ func (c *connected) lost() *reason.Failure {
 	case c.transport.Panicked():
 		return panicFailure()
 	case c.stoppedByItself():
-		return reason.New(ReasonEngageFailed, "The cluster's cache stopped by itself")
+		return reason.New(ReasonEngageFailed, "The cluster's cache stopped unexpectedly")
 	default:
 		return nil
 	}

@@ -25,7 +25,7 @@ type contact struct {
 }
 
 // errBusy means that no place to contact a cluster is free. The enrolment is requeued when one is.
-var errBusy = errors.New("too many clusters are being talked to")
+var errBusy = errors.New("too many clusters are being contacted")
 
 // enter requests a place to contact a cluster; errBusy if none is free.
 func (c *contact) enter(r *record, l allocation.Lane) (leave func(), err error) {

@@ -46,7 +46,7 @@ func (d Describers) HasLeft(ctx context.Context, key Key) (bool, error) {
 	}
 	enrolment, err := source.Describe(ctx, key.Object())
 	if err != nil {
-		return false, fmt.Errorf("cannot tell whether cluster %q is enrolled: %w", key, err)
+		return false, fmt.Errorf("cannot determine whether cluster %q is enrolled: %w", key, err)
 	}
 	return enrolment == nil, nil
 }

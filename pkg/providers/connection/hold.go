@@ -75,7 +75,7 @@ func badIdentifier(e *Enrolment) *reason.Failure {
 		return nil
 	}
 	return reason.New(ReasonBadIdentifier, fmt.Sprintf(
-		"The annotation %s has the form of a UUID, which only the UID of a cluster's namespace kube-system may have",
+		"The annotation %s has the form of a UUID, which is reserved for the UID of a cluster's namespace kube-system",
 		fleetv1alpha1.ClusterIdentifierAnnotation))
 }
 
@@ -127,7 +127,7 @@ func (c *classRules) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, 
 		return nil
 	}
 	return reason.New(ReasonClassFull, fmt.Sprintf(
-		"EnrollmentClass %q holds at most %d clusters (spec.maxClusters), and as many others have a place", class.Name, limit))
+		"EnrollmentClass %q allows at most %d clusters (spec.maxClusters), and as many others are already admitted", class.Name, limit))
 }
 
 // writes reports whether Masthead writes to the clusters of a class. An unknown class may write.

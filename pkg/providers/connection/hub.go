@@ -81,7 +81,7 @@ func otherHub(m hubidentity.Marker) *reason.Failure {
 			fleetv1alpha1.HubLabel, fleetv1alpha1.HubMarkerName))
 	}
 	return reason.New(ReasonOtherHub, fmt.Sprintf(
-		"The cluster belongs to the hub %s. It is connected when that hub releases it, or when the annotation %s of the enrolled object consents with %q",
+		"The cluster belongs to the hub %s. It is connected when that hub releases it, or when the annotation %s of the enrolled object has the value %q",
 		m.Holder, fleetv1alpha1.TakeOverFromAnnotation, m.Holder.ID))
 }
 
@@ -153,5 +153,5 @@ func (c *claimant) release(ctx context.Context, conn *connected, token string) *
 			return why
 		}
 	}
-	return reason.New(ReasonProbeFailed, "Somebody else changes it at the same time")
+	return reason.New(ReasonProbeFailed, "Another client changes the marker of the hub at the same time")
 }

@@ -59,38 +59,39 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	reason := metric.Label{Name: "reason", Values: "a reason of the connection"}
 	return &metrics{
 		state: metric.NewGauge(reg, explained(cluster("masthead_cluster_state",
-			"1 for the state in which the connection of an enrolled cluster is.",
+			"1 for the current state of the connection of an enrolled cluster.",
 			metric.Label{Name: "state", Values: join(StatePending, StateConnecting, StateConnected, StateDegraded, StateBackoff, StateDraining)},
 		), "enrolment.md#connection-states")),
 		connected: metric.NewGauge(reg, cluster("masthead_cluster_connected",
 			"1 if an enrolled cluster is connected and its last probe succeeded, else 0.")),
 		failures: metric.NewCounter(reg, explained(cluster("masthead_cluster_failures_total",
 			"Probes and attempts to connect that failed.", reason), "enrolment.md#reasons")),
-		connects: metric.NewCounter(reg, cluster("masthead_cluster_connects_total", "Connections made and tokens swapped.",
+		connects: metric.NewCounter(reg, cluster("masthead_cluster_connects_total", "Connections established and tokens replaced.",
 			metric.Label{Name: "cause", Values: causeFirst + "; " + causeReEnroll + " (after it was disconnected on purpose, for example " +
-				"paused, while its enrolment lived on); " + causeProbe + " (after it was lost); " + credentials.CauseToken + "; " +
+				"paused, while it stayed enrolled); " + causeProbe + " (after it was lost); " + credentials.CauseToken + "; " +
 				credentials.CauseEndpoint + "; " + credentials.CauseCA + "; " + credentials.CauseClientCert + "; " + credentials.CauseTransport})),
 		throttled: metric.NewCounter(reg, cluster("masthead_cluster_client_throttled_seconds_total",
-			"Time that requests to a cluster waited for --cluster-qps. Absent until one did.")),
+			"Time that requests to a cluster waited for --cluster-qps. Absent until one has waited.")),
 		watches: metric.NewCounter(reg, cluster("masthead_cluster_watches_started_total",
-			"Watches of a cluster that were begun. An API server ends each after five to ten minutes; more than that many means that "+
+			"Watches of a cluster that were started. An API server ends each after five to ten minutes; a higher rate means that "+
 				"watches restart.")),
 		paused: metric.NewCounter(reg, cluster("masthead_cluster_watches_paused_seconds_total",
 			"Time that watches and answers of a cluster were not read because it sends more than 2,000 events a second, 500 in the long "+
-				"run (after 100,000), more answers than 8 MiB a second, or its share of what is read of all that send much. Its API "+
-				"server has to wait; nothing is lost. After a minute of that the condition WithinLimits is False with the reason EventsDelayed.")),
+				"run (after 100,000), more than 8 MiB of answers a second, or more than its share of what is read of all clusters that send "+
+				"much. Its API server has to wait; nothing is lost. After a minute of this, the condition WithinLimits is False with the "+
+				"reason EventsDelayed.")),
 		refused: metric.NewCounter(reg, cluster("masthead_cluster_answers_refused_total",
 			"Answers of an API server that were refused before they were decoded, by the limit that they exceed.",
 			metric.Label{Name: "limit", Values: "Bytes, Cost, Values, Depth, Key, String, Syntax, ContentType, ContentEncoding, " +
-				"Redirect; Memory for want of a share"})),
+				"Redirect; Memory if its share of the memory budget is exceeded"})),
 		held: metric.NewGauge(reg, explained(cluster("masthead_cluster_held",
-			"1 for the reason why an enrolled cluster is not connected, or is about to be disconnected, by its enrolment and not by a "+
-				"fault of its API server. Absent if nothing holds it.",
+			"1 for the reason why an enrolled cluster is not connected, or is about to be disconnected, if the reason is its enrolment "+
+				"and not a fault of its API server. Absent otherwise.",
 			metric.Label{Name: "reason", Values: ReasonPaused + ", " + ReasonNotReady + ", " + ReasonNoCredentials + ", " + ReasonClassNotFound +
 				", " + ReasonNamespaceNotAllowed + ", " + ReasonClassFull + ", " + ReasonBadIdentifier},
 		), "enrolment.md#reasons")),
 		panics: metric.NewCounter(reg, explained(cluster("masthead_panics_total",
-			"Panics while something of a cluster was handled. Each is a bug, and costs the cluster its connection; the stack is in the "+
+			"Panics while something of a cluster was handled. Each is a bug, and disconnects the cluster; the stack is in the "+
 				"log."), "enrolment.md#reasons")),
 		duration: metric.NewHistogram(reg, metric.Definition{
 			Name:    "masthead_cluster_probe_duration_seconds",
@@ -98,20 +99,20 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}).WithLabelValues(),
 		requests: metric.NewCounter(reg, cluster("masthead_cluster_requests_total",
-			"Requests to the API server of a cluster, of which a watch is one however long it lasts. Those that are not sent, because "+
+			"Requests to the API server of a cluster. A watch counts as one, however long it lasts. Requests that are not sent, because "+
 				"the cluster is not connected, are not counted.",
 			metric.Label{Name: "verb", Values: strings.Join(slices.Sorted(maps.Keys(transport.Verbs())), ", ") + "; " + transport.OtherVerb},
 			metric.Label{Name: "code", Values: "the class of the status code: 1xx, 2xx, 3xx, 4xx, 5xx; " + transport.NoAnswer + " without an answer " +
 				"or with one that was refused"})),
 		pace: metric.NewGauge(reg, metric.Definition{
 			Name: "masthead_busy_clusters_pace_ratio",
-			Help: "The part of their pace at which clusters that send much are read, 1 or less: less while the " +
-				"processor is short, so that the others are not late.",
+			Help: "The fraction of their pace at which clusters that send much are read, at most 1. It is reduced while CPU is " +
+				"scarce, so that the others are not delayed.",
 		}).WithLabelValues(),
 		delay: metric.NewGauge(reg, metric.Definition{
 			Name: "masthead_scheduling_delay_seconds",
-			Help: "How late this process wakes up from a short sleep, on average over a quarter of a second: its wait for a " +
-				"core. More than 0.00125 means that the processor is short. 0 while no cluster sends much, because nothing is measured then.",
+			Help: "How late this process wakes up from a short sleep, on average over a quarter of a second, which is its wait for a " +
+				"CPU core. More than 0.00125 means that CPU is scarce. 0 while no cluster sends much, because nothing is measured then.",
 		}).WithLabelValues(),
 		counts: map[mcr.ClusterName]*transport.Counts{},
 	}

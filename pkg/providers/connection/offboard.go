@@ -101,7 +101,7 @@ func (f *offboarding) offboard(ctx context.Context, name mcr.ClusterName, logger
 	ctx = log.IntoContext(ctx, logger)
 	for _, offboard := range funcs {
 		if err := persistently(ctx, offboard, name); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
-			logger.Error(err, "Offboarded cluster without undoing everything there")
+			logger.Error(err, "Offboarded cluster without cleaning up everything there")
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (f *offboarding) admit(ctx context.Context, conn *connected, uid string, lo
 		return false
 	}
 	if why != nil {
-		logger.Error(why, "Offboarded cluster without undoing anything there", "reason", why.Reason)
+		logger.Error(why, "Offboarded cluster without cleaning up anything there", "reason", why.Reason)
 		return false
 	}
 	conn.transport.Allow(transport.Open)

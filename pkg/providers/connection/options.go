@@ -170,7 +170,7 @@ func (o Options) validate() error {
 	case o.Gate == nil:
 		return errors.New("a gate is required")
 	case o.MaxConcurrentReconciles < minConcurrentReconciles:
-		return fmt.Errorf("at least %d clusters must be worked on at once, not %d", minConcurrentReconciles, o.MaxConcurrentReconciles)
+		return fmt.Errorf("at least %d clusters must be reconciled at once, not %d", minConcurrentReconciles, o.MaxConcurrentReconciles)
 	case o.QPS < 0:
 		return errors.New("the limit of requests per second must be positive")
 	case o.BackoffMax < o.BackoffBase:

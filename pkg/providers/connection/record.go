@@ -161,7 +161,7 @@ func (r *record) describe(from State, ev lifecycle.Event, why *reason.Failure) {
 		why = r.drainReason(ev)
 		r.reason, r.message = why.Reason, why.Message
 	case r.state == StateConnecting && (r.attempts == 0 || from == StatePending):
-		r.reason, r.message = ReasonConnecting, "A connection is being made"
+		r.reason, r.message = ReasonConnecting, "The connection is being established"
 	case why != nil:
 		r.reason, r.message = why.Reason, why.Message
 	}

@@ -38,7 +38,7 @@ import (
 func New(o Options) (*Provider, error) {
 	o, err := o.withDefaults()
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a connection provider: %w", err)
+		return nil, fmt.Errorf("cannot create a connection provider: %w", err)
 	}
 	m := newMetrics(o.Registerer)
 	pressure := transport.NewPressure(clock.RealClock{}, m.setPressure)
@@ -91,7 +91,7 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 		LogConstructor:          logConstructor(local.GetLogger()),
 	})
 	if err != nil {
-		return fmt.Errorf("cannot make the connection controller: %w", err)
+		return fmt.Errorf("cannot create the connection controller: %w", err)
 	}
 	p.controller = c
 	for _, s := range p.o.Sources {
@@ -192,7 +192,7 @@ func (p *Provider) loadHubUID(ctx context.Context) error {
 		return p.hub.GetAPIReader().Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, ns)
 	})
 	if err != nil {
-		return fmt.Errorf("cannot get the hub's namespace kube-system, by whose UID the hub is recognised: %w", err)
+		return fmt.Errorf("cannot get the hub's namespace kube-system, whose UID identifies the hub: %w", err)
 	}
 	p.identities.arbiter.HubUID = string(ns.UID)
 	return nil
@@ -209,7 +209,7 @@ func (p *Provider) loadPins(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("cannot load which cluster each enrolment led to: %w", err)
+		return fmt.Errorf("cannot load the recorded cluster of each enrolment: %w", err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(pins)) {
 		k, ok := ParseClusterName(name)

@@ -157,12 +157,12 @@ func named[T any](all []T, what, name string, nameOf func(T) string) (*T, *Inval
 			continue
 		}
 		if found != nil {
-			return nil, invalid(ReasonAmbiguous, "The kubeconfig has the %s that is used twice", what)
+			return nil, invalid(ReasonAmbiguous, "The kubeconfig has more than one entry for the %s that is used", what)
 		}
 		found = &all[i]
 	}
 	if found == nil || name == "" {
-		return nil, invalid(ReasonMalformed, "The kubeconfig does not hold the %s that is used", what)
+		return nil, invalid(ReasonMalformed, "The kubeconfig does not contain the %s that is used", what)
 	}
 	return found, nil
 }
@@ -180,7 +180,7 @@ func checkUser(u *clientcmdv1.AuthInfo) *InvalidError {
 		{u.ClientCertificate != "", "client-certificate", "it would read a file of the manager; use client-certificate-data"},
 		{u.ClientKey != "", "client-key", "it would read a file of the manager; use client-key-data"},
 		{u.Impersonate != "" || u.ImpersonateUID != "" || len(u.ImpersonateGroups) > 0 || len(u.ImpersonateUserExtra) > 0,
-			"as, as-uid, as-groups and as-user-extra", "credentials must be those of the user that is meant"},
+			"as, as-uid, as-groups and as-user-extra", "the credentials must belong to the intended user"},
 		{u.Username != "" || u.Password != "", "username and password", "API servers have had no basic authentication since Kubernetes 1.19"},
 	} {
 		if r.set {

@@ -110,19 +110,19 @@ func (r *ReferenceResolver) resolve(ctx context.Context, mg resource.Managed) er
 func (r *ReferenceResolver) apply(ctx context.Context, mg resource.Managed, before *unstructured.Unstructured, result references.Result) error {
 	if len(before.GetManagedFields()) == 0 {
 		// Without them, fields filled earlier and not now would be removed.
-		return errors.New("cannot apply what references filled in: the managed resource was read without metadata.managedFields; " +
-			"do not have the cache strip them")
+		return errors.New("cannot apply the resolved values: the managed resource was read without metadata.managedFields; " +
+			"configure the cache not to strip them")
 	}
 	desired, err := references.ApplyConfiguration(before, result, references.FieldManager, r.schema)
 	if err != nil {
-		return fmt.Errorf("cannot apply what references filled in: %w", err)
+		return fmt.Errorf("cannot apply the resolved values: %w", err)
 	}
 	err = r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(references.FieldManager), client.ForceOwnership)
 	if err != nil {
-		return fmt.Errorf("cannot apply what references filled in: %w", references.WithoutSecrets(err, result))
+		return fmt.Errorf("cannot apply the resolved values: %w", references.WithoutSecrets(err, result))
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(desired.Object, mg); err != nil {
-		return fmt.Errorf("cannot convert what the API server answered: %w", err)
+		return fmt.Errorf("cannot convert the answer of the API server: %w", err)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func HubUnavailable(err error) *condition.Problem {
 	}
 	return &condition.Problem{
 		Reason:  reason.ReasonHubUnavailable,
-		Message: "The hub could not take the claim: " + multicluster.BoundedText(err.Error()),
+		Message: "The hub could not process the claim: " + multicluster.BoundedText(err.Error()),
 		Unknown: true,
 	}
 }

@@ -189,7 +189,7 @@ func (r *Reconciler) Accept(
 		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsTooLarge, Message: "Claims are not synchronised: " + message + "."})
 		return result, nil
 	case kindwatch.StateStale:
-		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsStale, Message: "What happens to claims is not seen: " + message + "."})
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsStale, Message: "Changes of claims are not watched: " + message + "."})
 		return result, nil
 	case kindwatch.StateNotServed:
 		again, p, err := r.unserved(ctx, w, req, kind)

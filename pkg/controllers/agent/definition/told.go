@@ -22,6 +22,6 @@ func (r *Reconciler) refuse(ctx context.Context, cluster connection.Cluster, req
 		return
 	}
 	r.reporter.DefinitionRefused(req.ClusterName, req.Name, p.Reason, p.Message)
-	log.FromContext(ctx).Info("Cannot put a definition into the cluster", "reason", p.Reason, "message", p.Message)
+	log.FromContext(ctx).Info("Cannot write a definition to the cluster", "reason", p.Reason, "message", p.Message)
 	r.recorder.Eventf(managed.EnrolledObject(cluster), nil, corev1.EventTypeWarning, p.Reason, "PullDefinition", "%s", p.Message)
 }

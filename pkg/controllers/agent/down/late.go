@@ -133,10 +133,10 @@ func (r *LateFields) write(
 
 // refused returns the result of a failed write.
 func (r *LateFields) refused(s *scope.Scope, err error) (*condition.Problem, time.Duration, error) {
-	if p := reason.OfWorkload(err, "show the fields that Crossplane filled in", reason.ReasonWorkloadRejected); p != nil {
+	if p := reason.OfWorkload(err, "write the late-initialized fields of this claim", reason.ReasonWorkloadRejected); p != nil {
 		return p, condition.SlowRetry(), nil
 	}
-	return nil, 0, fmt.Errorf("cannot show in %s what Crossplane filled in: %w", s.Request, err)
+	return nil, 0, fmt.Errorf("cannot write the late-initialized fields of %s: %w", s.Request, err)
 }
 
 // inheritLate moves fields of our former field managers to this hub's: it applies the same, then makes the former ones
@@ -164,7 +164,7 @@ func (r *LateFields) inheritLate(ctx context.Context, s *scope.Scope) error {
 	}
 	if err != nil {
 		// A concurrent change by a user is an event.
-		return fmt.Errorf("cannot take over in %s what was filled in before: %w", s.Request, err)
+		return fmt.Errorf("cannot take over the fields of former field managers in %s: %w", s.Request, err)
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteLateFields)
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim) // As above.

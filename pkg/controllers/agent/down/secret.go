@@ -156,7 +156,7 @@ func (r *Secrets) withheld(hub *unstructured.Unstructured, d delivery) bool {
 func secretWithheld(from types.NamespacedName) *condition.Problem {
 	return &condition.Problem{
 		Reason:  reason.ReasonSecretWithheld,
-		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub is kept there by its label %s.", from.Name, from.Namespace, fleetv1alpha1.DeliverLabel),
+		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub is not copied, because of its label %s.", from.Name, from.Namespace, fleetv1alpha1.DeliverLabel),
 	}
 }
 

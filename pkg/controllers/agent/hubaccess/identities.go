@@ -271,7 +271,7 @@ func (i *Clients) make(key Key, user *credentials.User) (identityEntry, error) {
 	}
 	c, err := client.New(cfg, client.Options{HTTPClient: httpClient, Scheme: i.scheme, Mapper: i.mapper})
 	if err != nil {
-		return identityEntry{}, fmt.Errorf("cannot make a client of the hub for %s: %w", key, err)
+		return identityEntry{}, fmt.Errorf("cannot create a client of the hub for %s: %w", key, err)
 	}
 	return identityEntry{access: &Access{reader: c, writer: c, Key: key}, user: user, close: closing}, nil
 }

@@ -111,7 +111,7 @@ func (a *Access) In(ctx context.Context) context.Context {
 }
 
 // ErrNoIdentity means that the context has no identity.
-var ErrNoIdentity = errors.New("it is not decided whose rights in the hub to use") //nolint:gochecknoglobals // A constant.
+var ErrNoIdentity = errors.New("the context has no identity for the hub") //nolint:gochecknoglobals // A constant.
 
 // AccessOf returns the hub with the rights of a context's identity.
 func AccessOf(ctx context.Context) (*Access, error) {

@@ -26,8 +26,8 @@ type identityMetrics struct {
 func RegisterMetrics(reg prometheus.Registerer, i *Clients) {
 	reg.MustRegister(&identityMetrics{clients: i, desc: metric.NewGaugeDesc(reg, metric.Definition{
 		Name: "masthead_agent_identities",
-		Help: "Identities other than the manager's own with whose rights claims of a workload cluster are carried to the hub, that were " +
-			"used in the last ten minutes, by whether they can be used. The source \"hub\" has the ServiceAccounts that classes name.",
+		Help: "Identities, other than the manager's own, that were used in the hub for claims of a workload cluster in the last ten " +
+			"minutes, by whether they can be used. The source \"hub\" has the ServiceAccounts that classes name.",
 		PerCluster: true,
 		Labels: []metric.Label{{
 			Name: "reason", Values: usable + ", or why not: " + reason.ReasonCredentialsMissing + ", " + reason.ReasonCredentialsInvalid +

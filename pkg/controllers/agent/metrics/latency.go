@@ -32,8 +32,8 @@ func newLatencies(reg prometheus.Registerer) latencies {
 		claimToHub: metric.NewHistogram(reg, metric.Definition{
 			Name: "masthead_agent_claim_to_hub_seconds",
 			Help: "Time from when the watch of a workload cluster reported a claim that is new or whose spec changed, until the hub " +
-				"answered the write that carries it. Waiting for a worker and retries are in it; claims that were there before the manager, " +
-				"and those that something of theirs hinders, are not.",
+				"answered the write that carries it. The time includes retries and waiting for a worker. Claims that existed before the " +
+				"manager started, and claims that are held up by a problem of their own, are not counted.",
 			PerCluster: true,
 			Buckets:    buckets,
 		}),
@@ -41,7 +41,7 @@ func newLatencies(reg prometheus.Registerer) latencies {
 			Name: "masthead_agent_hub_to_status_seconds",
 			Help: "Time from when the watch of the hub reported a change of a claim's object, until the workload cluster answered the " +
 				"write of the status that shows it. A change that the status does not show is not counted. The first status of a claim " +
-				"waits a moment for more of it.",
+				"waits a moment, so that more of it is written at once.",
 			PerCluster: true,
 			Buckets:    buckets,
 		}),

@@ -62,7 +62,7 @@ func New(reg prometheus.Registerer) *Metrics {
 		}),
 		definitions: metric.NewGauge(reg, metric.Definition{
 			Name:       "masthead_agent_definition_served",
-			Help:       "1 if the definition of a claim kind that is offered to a workload cluster is there as in the hub, 0 if it was refused.",
+			Help:       "1 if the definition of a claim kind that is offered to a workload cluster exists there as in the hub, 0 if it was refused.",
 			PerCluster: true,
 			Labels:     []metric.Label{{Name: "crd", Values: "the name of the CustomResourceDefinition"}},
 			See:        "requirements.md#definitions",

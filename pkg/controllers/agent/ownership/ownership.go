@@ -89,7 +89,7 @@ func HolderOf(holder metav1.Object) string {
 		by = fmt.Sprintf("the namespace %q of the cluster with the identifier %q", s.Namespace, s.Identifier)
 	}
 	if from, _ := annotationOf(holder, fleetv1alpha1.ReleasedFromAnnotation); !named && from != "" {
-		by = "an object that a claim which was deleted has left in the hub"
+		by = "an object that a deleted claim left in the hub"
 	}
 	return by
 }

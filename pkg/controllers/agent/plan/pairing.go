@@ -62,12 +62,12 @@ func (p *Pairing) Target() (string, *condition.Problem) {
 	case isControlPlane(target) || slices.Contains(p.Protected, target):
 		return "", &condition.Problem{
 			Reason:  reason.ReasonTargetNamespaceNotAllowed,
-			Message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because it is reserved for the hub itself.", target),
+			Message: fmt.Sprintf("Claims cannot target namespace %q of the hub: it is reserved for the hub.", target),
 		}
 	case !p.mayChoose(target, classTarget):
 		return "", &condition.Problem{
 			Reason: reason.ReasonTargetNamespaceNotAllowed,
-			Message: fmt.Sprintf("Claims cannot go to the namespace %q of the hub, because spec.agent.allowedTargetNamespaces of the "+
+			Message: fmt.Sprintf("Claims cannot target namespace %q of the hub: spec.agent.allowedTargetNamespaces of the "+
 				"EnrollmentClass %q does not allow it.", target, p.Class),
 		}
 	}

@@ -104,7 +104,7 @@ func Decide(f Facts) Plan {
 	case f.IsDisabled():
 		return decideDisabled(f)
 	case f.IsPaused():
-		return Plan{Problem: paused("Nothing is carried to the hub or back")}
+		return Plan{Problem: paused("It is not synchronised in either direction")}
 	case f.Class != nil && f.Pairing == nil:
 		return Plan{Silent: f.Unpaired == nil, Problem: f.Unpaired, Down: Down{Object: f.Own()}}
 	case f.Unauthenticated != nil:

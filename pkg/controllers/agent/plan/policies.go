@@ -51,8 +51,8 @@ func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePo
 	}
 	return &condition.Problem{
 		Reason: reason.ReasonHubObjectDeleted,
-		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub was deleted there, not by Masthead. No other one is created, because it "+
-			"would be new and empty. Restore it in the hub, delete this claim, or annotate it with %s: %s to have a new one.",
+		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub was deleted there, not by Masthead. No replacement is created, because "+
+			"it would be new and empty. Restore the object in the hub, delete this claim, or annotate the claim with %s: %s to create a new object.",
 			kind, place.Name, was.Namespace, fleetv1alpha1.RecreateAnnotation, was.Consent(claim)),
 	}
 }

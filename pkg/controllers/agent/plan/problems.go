@@ -34,7 +34,7 @@ func paused(what string) *condition.Problem {
 func targetChanged(place, key ownership.Place) *condition.Problem {
 	return &condition.Problem{
 		Reason: reason.ReasonTargetNamespaceChanged,
-		Message: fmt.Sprintf("This claim was pushed to the namespace %q of the hub, and would go to %q now. It is not moved; "+
+		Message: fmt.Sprintf("This claim was pushed to the namespace %q of the hub, and its target is %q now. It is not moved; "+
 			"delete it and create it again, change the namespace back, or annotate it with %s: %s.", place.Namespace, key.Namespace,
 			fleetv1alpha1.OnTargetChangeAnnotation, fleetv1alpha1.OnTargetChangeRecreate),
 	}

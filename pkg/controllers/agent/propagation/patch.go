@@ -37,7 +37,7 @@ func StatusPatch(of *unstructured.Unstructured, to map[string]any) (client.Patch
 func rawPatch(content map[string]any) (client.Patch, error) {
 	data, err := json.Marshal(content)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a patch: %w", err)
+		return nil, fmt.Errorf("cannot create a patch: %w", err)
 	}
 	return client.RawPatch(types.MergePatchType, data), nil
 }

@@ -52,7 +52,7 @@ func forTools(claim *unstructured.Unstructured, synced metav1.Condition, theirs 
 		return nil
 	case synced.Status == metav1.ConditionTrue:
 		c.Type, c.Reason = conditionReconciling, reason.ReasonAwaitingHub
-		c.Message = "The hub has not reported yet whether this claim is ready as it is now"
+		c.Message = "The hub has not reported yet whether the current generation of this claim is ready"
 	case synced.Status == metav1.ConditionUnknown || slices.Contains(passing(), synced.Reason):
 		c.Type = conditionReconciling
 	default:

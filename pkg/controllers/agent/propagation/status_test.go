@@ -44,7 +44,7 @@ func TestStatusOf(t *testing.T) {
 	const at, earlier = "'lastTransitionTime':'2026-05-01T12:00:00Z'", "'lastTransitionTime':'2026-01-01T00:00:00Z'"
 	const synced = `{'type':'AgentSynced','status':'True','reason':'Synced','message':'The hub holds this claim.','observedGeneration':3,`
 	const conflicted = `{'type':'AgentSynced','status':'False','reason':'Conflict','message':'taken','observedGeneration':3,`
-	const awaiting = `{'type':'Reconciling','status':'True','reason':'AwaitingHub','message':'The hub has not reported yet whether this claim is ready as it is now',` +
+	const awaiting = `{'type':'Reconciling','status':'True','reason':'AwaitingHub','message':'The hub has not reported yet whether the current generation of this claim is ready',` +
 		`'observedGeneration':3,` + at + `},`
 	const stalled = `{'type':'Stalled','status':'True','reason':'Conflict','message':'taken','observedGeneration':3,` + at + `},`
 	taken := &condition.Problem{Reason: reason.ReasonConflict, Message: "taken"}

@@ -97,7 +97,7 @@ func (s *Clusters) engage(name mcr.ClusterName, cl cluster.Cluster) (*Cluster, e
 	})
 	watched, err := multicluster.WatchOptions(cl)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
+		return nil, fmt.Errorf("cannot create clients for cluster %q: %w", name, err)
 	}
 	watched.Handler, watched.KeepManager = func(e kindwatch.Event) { s.Handle(w, e) }, fleetv1alpha1.LateInitFieldManager
 	if w.Watcher, err = kindwatch.New(watched); err != nil {

@@ -37,15 +37,15 @@ func RegisterOrphans(reg prometheus.Registerer, h *Hub) {
 		orphans: metric.NewGaugeDesc(reg, metric.Definition{
 			Name: "masthead_agent_orphans",
 			Help: "Objects of the hub that name a connected cluster as their source and have no claim in it: its claims are not " +
-				"restored yet, or a claim was deleted in the instant in which it got its finalizer and no manager was there for five " +
-				"minutes. Nothing that is older is deleted because a claim is missing.",
+				"restored yet, or a claim was deleted at the moment when it got its finalizer and no manager ran for five minutes. " +
+				"Older objects are never deleted because a claim is missing.",
 			PerCluster: true,
 		}),
 		strays: metric.NewGaugeDesc(reg, metric.Definition{
 			Name: "masthead_agent_strays",
 			Help: "Objects of the hub that name a claim of a connected cluster as their source and are not where the claim records " +
-				"its object, such as a copy that a restore has made in another namespace. They are not obeyed: the claim goes on, and " +
-				"deleting it leaves them. Find out who made them.",
+				"its object, such as a copy that a restore created in another namespace. They are ignored: the claim is still " +
+				"synchronised, and deleting it does not delete them. Find out who created them.",
 			PerCluster: true,
 		}),
 	})

@@ -41,7 +41,7 @@ func installedCondition(components []componentEntry, dependencies []appsv1alpha1
 			len(missingDependencies), len(dependencies), someNames(missingDependencies))
 	case len(notSeen) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, appsv1alpha1.ReasonComponentsNotWatched
-		c.Message = fmt.Sprintf("It is not known whether these are installed: %s.", someNames(notSeen))
+		c.Message = fmt.Sprintf("Whether these are installed is unknown: %s.", someNames(notSeen))
 	case len(components) == 0:
 		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, appsv1alpha1.ReasonNoComponents, noComponents
 	default:
@@ -108,7 +108,7 @@ func healthCheckCondition(o Observation) metav1.Condition {
 	case c.Status == metav1.ConditionFalse:
 		c.Reason, c.Message = appsv1alpha1.ReasonHealthCheckNotReady, "The health check's Pod is not ready."
 	default:
-		c.Reason, c.Message = appsv1alpha1.ReasonHealthCheckStarting, "The health check's Pod does not say yet whether it is ready."
+		c.Reason, c.Message = appsv1alpha1.ReasonHealthCheckStarting, "The health check's Pod does not report yet whether it is ready."
 	}
 	return c
 }
@@ -224,7 +224,7 @@ func componentsMessage(components []componentEntry) string {
 	case len(components) == 0:
 		return noComponents
 	case unhealthy == 0 && worstHealth(components) == appsv1alpha1.HealthUnknown:
-		return "Every component is left out of the health by its annotation."
+		return "Every component is excluded from the health by its annotation."
 	case unhealthy == 0:
 		return ""
 	}

@@ -340,7 +340,7 @@ func TestSummaryOf(t *testing.T) {
 		},
 		"NotSeenYet": {
 			reason: "It is not healthy before somebody has looked.", app: fresh,
-			want: rollup.Summary{Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown, Wanted: 1, Message: "Masthead has not looked at it yet."},
+			want: rollup.Summary{Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown, Wanted: 1, Message: "Masthead has not processed it yet."},
 		},
 		"Forged": {
 			reason: "Whoever can write the status of an Application must not break the report of the cluster.", app: forged,

@@ -117,7 +117,7 @@ func SummaryOf(app *appsv1alpha1.Application) rollup.Summary {
 		s.Ready = corev1.ConditionUnknown
 	}
 	if s.Message == "" && app.Status.ObservedGeneration <= 0 {
-		s.Message = "Masthead has not looked at it yet."
+		s.Message = "Masthead has not processed it yet."
 	}
 	return s
 }

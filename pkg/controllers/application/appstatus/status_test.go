@@ -284,7 +284,7 @@ func TestConditions(t *testing.T) {
 			observation: observed(with(component("db", appsv1alpha1.HealthDegraded, ignored))),
 			installed:   wanted{yes, "Installed"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "NoComponents"}, watched: wanted{yes, "Watched"},
-			message: "Every component is left out of the health by its annotation.",
+			message: "Every component is excluded from the health by its annotation.",
 		},
 		"IgnoredAndHealthy": {
 			reason:      "What is ignored does not count.",
@@ -386,7 +386,7 @@ func TestConditions(t *testing.T) {
 			observation: observed(with(db), checked(corev1.ConditionUnknown, nil)),
 			installed:   wanted{yes, "Installed"}, check: wanted{unknown, "HealthCheckStarting"},
 			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
-			message: "The health check's Pod does not say yet whether it is ready.",
+			message: "The health check's Pod does not report yet whether it is ready.",
 		},
 		"HealthCheckRefused": {
 			reason:      "There is no Pod, and the API server says why.",
@@ -400,7 +400,7 @@ func TestConditions(t *testing.T) {
 			observation: observed(with(db), checked("Maybe", nil)),
 			installed:   wanted{yes, "Installed"}, check: wanted{unknown, "HealthCheckStarting"},
 			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
-			message: "The health check's Pod does not say yet whether it is ready.",
+			message: "The health check's Pod does not report yet whether it is ready.",
 		},
 		"NotEnrolled": {
 			reason:      "What was true when somebody looked last is not shown as if it were true now.",

@@ -41,7 +41,7 @@ const (
 const Name = "applications.apps.masthead.dev"
 
 // unseen is the consequence in messages about a definition not owned by Masthead.
-const unseen = "Applications are not looked at"
+const unseen = "Applications are not watched"
 
 var about = managed.Definition(Name) //nolint:gochecknoglobals // A constant.
 
@@ -140,7 +140,7 @@ func (k *Keeper) despite(state State, seen Seen) State {
 		return state
 	}
 	state.Served, state.Notice, state.Problem = true, &condition.Problem{
-		Reason: state.Problem.Reason, Message: state.Problem.Message + " The one of an older Masthead is used meanwhile.",
+		Reason: state.Problem.Reason, Message: state.Problem.Message + " Meanwhile, the definition of an older Masthead is used.",
 	}, nil
 	return state
 }
@@ -158,7 +158,7 @@ func (k *Keeper) judge(seen Seen) (state State, settled bool) {
 	case seen.revision > k.want.revision:
 		return State{Served: true, Notice: &condition.Problem{
 			Reason: ReasonDefinitionNewer,
-			Message: fmt.Sprintf("The CustomResourceDefinition %q is of a newer Masthead (revision %d, this one has %d) and is used as it is.",
+			Message: fmt.Sprintf("The CustomResourceDefinition %q is of a newer Masthead (revision %d, this one has %d) and is used unchanged.",
 				Name, seen.revision, k.want.revision),
 		}}, true
 	}

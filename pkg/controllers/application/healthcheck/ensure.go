@@ -187,7 +187,7 @@ func planHealthCheck(
 	case current == nil:
 		plan.view.Problem = attempts.problem
 		if plan.view.Problem == nil {
-			plan.view.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being made.", want.Name)}
+			plan.view.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being created.", want.Name)}
 		}
 		plan.create, plan.again = wait == 0, wait
 	case current.ended() && !current.deleting:
@@ -224,7 +224,7 @@ func (h *Checks) create(
 	// it delete the Pod.
 	uid, err := cluster.ApplicationUID(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	if err != nil {
-		return a, fmt.Errorf("cannot see whether the Application %s/%s is still there: %w", app.Namespace, app.Name, err)
+		return a, fmt.Errorf("cannot check whether the Application %s/%s still exists: %w", app.Namespace, app.Name, err)
 	}
 	if uid != app.UID {
 		return a, nil // The watch will report this, too.
@@ -276,9 +276,9 @@ func (h *Checks) holder(
 		return nil, nil //nolint:nilnil // The comment says so.
 	case p.deleting || p.Owner != "":
 		// Its controller, perhaps a deleted Application of the same name, is going away.
-		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("Waiting until another Pod of the name %q is gone.", want.Name)}, nil
+		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("Waiting until another Pod with the name %q is deleted.", want.Name)}, nil
 	}
-	return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: fmt.Sprintf("There is a Pod %q already, which does not belong to this Application.", want.Name)}, nil
+	return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: fmt.Sprintf("A Pod %q already exists, which does not belong to this Application.", want.Name)}, nil
 }
 
 // creationProblem is the problem shown to users when creating a Pod fails; nil if it should be retried. refused reports

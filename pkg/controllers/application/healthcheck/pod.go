@@ -214,10 +214,10 @@ func (p Record) view() View {
 		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q is not ready%s", p.Key.Name, because)}
 	default:
 		v.Ready = corev1.ConditionUnknown
-		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q does not say yet whether it is ready%s", p.Key.Name, because)}
+		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q does not report yet whether it is ready%s", p.Key.Name, because)}
 	}
 	if p.deleting {
-		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being deleted; another one will take its place.", p.Key.Name)}
+		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being deleted; another one will replace it.", p.Key.Name)}
 	}
 	return v
 }

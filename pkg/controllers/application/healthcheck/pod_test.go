@@ -131,7 +131,7 @@ func TestReducePod(t *testing.T) {
 		"New": {
 			reason: "A Pod without the condition Ready is Unknown, as the KEP says.",
 			pod:    base, want: kept(func(*Record) {}),
-			view: View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready`}},
+			view: View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not report yet whether it is ready`}},
 		},
 		"Unschedulable": {
 			reason: "Why it does not start is worth knowing.",
@@ -141,7 +141,7 @@ func TestReducePod(t *testing.T) {
 				}}}
 			}),
 			want: kept(func(r *Record) { r.phase, r.Message = corev1.PodPending, "0/3 nodes are available" }),
-			view: View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready: 0/3 nodes are available`}},
+			view: View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not report yet whether it is ready: 0/3 nodes are available`}},
 		},
 		"Ready": {
 			reason: "That is what the Application is.",
@@ -190,13 +190,13 @@ func TestReducePod(t *testing.T) {
 			want: kept(func(r *Record) {
 				r.deleting, r.phase, r.ready, r.Message = true, corev1.PodRunning, corev1.ConditionFalse, "containers with unready status: [check]"
 			}),
-			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" is being deleted; another one will take its place.`}},
+			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" is being deleted; another one will replace it.`}},
 		},
 		"OfSomethingElse": {
 			reason: "A label and a name are no ownership.",
 			pod:    status(func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "apps.example.org/v1" }),
 			want:   kept(func(r *Record) { r.Owner = "" }),
-			view:   View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not say yet whether it is ready`}},
+			view:   View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not report yet whether it is ready`}},
 		},
 	}
 	for name, tc := range cases {

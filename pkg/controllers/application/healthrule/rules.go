@@ -110,7 +110,7 @@ func (h *Rules) Setup(mgr manager.Manager, skipNameValidation *bool) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("cannot make the controller %q: %w", healthRulesController, err)
+		return fmt.Errorf("cannot create the controller %q: %w", healthRulesController, err)
 	}
 	all := func(context.Context, *fleetv1alpha1.HealthRule) []allRules { return []allRules{{}} }
 	rules := source.TypedKind(mgr.GetCache(), &fleetv1alpha1.HealthRule{}, handler.TypedEnqueueRequestsFromMapFunc(all),
@@ -120,7 +120,7 @@ func (h *Rules) Setup(mgr manager.Manager, skipNameValidation *bool) error {
 	}
 	// Without any rule there is no event, but the rules must still become known.
 	if err := c.Watch(source.TypedFunc[allRules](enqueueAllRules)); err != nil {
-		return fmt.Errorf("cannot begin to read HealthRules: %w", err)
+		return fmt.Errorf("cannot start to read HealthRules: %w", err)
 	}
 	return nil
 }

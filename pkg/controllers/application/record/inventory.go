@@ -141,7 +141,7 @@ func (s *StrangeEntries) Problem(holder string, seen func(namespace string) bool
 	if s.count == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("%d of %d entries of the inventory of %q are not understood, so it is not known how what they name fares. The first is number %d",
+	text := fmt.Sprintf("%d of %d entries of the inventory of %q are not understood, so the health of what they name is unknown. The first is number %d",
 		s.count, s.of, holder, s.first)
 	if namespace, _, ok := strings.Cut(s.says, "_"); ok && seen(namespace) {
 		text += fmt.Sprintf(": %q", s.says)

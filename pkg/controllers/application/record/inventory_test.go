@@ -44,7 +44,7 @@ func TestEntriesOfAnInventoryThatAreNotUnderstood(t *testing.T) {
 			said := ""
 			if p := got.Strange.Problem("infra", Sight{Own: "ns"}.Namespace); p != nil {
 				said = strings.Replace(p.Message,
-					"entries of the inventory of \"infra\" are not understood, so it is not known how what they name fares.", "...", 1)
+					"entries of the inventory of \"infra\" are not understood, so the health of what they name is unknown.", "...", 1)
 			}
 			if said != tc.want {
 				t.Errorf("%s\nwant %s\ngot  %s", tc.reason, tc.want, said)

@@ -81,7 +81,7 @@ func Setup(mgr manager.Manager, fleet rollupFleet, sources []connection.Describe
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make the controller %q: %w", rollupName, err)
+		return nil, fmt.Errorf("cannot create the controller %q: %w", rollupName, err)
 	}
 	if err := ctrl.Watch(w.changes()); err != nil {
 		return nil, fmt.Errorf("cannot watch the fleet: %w", err)

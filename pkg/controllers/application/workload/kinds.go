@@ -77,7 +77,7 @@ func (w *Cluster) Ask(ctx context.Context, gvk schema.GroupVersionKind, assessor
 		k.Again = w.askAgain(err)
 	case kindwatch.IsForbidden(err):
 		k.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonKindForbidden, Message: fmt.Sprintf(
-			"The cluster does not tell Masthead which kinds %s has.", multicluster.BoundedText(gvk.GroupVersion().String()))}
+			"The cluster does not let Masthead discover which kinds %s has.", multicluster.BoundedText(gvk.GroupVersion().String()))}
 		k.Again = max(condition.SlowRetry(), kindwatch.RetryAfter(err))
 	case err != nil:
 		w.setUnanswered(gvk.GroupVersion())
@@ -101,7 +101,7 @@ func ClusterScoped(gvk schema.GroupVersionKind) *condition.Problem {
 func (k *NamedKind) unanswered() NamedKind {
 	out := *k
 	out.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf(
-		"The cluster does not answer which kinds %s has.", multicluster.BoundedText(k.GVK.GroupVersion().String()))}
+		"The cluster does not respond when asked which kinds %s has.", multicluster.BoundedText(k.GVK.GroupVersion().String()))}
 	out.Syncing, out.Again = true, unansweredFor
 	return out
 }

@@ -52,11 +52,11 @@ func New(
 ) (*Cluster, error) {
 	watched, err := multicluster.WatchOptions(cl)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make clients for cluster %q: %w", name, err)
+		return nil, fmt.Errorf("cannot create clients for cluster %q: %w", name, err)
 	}
 	served, err := discovery.NewDiscoveryClientForConfigAndClient(cl.GetConfig(), cl.GetHTTPClient())
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for cluster %q: %w", name, err)
+		return nil, fmt.Errorf("cannot create a client for cluster %q: %w", name, err)
 	}
 	w := &Cluster{
 		Name: name, Client: watched.Client, Metadata: watched.MetadataClient, queue: queue, Clock: o.Clock, requestTimeout: o.RequestTimeout,

@@ -16,7 +16,7 @@ import (
 )
 
 // ErrNoPlace means that an import waits for its turn to ask.
-var ErrNoPlace = errors.New("others are being asked")
+var ErrNoPlace = errors.New("others are being queried")
 
 // Places bound how many imports query an imported cluster, or a token endpoint, at once. There are half as many as
 // workers, so hanging queries never block imports that query nothing. No namespace, which is a tenant, holds more than

@@ -136,7 +136,7 @@ func (p *Scope) Skip(o reflection.Object) {
 	})
 	p.Lossy = append(p.Lossy, reflection.Lossy{
 		Object: o.Object.GetKind() + "/" + o.Object.GetName(), Field: "metadata.name", Observed: o.Pool,
-		Reason: "The node pool is not reflected. There is an object of this name that the import did not make; it is left alone",
+		Reason: "The node pool is not reflected. There is an object of this name that was not created by the import; it is left alone",
 	})
 }
 

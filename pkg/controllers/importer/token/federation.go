@@ -38,7 +38,7 @@ const (
 	jwtAssertionType   = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 )
 
-var errAudience = errors.New("the audience is none of a workload identity pool of Google's")
+var errAudience = errors.New("the audience is not one of a workload identity pool of Google")
 
 // Exchange is how a token of a hub ServiceAccount becomes one of a cloud's.
 type Exchange struct {
@@ -106,7 +106,7 @@ func impersonate(ctx context.Context, client *http.Client, endpoint, shown strin
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(content))
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a request for a token: %w", err)
+		return nil, fmt.Errorf("cannot create a request for a token: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+shown)

@@ -29,8 +29,8 @@ const (
 func (t *Tokens) Register(reg prometheus.Registerer) {
 	t.requests = metric.NewCounter(reg, metric.Definition{
 		Name: "masthead_import_token_requests_total",
-		Help: "Requests for tokens of imported clusters: of the sources that make them, and of ServiceAccounts. " +
-			"Refused: the endpoint answers with an error. Failed: it cannot be reached, or gives no token.",
+		Help: "Requests for tokens of imported clusters: of the sources that create them, and of ServiceAccounts. " +
+			"Refused: the endpoint returns an error. Failed: it cannot be reached, or returns no token.",
 		Labels: []metric.Label{
 			{Name: "token_endpoint", Values: "a value of --allowed-token-endpoints, or " + ImportedClusters},
 			{Name: "result", Values: tokenGranted + ", " + tokenRefused + ", " + tokenFailed},

@@ -70,7 +70,7 @@ func DefaultAllowedTokenEndpoints() []string {
 }
 
 // ErrEndpointNotAllowed means that no endpoint was asked.
-var ErrEndpointNotAllowed = errors.New("the token endpoint is none of those that the operator allows by --allowed-token-endpoints")
+var ErrEndpointNotAllowed = errors.New("the token endpoint is not one of those that the operator allows with --allowed-token-endpoints")
 
 // Request requests a token from an endpoint.
 type Request struct {
@@ -355,9 +355,9 @@ func refusal(err error) error {
 	}
 	var answer *oauth2.RetrieveError
 	if errors.As(err, &answer) && answer.Response != nil {
-		return fmt.Errorf("the token endpoint answers with the status %d", answer.Response.StatusCode)
+		return fmt.Errorf("the token endpoint responds with the status %d", answer.Response.StatusCode)
 	}
-	return errors.New("the token endpoint cannot be reached, or gives no token")
+	return errors.New("the token endpoint cannot be reached, or returns no token")
 }
 
 // GoogleRequest requests a token with the key file of a service account. Key files of other types name programs, files

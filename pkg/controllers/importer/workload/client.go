@@ -53,7 +53,7 @@ const (
 var (
 	errRefused    = errors.New("the credentials are refused")
 	errUnreadable = errors.New("the API server's answer cannot be read")
-	errBroken     = errors.New("the API server's answer breaks off, or there is no memory for it now")
+	errBroken     = errors.New("the API server's answer is incomplete, or there is no memory for it now")
 )
 
 // Client queries an imported cluster. It can list Nodes, review rights and request a token, and nothing else.
@@ -110,7 +110,7 @@ func (e *StatusError) Error() string {
 	if e.Is(errRefused) {
 		return errRefused.Error()
 	}
-	return fmt.Sprintf("the API server answers with the status %d", e.code)
+	return fmt.Sprintf("the API server responds with the status %d", e.code)
 }
 
 // Is reports whether the cluster refuses the credentials.
@@ -130,7 +130,7 @@ func (w *Client) ask(ctx context.Context, method, path string, body, into any, m
 	}
 	req, err := http.NewRequestWithContext(ctx, method, w.server+path, content)
 	if err != nil {
-		return errors.New("cannot make a request")
+		return errors.New("cannot create a request")
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Content-Type", "application/json")
@@ -207,7 +207,7 @@ func (w *Client) access(ctx context.Context) metav1.Condition {
 		if errors.Is(err, errRefused) {
 			return of(metav1.ConditionFalse, fleetv1alpha1.ReasonAccessNone, "The cluster refuses the credentials")
 		}
-		return of(metav1.ConditionUnknown, fleetv1alpha1.ReasonAccessUnknown, "The cluster could not be asked: "+err.Error())
+		return of(metav1.ConditionUnknown, fleetv1alpha1.ReasonAccessUnknown, "The cluster could not be queried: "+err.Error())
 	}
 	all, err := w.may(ctx, "*", "*", "*")
 	if err != nil {
@@ -235,7 +235,7 @@ func (w *Client) access(ctx context.Context) metav1.Condition {
 	if !read {
 		return of(metav1.ConditionFalse, fleetv1alpha1.ReasonAccessNone, "The credentials may not list the Nodes of the cluster")
 	}
-	return of(metav1.ConditionTrue, fleetv1alpha1.ReasonAccessReadOnly, "The credentials may read in the cluster, and not write")
+	return of(metav1.ConditionTrue, fleetv1alpha1.ReasonAccessReadOnly, "The credentials may read in the cluster, but not write")
 }
 
 // nodePage is the decoded part of a page of Nodes.
@@ -289,7 +289,7 @@ func (w *Client) nodes(ctx context.Context) ([]reflection.Node, error) {
 			return nil, err
 		}
 		if len(got.Items) > nodesPerPage || len(got.Metadata.Continue) > maxContinue {
-			return nil, errors.New("the API server's answer is not a page of Nodes: it is larger than was asked for")
+			return nil, errors.New("the API server's answer is not a page of Nodes: it is larger than requested")
 		}
 		for _, item := range got.Items {
 			all = append(all, item.node())

@@ -48,7 +48,7 @@ func (e *TokenError) Unwrap() error { return e.cause }
 
 func invalidToken(what string, cause error) error {
 	return &TokenError{
-		fleetv1alpha1.ReasonServiceAccountTokenInvalid, "The imported cluster was asked for a token of the ServiceAccount, and " + what, cause,
+		fleetv1alpha1.ReasonServiceAccountTokenInvalid, "A token of the ServiceAccount was requested from the imported cluster, but " + what, cause,
 	}
 }
 
@@ -56,7 +56,7 @@ func invalidToken(what string, cause error) error {
 func UnavailableToken(cause error) error {
 	return &TokenError{
 		fleetv1alpha1.ReasonServiceAccountTokenUnavailable,
-		fmt.Sprintf("The imported cluster could not be asked for a token of the ServiceAccount: %s", cause), cause,
+		fmt.Sprintf("A token of the ServiceAccount could not be requested from the imported cluster: %s", cause), cause,
 	}
 }
 
@@ -79,12 +79,12 @@ func (w *Client) Token(ctx context.Context, account fleetv1alpha1.ServiceAccount
 	unprintable := func(c byte) bool { return c <= ' ' || c > '~' }
 	switch {
 	case token == "":
-		return nil, invalidToken("gives none", ErrNoToken)
+		return nil, invalidToken("the cluster returned none", ErrNoToken)
 	case len(token) > maxAccountToken || slices.ContainsFunc([]byte(token), unprintable):
-		return nil, invalidToken("what it gives is none", ErrNoToken)
+		return nil, invalidToken("the returned one is not a valid token", ErrNoToken)
 	case token == w.token:
 		// They would be stored as the account's token, for everybody who may read that.
-		return nil, invalidToken("gives the credentials back with which it was asked", ErrNoToken)
+		return nil, invalidToken("the cluster returned the credentials with which it was requested", ErrNoToken)
 	}
 	return &oauth2.Token{AccessToken: token, Expiry: answer.Status.ExpirationTimestamp.Time}, nil
 }
@@ -106,7 +106,7 @@ func withoutAccountToken(account fleetv1alpha1.ServiceAccountReference, err erro
 				"in the namespace %q, and no other", account.Name, account.Namespace), err,
 		}
 	case answered && status.code < http.StatusInternalServerError && status.code != http.StatusTooManyRequests:
-		return invalidToken(fmt.Sprintf("answers with the status %d", status.code), err)
+		return invalidToken(fmt.Sprintf("the cluster responded with the status %d", status.code), err)
 	case bound && refused.Limit == bounded.LimitSyntax, errors.Is(err, errUnreadable):
 		return invalidToken("the answer cannot be read", err)
 	default:
@@ -120,13 +120,13 @@ func withoutAccountToken(account fleetv1alpha1.ServiceAccountReference, err erro
 func AcceptToken(token *oauth2.Token, now time.Time) error {
 	switch life := token.Expiry.Sub(now); {
 	case token.Expiry.IsZero():
-		return invalidToken("does not say when it expires", ErrNoToken)
+		return invalidToken("the cluster does not report when it expires", ErrNoToken)
 	case life <= 0:
-		return invalidToken("gives one that has expired", ErrNoToken)
+		return invalidToken("the returned one has expired", ErrNoToken)
 	case life < shortestAccountToken:
-		return invalidToken("gives one that expires within "+shortestAccountToken.String(), ErrNoToken)
+		return invalidToken("the returned one expires within "+shortestAccountToken.String(), ErrNoToken)
 	case life > longestAccountToken:
-		return invalidToken("gives one that works for longer than was asked for", ErrNoToken)
+		return invalidToken("the returned one is valid for longer than was requested", ErrNoToken)
 	}
 	if latest := now.Add(TokenLife); token.Expiry.After(latest) {
 		token.Expiry = latest
@@ -135,4 +135,4 @@ func AcceptToken(token *oauth2.Token, now time.Time) error {
 }
 
 // ErrNoToken means that an answer has no usable token.
-var ErrNoToken = errors.New("the token endpoint gives no token")
+var ErrNoToken = errors.New("the token endpoint returns no token")

@@ -32,7 +32,7 @@ func Refusal(err error) *reason.Failure {
 		return reason.New(reason.ReasonMemoryShareExceeded, "Some kinds are not watched: "+share.Error())
 	}
 	if errors.Is(err, transport.ErrEventsDelayed) {
-		return reason.New(reason.ReasonEventsDelayed, "Events or answers are read late: the cluster sends more of them than are read in the long run")
+		return reason.New(reason.ReasonEventsDelayed, "Events or answers are read with a delay: the cluster sends more of them than are read in the long run")
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func (p Prober) explain(err error) *reason.Failure {
 		return why
 	}
 	if errors.Is(err, transport.ErrRefusedAddress) { // One message for all: the address and the cause would reveal the manager's network.
-		return reason.New(reason.ReasonEndpointDenied, fmt.Sprintf("The API server at %s has an address to which this manager makes no connections", host))
+		return reason.New(reason.ReasonEndpointDenied, fmt.Sprintf("The API server at %s has an address to which this manager does not connect", host))
 	}
 	if message := tlsMessage(err); message != "" {
 		return reason.New(reason.ReasonTLSError, fmt.Sprintf("The API server at %s %s", host, message))
@@ -98,7 +98,7 @@ func dialMessage(err error) string {
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "cannot be reached: there is no route to it"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "did not answer in time"
+		return "did not respond in time"
 	default:
 		return "cannot be reached"
 	}

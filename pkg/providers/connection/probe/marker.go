@@ -37,7 +37,7 @@ func (p Prober) Marker(ctx context.Context, token string) (*metav1.ObjectMeta, *
 	}
 	obj := metav1.PartialObjectMetadata{}
 	if json.Unmarshal(body, &obj) != nil || obj.Name != fleetv1alpha1.HubMarkerName {
-		return nil, reason.New(reason.ReasonProbeFailed, fmt.Sprintf("The API server's answer to a request for the CustomResourceDefinition %q is not one",
+		return nil, reason.New(reason.ReasonProbeFailed, fmt.Sprintf("The API server's answer to a request for the CustomResourceDefinition %q is not such an object",
 			fleetv1alpha1.HubMarkerName))
 	}
 	return &obj.ObjectMeta, nil

@@ -129,11 +129,11 @@ func TestProberExplainsErrors(t *testing.T) {
 		"Authority": {reason: "Nobody known signed the certificate.", server: secure.URL, o: allowed, want: reason.New(reason.ReasonTLSError, "unknown authority")},
 		"Name":      {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: connectiontest.Authority(secure), o: allowed, want: reason.New(reason.ReasonTLSError, "another name")},
 		"Refused":   {reason: "Nobody listens.", server: "https://" + closed.Addr().String(), o: allowed, want: reason.New(reason.ReasonDialError, "refused the connection")},
-		"BlackHole": {reason: "Nobody answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: reason.New(reason.ReasonDialError, "did not answer in time")},
+		"BlackHole": {reason: "Nobody answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: reason.New(reason.ReasonDialError, "did not respond in time")},
 		"NoName":    {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: reason.New(reason.ReasonDialError, "has a name that")},
-		"Address":   {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: reason.New(reason.ReasonEndpointDenied, "makes no connections")},
-		"Denied":    {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "makes no connections")},
-		"Nobody":    {reason: "Nobody listens at that one, of which nothing is told.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "makes no connections")},
+		"Address":   {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
+		"Denied":    {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
+		"Nobody":    {reason: "Nobody listens at that one, of which nothing is told.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

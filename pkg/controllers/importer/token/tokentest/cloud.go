@@ -28,7 +28,7 @@ const (
 
 	// RequestsHelp is before the counts of requests for tokens.
 	RequestsHelp = "# HELP masthead_import_token_requests_total Requests for tokens of imported clusters: of the sources " +
-		"that make them, and of ServiceAccounts. Refused: the endpoint answers with an error. Failed: it cannot be reached, or gives no token.\n" +
+		"that create them, and of ServiceAccounts. Refused: the endpoint returns an error. Failed: it cannot be reached, or returns no token.\n" +
 		"# TYPE masthead_import_token_requests_total counter\n"
 )
 
