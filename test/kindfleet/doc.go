@@ -6,8 +6,8 @@
 // test/localfleet, it is one of the two fleets on which test/e2e runs. The hub has the same components in both.
 //
 // It needs a running container engine (hack/kindnode/engine.sh ensures that), kind, helm, a node image, and the images
-// that hack/kindnode/images.sh creates. If the node image brings no network for Pods, like the one that the script
-// hack/kindnode/image.sh builds without kindnetd, the nodes get one: a range of addresses each, and routes between
+// that hack/kindnode/images.sh creates. If the node image brings no network for Pods, like the one
+// that hack/kindnode/image.sh builds without kindnetd, the nodes get one: a range of addresses each, and routes between
 // them. In that case, nothing in the network enforces a NetworkPolicy.
 //
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?

@@ -11,6 +11,7 @@ import (
 )
 
 func TestPoll(t *testing.T) {
+	t.Parallel()
 	broken := errors.New("broken")
 	tests := map[string]struct {
 		reason  string

@@ -428,7 +428,7 @@ func (k *killed) isImported() {
 	works(k.t, c)
 }
 
-// changes changes the cluster and one of its pools.
+// changes edits the cluster and one of its pools.
 func (k *killed) changes(l life) {
 	k.t.Helper()
 	version, replicas := l.changes()

@@ -1,0 +1,79 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/masthead-dev/masthead/test/bench/auditlog"
+	"github.com/masthead-dev/masthead/test/localfleet"
+)
+
+const (
+	// mastheadUser is the manager in the audit log of the hub.
+	mastheadUser = "system:serviceaccount:masthead-system:masthead"
+	// mostCreations is how often the manager may create, or delete, objects of one kind and name in a run, and mostWrites
+	// is how often it may change them. The specs enrol some clusters dozens of times. A controller that creates an object
+	// which Kubernetes garbage collects at once creates it hundreds of times within minutes.
+	mostCreations = 200
+	mostWrites    = 2000
+)
+
+// No spec looks for a controller that repeats itself, but the audit log of all specs shows it.
+var _ = AfterSuite(func() {
+	if place() != localProcesses || local == nil {
+		return
+	}
+	content, err := os.ReadFile(local.AuditLog(localfleet.HubName))
+	Expect(err).NotTo(HaveOccurred())
+	requests, err := auditlog.Count(content[:bytes.LastIndexByte(content, '\n')+1], mastheadUser)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(requests).NotTo(BeEmpty(), "the audit log of the hub shows requests of Masthead")
+	writes := mostFrequentWrites(requests)
+	remarks = append(remarks, "Masthead's most frequent writes to the hub: "+strings.Join(texts(writes[:min(10, len(writes))]), ", "))
+	Expect(texts(slices.DeleteFunc(writes, repeated.isExpected))).To(BeEmpty(), "Masthead repeats writes")
+})
+
+// repeated is a write, and how often it was sent.
+type repeated struct {
+	auditlog.Request
+	times int
+}
+
+func (r repeated) isExpected() bool {
+	if r.Verb == "create" || r.Verb == "delete" {
+		return r.times <= mostCreations
+	}
+	return r.times <= mostWrites
+}
+
+// mostFrequentWrites returns the writes other than those of leases, the most frequent first.
+func mostFrequentWrites(requests auditlog.Counts) []repeated {
+	var writes []repeated
+	for r, times := range requests {
+		if r.Writes() && auditlog.ClassOf(r) == auditlog.Work {
+			writes = append(writes, repeated{Request: r, times: times})
+		}
+	}
+	slices.SortFunc(writes, func(a, b repeated) int {
+		return cmp.Or(b.times-a.times, strings.Compare(a.Resource, b.Resource), strings.Compare(a.Name, b.Name), strings.Compare(a.Verb, b.Verb))
+	})
+	return writes
+}
+
+func texts(writes []repeated) []string {
+	out := make([]string, 0, len(writes))
+	for _, w := range writes {
+		out = append(out, fmt.Sprintf("%d %s %s %s", w.times, w.Verb, w.Resource, w.Name))
+	}
+	return out
+}
