@@ -107,6 +107,7 @@ func setUpLocal(ctx context.Context) {
 	fleet = localFleet{local}
 	objects = harness.NewClient(fleet)
 	DeferCleanup(func(ctx context.Context) { Expect(local.Down(ctx)).To(Succeed()) }, NodeTimeout(2*time.Minute))
+	DeferCleanup(expectNoHotLoop)
 
 	By("starting Prometheus")
 	startPrometheus(ctx, monitored)
