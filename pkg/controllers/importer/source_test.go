@@ -155,7 +155,7 @@ func TestAccountTokenIsServedWhileTheSourceFails(t *testing.T) {
 			if got != written || string(p.KubeconfigNow) != string(first.KubeconfigNow) {
 				t.Fatalf("want the token to be used, got %s", got)
 			}
-			if c := meta.FindStatusCondition(w.imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady); !strings.Contains(c.Message, "nothing under the key") {
+			if c := meta.FindStatusCondition(w.imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady); !strings.Contains(c.Message, "has no data under the key") {
 				t.Errorf("want the message to say what the source lacks, got %s", c.Message)
 			}
 			if w.imp.Status.Kubeconfig == nil || p.Requeue() > scope.Retry {
