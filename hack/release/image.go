@@ -69,12 +69,12 @@ func writeImage(in imageInput, out string) (string, error) {
 	index, _ = mutate.Annotations(index, in.annotations()).(v1.ImageIndex)
 	digest, err := index.Digest()
 	if err != nil {
-		return "", fmt.Errorf("cannot make the index of the image: %w", err)
+		return "", fmt.Errorf("cannot create the index of the image: %w", err)
 	}
 
 	folder, err := os.MkdirTemp("", "masthead-image-")
 	if err != nil {
-		return "", fmt.Errorf("cannot make a folder for the image: %w", err)
+		return "", fmt.Errorf("cannot create a folder for the image: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	path, err := layout.Write(folder, empty.Index)

@@ -22,7 +22,7 @@ import (
 func unpackImage(archive, platform, folder string) error {
 	temporary, err := os.MkdirTemp("", "masthead-unpack-")
 	if err != nil {
-		return fmt.Errorf("cannot make a folder for the image: %w", err)
+		return fmt.Errorf("cannot create a folder for the image: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(temporary) }()
 	in, err := os.Open(archive) //nolint:gosec // Named by whoever unpacks it.

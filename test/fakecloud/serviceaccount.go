@@ -64,7 +64,7 @@ func (e *TokenEndpoint) GoogleKey(path string, token func(context.Context) (stri
 func googleKey(tokenURI string) (file []byte, public *rsa.PublicKey, err error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot make a key: %w", err)
+		return nil, nil, fmt.Errorf("cannot create a key: %w", err)
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {

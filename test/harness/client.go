@@ -137,7 +137,7 @@ func (c *Client) of(cluster string) (*clusterClient, error) {
 	}
 	client, err := newClusterClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for cluster %q: %w", cluster, err)
+		return nil, fmt.Errorf("cannot create a client for cluster %q: %w", cluster, err)
 	}
 	c.clusters[cluster] = client
 	return client, nil

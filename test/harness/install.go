@@ -104,7 +104,7 @@ func ManagerKubeconfig(ctx context.Context, fleet *localfleet.Fleet) (string, er
 	token, err := Kubectl(ctx, fleet, localfleet.HubName,
 		"create", "token", "masthead", "--namespace", "masthead-system", "--duration", "24h")
 	if err != nil {
-		return "", fmt.Errorf("cannot make a token for the manager: %w", err)
+		return "", fmt.Errorf("cannot create a token for the manager: %w", err)
 	}
 	path := filepath.Join(fleet.Dir(), "manager.kubeconfig")
 	admin, err := os.ReadFile(fleet.Kubeconfig(localfleet.HubName))

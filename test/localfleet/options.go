@@ -88,7 +88,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
-		return Options{}, fmt.Errorf("cannot make the folder %q absolute: %w", o.Dir, err)
+		return Options{}, fmt.Errorf("cannot create the folder %q absolute: %w", o.Dir, err)
 	}
 	// The folder must have one name, because leftover processes are found by it.
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
@@ -135,7 +135,7 @@ func absolutePaths(paths []string) ([]string, error) {
 	for _, path := range paths {
 		path, err := filepath.Abs(path)
 		if err != nil {
-			return nil, fmt.Errorf("cannot make the path %q absolute: %w", path, err)
+			return nil, fmt.Errorf("cannot create the path %q absolute: %w", path, err)
 		}
 		absolute = append(absolute, path)
 	}

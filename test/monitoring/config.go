@@ -30,7 +30,7 @@ const (
 // configure writes the configuration and the rules.
 func configure(o Options) error {
 	if err := os.MkdirAll(o.Folder, 0o700); err != nil {
-		return fmt.Errorf("cannot make the folder of Prometheus: %w", err)
+		return fmt.Errorf("cannot create the folder of Prometheus: %w", err)
 	}
 	interval := ScrapeInterval.String()
 	config, err := yaml.Marshal(map[string]any{

@@ -71,7 +71,7 @@ func Start(ctx context.Context, o Options) (*Prometheus, error) {
 	p.Checked = string(checked)
 	client, err := api.NewClient(api.Config{Address: p.URL})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client of Prometheus: %w", err)
+		return nil, fmt.Errorf("cannot create a client of Prometheus: %w", err)
 	}
 	p.API = v1.NewAPI(client)
 	p.process, err = process.Start(p.LogPath, o.Prometheus, "--config.file="+config,

@@ -37,7 +37,7 @@ func New(fleet *localfleet.Fleet, cluster string) (*Client, error) {
 	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for cluster %q: %w", cluster, err)
+		return nil, fmt.Errorf("cannot create a client for cluster %q: %w", cluster, err)
 	}
 	return &Client{Cluster: cluster, host: strings.TrimSuffix(config.Host, "/"), client: client}, nil
 }
