@@ -90,6 +90,7 @@ func TestInstalledUpgradedRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	h.hasItsService(t)
 	before := h.everything(t)
 
 	t.Run("FromAnOlderVersion", func(t *testing.T) {
@@ -235,6 +236,18 @@ func (h hub) uninstall(t *testing.T) {
 		t.Errorf("what the chart made goes with it: want the class not found, got %v", err)
 	}
 	h.must(t, "uninstall", "masthead-crds", "--namespace", namespace)
+}
+
+// hasItsService waits for the Service that an API server creates for itself, at some time after it is ready.
+func (h hub) hasItsService(t *testing.T) {
+	t.Helper()
+	err := testenv.Poll(t.Context(), 2*time.Minute, func(ctx context.Context) (bool, error) {
+		err := h.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}, &corev1.Service{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		t.Fatalf("the API server has no Service kubernetes: %v", err)
+	}
 }
 
 // hasNoMoreThan waits until the API server has no objects that it did not have before.
