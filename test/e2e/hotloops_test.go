@@ -23,9 +23,9 @@ const (
 	mastheadUser = "system:serviceaccount:masthead-system:masthead"
 	// mostWrites is how often the manager may send the same write in a run: with one verb, to one object, or to those of
 	// one kind and name. mostStatuses is the same for the status, which changes more often. The specs enrol some clusters
-	// dozens of times: a run has up to 70 and 241. A controller that applies an object which Kubernetes garbage collects
+	// dozens of times: runs had up to 90 and 241. A controller that applies an object which Kubernetes garbage collects
 	// at once applies it hundreds of times within minutes.
-	mostWrites   = 150
+	mostWrites   = 300
 	mostStatuses = 600
 )
 

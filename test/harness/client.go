@@ -65,7 +65,12 @@ func (c *Client) Get(ctx context.Context, cluster, path string, arguments ...str
 		return "", fmt.Errorf("cannot get %s in cluster %q: %w", strings.Join(arguments, " "), cluster, err)
 	}
 	var out bytes.Buffer
-	if err = printer.Execute(&out, content); err != nil {
+	// The conditions of a definition that was just created are null, which JSONPath cannot filter: none is met.
+	err = printer.Execute(&out, content)
+	if err != nil && strings.HasPrefix(err.Error(), "<nil> is not array or slice") {
+		return "", nil
+	}
+	if err != nil {
 		return "", fmt.Errorf("cannot find %s in %s of cluster %q: %w", path, strings.Join(arguments, " "), cluster, err)
 	}
 	return out.String(), nil
