@@ -284,7 +284,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&o.LeaderElection.RetryPeriod, "leader-elect-retry-period", "time between two attempts to get or renew the lease")
 
 	c := &o.Connections
-	number(&c.Workers, "connection-workers", "number of clusters that are connected for the first time concurrently, at least 50; the same number is probed, and half as many are retried")
+	number(&c.Workers, "connection-workers", "number of clusters connected for the first time concurrently, at least 50; as many are probed, and half as many retried")
 	number(&c.WorkersPerNamespace, "connection-workers-per-namespace", "how many of these clusters may belong to one namespace of the hub (default: half)")
 	span(&c.ProbeInterval, "probe-interval", "time between two health probes of a cluster")
 	span(&c.ProbeTimeout, "probe-timeout", "how long one request of a probe may take")

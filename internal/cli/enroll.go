@@ -203,9 +203,9 @@ func (a *app) unenroll(ctx context.Context, hub *fleet.Hub, word string, c conse
 		return nil
 	}
 	a.say("The label %s will be removed from the %s %s. Then Masthead", fleetv1alpha1.EnrollLabel, e.object.Kind, e.key.Object())
-	a.say("- removes its finalizers from the claims of the cluster, the copies of definitions and Compositions, and its policy, if the cluster responds")
+	a.say("- removes its finalizers from claims, the copies of definitions and Compositions, and its policy, if the cluster responds")
 	a.say("- disconnects, and removes the ClusterProfile")
-	a.say("Claims, their Secrets and Applications stay in the cluster, and the claims' objects with everything that Crossplane created stay in the hub.")
+	a.say("Claims, their Secrets and Applications stay in the cluster. The objects of claims stay in the hub, with all that Crossplane created.")
 	a.say("A claim that is deleted from then on leaves its object in the hub.")
 	clusters, err := hub.Clusters(ctx)
 	if err != nil {

@@ -4,11 +4,9 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -21,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/bench/auditlog"
 	"github.com/masthead-dev/masthead/test/fakecloud"
 	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
@@ -264,17 +261,9 @@ func countOf(ctx context.Context, c client.Client, kind schema.GroupVersionKind)
 // writesOf returns what a user tried to change in a cluster, from its audit log. Requests for the user's own rights or
 // identity change nothing. It is an error if the user has sent no request at all.
 func writesOf(_ context.Context, cluster, user string) ([]string, error) {
-	content, err := os.ReadFile(local.AuditLog(cluster))
+	requests, err := requestsOf(cluster, user)
 	if err != nil {
 		return nil, err
-	}
-	// The API server may be writing its last line.
-	requests, err := auditlog.Count(content[:bytes.LastIndexByte(content, '\n')+1], user)
-	if err != nil {
-		return nil, err
-	}
-	if len(requests) == 0 {
-		return nil, fmt.Errorf("%s never asked the cluster %s anything", user, cluster)
 	}
 	var writes []string
 	for request := range requests {

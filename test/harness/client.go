@@ -65,15 +65,30 @@ func (c *Client) Get(ctx context.Context, cluster, path string, arguments ...str
 		return "", fmt.Errorf("cannot get %s in cluster %q: %w", strings.Join(arguments, " "), cluster, err)
 	}
 	var out bytes.Buffer
-	// The conditions of a definition that was just created are null, which JSONPath cannot filter: none is met.
-	err = printer.Execute(&out, content)
-	if err != nil && strings.HasPrefix(err.Error(), "<nil> is not array or slice") {
-		return "", nil
-	}
-	if err != nil {
+	if err = printer.Execute(&out, withoutNulls(content)); err != nil {
 		return "", fmt.Errorf("cannot find %s in %s of cluster %q: %w", path, strings.Join(arguments, " "), cluster, err)
 	}
 	return out.String(), nil
+}
+
+// withoutNulls removes the fields that are null, such as the conditions of a definition that was just created. A path
+// through a missing field leads nowhere, but JSONPath cannot filter a field that is null.
+func withoutNulls(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for field, content := range value {
+			if content == nil {
+				delete(value, field)
+				continue
+			}
+			value[field] = withoutNulls(content)
+		}
+	case []any:
+		for i := range value {
+			value[i] = withoutNulls(value[i])
+		}
+	}
+	return value
 }
 
 // Patch does what `kubectl patch --type=merge --patch=PATCH ARGUMENTS` does, with the arguments of Get and a name.

@@ -7,11 +7,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/jsonpath"
 )
 
 func TestQuery(t *testing.T) {
@@ -61,6 +63,32 @@ func TestQuery(t *testing.T) {
 			got, err := parseQuery(tc.arguments)
 			if refused := err != nil; got != tc.want || refused != tc.refused {
 				t.Errorf("%s: parseQuery(%q) = %+v, %v, want %+v, refused: %t", tc.reason, tc.arguments, got, err, tc.want, tc.refused)
+			}
+		})
+	}
+}
+
+// TestNullIsMissing evaluates a filter on conditions that are null, which fails unless nulls are removed.
+func TestNullIsMissing(t *testing.T) {
+	filter := jsonpath.New("get").AllowMissingKeys(true)
+	if err := filter.Parse(`{.status.conditions[?(@.type=="Established")].status}`); err != nil {
+		t.Fatal(err)
+	}
+	established := []any{map[string]any{"type": "Established", "status": "True", "message": nil}}
+	for name, tc := range map[string]struct {
+		reason     string
+		conditions any
+		want       string
+	}{
+		"Null":  {reason: "A definition has them before its first condition.", conditions: nil, want: ""},
+		"Set":   {reason: "What is not null stays, and what is null in a list goes.", conditions: established, want: "True"},
+		"Empty": {reason: "An empty list is not null.", conditions: []any{}, want: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			content := withoutNulls(map[string]any{"status": map[string]any{"conditions": tc.conditions}})
+			if err := filter.Execute(&out, content); err != nil || out.String() != tc.want {
+				t.Errorf("%s: want %q, got %q, %v", tc.reason, tc.want, out.String(), err)
 			}
 		})
 	}
