@@ -30,49 +30,67 @@ long_tests='^(TestImportSurvivesKills|TestRestoredImport|TestNothingIsMadeWhileI
 # Of the attacks of hostile API servers, those that are an answer of many megabytes.
 long_tests+='|^TestHostileServers$/^(enormous-.*|white-space|endless-(array|list|pages|writes)|empty-(elements|pages)|same-page)$'
 
-# Of packages on standard input, those that take longest come first: what starts last should not be waited for alone.
-longest_first() {
-  local first=(pkg/controllers/{importer,agent} pkg/kindwatch pkg/controllers/application pkg/providers/connection
-    pkg/controllers/{discovery,references} pkg/multicluster test/localfleet)
-  printf "github.com/masthead-dev/masthead/%s\n" "${first[@]}"
-  grep -vE "/($(IFS='|' && echo "${first[*]}"))$"
+# slowest prints the packages whose tests take longest, the longest first.
+slowest() {
+  printf "github.com/masthead-dev/masthead/%s\n" pkg/controllers/{importer,agent} pkg/kindwatch pkg/controllers/application \
+    pkg/providers/connection pkg/controllers/{discovery,references}
 }
 
-# packages REPORT ARGUMENT...: runs `go test` with these arguments. Packages run three at a time, on two cores too: most
-# of what they do is wait for API servers, which some start for themselves. Four packages beside the fleet had 19 API
-# servers at a time; on a machine of half the speed, those that were starting gave up.
-# Vet is part of `make lint`; with each package tested here it would look through all that this depends on.
+# packages REPORT AT_ONCE ARGUMENT...: runs `go test` with these arguments, and so many packages at a time. In all there
+# are three, on two cores too: most of what they do is wait for API servers, which some start for themselves. Four
+# packages beside a fleet had 19 API servers at a time; on a machine of half the speed, those that were starting gave
+# up. Vet is part of `make lint`; with each package tested here it would look through all that this depends on.
 packages() {
-  local report=$1
-  shift
-  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/$report.json" -- -vet=off -p 3 -timeout 40m "$@"
+  local report=$1 at_once=$2
+  shift 2
+  "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/$report.json" -- -vet=off -p "$at_once" -timeout 40m "$@"
 }
 
+# raced REPORT AT_ONCE PACKAGE...: with the race detector. A program with the detector sleeps for a second before it ends,
+# unless it is told not to. With the detector the compiler also adds checks of unsafe pointers, which only dependencies
+# have: a fifth of the processor time of the importer's tests.
+raced() {
+  local report=$1 at_once=$2
+  shift 2
+  GORACE=atexit_sleep_ms=0 packages "$report" "$at_once" -race -gcflags=all=-d=checkptr=0 -skip "$long_tests" "$@"
+}
+
+# The packages that take longest run two at a time, and beside them all others one after the other: both take about the
+# same time, and no processor waits for the last tests of a few packages.
 unit() {
   echo "== unit and integration tests (the first run compiles everything twice: allow some minutes)"
-  local all raced plain gotestsum
+  local all slow rest plain gotestsum failed=
   mapfile -t all < <(go list ./... | grep -v '/test/e2e$')
-  mapfile -t raced < <(printf "%s\n" "${all[@]}" | grep -vE "$unraced" | longest_first)
+  mapfile -t slow < <(slowest)
+  mapfile -t rest < <(printf "%s\n" "${all[@]}" | grep -vE "$unraced" | grep -vxFf <(slowest))
   mapfile -t plain < <(printf "%s\n" "${all[@]}" | grep -E "$unraced")
   gotestsum=$(hack/tool.sh gotestsum)
   # For test/charts and test/printed, which would wait for the compiler.
   hack/tool.sh helm >/dev/null
   hack/tool.sh gojq >/dev/null
-  echo "== with the race detector"
-  # A program with the detector sleeps for a second before it ends, unless it is told not to. With the detector the
-  # compiler also adds checks of unsafe pointers, which only dependencies have: a fifth of the processor time of the
-  # importer's tests.
-  local failed=
-  GORACE=atexit_sleep_ms=0 packages raced -race -gcflags=all=-d=checkptr=0 -skip "$long_tests" "${raced[@]}" || failed=yes
-  echo "== without it: see hack/test.sh for what and why"
-  as_built packages long -run "$long_tests" "${long_packages[@]/#/./}" || failed=yes
-  as_built packages plain "${plain[@]}" || failed=yes
+  # As a process group, which is ended as a whole. Otherwise an interrupt would end the shell only.
+  set -m
+  raced raced-slow 2 "${slow[@]}" &
+  local beside=$!
+  set +m
+  # shellcheck disable=SC2064 # The process of now.
+  trap "kill -INT -- -$beside 2>/dev/null; wait $beside" EXIT
+  # Without the race detector: see the top of this file for what and why.
+  as_built packages plain 1 "${plain[@]}" || failed=yes
+  as_built packages long 1 -run "$long_tests" "${long_packages[@]/#/./}" || failed=yes
+  raced raced 1 "${rest[@]}" || failed=yes
+  modules || failed=yes
+  wait "$beside" || failed=yes
+  trap - EXIT
   [[ -z $failed ]] || exit 1
-  (cd hack/release && as_built go test ./...)
-  (cd hack/tools/monitoring && as_built go test ./...)
-  # The managed resources of the importer in the typed structs of the AWS provider: a module of its own, which
-  # compiles for minutes once. Vet would look through all of these structs, too.
-  (cd test/providertypes && as_built go test -vet=off ./...)
+}
+
+# modules tests the modules of their own. The managed resources of the importer are in the typed structs of the AWS
+# provider, which compile for minutes once; vet would look through all of these, too.
+modules() {
+  (cd hack/release && as_built go test ./...) &&
+    (cd hack/tools/monitoring && as_built go test ./...) &&
+    (cd test/providertypes && as_built go test -vet=off ./...)
 }
 
 # What is tested end to end is what is released: the manager out of the image.
@@ -92,29 +110,47 @@ prepare_e2e() {
   as_built go test -c -o "$reports/e2e.test" ./test/e2e
 }
 
-# A program, and not `go test`, which would not pass on the signal that ends it.
-e2e() {
+# specs REPORT ARGUMENT...: end-to-end specs in a fleet of their own. It ends by running a program, not `go test`, which
+# would not pass on the signal that ends it.
+specs() {
+  local report=$1
+  shift
   cd test/e2e
-  MASTHEAD_E2E_FLEET='' exec "$reports/e2e.test" -test.timeout 60m -test.v -ginkgo.v="${VERBOSE:-false}" ${FOCUS:+-ginkgo.focus="$FOCUS"} \
-    -ginkgo.json-report="$reports/e2e.json"
+  MASTHEAD_E2E_FLEET='' exec "$reports/e2e.test" -test.timeout 60m -test.v -ginkgo.v="${VERBOSE:-false}" \
+    -ginkgo.json-report="$reports/$report.json" "$@"
 }
 
-# The end-to-end tests wait for half of their time, and the other tests run then: at a lower priority, because three
-# packages beside a fleet are more than two cores can do at once, and specs ran into their patience when all had the
-# same. At the lowest priority it is the other tests that did: while the fleet was at work, they got a hundredth of the
-# processor. Now they get a tenth. What the specs print is shown after the rest.
-all() {
-  prepare_e2e
-  echo "== end-to-end tests begin beside the others, see $reports/e2e.log"
-  (e2e) >"$reports/e2e.log" 2>&1 &
-  local fleet=$! failed=
-  # shellcheck disable=SC2064 # The process of now.
-  trap "kill $fleet 2>/dev/null; wait $fleet" EXIT
-  nice -n 10 hack/test.sh beside || failed=yes
+fleets=()
+# begin_e2e runs the specs in two fleets side by side: they wait for more than half of their time.
+begin_e2e() {
+  echo "== end-to-end tests begin in two fleets, see $reports/e2e.log and $reports/e2e-second.log"
+  (specs e2e -ginkgo.label-filter='!second-fleet') >"$reports/e2e.log" 2>&1 &
+  fleets+=($!)
+  (MASTHEAD_E2E_DIR=${MASTHEAD_E2E_DIR:+$MASTHEAD_E2E_DIR-second} specs e2e-second -ginkgo.label-filter=second-fleet) >"$reports/e2e-second.log" 2>&1 &
+  fleets+=($!)
+  trap 'kill "${fleets[@]}" 2>/dev/null; wait "${fleets[@]}"' EXIT
+}
+
+# end_e2e waits for both, and shows what they print. It fails if one of them does.
+end_e2e() {
+  local failed=
   echo "== end-to-end tests: a real hub, real workload clusters, and bin/manager as a process"
-  wait "$fleet" || failed=yes
+  wait "${fleets[0]}" || failed=yes
+  wait "${fleets[1]}" || failed=yes
   trap - EXIT
-  cat "$reports/e2e.log"
+  cat "$reports/e2e.log" "$reports/e2e-second.log"
+  [[ -z $failed ]]
+}
+
+# The other tests run while the specs wait: at a lower priority, because three packages beside fleets are more than two
+# cores can do at once, and specs ran into their patience when all had the same. At the lowest priority it is the other
+# tests that did: while a fleet was at work, they got a hundredth of the processor. Now they get a tenth.
+all() {
+  local failed=
+  prepare_e2e
+  begin_e2e
+  nice -n 10 hack/test.sh beside || failed=yes
+  end_e2e || failed=yes
   [[ -z $failed ]]
 }
 
@@ -126,8 +162,12 @@ beside)
   ;;
 e2e)
   prepare_e2e
-  echo "== end-to-end tests: a real hub, real workload clusters, and bin/manager as a process"
-  (e2e)
+  if [[ -n ${FOCUS:-} ]]; then
+    (specs e2e -ginkgo.focus="$FOCUS")
+  else
+    begin_e2e
+    end_e2e
+  fi
   ;;
 *) all ;;
 esac

@@ -17,7 +17,7 @@ import (
 
 // The attack list is in docs/security.md. Here users of a workload cluster try the attacks that are possible with
 // Applications.
-var _ = Describe("Applications of an attacker", func() {
+var _ = Describe("Applications of an attacker", secondFleet, func() {
 	It("own nothing outside their namespace, and nothing without one", func(ctx SpecContext) {
 		enrolForApplications(ctx, "w1")
 		inNamespace(ctx, "w1", "thief")

@@ -148,7 +148,7 @@ spec: {version: "5.7", storageGB: 20}
 		Expect(inHub(ctx, "liar", "{.status.conditions[*].type}")).NotTo(ContainSubstring("Lie"))
 	})
 
-	It("harms nobody else by huge claims and many of them", func(ctx SpecContext) {
+	It("harms nobody else by huge claims and many of them", secondFleet, func(ctx SpecContext) {
 		enrolAll(ctx, "w1", "w2")
 		huge := strings.Repeat("x", 1<<20)
 		Expect(harness.Apply(ctx, fleet, "w1", fmt.Sprintf(`{"apiVersion":"database.acmeco.org/v1alpha1","kind":"MySQLInstanceRequirement",

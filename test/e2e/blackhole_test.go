@@ -104,7 +104,7 @@ var _ = Describe("A cluster that never answers", needs(localProcesses, "listens 
 		Eventually(connection).WithArguments(ctx, "abyss-2").WithContext(ctx).Should(Equal("False/DialError"))
 	})
 
-	It("delays nobody when many of them are enrolled", func(ctx SpecContext) {
+	It("delays nobody when many of them are enrolled", secondFleet, func(ctx SpecContext) {
 		for i := range 30 {
 			registerBlackHole(ctx, fmt.Sprintf("abyss-%02d", i))
 		}

@@ -66,7 +66,7 @@ func leaseHolder(ctx context.Context) string {
 }
 
 var _ = Describe("Under a mixed load from all clusters", func() {
-	It("a manager that is killed at random points, again and again, loses and doubles nothing", func(ctx SpecContext) {
+	It("a manager that is killed at random points, again and again, loses and doubles nothing", secondFleet, func(ctx SpecContext) {
 		enrolAll(ctx, workloads...)
 		Expect(manager.Kill(ctx)).To(Succeed())
 		l := startLoad(ctx, workloads...)
@@ -87,7 +87,7 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		settles(ctx, l)
 	})
 
-	It("the hub's API server is restarted, and what was asked for meanwhile follows", needs(localProcesses,
+	It("the hub's API server is restarted, and what was asked for meanwhile follows", secondFleet, needs(localProcesses,
 		"kills the API server of the hub and nothing beside it"), func(ctx SpecContext) {
 		enrolAll(ctx, workloads...)
 		l := startLoad(ctx, workloads...)
@@ -100,7 +100,7 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		Expect(manager.Alive(ctx)).To(BeTrue(), "the manager does not end because the hub is away for a moment")
 	})
 
-	It("a workload cluster's API server freezes and comes back", func(ctx SpecContext) {
+	It("a workload cluster's API server freezes and comes back", secondFleet, func(ctx SpecContext) {
 		enrolAll(ctx, workloads...)
 		l := startLoad(ctx, others("w2")...)
 		Expect(fleet.Pause(ctx, "w2")).To(Succeed())
@@ -113,7 +113,7 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		eventuallyConnected(ctx, "w2")
 	})
 
-	It("the leader hands over, dies, and hangs until another has taken its place", needs(localProcesses,
+	It("the leader hands over, dies, and hangs until another has taken its place", secondFleet, needs(localProcesses,
 		"starts replicas one by one and freezes one"), func(ctx SpecContext) {
 		enrolAll(ctx, workloads...)
 		Expect(manager.Stop(ctx)).To(Succeed())

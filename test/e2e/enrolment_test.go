@@ -110,7 +110,7 @@ spec: {}
 		Expect(get(ctx, hub, "{.metadata.name}", "latecomerrequirements", "late", "--namespace", "bar")).To(BeEmpty())
 	})
 
-	It("leaves nothing behind after twenty rounds", func(ctx SpecContext) {
+	It("leaves nothing behind after twenty rounds", secondFleet, func(ctx SpecContext) {
 		round := func(ctx context.Context) {
 			enrol(ctx, "w1", "w2")
 			eventuallyConnected(ctx, "w1", "w2")

@@ -77,7 +77,7 @@ var _ = Describe("A cluster whose API server freezes", func() {
 	})
 })
 
-var _ = Describe("Credentials that change", func() {
+var _ = Describe("Credentials that change", secondFleet, func() {
 	It("restart no informer when only the token does, twenty times, and lose no event", needs(localProcesses,
 		"revokes tokens of the fleet"), func(ctx SpecContext) {
 		begun := time.Now()

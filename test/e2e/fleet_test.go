@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,6 +97,24 @@ func unmet(place string, labels []string) string {
 		}
 	}
 	return ""
+}
+
+// secondFleet marks the specs that run in a second fleet. On local processes the suite runs as two processes side by
+// side, each with a fleet of its own and with about half of the time. What the dashboards query is to happen in the
+// first one: a spec belongs there if its panels have no data otherwise.
+var secondFleet = Label("second-fleet")
+
+// The filters by which hack/test.sh divides the specs.
+const (
+	inFirstFleet  = "!second-fleet"
+	inSecondFleet = "second-fleet"
+)
+
+// runsInOther reports whether a spec with these labels runs in the other one of two fleets. With any other filter there
+// is one fleet.
+func runsInOther(labelFilter string, labels []string) bool {
+	apart := slices.Contains(labels, secondFleet[0])
+	return labelFilter == inFirstFleet && apart || labelFilter == inSecondFleet && !apart
 }
 
 var _ = BeforeEach(func() {

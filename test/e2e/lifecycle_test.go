@@ -26,7 +26,7 @@ func exists(ctx context.Context, cluster, name string) string {
 	return get(ctx, cluster, "{.metadata.name}", requirements, name)
 }
 
-var _ = Describe("The life of a requirement", func() {
+var _ = Describe("The life of a requirement", secondFleet, func() {
 	It("shows what Crossplane fills in late, and fights with nobody", func(ctx SpecContext) {
 		enrolAll(ctx, "w1")
 		travels(ctx, "w1", "late")

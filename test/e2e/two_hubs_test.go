@@ -173,7 +173,7 @@ func (h *secondHub) requirement(ctx context.Context, name string) (*unstructured
 	return u, h.Get(ctx, client.ObjectKey{Namespace: "bar", Name: name}, u)
 }
 
-var _ = Describe("A cluster that the hub of another Masthead enrols, too", needs(localProcesses, "starts a second hub"), func() {
+var _ = Describe("A cluster that the hub of another Masthead enrols, too", secondFleet, needs(localProcesses, "starts a second hub"), func() {
 	It("is refused to that hub as long as the first one has it, and loses nothing when it changes hands", func(ctx SpecContext) {
 		enrolAll(ctx, "w1")
 		travels(ctx, "w1", "moved")
