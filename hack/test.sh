@@ -30,10 +30,12 @@ long_tests='^(TestImportSurvivesKills|TestRestoredImport|TestNothingIsMadeWhileI
 # Of the attacks of hostile API servers, those that are an answer of many megabytes.
 long_tests+='|^TestHostileServers$/^(enormous-.*|white-space|endless-(array|list|pages|writes)|empty-(elements|pages)|same-page)$'
 
-# slowest prints the packages whose tests take longest, the longest first.
-slowest() {
-  printf "github.com/masthead-dev/masthead/%s\n" pkg/controllers/{importer,agent} pkg/kindwatch pkg/controllers/application \
-    pkg/providers/connection pkg/controllers/{discovery,references}
+# Of packages on standard input, those that take longest come first: what starts last should not be waited for alone.
+longest_first() {
+  local first=(pkg/controllers/{importer,agent,application} pkg/providers/connection pkg/kindwatch
+    pkg/controllers/{discovery,references})
+  printf "github.com/masthead-dev/masthead/%s\n" "${first[@]}"
+  grep -vE "/($(IFS='|' && echo "${first[*]}"))$"
 }
 
 # packages REPORT AT_ONCE ARGUMENT...: runs `go test` with these arguments, and so many packages at a time. In all there
@@ -55,14 +57,14 @@ raced() {
   GORACE=atexit_sleep_ms=0 packages "$report" "$at_once" -race -gcflags=all=-d=checkptr=0 -skip "$long_tests" "$@"
 }
 
-# The packages that take longest run two at a time, and beside them all others one after the other: both take about the
-# same time, and no processor waits for the last tests of a few packages.
+# The packages of pkg run with the race detector, two at a time, and beside them all others one after the other. Both
+# take about the same time, so that no processor waits for the last tests of a few packages.
 unit() {
   echo "== unit and integration tests (the first run compiles everything twice: allow some minutes)"
-  local all slow rest plain gotestsum failed=
+  local all inside outside plain gotestsum failed=
   mapfile -t all < <(go list ./... | grep -v '/test/e2e$')
-  mapfile -t slow < <(slowest)
-  mapfile -t rest < <(printf "%s\n" "${all[@]}" | grep -vE "$unraced" | grep -vxFf <(slowest))
+  mapfile -t inside < <(printf "%s\n" "${all[@]}" | grep -vE "$unraced" | grep '/masthead/pkg/' | longest_first)
+  mapfile -t outside < <(printf "%s\n" "${all[@]}" | grep -vE "$unraced" | grep -v '/masthead/pkg/')
   mapfile -t plain < <(printf "%s\n" "${all[@]}" | grep -E "$unraced")
   gotestsum=$(hack/tool.sh gotestsum)
   # For test/charts and test/printed, which would wait for the compiler.
@@ -70,7 +72,7 @@ unit() {
   hack/tool.sh gojq >/dev/null
   # As a process group, which is ended as a whole. Otherwise an interrupt would end the shell only.
   set -m
-  raced raced-slow 2 "${slow[@]}" &
+  raced inside 2 "${inside[@]}" &
   local beside=$!
   set +m
   # shellcheck disable=SC2064 # The process of now.
@@ -78,7 +80,7 @@ unit() {
   # Without the race detector: see the top of this file for what and why.
   as_built packages plain 1 "${plain[@]}" || failed=yes
   as_built packages long 1 -run "$long_tests" "${long_packages[@]/#/./}" || failed=yes
-  raced raced 1 "${rest[@]}" || failed=yes
+  raced outside 1 "${outside[@]}" || failed=yes
   modules || failed=yes
   wait "$beside" || failed=yes
   trap - EXIT
