@@ -7,8 +7,8 @@
 //
 // The suite runs on one of two fleets (Fleet, Manager):
 //
-//   - Local processes (`make test-e2e`, and `make test`): three workload clusters of test/localfleet, and bin/manager as
-//     a process. Here a signal stops exactly one program, at a certain moment, several managers run side by side,
+//   - Local processes (`make test-e2e`, and `make test`): three workload clusters of test/localfleet, and bin/manager
+//     as a process. Here a signal stops exactly one program, at a certain moment, several managers run side by side,
 //     clouds and hostile clusters are simulated, and Prometheus scrapes the managers. Two processes of the suite run
 //     side by side, each with such a fleet and with a part of the specs (secondFleet).
 //   - kind (`make e2e-kind`; docs/kind.md): two workload clusters of test/kindfleet, and the manager as two Pods,
