@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests: `test.sh` all, `test.sh unit` without the fleet, `test.sh e2e` with the fleet only. `test.sh beside` is
-# what the first has run beside the fleet.
+# Runs the tests: `test.sh` all, `test.sh unit` without the fleets, `test.sh e2e` with the fleets only. `test.sh beside`
+# is what the first has run beside the fleets.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 what=${1:-all}
@@ -48,17 +48,17 @@ packages() {
   "$gotestsum" --format=pkgname-and-test-fails --jsonfile="$reports/$report.json" -- -vet=off -p "$at_once" -timeout 40m "$@"
 }
 
-# raced REPORT AT_ONCE PACKAGE...: with the race detector. A program with the detector sleeps for a second before it ends,
-# unless it is told not to. With the detector the compiler also adds checks of unsafe pointers, which only dependencies
-# have: a fifth of the processor time of the importer's tests.
+# raced REPORT AT_ONCE PACKAGE...: the same with the race detector. A program with the detector sleeps for a second
+# before it ends, unless it is told not to. With the detector the compiler also adds checks of unsafe pointers, which
+# only dependencies have: a fifth of the processor time of the importer's tests.
 raced() {
   local report=$1 at_once=$2
   shift 2
   GORACE=atexit_sleep_ms=0 packages "$report" "$at_once" -race -gcflags=all=-d=checkptr=0 -skip "$long_tests" "$@"
 }
 
-# The packages of pkg run with the race detector, two at a time, and beside them all others one after the other. Both
-# take about the same time, so that no processor waits for the last tests of a few packages.
+# The packages of pkg run with the race detector, two at a time, and beside them all others, one after the other. One
+# group after the other would leave a processor idle while the last package of each group runs.
 unit() {
   echo "== unit and integration tests (the first run compiles everything twice: allow some minutes)"
   local all inside outside plain gotestsum failed=

@@ -42,7 +42,7 @@ var showNothing = map[string]monitoring.Excuse{
 
 var _ = ReportAfterEach(func(report SpecReport) {
 	if report.State.Is(types.SpecStateSkipped) && runsInOther(inFirstFleet, report.Labels()) {
-		return
+		return // The first fleet shows all that the dashboards query.
 	}
 	if incomplete == "" && !report.State.Is(types.SpecStatePassed) && unmet(place(), report.Labels()) == "" {
 		incomplete = fmt.Sprintf("%q: %s", report.FullText(), report.State)
