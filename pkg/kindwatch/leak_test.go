@@ -96,11 +96,12 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 		if err := c.Create(t.Context(), named("one", "shop", "1")); err != nil {
 			t.Fatal(err)
 		}
-		refusing := make(chan *Watcher, 1)
+		refusing, released := make(chan *Watcher, 1), make(chan struct{}, 1)
 		refuse := func(_ Kind, obj *unstructured.Unstructured) (Record, bool) {
 			select {
 			case w := <-refusing:
 				w.Release("refused")
+				released <- struct{}{}
 			default:
 			}
 			return reduceToNote(kind, obj)
@@ -110,10 +111,12 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 			refusing <- w
 			w.Set("refused", kind)
 			eventually(t, "it is released", func() error {
-				if len(refusing) != 0 {
+				select {
+				case <-released:
+					return nil
+				default:
 					return errors.New("nothing has arrived")
 				}
-				return nil
 			})
 		}
 		eventually(t, "nothing is left of watches whose initial events were refused", settles(base))
