@@ -133,15 +133,17 @@ begin_e2e() {
   trap 'kill "${fleets[@]}" 2>/dev/null; wait "${fleets[@]}"' EXIT
 }
 
-# end_e2e waits for both, and shows what they print. It fails if one of them does.
+# end_e2e waits for both, and shows what they print. It fails if one of them does, and shows that one last: those who
+# read only the end of a long output want to know the reason.
 end_e2e() {
-  local failed=
+  local first=0 second=0 logs=("$reports/e2e.log" "$reports/e2e-second.log")
   echo "== end-to-end tests: a real hub, real workload clusters, and bin/manager as a process"
-  wait "${fleets[0]}" || failed=yes
-  wait "${fleets[1]}" || failed=yes
+  wait "${fleets[0]}" || first=$?
+  wait "${fleets[1]}" || second=$?
   trap - EXIT
-  cat "$reports/e2e.log" "$reports/e2e-second.log"
-  [[ -z $failed ]]
+  ((first == 0)) || logs=("${logs[1]}" "${logs[0]}")
+  cat "${logs[@]}"
+  ((first == 0 && second == 0))
 }
 
 # The other tests run while the specs wait: at a lower priority, because three packages beside fleets are more than two
