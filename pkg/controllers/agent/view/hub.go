@@ -97,10 +97,19 @@ func MustSource(obj *unstructured.Unstructured) ownership.Source {
 	return s
 }
 
-// Observe caches the hub's answer to a write or a live read before the watch reports it.
+// Observe caches the hub's answer to a write or a live read before the watch reports it. An answer that comes after the
+// watch has reported the object's deletion is ignored: no later event would remove it from the index of origins, and it
+// would be counted as an orphan for as long as the process lives.
 func (h *Hub) Observe(key ownership.Place, obj *unstructured.Unstructured) {
 	h.Watcher.Observe(key.Kind, key.NamespacedName, obj)
 	h.track(key, kindwatch.Event{Type: kindwatch.Added, Kind: key.Kind, Object: obj})
+	// Checked after tracking: the deletion may be reported at any moment, and its own untracking comes after the cache.
+	current, err := h.Watcher.Get(key.Kind, key.NamespacedName)
+	if apierrors.IsNotFound(err) || err == nil && MustSource(current) != MustSource(obj) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.untrack(key, obj)
+	}
 }
 
 // PlacesOf returns the places in the hub whose objects name an origin. Objects that the watch does not have are

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -52,15 +53,21 @@ func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 	}
 }
 
-func TestObservedObjectsAreInTheIndexOfOrigins(t *testing.T) {
-	us := ownership.Source{Identifier: "w1", Namespace: "foo"}
+// syncedHub is a fakeHub that knows the claims of the kind of ownershiptest.
+func syncedHub(t *testing.T) *Hub {
+	t.Helper()
 	h := fakeHub(t)
-	kind := ownershiptest.InBar("").Kind
-	h.published["mysqlinstances.db.acmeco.org"] = crossplane.Publication{Kind: kind}
+	h.published["mysqlinstances.db.acmeco.org"] = crossplane.Publication{Kind: ownershiptest.InBar("").Kind}
 	h.refreshOffered()
 	if err := h.Watcher.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return h
+}
+
+func TestObservedObjectsAreInTheIndexOfOrigins(t *testing.T) {
+	us := ownership.Source{Identifier: "w1", Namespace: "foo"}
+	h, kind := syncedHub(t), ownershiptest.InBar("").Kind
 	obj := objectAt(ownershiptest.InBar("db"), us)
 	obj.SetResourceVersion("1000")
 	h.Observe(ownershiptest.InBar("db"), obj)
@@ -73,5 +80,39 @@ func TestObservedObjectsAreInTheIndexOfOrigins(t *testing.T) {
 	h.track(ownership.Place{Kind: kind, NamespacedName: types.NamespacedName{Namespace: "gone", Name: "db"}}, kindwatch.Event{Type: kindwatch.Added, Kind: kind, Object: gone})
 	if diff := cmp.Diff([]ownership.Place{ownershiptest.InBar("db")}, h.PlacesOf(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
 		t.Errorf("want what the watch does not know to be no place (-want +got):\n%s", diff)
+	}
+}
+
+// TestALateAnswerAboutADeletedObjectIsNoOrphan has the hub answer a write when its watch has already reported that the
+// object is gone. It stayed in the index of origins, and was counted as an orphan until the process ended.
+func TestALateAnswerAboutADeletedObjectIsNoOrphan(t *testing.T) {
+	us, other := ownership.Source{Identifier: "w1", Namespace: "foo"}, ownership.Source{Identifier: "w2", Namespace: "foo"}
+	place := ownershiptest.InBar("db")
+	late := objectAt(place, us)
+	late.SetResourceVersion("0") // Older than the list.
+	current := objectAt(place, other)
+	current.SetUID("another")
+	current.SetResourceVersion("1000")
+	for name, tc := range map[string]struct {
+		reason string
+		there  *unstructured.Unstructured
+		want   []ownership.Origin
+	}{
+		"Gone":     {reason: "There is nothing in its place."},
+		"Replaced": {reason: "Another cluster's object is in its place.", there: current, want: []ownership.Origin{{Source: other, Kind: place.Kind, Name: place.Name}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := syncedHub(t)
+			if tc.there != nil {
+				h.Observe(place, tc.there)
+			}
+			h.Observe(place, late)
+			if got := h.originsIn(us.Identifier); len(got) != 0 {
+				t.Errorf("%s Want nothing to be known of it, got %v.", tc.reason, got)
+			}
+			if diff := cmp.Diff(tc.want, h.originsIn(other.Identifier)); diff != "" {
+				t.Errorf("%s Want the other to be known as before (-want +got):\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
