@@ -39,7 +39,11 @@ func failureText(spec SpecReport, f types.Failure) string {
 		message = message[:longest] + " [...]"
 	}
 	// A node that is not a spec, such as AfterSuite, has no text.
-	return fmt.Sprintf("%s, at %s:%d\n%s", cmp.Or(spec.FullText(), spec.LeafNodeType.String()), filepath.Base(f.Location.FileName), f.Location.LineNumber, message)
+	text := fmt.Sprintf("%s, at %s:%d\n%s", cmp.Or(spec.FullText(), spec.LeafNodeType.String()), filepath.Base(f.Location.FileName), f.Location.LineNumber, message)
+	for _, entry := range spec.ReportEntries {
+		text += "\n" + entry.Name + ":\n" + entry.StringRepresentation()
+	}
+	return text
 }
 
 // No spec is left out of a run silently: otherwise a spec that ran on neither of the fleets would test nothing, and

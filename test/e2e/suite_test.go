@@ -12,6 +12,8 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/masthead-dev/masthead/test/harness"
 )
 
 func TestEndToEnd(t *testing.T) {
@@ -68,6 +70,34 @@ var _ = AfterEach(func(ctx context.Context) {
 	}
 	scrape()
 })
+
+// What failed is explained by the state in which it failed, before any cleanup: the claims, the profiles, and the end of
+// the manager's log.
+var _ = JustAfterEach(func(ctx context.Context) {
+	if CurrentSpecReport().Failed() && manager != nil {
+		AddReportEntry("state", stateOfFleet(ctx))
+	}
+})
+
+// stateOfFleet has a line for each profile and claim, and the last lines of the manager's log.
+func stateOfFleet(ctx context.Context) string {
+	state := stateOf(ctx, hub, "clusterprofiles")
+	for _, cluster := range append([]string{hub}, workloads...) {
+		state += stateOf(ctx, cluster, "mysqlinstancerequirements")
+	}
+	return state + manager.LogTail(10)
+}
+
+// stateOf has a line for each object of a kind, or says why they cannot be read.
+func stateOf(ctx context.Context, cluster, kind string) string {
+	lines, err := harness.Kubectl(ctx, fleet, cluster, "get", kind, "--all-namespaces", "--request-timeout=10s", "--output",
+		"jsonpath={range .items[*]}"+cluster+` {.kind} {.metadata.namespace}/{.metadata.name} uid={.metadata.uid} finalizers={.metadata.finalizers} `+
+			`deleted={.metadata.deletionTimestamp}{range .status.conditions[*]} {.type}={.status}/{.reason}{end}{"\n"}{end}`)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	return lines
+}
 
 // ReportAfterEach prints the end of the manager's log when a spec failed.
 var _ = ReportAfterEach(func(report SpecReport) {
