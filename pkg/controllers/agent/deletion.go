@@ -51,7 +51,7 @@ func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope.Scope,
 // deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
 func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
-	known, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
+	known, err := r.hub.Get(place)
 	if err == nil && s.Owns(known) && known.GetDeletionTimestamp() != nil {
 		// Its deletion is an event.
 		return &scope.Outcome{Hub: known, Problem: waiting}, nil
@@ -79,6 +79,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 	err = r.hubClient.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	switch {
 	case err == nil:
+		r.hub.Deleted(place, live)
 		r.metrics.Wrote(s.ClusterName, metrics.WriteDeletion)
 	case answer.IsMissingObject(err):
 	case answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace) != nil:

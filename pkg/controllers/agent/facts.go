@@ -145,7 +145,7 @@ func (r *requirementReconciler) seeHub(s *scope.Scope) {
 	state, _ := r.hub.Watcher.State(s.Kind)
 	s.Hub.Known = state == kindwatch.StateSynced
 	get := func(place ownership.Place) *unstructured.Unstructured {
-		obj, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
+		obj, err := r.hub.Get(place)
 		if err != nil {
 			s.Hub.Known = s.Hub.Known && apierrors.IsNotFound(err)
 			return nil

@@ -59,7 +59,7 @@ func (r *requirementReconciler) newObjects(req request.Request) []*unstructured.
 	places := r.hub.PlacesOf(from)
 	objects := make([]*unstructured.Unstructured, 0, len(places))
 	for _, place := range places {
-		obj, err := r.hub.Watcher.Get(place.Kind, place.NamespacedName)
+		obj, err := r.hub.Get(place)
 		if err != nil {
 			return nil // Its creation or deletion makes a new request.
 		}

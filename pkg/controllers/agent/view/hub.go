@@ -64,6 +64,9 @@ type Hub struct {
 	// newborns are the origins created just now, released those whose claims were released since.
 	newborns, released newborns
 
+	// deleted are the deletions that the watch has yet to report.
+	deleted deletions
+
 	// waiting are the claims in workload clusters that wait for a change at a place in the hub.
 	waiting setmap.Map[ownership.Place, request.Request]
 
@@ -77,6 +80,7 @@ func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Reques
 		Clock:        clock.RealClock{},
 		newborns:     newborns{},
 		released:     newborns{},
+		deleted:      deletions{},
 		Fleet:        fleet,
 		Clusters:     w,
 		Requirements: requirements,
@@ -198,10 +202,11 @@ func (h *Hub) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bo
 	h.waitsAt.Forget(name, gone)
 }
 
-// track maintains the index of origins.
+// track maintains the indices of origins and deletions.
 func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.forgetReported(key)
 	if e.Old != nil {
 		h.untrack(key, e.Old)
 	}

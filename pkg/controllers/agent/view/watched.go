@@ -67,6 +67,7 @@ func (h *Hub) Want(name mcr.ClusterName, kinds ...kindwatch.Kind) {
 	if len(gone) > 0 {
 		h.origins.forgetKinds(gone)
 		h.newborns.forgetKinds(gone)
+		h.deleted.forgetKinds(gone)
 	}
 }
 
