@@ -57,7 +57,17 @@ raced() {
   GORACE=atexit_sleep_ms=0 packages "$report" "$at_once" -race -gcflags=all=-d=checkptr=0 -skip "$long_tests" "$@"
 }
 
-# The packages of pkg run with the race detector, two at a time, and beside them all others, one after the other. One
+# of_pkg PACKAGE...: these packages with the race detector, two at a time, and then their long tests without it. It runs
+# as a job, which does not inherit the trap.
+of_pkg() {
+  local failed=
+  trap 'exit 130' INT
+  raced inside 2 "$@" || failed=yes
+  as_built packages long 2 -run "$long_tests" "${long_packages[@]/#/./}" || failed=yes
+  [[ -z $failed ]]
+}
+
+# The packages of pkg run two at a time, and beside them all others, one after the other; both take about as long. One
 # group after the other would leave a processor idle while the last package of each group runs.
 unit() {
   echo "== unit and integration tests (the first run compiles everything twice: allow some minutes)"
@@ -72,14 +82,13 @@ unit() {
   hack/tool.sh gojq >/dev/null
   # As a process group, which is ended as a whole. Otherwise an interrupt would end the shell only.
   set -m
-  raced inside 2 "${inside[@]}" &
+  of_pkg "${inside[@]}" &
   local beside=$!
   set +m
   # shellcheck disable=SC2064 # The process of now.
   trap "kill -INT -- -$beside 2>/dev/null; wait $beside" EXIT
   # Without the race detector: see the top of this file for what and why.
   as_built packages plain 1 "${plain[@]}" || failed=yes
-  as_built packages long 1 -run "$long_tests" "${long_packages[@]/#/./}" || failed=yes
   raced outside 1 "${outside[@]}" || failed=yes
   modules || failed=yes
   wait "$beside" || failed=yes
