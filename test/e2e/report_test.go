@@ -26,6 +26,9 @@ var _ = ReportAfterSuite("what failed", func(report Report) {
 			continue
 		}
 		failures = append(failures, failureText(spec, spec.Failure))
+		for _, entry := range spec.ReportEntries {
+			failures = append(failures, entry.Name+":\n"+entry.StringRepresentation())
+		}
 		for _, later := range spec.AdditionalFailures {
 			failures = append(failures, failureText(spec, later.Failure))
 		}
@@ -33,17 +36,17 @@ var _ = ReportAfterSuite("what failed", func(report Report) {
 })
 
 func failureText(spec SpecReport, f types.Failure) string {
-	const longest = 1500 // bytes
-	message := f.Message
-	if len(message) > longest {
-		message = message[:longest] + " [...]"
-	}
 	// A node that is not a spec, such as AfterSuite, has no text.
-	text := fmt.Sprintf("%s, at %s:%d\n%s", cmp.Or(spec.FullText(), spec.LeafNodeType.String()), filepath.Base(f.Location.FileName), f.Location.LineNumber, message)
-	for _, entry := range spec.ReportEntries {
-		text += "\n" + entry.Name + ":\n" + entry.StringRepresentation()
+	return fmt.Sprintf("%s, at %s:%d\n%s", cmp.Or(spec.FullText(), spec.LeafNodeType.String()), filepath.Base(f.Location.FileName), f.Location.LineNumber, cut(f.Message))
+}
+
+// cut cuts a text that is too long to be read.
+func cut(text string) string {
+	const longest = 1500 // bytes
+	if len(text) <= longest {
+		return text
 	}
-	return text
+	return text[:longest] + " [...]"
 }
 
 // No spec is left out of a run silently: otherwise a spec that ran on neither of the fleets would test nothing, and

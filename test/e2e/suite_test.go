@@ -83,7 +83,7 @@ var _ = JustAfterEach(func(ctx context.Context) {
 func stateOfFleet(ctx context.Context) string {
 	state := stateOf(ctx, hub, "clusterprofiles")
 	for _, cluster := range append([]string{hub}, workloads...) {
-		state += stateOf(ctx, cluster, "mysqlinstancerequirements")
+		state += cut(stateOf(ctx, cluster, "mysqlinstancerequirements")) + "\n"
 	}
 	return state + manager.LogTail(10)
 }

@@ -64,6 +64,9 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 		return nil, err
 	}
 	if live == nil || !s.Owns(live) {
+		if live == nil && known != nil && s.Owns(known) {
+			r.hub.Gone(place, known) // It was cached before the live read.
+		}
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	r.hub.Observe(place, live)
@@ -82,6 +85,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 		r.hub.Deleted(place, live)
 		r.metrics.Wrote(s.ClusterName, metrics.WriteDeletion)
 	case answer.IsMissingObject(err):
+		r.hub.Gone(place, live)
 	case answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace) != nil:
 		return &scope.Outcome{
 			Hub: live, Problem: answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace), RetryAfter: condition.SlowRetry(),

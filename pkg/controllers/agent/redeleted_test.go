@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -48,27 +49,49 @@ func (b lateBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor has a claim deleted, its finalizer removed by force, and the
-// claim created again, all before the hub's watch reports that its object is being deleted. The new claim took the
-// object over, and then reported that it had been deleted in the hub, until somebody asked for it again.
-func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
-	t.Parallel()
-	f := prepareFixture(t)
-	watches := &lateWatches{group: f.group}
+// lateFixture has a claim "db" whose object is in the hub, and can delay the watch of it.
+func lateFixture(t *testing.T) (f *fixture, watches *lateWatches, hub *unstructured.Unstructured) {
+	t.Helper()
+	f = prepareFixture(t)
+	watches = &lateWatches{group: f.group}
 	f.hubConfig = rest.CopyConfig(f.hubConfig)
 	f.hubConfig.Wrap(watches.wrap)
 	f.start()
 	f.served()
 	f.claim("db")
-	hub := f.pushed("db")
+	return f, watches, f.pushed("db")
+}
+
+// delay delays the watch until report is called, or the test ends.
+func (l *lateWatches) delay(t *testing.T) (report func()) {
+	t.Helper()
+	l.Lock()
+	report = sync.OnceFunc(l.Unlock)
+	t.Cleanup(report) // Before the agent is stopped.
+	return report
+}
+
+// hasAnother checks that a claim has another object in the hub.
+func (f *fixture) hasAnother(former *unstructured.Unstructured) {
+	f.T.Helper()
+	f.synced("db", reason.ReasonSynced)
+	if again := f.pushed("db"); again.GetUID() == former.GetUID() {
+		f.T.Errorf("want another object, got %s again", former.GetUID())
+	}
+}
+
+// TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor has a claim deleted, its finalizer removed by force, and the
+// claim created again, all before the hub's watch reports that its object is being deleted. The new claim took the
+// object over, and then reported that it had been deleted in the hub, until somebody asked for it again.
+func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
+	t.Parallel()
+	f, watches, hub := lateFixture(t)
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/crossplane"}) })
 	f.ready("db", "before")
 	f.synced("db", reason.ReasonSynced)
 	f.settled()
 
-	watches.Lock()
-	report := sync.OnceFunc(watches.Unlock)
-	t.Cleanup(report) // Before the agent is stopped.
+	report := watches.delay(t)
 	claim := f.object(f.namespace, "db")
 	f.Edit(f.workload, claim, func() {})
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
@@ -88,8 +111,27 @@ func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
 
 	report()
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
+	f.hasAnother(hub)
+}
+
+// TestAClaimDoesNotTakeOverWhatItsPredecessorFoundGone is the same with an object that somebody deletes in the hub. The
+// deletion of its claim finds that there is none, and the watch reports that later than the new claim.
+func TestAClaimDoesNotTakeOverWhatItsPredecessorFoundGone(t *testing.T) {
+	t.Parallel()
+	f, watches, hub := lateFixture(t)
 	f.synced("db", reason.ReasonSynced)
-	if again := f.pushed("db"); again.GetUID() == hub.GetUID() {
-		t.Errorf("want another object, got %s again", hub.GetUID())
+	f.settled()
+
+	report := watches.delay(t)
+	claim := f.object(f.namespace, "db")
+	if err := errors.Join(f.hub.Delete(f.Ctx, hub), f.workload.Delete(f.Ctx, claim)); err != nil {
+		t.Fatal(err)
 	}
+	f.gone(f.workload, f.namespace, "db")
+	f.claim("db")
+	f.hasAnother(hub)
+
+	report()
+	f.settled()
+	f.hasAnother(hub)
 }

@@ -34,7 +34,7 @@ func (r *requirementReconciler) vanish(req request.Request, last *unstructured.U
 }
 
 // vanishedClaim returns the last state of a claim that vanished. A claim that exists again takes over its object in the
-// hub.
+// hub, unless that is being deleted already.
 func (r *requirementReconciler) vanishedClaim(req request.Request, exists bool) *unstructured.Unstructured {
 	if exists {
 		r.ledger.Edit(req, func(e *ledger.Entry) { e.Vanished = nil })

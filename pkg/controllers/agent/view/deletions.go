@@ -16,57 +16,76 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// The answer to a deletion does not tell the object's new state, so that it cannot be observed like that of a write.
-// Until the watch reports it, the object looks as if nobody had deleted it. If its claim was removed by force meanwhile
-// and created again, the new claim would take the object over, pull its fields and its password, and then report that
-// somebody in the hub had deleted it.
+// The client does not return the answer to a deletion, and for an object without finalizers it has no new state. So a
+// deletion cannot be observed as a write is. Until the watch reports it, the object looks as if nobody had deleted it.
+// If its claim was removed by force meanwhile and created again, the new claim would take the object over, pull its
+// fields and its password, and then report that somebody in the hub had deleted it.
 //
 // Deletions are conditional on a state of the object. So an object that is still seen in that state is being deleted. A
 // deletion that was not answered says nothing, and is not recorded.
 
-// deletions are the states in which objects of the hub were deleted, by place, until the watch reports what became of
-// them.
-type deletions map[ownership.Place]ledger.Version
+// deletion is a state in which an object was deleted, or in which it was cached when the hub no longer had it.
+type deletion struct {
+	of   ledger.Version
+	gone bool
+}
+
+// deletions are the objects of the hub that are being deleted or gone, by place, until the watch reports that.
+type deletions map[ownership.Place]deletion
 
 // forgetKinds drops the deletions of kinds that are no longer watched.
 func (d deletions) forgetKinds(kinds sets.Set[kindwatch.Kind]) {
-	maps.DeleteFunc(d, func(key ownership.Place, _ ledger.Version) bool { return kinds.Has(key.Kind) })
+	maps.DeleteFunc(d, func(key ownership.Place, _ deletion) bool { return kinds.Has(key.Kind) })
 }
 
 // Deleted records that the hub has accepted a deletion that was conditional on this state of an object.
 func (h *Hub) Deleted(key ownership.Place, obj *unstructured.Unstructured) {
+	h.deletedAt(key, deletion{of: ledger.VersionOf(obj)})
+}
+
+// Gone records that the hub no longer had an object after it was seen in this state.
+func (h *Hub) Gone(key ownership.Place, obj *unstructured.Unstructured) {
+	h.deletedAt(key, deletion{of: ledger.VersionOf(obj), gone: true})
+}
+
+func (h *Hub) deletedAt(key ownership.Place, d deletion) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.deleted[key] = ledger.VersionOf(obj)
-	// The watch may have been faster than the answer. An event that the cache does not have yet waits for the lock.
+	if len(h.watched[key.Kind]) == 0 {
+		return // No event would drop it.
+	}
+	h.deleted[key] = d
+	// The watch may have been faster than the answer. If it is not, the handler of its event looks here later.
 	h.forgetReported(key)
 }
 
-// forgetReported drops the deletion at a place if the watch has reported a later state: earlier ones can still arrive.
-// The caller holds mu.
+// forgetReported drops the deletion at a place if the cache no longer has the deleted state. It asks the cache, not the
+// event, since events of earlier states can still arrive. The caller holds mu.
 func (h *Hub) forgetReported(key ownership.Place) {
-	deleted, ok := h.deleted[key]
+	d, ok := h.deleted[key]
 	if !ok {
 		return
 	}
 	known, err := h.Watcher.Get(key.Kind, key.NamespacedName)
-	if apierrors.IsNotFound(err) || err == nil && ledger.VersionOf(known) != deleted {
+	if apierrors.IsNotFound(err) || err == nil && ledger.VersionOf(known) != d.of {
 		delete(h.deleted, key)
 	}
 }
 
-// Get returns the claim's object at a place of the hub as the watch has it, marked as being deleted if we have deleted
-// it and the watch has yet to report that. The errors are those of the watcher.
+// Get returns the claim's object at a place of the hub as the watch has it, except that an object that is recorded as
+// deleted in that state is marked as being deleted, and one that is recorded as gone is not found. The other errors are
+// those of the watcher.
 func (h *Hub) Get(key ownership.Place) (*unstructured.Unstructured, error) {
-	obj, err := h.Watcher.Get(key.Kind, key.NamespacedName)
-	if err != nil {
-		return nil, err
-	}
+	// First the record, which is dropped only once the cache has a later state.
 	h.mu.Lock()
-	deleted, ok := h.deleted[key]
+	d, ok := h.deleted[key]
 	h.mu.Unlock()
-	if !ok || deleted != ledger.VersionOf(obj) {
-		return obj, nil
+	obj, err := h.Watcher.Get(key.Kind, key.NamespacedName)
+	if err != nil || !ok || d.of != ledger.VersionOf(obj) {
+		return obj, err
+	}
+	if d.gone {
+		return nil, apierrors.NewNotFound(key.Kind.GroupResource(), key.Name)
 	}
 	obj = obj.DeepCopy() // It is shared.
 	obj.SetDeletionTimestamp(new(metav1.NewTime(h.Clock.Now())))

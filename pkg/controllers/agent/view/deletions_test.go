@@ -6,6 +6,7 @@ package view
 import (
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -29,6 +30,7 @@ func TestWhatWeDeletedIsSeenToBeGoing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		known  *unstructured.Unstructured
+		before func(h *Hub)
 		then   func(h *Hub)
 		going  bool
 		kept   int
@@ -45,6 +47,10 @@ func TestWhatWeDeletedIsSeenToBeGoing(t *testing.T) {
 			reason: "What the watch reports later counts.", known: at("u", "1000"),
 			then: func(h *Hub) { h.Observe(place, at("u", "1001")) },
 		},
+		"NoLongerWatched": {
+			reason: "Nor of those that nobody asks for when the answer comes.", known: at("u", "1000"),
+			before: func(h *Hub) { clear(h.published); h.refreshOffered() },
+		},
 		"Unwatched": {
 			reason: "Of kinds that nobody asks for, nothing is kept.", known: at("u", "1000"),
 			then: func(h *Hub) { clear(h.published); h.refreshOffered() },
@@ -54,6 +60,9 @@ func TestWhatWeDeletedIsSeenToBeGoing(t *testing.T) {
 			h := syncedHub(t)
 			if tc.known != nil {
 				h.Observe(place, tc.known)
+			}
+			if tc.before != nil {
+				tc.before(h)
 			}
 			h.Deleted(place, at("u", "1000"))
 			if tc.then != nil {
@@ -67,5 +76,24 @@ func TestWhatWeDeletedIsSeenToBeGoing(t *testing.T) {
 				t.Errorf("%s Want the cached object to be left alone.", tc.reason)
 			}
 		})
+	}
+}
+
+func TestWhatTheHubNoLongerHasIsNotFound(t *testing.T) {
+	place, h := ownershiptest.InBar("db"), syncedHub(t)
+	obj := objectAt(place, ownership.Source{Identifier: "w1", Namespace: "foo"})
+	obj.SetUID("old")
+	obj.SetResourceVersion("1000")
+	h.Observe(place, obj)
+	h.Gone(place, obj)
+	if got, err := h.Get(place); !apierrors.IsNotFound(err) {
+		t.Errorf("Want the object not to be found before the watch reports its deletion, got %v (%v).", got, err)
+	}
+	again := obj.DeepCopy()
+	again.SetUID("new")
+	again.SetResourceVersion("1002")
+	h.Observe(place, again)
+	if got, err := h.Get(place); err != nil || got.GetUID() != "new" || len(h.deleted) != 0 {
+		t.Errorf("Want the next object of that name to be found, got %v (%v), and %d deletions.", got, err, len(h.deleted))
 	}
 }

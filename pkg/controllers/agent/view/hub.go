@@ -106,14 +106,14 @@ func MustSource(obj *unstructured.Unstructured) ownership.Source {
 // would be counted as an orphan for as long as the process lives.
 func (h *Hub) Observe(key ownership.Place, obj *unstructured.Unstructured) {
 	h.Watcher.Observe(key.Kind, key.NamespacedName, obj)
-	h.track(key, kindwatch.Event{Type: kindwatch.Added, Kind: key.Kind, Object: obj})
-	// Checked after tracking: the deletion may be reported at any moment, and its own untracking comes after the cache.
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// If the cache learns of the deletion after this, the handler of that event waits for mu and removes the object.
 	current, err := h.Watcher.Get(key.Kind, key.NamespacedName)
 	if apierrors.IsNotFound(err) || err == nil && MustSource(current) != MustSource(obj) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.untrack(key, obj)
+		return
 	}
+	h.trackLocked(key, kindwatch.Event{Type: kindwatch.Added, Kind: key.Kind, Object: obj})
 }
 
 // PlacesOf returns the places in the hub whose objects name an origin. Objects that the watch does not have are
@@ -206,6 +206,10 @@ func (h *Hub) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bo
 func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.trackLocked(key, e)
+}
+
+func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 	h.forgetReported(key)
 	if e.Old != nil {
 		h.untrack(key, e.Old)

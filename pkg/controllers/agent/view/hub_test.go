@@ -89,7 +89,7 @@ func TestALateAnswerAboutADeletedObjectIsNoOrphan(t *testing.T) {
 	us, other := ownership.Source{Identifier: "w1", Namespace: "foo"}, ownership.Source{Identifier: "w2", Namespace: "foo"}
 	place := ownershiptest.InBar("db")
 	late := objectAt(place, us)
-	late.SetResourceVersion("0") // Older than the list.
+	late.SetResourceVersion("1") // That of the list, which does not have it.
 	current := objectAt(place, other)
 	current.SetUID("another")
 	current.SetResourceVersion("1000")
