@@ -71,8 +71,8 @@ var _ = AfterEach(func(ctx context.Context) {
 	scrape()
 })
 
-// What failed is explained by the state in which it failed, before any cleanup: the claims, the profiles, and the end of
-// the manager's log.
+// The report of a spec that fails has the state of the fleet before any cleanup: the claims, the profiles, and the end
+// of the manager's log.
 var _ = JustAfterEach(func(ctx context.Context) {
 	if CurrentSpecReport().Failed() && manager != nil {
 		AddReportEntry("state", stateOfFleet(ctx))

@@ -15,7 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// TestWhatWeDeletedIsSeenToBeGoing deletes the state 1000 of an object, when the hub's cache has another one or the same.
+// TestWhatWeDeletedIsSeenToBeGoing deletes the state 1000 of an object. The hub's cache has it, or another one.
 func TestWhatWeDeletedIsSeenToBeGoing(t *testing.T) {
 	place := ownershiptest.InBar("db")
 	at := func(uid types.UID, version string) *unstructured.Unstructured {
