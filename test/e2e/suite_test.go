@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,11 +82,11 @@ var _ = JustAfterEach(func(ctx context.Context) {
 
 // stateOfFleet has a line for each profile and claim, and the last lines of the manager's log.
 func stateOfFleet(ctx context.Context) string {
-	state := stateOf(ctx, hub, "clusterprofiles")
+	state := []string{cut(stateOf(ctx, hub, "clusterprofiles"))}
 	for _, cluster := range append([]string{hub}, workloads...) {
-		state += cut(stateOf(ctx, cluster, "mysqlinstancerequirements")) + "\n"
+		state = append(state, cut(stateOf(ctx, cluster, "mysqlinstancerequirements")))
 	}
-	return state + manager.LogTail(10)
+	return strings.Join(append(state, manager.LogTail(10)), "\n")
 }
 
 // stateOf has a line for each object of a kind, or says why they cannot be read.

@@ -52,7 +52,8 @@ func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope.Scope,
 func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.hub.Get(place)
-	if err == nil && s.Owns(known) && known.GetDeletionTimestamp() != nil {
+	owned := err == nil && s.Owns(known)
+	if owned && known.GetDeletionTimestamp() != nil {
 		// Its deletion is an event.
 		return &scope.Outcome{Hub: known, Problem: waiting}, nil
 	}
@@ -63,10 +64,10 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 		}
 		return nil, err
 	}
+	if live == nil && owned {
+		r.hub.Gone(place, known) // It was cached before the live read.
+	}
 	if live == nil || !s.Owns(live) {
-		if live == nil && known != nil && s.Owns(known) {
-			r.hub.Gone(place, known) // It was cached before the live read.
-		}
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	r.hub.Observe(place, live)
@@ -86,11 +87,10 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 		r.metrics.Wrote(s.ClusterName, metrics.WriteDeletion)
 	case answer.IsMissingObject(err):
 		r.hub.Gone(place, live)
-	case answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace) != nil:
-		return &scope.Outcome{
-			Hub: live, Problem: answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace), RetryAfter: condition.SlowRetry(),
-		}, nil
 	default:
+		if p := answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace); p != nil {
+			return &scope.Outcome{Hub: live, Problem: p, RetryAfter: condition.SlowRetry()}, nil
+		}
 		return nil, fmt.Errorf("cannot delete %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}
 	return &scope.Outcome{Hub: live, Problem: waiting}, nil
