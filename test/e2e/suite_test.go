@@ -13,8 +13,6 @@ import (
 	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/masthead-dev/masthead/test/harness"
 )
 
 func TestEndToEnd(t *testing.T) {
@@ -82,22 +80,24 @@ var _ = JustAfterEach(func(ctx context.Context) {
 
 // stateOfFleet has a line for each profile and claim, and the last lines of the manager's log.
 func stateOfFleet(ctx context.Context) string {
-	state := []string{cut(stateOf(ctx, hub, "clusterprofiles"))}
+	state := []string{stateOf(ctx, hub, "clusterprofiles")}
 	for _, cluster := range append([]string{hub}, workloads...) {
-		state = append(state, cut(stateOf(ctx, cluster, "mysqlinstancerequirements")))
+		state = append(state, stateOf(ctx, cluster, "mysqlinstancerequirements"))
 	}
-	return strings.Join(append(state, manager.LogTail(10)), "\n")
+	return strings.Join(append(state, manager.LogTail(10)), "")
 }
 
 // stateOf has a line for each object of a kind, or says why they cannot be read.
 func stateOf(ctx context.Context, cluster, kind string) string {
-	lines, err := harness.Kubectl(ctx, fleet, cluster, "get", kind, "--all-namespaces", "--request-timeout=10s", "--output",
-		"jsonpath={range .items[*]}"+cluster+` {.kind} {.metadata.namespace}/{.metadata.name} uid={.metadata.uid} finalizers={.metadata.finalizers} `+
-			`deleted={.metadata.deletionTimestamp}{range .status.conditions[*]} {.type}={.status}/{.reason}{end}{"\n"}{end}`)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // Its API server may be what failed.
+	defer cancel()
+	lines, err := objects.Get(ctx, cluster, `{range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} uid={.metadata.uid} `+
+		`finalizers={.metadata.finalizers} deleted={.metadata.deletionTimestamp}`+
+		`{range .status.conditions[*]} {.type}={.status}/{.reason}{end}{"\n"}{end}`, kind, "--all-namespaces")
 	if err != nil {
-		return err.Error() + "\n"
+		lines = err.Error() + "\n"
 	}
-	return lines
+	return cluster + ":\n" + cut(lines)
 }
 
 // ReportAfterEach prints the end of the manager's log when a spec failed.

@@ -42,7 +42,7 @@ func NewClient(fleet Fleet) *Client {
 }
 
 // Get returns what `kubectl get --ignore-not-found -o jsonpath=PATH ARGUMENTS` prints. The arguments are a resource and
-// perhaps a name, or resource/name, and --namespace and --selector. It returns "" for a path that leads nowhere and for
+// perhaps a name, or resource/name, and --namespace or --all-namespaces, and --selector. It returns "" for a path that leads nowhere and for
 // an object that does not exist. It is an error if a cluster does not serve the resource.
 func (c *Client) Get(ctx context.Context, cluster, path string, arguments ...string) (string, error) {
 	ask, err := parseQuery(arguments)
@@ -121,11 +121,16 @@ type query struct {
 
 func parseQuery(arguments []string) (query, error) {
 	var ask query
+	everywhere := false
 	flags := pflag.NewFlagSet("get", pflag.ContinueOnError)
 	flags.StringVarP(&ask.namespace, "namespace", "n", metav1.NamespaceDefault, "")
+	flags.BoolVarP(&everywhere, "all-namespaces", "A", false, "")
 	flags.StringVarP(&ask.selector, "selector", "l", "", "")
 	if err := flags.Parse(arguments); err != nil {
 		return query{}, fmt.Errorf("cannot read the arguments %q: %w", arguments, err)
+	}
+	if everywhere {
+		ask.namespace = metav1.NamespaceAll
 	}
 	what := flags.Args()
 	if len(what) == 1 {

@@ -43,6 +43,11 @@ func TestQuery(t *testing.T) {
 			arguments: []string{"pods", "--selector=app=shop", "-n", "bar"},
 			want:      query{resource: "pods", selector: "app=shop", namespace: "bar"},
 		},
+		"Everywhere": {
+			reason:    "All namespaces are an empty one.",
+			arguments: []string{"pods", "--all-namespaces"},
+			want:      query{resource: "pods"},
+		},
 		"NoResource": {
 			reason:    "Everything is not asked for.",
 			arguments: []string{"--namespace", "bar"},

@@ -23,6 +23,8 @@ import (
 //
 // Deletions are conditional on a state of the object. So an object that is still seen in that state is being deleted. A
 // deletion that was not answered says nothing, and is not recorded.
+//
+// Only deletions by the manager, and objects that it found gone, are recorded: no cluster can mark another's object.
 
 // deletion is a state in which an object was deleted, or in which it was cached when the hub no longer had it.
 type deletion struct {
@@ -40,15 +42,15 @@ func (d deletions) forgetKinds(kinds sets.Set[kindwatch.Kind]) {
 
 // Deleted records that the hub has accepted a deletion that was conditional on this state of an object.
 func (h *Hub) Deleted(key ownership.Place, obj *unstructured.Unstructured) {
-	h.deletedAt(key, deletion{of: ledger.VersionOf(obj)})
+	h.recordDeletion(key, deletion{of: ledger.VersionOf(obj)})
 }
 
 // Gone records that the hub no longer had an object after it was seen in this state.
 func (h *Hub) Gone(key ownership.Place, obj *unstructured.Unstructured) {
-	h.deletedAt(key, deletion{of: ledger.VersionOf(obj), gone: true})
+	h.recordDeletion(key, deletion{of: ledger.VersionOf(obj), gone: true})
 }
 
-func (h *Hub) deletedAt(key ownership.Place, d deletion) {
+func (h *Hub) recordDeletion(key ownership.Place, d deletion) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.watched[key.Kind]) == 0 {

@@ -36,9 +36,9 @@ func TestWhatWeDeletedIsSeenToBeGoing(t *testing.T) {
 		kept   int
 	}{
 		"Deleted":   {reason: "The watch has yet to report the deletion.", known: at("u", "1000"), going: true, kept: 1},
-		"Faster":    {reason: "The watch was faster than the answer.", known: at("u", "1001")},
-		"Gone":      {reason: "So it was, and the object is gone."},
-		"Recreated": {reason: "So it was, and another object has the name.", known: at("v", "1002")},
+		"Faster":    {reason: "The watch has reported a later state before the answer came.", known: at("u", "1001")},
+		"Gone":      {reason: "The watch has reported that it is gone before the answer came."},
+		"Recreated": {reason: "The watch has reported another object of that name before the answer came.", known: at("v", "1002")},
 		"Earlier": {
 			reason: "The watch still reports what came before the deletion.", known: at("u", "1000"), going: true, kept: 1,
 			then: func(h *Hub) { h.Handle(updated(at("u", "999"))) },
@@ -48,11 +48,11 @@ func TestWhatWeDeletedIsSeenToBeGoing(t *testing.T) {
 			then: func(h *Hub) { h.Observe(place, at("u", "1001")) },
 		},
 		"NoLongerWatched": {
-			reason: "Nor of those that nobody asks for when the answer comes.", known: at("u", "1000"),
+			reason: "The kind is no longer watched when the answer comes.", known: at("u", "1000"),
 			before: func(h *Hub) { clear(h.published); h.refreshOffered() },
 		},
 		"Unwatched": {
-			reason: "Of kinds that nobody asks for, nothing is kept.", known: at("u", "1000"),
+			reason: "The kind is no longer watched later.", known: at("u", "1000"),
 			then: func(h *Hub) { clear(h.published); h.refreshOffered() },
 		},
 	} {
