@@ -42,8 +42,8 @@ func NewClient(fleet Fleet) *Client {
 }
 
 // Get returns what `kubectl get --ignore-not-found -o jsonpath=PATH ARGUMENTS` prints. The arguments are a resource and
-// perhaps a name, or resource/name, and --namespace or --all-namespaces, and --selector. It returns "" for a path that leads nowhere and for
-// an object that does not exist. It is an error if a cluster does not serve the resource.
+// perhaps a name, or resource/name, and --namespace or --all-namespaces, and --selector. It returns "" for a path that
+// leads nowhere and for an object that does not exist. It is an error if a cluster does not serve the resource.
 func (c *Client) Get(ctx context.Context, cluster, path string, arguments ...string) (string, error) {
 	ask, err := parseQuery(arguments)
 	if err != nil {
