@@ -71,10 +71,16 @@ targets=(
   "kubectl|${pins}/kubernetes|k8s.io/kubernetes/cmd/kubectl|${kubernetes}|${kubernetes_version}"
   "crossplane|${pins}/controllers|github.com/crossplane/crossplane/v2/cmd/crossplane|${crossplane}|-X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=${crossplane}"
   "cluster-api|${pins}/controllers|sigs.k8s.io/cluster-api|${clusterapi}|-X sigs.k8s.io/cluster-api/version.gitVersion=${clusterapi}"
-  "kwok|${pins}/kubernetes|sigs.k8s.io/kwok/cmd/kwok|${kwok}|"
+  "kwok|${pins}/kubernetes|./kwok|${kwok}|"
 )
 
-stamp() { printf '%s %s\n%s\n' "$1" "$2" "${platform} ${GOFLAGS} -s -w $3"; }
+# Of a main package of ours (see kwok/main.go for why there is one) the stamp has a checksum, too.
+ours="$(cksum <"${pins}/kubernetes/kwok/main.go")"
+stamp() {
+  local source=""
+  [ "$1" != ./kwok ] || source=" ${ours}"
+  printf '%s %s\n%s\n' "$1" "$2" "${platform} ${GOFLAGS} -s -w $3${source}"
+}
 
 wanted=()
 for target in "${targets[@]}"; do

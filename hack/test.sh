@@ -100,6 +100,7 @@ unit() {
 # provider, which compile for minutes once; vet would look through all of these, too.
 modules() {
   (cd hack/release && as_built go test ./...) &&
+    (cd hack/controlplane/kubernetes && as_built go test ./kwok) &&
     (cd hack/tools/monitoring && as_built go test ./...) &&
     (cd test/providertypes && as_built go test -vet=off ./...)
 }
