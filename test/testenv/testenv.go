@@ -4,7 +4,8 @@
 // Package testenv starts one real API server, with its etcd, for the tests of one package.
 //
 // It guarantees that a test which needs an API server either gets a real one or fails with a message that says how to
-// build it: nothing is skipped, because a skipped test looks like one that passed. Nothing is downloaded; the programs
+// build it: nothing is skipped, because a skipped test looks like one that passed. API servers end with the tests,
+// regardless of how those end. Nothing is downloaded; the programs
 // are those that `make controlplane` builds, and the CRDs of others come out of the Go modules that define them.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
@@ -112,6 +113,9 @@ func New(crds ...string) (*envtest.Environment, error) {
 	bin, err := binaries()
 	if err != nil {
 		return nil, err
+	}
+	if err := endWithTests(); err != nil {
+		return nil, fmt.Errorf("cannot ensure that API servers end with the tests: %w", err)
 	}
 	env := &envtest.Environment{
 		BinaryAssetsDirectory: bin,
