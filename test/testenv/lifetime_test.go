@@ -19,8 +19,7 @@ const folderEnv = "MASTHEAD_TESTENV_FOLDER"
 
 func TestServersEndWithTests(t *testing.T) {
 	if folder := os.Getenv(folderEnv); folder != "" {
-		waitToBeKilled(t, folder)
-		return
+		t.Fatal(waitToBeKilled(t.Context(), folder))
 	}
 	folder := filepath.Join(t.TempDir(), "with a space", "k8s_test_framework_1")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -58,19 +57,19 @@ func TestServersEndWithTests(t *testing.T) {
 }
 
 // waitToBeKilled starts what looks like etcd, prints its process ID, and waits.
-func waitToBeKilled(t *testing.T, folder string) {
+func waitToBeKilled(ctx context.Context, folder string) error {
 	for range 2 { // As for two environments.
 		if err := endWithTests(); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
 	// Not a single command, for which the shell would be replaced.
-	server := exec.CommandContext(t.Context(), "/bin/sh", "-c", "sleep 600; exit", "etcd", "--data-dir="+folder)
+	server := exec.CommandContext(ctx, "/bin/sh", "-c", "sleep 600; exit", "etcd", "--data-dir="+folder)
 	if err := server.Start(); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	fmt.Println(server.Process.Pid)
-	_ = server.Wait()
+	return server.Wait()
 }
 
 // runs reports whether a process runs, and is not one that has ended and that nobody has waited for.
