@@ -11,11 +11,12 @@ import (
 	"syscall"
 )
 
-// lifetimeEnv is set to the process ID of the tests in the environment of every process that they start after endWithTests.
+// lifetimeEnv is set to the process ID of the tests, in the environment of all processes that they start after
+// endWithTests.
 const lifetimeEnv = "MASTHEAD_TESTENV_OF"
 
-// watcher ends the processes that have the variable $1 in their environment, when its input ends. Of etcd and of an API
-// server it also removes the folder that envtest has created for it.
+// watcher ends the processes that have the variable $1 in their environment, when its input ends. Of etcd and of an
+// API server it also removes the folder that envtest has created for it.
 const watcher = `cat >/dev/null
 for environ in $(grep -lzx "$1" /proc/[0-9]*/environ 2>/dev/null); do
 	process=${environ%/environ}
@@ -25,10 +26,10 @@ for environ in $(grep -lzx "$1" /proc/[0-9]*/environ 2>/dev/null); do
 done 2>/dev/null`
 
 // endWithTests ensures that API servers and etcd do not outlive the tests, regardless of how those end: envtest starts
-// them in process groups of their own, which an interrupt does not reach, and a test that panics or runs into the
-// limit of go test stops nothing. The kernel could do it (PR_SET_PDEATHSIG), but it takes the thread that started a
-// process for its parent, which envtest does not choose. So a shell waits for the end of a pipe that only this process
-// holds. Without /proc, it does nothing.
+// them in process groups of their own, which an interrupt does not reach, and a test that panics or runs into the limit
+// of go test stops nothing. The kernel could do it (PR_SET_PDEATHSIG), but it takes the thread that started a process
+// for its parent, which envtest does not choose. So a shell waits for the end of a pipe that only this process holds.
+// Without /proc, it ends nothing.
 func endWithTests() error {
 	of := strconv.Itoa(os.Getpid())
 	if os.Getenv(lifetimeEnv) == of {
