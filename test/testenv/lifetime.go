@@ -35,20 +35,19 @@ func endWithTests() error {
 	if os.Getenv(lifetimeEnv) == of {
 		return nil
 	}
-	// Not os.Pipe: a File that is no longer referred to is closed.
-	var pipe [2]int
-	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+	cmd := exec.Command("/bin/sh", "-c", watcher, "sh", lifetimeEnv+"="+of)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	input, err := cmd.StdinPipe()
+	if err != nil {
 		return fmt.Errorf("cannot create a pipe: %w", err)
 	}
-	input := os.NewFile(uintptr(pipe[0]), "pipe")
-	defer func() { _ = input.Close() }()
-	cmd := exec.Command("/bin/sh", "-c", watcher, "sh", lifetimeEnv+"="+of)
-	cmd.Stdin = input
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("cannot start a shell: %w", err)
 	}
-	go func() { _ = cmd.Wait() }()
+	go func() {
+		_ = cmd.Wait()
+		_ = input.Close() // Not before, nor by the garbage collection of what is not referred to.
+	}()
 	if err := os.Setenv(lifetimeEnv, of); err != nil {
 		return fmt.Errorf("cannot set %s: %w", lifetimeEnv, err)
 	}
