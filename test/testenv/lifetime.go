@@ -46,7 +46,7 @@ func endWithTests() error {
 	}
 	go func() {
 		_ = cmd.Wait()
-		_ = input.Close() // Not before, nor by the garbage collection of what is not referred to.
+		_ = input.Close() // This reference keeps the garbage collector from closing it earlier.
 	}()
 	if err := os.Setenv(lifetimeEnv, of); err != nil {
 		return fmt.Errorf("cannot set %s: %w", lifetimeEnv, err)

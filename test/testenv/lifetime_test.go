@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -39,6 +40,7 @@ func TestServersEndWithTests(t *testing.T) {
 		t.Fatalf("The tests do not say what they have started: %v", err)
 	}
 	server = strings.TrimSpace(server)
+	t.Cleanup(func() { _ = exec.Command("kill", "-KILL", "--", "-"+server).Run() }) // The group, which should be gone.
 	if !runs(server) {
 		t.Fatalf("Process %q does not run.", server)
 	}
@@ -65,6 +67,7 @@ func waitToBeKilled(ctx context.Context, folder string) error {
 	}
 	// Not a single command, for which the shell would be replaced.
 	server := exec.CommandContext(ctx, "/bin/sh", "-c", "sleep 600; exit", "etcd", "--data-dir="+folder)
+	server.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := server.Start(); err != nil {
 		return err
 	}

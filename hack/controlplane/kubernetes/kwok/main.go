@@ -13,7 +13,6 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/kwok/pkg/config"
 	"sigs.k8s.io/kwok/pkg/kwok/cmd"
 	"sigs.k8s.io/kwok/pkg/log"
@@ -45,24 +44,17 @@ func run() error {
 	return command.ExecuteContext(ctx)
 }
 
-// fillTypes makes one environment of each sort that stages of nodes and pods have.
+// fillTypes makes an environment with what all stages have in theirs. They differ in the type of their objects, which
+// these maps do not keep.
 func fillTypes() error {
-	for _, self := range []any{(*corev1.Node)(nil), (*corev1.Pod)(nil)} {
-		if err := environmentOf(self); err != nil {
-			return fmt.Errorf("cannot create a CEL environment for a %T: %w", self, err)
-		}
-	}
-	return nil
-}
-
-// environmentOf makes the environment that a stage makes for an object of this type.
-func environmentOf(self any) error {
 	_, err := cel.NewEnvironment(cel.EnvironmentConfig{
 		Types:       cel.DefaultTypes,
 		Conversions: cel.DefaultConversions,
 		Methods:     cel.FuncsToMethods(cel.DefaultFuncs),
 		Funcs:       cel.DefaultFuncs,
-		Vars:        map[string]any{"self": self},
 	})
-	return err
+	if err != nil {
+		return fmt.Errorf("cannot create a CEL environment: %w", err)
+	}
+	return nil
 }

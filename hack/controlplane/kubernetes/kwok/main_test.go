@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/utils/lifecycle"
 )
 
-// The maps of easycel that have no lock. Each is written when something is not in it.
+// The maps of easycel that have no lock. Each is written when a type is not in it.
 //
 //go:linkname typeValueMap github.com/wzshiming/easycel.typeValueMap
 var typeValueMap map[reflect.Type]*types.Type
