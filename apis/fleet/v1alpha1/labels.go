@@ -74,6 +74,11 @@ const (
 	// identifier has different UIDs.
 	SourceClusterUIDAnnotation = "agent.masthead.dev/source-cluster-uid"
 
+	// SourceClaimUIDAnnotation is set on a claim in the hub, from its creation on, to the UID of the claim in its workload
+	// cluster. An object elsewhere than the claim's target is the claim's only if it has this UID: names can be guessed,
+	// and objects made in advance; a UID cannot.
+	SourceClaimUIDAnnotation = "agent.masthead.dev/source-claim-uid"
+
 	// CreatedByAnnotation is set on a claim in the hub and names the identity that created it: manager,
 	// serviceaccount/<namespace>/<name> in the hub, or secret/<namespace>/<name> in the workload cluster.
 	CreatedByAnnotation = "agent.masthead.dev/created-by"

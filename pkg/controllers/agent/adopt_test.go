@@ -45,6 +45,7 @@ func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 	annotations := hub.GetAnnotations()
 	for _, key := range []string{
 		ownership.AppliedHashAnnotation, fleetv1alpha1.CreatedByAnnotation, fleetv1alpha1.SourceClusterUIDAnnotation, fleetv1alpha1.SourceNamespaceUIDAnnotation,
+		fleetv1alpha1.SourceClaimUIDAnnotation,
 	} {
 		if annotations[key] == "" {
 			t.Errorf("want it to have the annotation %s", key)

@@ -84,8 +84,6 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.
 		stopped, err = r.disclose(ctx, s, st.At)
 	case plan.Remove:
 		stopped, err = r.removeAt(ctx, s, st.At, st.Policy)
-	case plan.RemoveNamed:
-		stopped, err = r.removeNamed(ctx, s, st.Policy)
 	case plan.AwaitCreations:
 		if left := r.awaitsCreation(s); left > 0 {
 			stopped = &scope.Outcome{Silent: true, RetryAfter: left}
@@ -98,37 +96,35 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.
 	return object, stopped, err
 }
 
-// bringDown propagates late-initialized fields and Secrets to the workload cluster. They wait neither for each other
-// nor for the push: a password rotated in the hub is needed even if the hub rejects an edit. If the cluster does not
-// respond, no further requests are made.
-func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o *scope.Outcome) error {
+// bringDown propagates late-initialized fields and Secrets to the workload cluster, and records the object in a claim
+// whose status was reported before. None waits for another, nor for the push: a password rotated in the hub is needed
+// even if the hub rejects an edit. If the cluster does not respond, no further requests are made.
+func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o *scope.Outcome, reported bool) error {
 	if !flowsDown(*o) {
 		return nil
 	}
-	late, lateAfter, lateErr := r.late.Initialise(ctx, s, o.Hub)
-	if answer.IsUnanswered(lateErr) {
-		return lateErr
+	steps := []func(context.Context, *scope.Scope, *unstructured.Unstructured) (*condition.Problem, time.Duration, error){
+		r.late.Initialise, r.secrets.Pull,
 	}
-	p, secretsAfter, secretsErr := r.secrets.Pull(ctx, s, o.Hub)
-	for _, told := range []*condition.Problem{p, late} {
-		if o.Problem == nil {
-			o.Problem = told
+	if reported {
+		steps = append(steps, r.late.Record)
+	}
+	var errs []error
+	for _, step := range steps {
+		p, after, err := step(ctx, s, o.Hub)
+		if answer.IsUnanswered(err) {
+			return err
 		}
+		if o.Problem == nil {
+			o.Problem = p
+		}
+		o.RetryAfter = condition.Sooner(o.RetryAfter, after)
+		errs = append(errs, err)
 	}
-	o.RetryAfter = condition.Sooner(o.RetryAfter, condition.Sooner(secretsAfter, lateAfter))
-	return errors.Join(lateErr, secretsErr)
+	return errors.Join(errs...)
 }
 
 // flowsDown reports whether the hub's state of a claim is propagated to its workload cluster.
 func flowsDown(o scope.Outcome) bool {
 	return !o.Silent && o.All && o.Hub != nil && o.Hub.GetDeletionTimestamp() == nil
-}
-
-// record records the hub object in the claim, if that could wait for the status, or returns why the workload cluster
-// refuses it.
-func (r *requirementReconciler) record(ctx context.Context, s *scope.Scope, o scope.Outcome) (*condition.Problem, time.Duration, error) {
-	if !flowsDown(o) {
-		return nil, 0, nil
-	}
-	return r.late.Record(ctx, s, o.Hub)
 }

@@ -74,7 +74,7 @@ func (r *requirementReconciler) answer(req request.Request) {
 	}
 	r.ledger.Edit(req, func(e *ledger.Entry) {
 		e.Asked = ledger.Asked{Answered: now}
-		e.Pushed, e.Shown = ledger.PushedClaim{}, ""
+		e.Pushed, e.Shown, e.Recorded = ledger.PushedClaim{}, "", ""
 	})
 	r.hub.Requirements.ForgetFailures(req)
 }

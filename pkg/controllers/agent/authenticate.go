@@ -71,10 +71,9 @@ func (r *requirementReconciler) identityOf(ctx context.Context, s *scope.Scope) 
 
 // creator returns the identity of the claim's namespace that created the claim's object, if any, as the watch shows it.
 func creator(f *plan.Facts) (hubaccess.Key, bool) {
-	objects := append(f.RecordedPlaces(), plan.NamedObject{Object: f.Hub.Target})
-	for _, n := range objects {
-		if n.Object != nil && f.Owns(n.Object) {
-			return hubaccess.CreatorOf(n.Object, f.ClusterName, f.Namespace)
+	for _, p := range f.Places() {
+		if p.Object != nil && f.IsOwn(p.Object) {
+			return hubaccess.CreatorOf(p.Object, f.ClusterName, f.Namespace)
 		}
 	}
 	return hubaccess.Key{}, false

@@ -13,7 +13,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -48,26 +50,23 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	return result, multicluster.AsForeign(err)
 }
 
-// show propagates the hub's state down, reports the result to the user, and records the object in the claim. Each is
-// done regardless of the others' results, unless an error keeps the reconcile from going on (mayGoOn).
+// show propagates the hub's state down, and reports the result to the user. Each is done regardless of the other's
+// result, unless an error keeps the reconcile from going on (mayGoOn).
 func (r *requirementReconciler) show(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
+	_, reported := propagation.ShownAgentSynced(s.Claim)
 	if mayGoOn(err) {
-		err = errors.Join(err, r.bringDown(ctx, s, &o))
+		err = errors.Join(err, r.bringDown(ctx, s, &o, reported))
 	}
+	recorded := reported && flowsDown(o) && ownership.Records(s.Claim, o.Hub)
 	result, told := r.tell(ctx, s, o, err)
-	if !mayGoOn(err) || !mayGoOn(told) {
+	if reported && !recorded || s.AwaitsStatus || !flowsDown(o) || !mayGoOn(err) || told != nil {
 		return result, told
 	}
-	refused, after, failed := r.record(ctx, s, o)
-	if told = errors.Join(told, failed); told != nil {
-		return reconcile.Result{}, told
-	}
+	// Users wait for the first status, and it can imply the record. That of another object no longer does. A refusal is
+	// reported by the next reconcile.
+	_, after, err := r.late.Record(ctx, s, o.Hub)
 	result.RequeueAfter = condition.Sooner(result.RequeueAfter, after)
-	if refused == nil || o.Problem != nil {
-		return result, nil
-	}
-	o.Problem, o.RetryAfter = refused, result.RequeueAfter
-	return r.tell(ctx, s, o, nil)
+	return result, err
 }
 
 // mayGoOn reports whether the rest of a reconcile may continue after an error.

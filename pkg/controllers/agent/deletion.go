@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,34 +24,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-// removeNamed deletes or releases all hub objects with the claim's name that name the claim as their source. Nothing
-// else that the list returns is disclosed.
-func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope.Scope, policy fleetv1alpha1.DeletionPolicy) (*scope.Outcome, error) {
-	live := &metav1.PartialObjectMetadataList{}
-	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
-	err := r.hubReader.List(r.identities.Manager.In(ctx), live, client.MatchingFields{metav1.ObjectNameField: s.Name})
-	if err != nil {
-		if p := answer.OfHub(err, "list", s.Kind.GroupResource().String(), metav1.NamespaceAll); p != nil {
-			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
-		}
-		return nil, fmt.Errorf("cannot list %s in the hub: %w", s.Kind, err)
-	}
-	for i := range live.Items {
-		if !s.Owns(&live.Items[i]) {
-			continue
-		}
-		if stopped, err := r.removeAt(ctx, s, s.PlaceIn(live.Items[i].Namespace), policy); err != nil || stopped != nil {
-			return stopped, err
-		}
-	}
-	return nil, nil //nolint:nilnil // Nothing is left.
-}
-
 // deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
 func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.hub.Get(place)
-	owned := err == nil && s.Owns(known)
+	owned := err == nil && s.IsOwn(known)
 	if owned && known.GetDeletionTimestamp() != nil {
 		// Its deletion is an event.
 		return &scope.Outcome{Hub: known, Problem: waiting}, nil
@@ -67,7 +43,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 	if live == nil && owned {
 		r.hub.Gone(place, known) // It was cached before the live read.
 	}
-	if live == nil || !s.Owns(live) {
+	if live == nil || !s.IsOwn(live) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	r.hub.Observe(place, live)
@@ -105,7 +81,7 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope.Scope, plac
 		return live, err
 	}
 	seen, managerErr := r.getHub(r.identities.Manager.In(ctx), place)
-	if managerErr == nil && (seen == nil || !s.Owns(seen)) {
+	if managerErr == nil && (seen == nil || !s.IsOwn(seen)) {
 		return nil, nil //nolint:nilnil // There is none.
 	}
 	return nil, err
@@ -146,7 +122,7 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, p
 		}
 		return nil, err
 	}
-	if live == nil || !s.Owns(live) {
+	if live == nil || !s.IsOwn(live) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	out := ownership.Released(live, s.Us)

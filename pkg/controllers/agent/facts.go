@@ -159,11 +159,13 @@ func (r *requirementReconciler) seeHub(s *scope.Scope) {
 	if ok {
 		s.Hub.Recorded = get(recorded)
 	}
-	isRecorded := s.Hub.Recorded != nil && s.Owns(s.Hub.Recorded)
-	// Other objects that name the source do not matter to a claim whose object is where it should be.
-	if isThere := s.Hub.Target != nil && s.Owns(s.Hub.Target); !isRecorded && (s.IsGoing() || !isThere) {
+	// Other objects do not matter to a claim whose object is where it should be.
+	if s.IsGoing() || s.Own() == nil {
 		for _, place := range r.hub.PlacesOf(ownership.Origin{Source: s.Us, Kind: s.Kind, Name: s.Name}) {
-			s.Hub.Named = append(s.Hub.Named, plan.NamedObject{Place: place, Object: get(place)})
+			known := place == recorded || s.Target != nil && place == *s.Target
+			if obj := get(place); !known && obj != nil && s.IsOwn(obj) {
+				s.Hub.Elsewhere = append(s.Hub.Elsewhere, plan.PlacedObject{Place: place, Object: obj})
+			}
 		}
 	}
 	if !s.Hub.Known {

@@ -62,7 +62,9 @@ func fakeHub(t *testing.T, handle func(*view.Hub, kindwatch.Event), objs ...runt
 
 func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	us := ownership.Source{Identifier: "w1", Namespace: "foo"}
-	old := propagation.Intent(agenttest.Parse(t, `{'metadata':{'name':'db'},'spec':{}}`), ownershiptest.InBar("db"), us.Annotations(), crossplane.FormClaim)
+	marks := us.Annotations()
+	marks[fleetv1alpha1.SourceClaimUIDAnnotation] = "claim-uid"
+	old := propagation.Intent(agenttest.Parse(t, `{'metadata':{'name':'db'},'spec':{}}`), ownershiptest.InBar("db"), marks, crossplane.FormClaim)
 	old.SetNamespace("before")
 	listed, goOn := make(chan struct{}), make(chan struct{})
 	h := fakeHub(t, func(h *view.Hub, e kindwatch.Event) {
@@ -77,7 +79,7 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	<-listed
 	r := &requirementReconciler{hub: h}
 	see := func() plan.Plan {
-		s := &scope.Scope{Facts: offeredClaim(agenttest.Parse(t, `{}`))}
+		s := &scope.Scope{Facts: offeredClaim(agenttest.Parse(t, `{'metadata':{'uid':'claim-uid'}}`))}
 		r.seeHub(s)
 		return plan.Decide(s.Facts)
 	}

@@ -288,10 +288,13 @@ func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
 	}
 	f.notIn(f.target, "db")
 
-	// A deletion needs no target: every object that names the claim as its source is deleted.
+	// A deletion needs no target: the object that was created for the claim is deleted wherever it is.
 	left := f.object(f.target, "db")
-	left.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
+	marks := f.source().Annotations()
+	marks[fleetv1alpha1.SourceClaimUIDAnnotation] = string(f.mustGet("db").GetUID())
+	left.SetAnnotations(marks)
 	f.Create(f.hub, left)
+	f.inHub(left)
 	f.Within("the claim bears the finalizer", func() error {
 		claim, err := f.get(f.workload, f.namespace, "db")
 		if err != nil {

@@ -41,7 +41,7 @@ func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
 }
 
 // TestObjectsThatNameAClaimElsewhereAreCounted: strays are not obeyed
-// (TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim), but a metric reports them.
+// (TestTenancyStrayHarmsNoClaim), but a metric reports them.
 func TestObjectsThatNameAClaimElsewhereAreCounted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

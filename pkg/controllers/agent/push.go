@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
@@ -103,7 +104,7 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope
 	if announcement != "" && (s.Elsewhere() != nil || r.inFlight.WaitElsewhere(s.Request, at, s.Protected) > 0) {
 		announcement = "" // An object that is or may appear elsewhere would be taken for the announced one.
 	}
-	if owner.HasFinalizer(s.Claim) && (announcement == "" || !ownership.Announces(s.Claim)) {
+	if owner.HasFinalizer(s.Claim) && announcement == "" {
 		return nil
 	}
 	// A resolved conflict is cleared in the same write as the finalizer.
@@ -139,7 +140,10 @@ func (r *requirementReconciler) push(
 		options = append(options, client.ForceOwnership)
 	}
 	if hub == nil {
-		ownership.MarkCreated(out, r.clock.Now())
+		if policy := s.Claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation]; policy == "" || policy == string(fleetv1alpha1.DeletionPolicyDelete) {
+			// What a claim wants to be kept is not deleted because the claim is missing.
+			ownership.MarkCreated(out, r.clock.Now())
+		}
 		if left := r.inFlight.WaitElsewhere(s.Request, key, s.Protected); left > 0 {
 			return nil, &scope.Outcome{Silent: true, RetryAfter: left}, nil
 		}

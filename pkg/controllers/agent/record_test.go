@@ -4,10 +4,13 @@
 package agent
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -218,45 +221,148 @@ func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 	f.synced("db", reason.ReasonSynced)
 }
 
-// Any hub object can name any source. One that is not where the claim's object is, or belongs, neither blocks the claim
-// nor is deleted with it.
-func TestTenancyObjectThatNamesTheSourceElsewhereHarmsNoClaim(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	elsewhere := f.hubNamespace(f.class + "-elsewhere")
-	hub := f.settledClaim("db")
-	stray := f.object(elsewhere, "db")
-	stray.SetAnnotations(hub.GetAnnotations())
-	stray.Object["spec"] = map[string]any{"version": "8"}
+// strayOf creates an object that names the source of a claim, in a namespace of the hub where the claim's object is not.
+// It has a status, a composite resource and a password of its own.
+func (f *fixture) strayOf(name string) *unstructured.Unstructured {
+	f.T.Helper()
+	stray := f.object(f.hubNamespace(f.class+"-attacker"), name)
+	stray.SetAnnotations(f.source().Annotations())
+	stray.Object["spec"] = map[string]any{
+		"version": "8", "storageGB": int64(5), "resourceRef": map[string]any{"name": "attackers"}, "writeConnectionSecretToRef": map[string]any{"name": "attackers"},
+	}
 	f.Create(f.hub, stray)
 	f.inHub(stray)
-
-	f.poke("db")
-	f.Within("the claim still travels", func() error {
-		now, err := f.get(f.hub, f.target, "db")
-		if size, _, _ := unstructured.NestedInt64(now.Object, "spec", "storageGB"); err != nil || size != 21 {
-			return fmt.Errorf("its size is %d: %w", size, err)
-		}
-		return nil
-	})
-	f.ready("db", "b")
-	f.Within("its status comes back", func() error {
-		claim, err := f.get(f.workload, f.namespace, "db")
-		if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); err != nil || address != "b" {
-			return fmt.Errorf("the address is %q: %w", address, err)
-		}
-		return nil
-	})
-	f.synced("db", reason.ReasonSynced)
-
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
-		t.Fatal(err)
+	f.connectionSecret("attackers", stray, "attackers")
+	stray.Object["status"] = map[string]any{"address": "attackers", "conditions": []any{map[string]any{
+		"type": "Ready", "status": "True", "reason": "Attack", "lastTransitionTime": "2026-01-01T00:00:00Z",
+	}}}
+	if err := f.hub.Status().Update(f.Ctx, stray); err != nil {
+		f.T.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
+	return stray
+}
+
+// nothingFrom checks that nothing of a stray is in its claim's namespace, and that the stray is as it was.
+func (f *fixture) nothingFrom(stray *unstructured.Unstructured) {
+	f.T.Helper()
 	f.settled()
-	if now, err := f.get(f.hub, elsewhere, "db"); err != nil || now.GetUID() != stray.GetUID() || now.GetDeletionTimestamp() != nil {
-		t.Errorf("want the other object to stay, got %v (%v)", now.Object, err)
+	claim, err := f.get(f.workload, f.namespace, stray.GetName())
+	if client.IgnoreNotFound(err) != nil {
+		f.T.Fatal(err)
+	}
+	content, err := json.Marshal(claim)
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	for _, trace := range []string{"attacker", string(stray.GetUID())} {
+		if strings.Contains(string(content), trace) {
+			f.T.Errorf("want nothing of the stray in the claim, got %s", content)
+		}
+	}
+	secrets := &corev1.SecretList{}
+	if err := f.workload.List(f.Ctx, secrets, client.InNamespace(f.namespace)); err != nil {
+		f.T.Fatal(err)
+	}
+	for _, secret := range secrets.Items {
+		if string(secret.Data["password"]) == "attackers" {
+			f.T.Errorf("want no password of the stray, got it in %q", secret.Name)
+		}
+	}
+	if now, err := f.get(f.hub, stray.GetNamespace(), stray.GetName()); err != nil || now.GetUID() != stray.GetUID() || now.GetDeletionTimestamp() != nil {
+		f.T.Errorf("want the stray to stay, got %v (%v)", now.Object, err)
+	}
+}
+
+// TestTenancyStrayHarmsNoClaim has an object in another namespace of the hub name the source of a claim, at every time in
+// the claim's life. It does not block the claim, nothing of it flows down or is recorded, and it is not deleted with the
+// claim.
+func TestTenancyStrayHarmsNoClaim(t *testing.T) {
+	t.Parallel()
+	wanting := func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedField(u.Object, "creds", "spec", "writeConnectionSecretToRef", "name")
+	}
+	for name, live := range map[string]func(f *fixture) *unstructured.Unstructured{
+		"BeforeTheClaim": func(f *fixture) *unstructured.Unstructured {
+			stray := f.strayOf("db")
+			f.claim("db", wanting)
+			f.pushed("db")
+			f.ready("db", "a")
+			f.synced("db", reason.ReasonSynced)
+			return stray
+		},
+		"BeforeTheFirstPush": func(f *fixture) *unstructured.Unstructured {
+			f.limitInHub(10)
+			f.claim("db", wanting)
+			f.synced("db", reason.ReasonRejected)
+			stray := f.strayOf("db")
+			f.poke("db")
+			f.nothingFrom(stray)
+			f.synced("db", reason.ReasonRejected)
+			claim := f.mustGet("db")
+			f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
+			f.pushed("db")
+			f.synced("db", reason.ReasonSynced)
+			return stray
+		},
+		"InConflict": func(f *fixture) *unstructured.Unstructured {
+			taken := f.object(f.target, "db")
+			taken.Object["spec"] = map[string]any{"version": "8"}
+			f.Create(f.hub, taken)
+			f.claim("db", wanting)
+			f.synced("db", reason.ReasonConflict)
+			stray := f.strayOf("db")
+			f.poke("db")
+			f.nothingFrom(stray)
+			f.synced("db", reason.ReasonConflict)
+			f.deleteInHub(taken)
+			f.pushed("db")
+			f.synced("db", reason.ReasonSynced)
+			return stray
+		},
+		"AfterALoss": func(f *fixture) *unstructured.Unstructured {
+			hub := f.settledClaim("db")
+			f.deleteInHub(hub)
+			f.synced("db", reason.ReasonHubObjectDeleted)
+			stray := f.strayOf("db")
+			f.poke("db")
+			f.nothingFrom(stray)
+			f.synced("db", reason.ReasonHubObjectDeleted)
+			return stray
+		},
+		"BesideTheClaimsObject": func(f *fixture) *unstructured.Unstructured {
+			f.settledClaim("db")
+			stray := f.strayOf("db")
+			f.poke("db")
+			f.ready("db", "b")
+			f.Within("its status comes back", func() error {
+				claim, err := f.get(f.workload, f.namespace, "db")
+				if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); err != nil || address != "b" {
+					return fmt.Errorf("the address is %q: %w", address, err)
+				}
+				return nil
+			})
+			return stray
+		},
+		"Copied": func(f *fixture) *unstructured.Unstructured {
+			hub := f.settledClaim("db")
+			stray := f.strayOf("db")
+			f.Edit(f.hub, stray, func() { stray.SetAnnotations(hub.GetAnnotations()) })
+			f.inHub(stray)
+			return stray
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.served()
+			stray := live(f)
+			f.nothingFrom(stray)
+			if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
+				t.Fatal(err)
+			}
+			f.gone(f.workload, f.namespace, "db")
+			f.gone(f.hub, f.target, "db")
+			f.nothingFrom(stray)
+		})
 	}
 }
 

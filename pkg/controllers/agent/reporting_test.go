@@ -218,7 +218,7 @@ func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
 			// Pulling Secrets starts with what blocks them.
 			s.InTheWay = []types.NamespacedName{{Name: "not-looked-at"}}
 			o := scope.Outcome{Hub: hub, All: true}
-			failure := r.bringDown(t.Context(), s, &o)
+			failure := r.bringDown(t.Context(), s, &o, true)
 			if failure == nil || (s.InTheWay == nil) != tc.secrets {
 				t.Errorf("%s want the Secrets to be looked at: %v, got %v in the way and %v", tc.reason, tc.secrets, s.InTheWay, failure)
 			}
@@ -255,7 +255,6 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 			return err
 		},
 		"Record": func(r *requirementReconciler, s *scope.Scope) error {
-			s.RecordTried = false
 			_, _, err := r.late.Record(t.Context(), s, hub)
 			return err
 		},
@@ -302,13 +301,13 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 		want    []string
 		then    []string // On the next reconcile.
 	}{
-		"Accepted": {reason: "Users wait for the status.", want: []string{synced, late}},
+		"Accepted": {reason: "Users wait for the status.", want: []string{synced, record}},
 		"LateFields": {
-			reason: "Fields change the generation that the status observes, and bring the record.",
+			reason: "Fields change the generation that the status observes.",
 			edit: func(_, hub *unstructured.Unstructured) {
 				_ = unstructured.SetNestedField(hub.Object, "mysql", "spec", "compositionRef", "name")
 			},
-			want: []string{late, synced},
+			want: []string{late, synced, record},
 		},
 		"Announced": {
 			reason: "Its conditions say that what the claim has announced is there. That is a request less.",
@@ -332,7 +331,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 				hub.Object["status"] = map[string]any{"address": "a"}
 				hub.SetCreationTimestamp(metav1.NewTime(time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)))
 			},
-			want: []string{late, synced, record, late}, then: []string{},
+			want: []string{late, synced, record}, then: []string{},
 		},
 		"Problem": {
 			reason:  "What else is wrong with the claim is no reason either: its object would not be missed.",
@@ -340,7 +339,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 			edit: func(claim, hub *unstructured.Unstructured) {
 				claim.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
 			},
-			want: []string{"False/" + reason.ReasonTargetNamespaceChanged, late}, then: []string{},
+			want: []string{record, "False/" + reason.ReasonTargetNamespaceChanged}, then: []string{},
 		},
 		"AnnouncedElsewhere": {
 			reason: "It would be looked for there.",
@@ -351,15 +350,15 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 			want: []string{record}, then: []string{},
 		},
 		"AnotherRecorded": {
-			reason: "The record of another object would be followed.",
+			reason: "Another object is in place of the recorded one.",
 			edit: func(claim, _ *unstructured.Unstructured) {
 				claim.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: "bar/3/1"})
 			},
-			want: []string{late, synced},
+			want: []string{synced, record}, then: []string{},
 		},
 		"Refused": {
 			reason: "The refusal is told once, and not taken back each time that the claim is looked at.", refusal: refusal,
-			want: []string{synced, late, rejected}, then: []string{late},
+			want: []string{synced, record}, then: []string{record, rejected},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -378,7 +377,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 					continue
 				}
 				workload.saw = []string{}
-				s.Claim, s.RecordTried = workload.claim, false
+				s.Claim = workload.claim
 				if _, err := r.show(t.Context(), s, scope.Outcome{Hub: hub, Current: true, All: true, Problem: tc.problem}, nil); err != nil {
 					t.Fatal(err)
 				}
@@ -412,7 +411,7 @@ func TestAnnouncementNamesWhereTheObjectWillBe(t *testing.T) {
 			given: func(_ *requirementReconciler, s *scope.Scope) {
 				there := agenttest.Parse(t, `{'metadata':{'namespace':'foo','name':'db','uid':'2'}}`)
 				there.SetAnnotations(s.Us.Annotations())
-				s.Hub.Named = []plan.NamedObject{{Place: s.PlaceIn("foo"), Object: there}}
+				s.Hub.Elsewhere = []plan.PlacedObject{{Place: s.PlaceIn("foo"), Object: there}}
 			},
 			want: "foo//1",
 		},
@@ -461,9 +460,6 @@ func (a *refusingServer) Apply(_ context.Context, c runtime.ApplyConfiguration, 
 		return err
 	}
 	a.claim = a.claim.DeepCopy()
-	if record := applied.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation]; record != "" {
-		ownership.SetRecord(a.claim, record)
-	}
 	if spec, ok := applied.Object["spec"]; ok && !a.drops {
 		a.claim.Object["spec"] = spec
 	}
@@ -483,6 +479,9 @@ func (a *refusingServer) Patch(_ context.Context, obj client.Object, patch clien
 		return err
 	}
 	a.saw = append(a.saw, "record")
+	if a.refusal != nil {
+		return a.refusal
+	}
 	a.claim = a.claim.DeepCopy()
 	ownership.SetRecord(a.claim, written.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation])
 	obj.(*unstructured.Unstructured).Object = a.claim.DeepCopy().Object

@@ -61,6 +61,7 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 	}
 	wantAnnotations := map[string]string{
 		fleetv1alpha1.SourceNamespaceUIDAnnotation: string(home.UID), fleetv1alpha1.SourceClusterUIDAnnotation: f.kubeSystemUID(),
+		fleetv1alpha1.SourceClaimUIDAnnotation:  string(f.mustGet("db").GetUID()),
 		fleetv1alpha1.CreatedByAnnotation:       "manager",
 		"example.org/note":                      "mine",
 		fleetv1alpha1.SourceUIDAnnotation:       f.identifier,

@@ -58,8 +58,8 @@ type Entry struct {
 	// Failing records since when synchronising the claim has failed; see package report.
 	Failing Failure
 
-	// Shown identifies late fields that were applied and not kept; see package down.
-	Shown string
+	// Shown identifies late fields, and Recorded a record, that were written and not kept; see package down.
+	Shown, Recorded string
 
 	// Asked is the state of its owner's requests to reconcile it; see asked.go of the agent.
 	Asked Asked

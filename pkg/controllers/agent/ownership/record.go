@@ -14,30 +14,40 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// A claim records which object of the hub is its own. The record alone answers two questions:
+// Any object of the hub can name any source, in any namespace: by accident, as when a backup is restored under another
+// name, or on purpose, before the claim is pushed. So the object that is created for a claim has the claim's UID, by which
+// it is found until the claim's record says where it is. From then on the record decides: copies have that UID, too.
 //
-//   - Is the claim's object in another namespace of the hub than its target? Any object of the hub can name any source,
-//     in any namespace: by accident, as when a backup is restored under another name, or on purpose. While a claim has
-//     an object, one that it does not record is not its own, wherever it is.
-//   - Was the claim's object deleted, or did it never exist?
+// The claim records where its object is, and thereby whether it had one that was deleted. The record is on the claim
+// rather than in memory, so that a restart changes no answer. Its owner can change or remove it, but that affects only
+// objects of the same source.
 //
-// The record is on the claim rather than in memory, so that a restart changes no answer. Its owner can change or remove
-// it, but that affects only objects of the same source: an object in the hub has to name the claim's source, too.
-//
-// The record needs no extra request. With the finalizer, before anything is created, the claim announces the place
-// only. That an object existed then follows from the claim's status: Crossplane's conditions come from an object that
-// was the claim's, and stay when it is gone. If there are none, as in kinds without a status, or no longer any, because
-// another object has replaced the first one and has no status yet, one more request records the object's UID in the
-// claim. The same is done if the claim shows such conditions before it announces a place: they are about an earlier
-// object.
+// The place is written with the finalizer, before anything is created. That an object existed follows from the claim's
+// status: Crossplane's conditions come from an object that was the claim's, and stay when it is gone. If there are none,
+// or if they are about an earlier object, one more request records the object's UID.
 
-// Record identifies a claim's object in the hub.
+// Record is what a claim says of its object in the hub.
 type Record struct {
 	// Namespace of the object, in the hub.
 	Namespace string
 
 	// UID of the object; empty if the claim records only the place.
 	UID types.UID
+}
+
+// Existed reports whether the recorded object of a claim existed.
+func (r Record) Existed(claim *unstructured.Unstructured) bool {
+	return r.UID != "" || crossplane.IsReported(claim)
+}
+
+// Belongs reports whether an object of the hub that names the source of a claim is the claim's, other than by being where
+// the claim goes now.
+func Belongs(obj metav1.Object, claim *unstructured.Unstructured) bool {
+	if was, ok := RecordOf(claim); ok && was.Existed(claim) {
+		return obj.GetNamespace() == was.Namespace
+	}
+	uid, _ := annotationOf(obj, fleetv1alpha1.SourceClaimUIDAnnotation)
+	return uid != "" && types.UID(uid) == claim.GetUID()
 }
 
 // Consent returns what a claim's owner writes into fleetv1alpha1.RecreateAnnotation to replace the recorded object: its
@@ -59,40 +69,24 @@ func (r Record) isSpent(claim metav1.Object) bool {
 // Announcement returns what a claim should record of the place where its object is about to be created, or nothing: for
 // a claim that records an object or this very place, or shows conditions of an earlier object.
 func Announcement(claim *unstructured.Unstructured, namespace string) string {
-	was, ok := parse(claim)
+	was, ok := RecordOf(claim)
 	if crossplane.IsReported(claim) || ok && (was.UID != "" || was.Namespace == namespace) {
 		return ""
 	}
 	return namespace + "//" + string(claim.GetUID())
 }
 
-// Announces reports whether a claim records only a place.
-func Announces(claim metav1.Object) bool {
-	was, ok := parse(claim)
-	return ok && was.UID == ""
-}
-
 // Records reports whether a claim's record identifies its object in the hub.
 func Records(claim *unstructured.Unstructured, hub metav1.Object) bool {
 	was, ok := RecordOf(claim)
-	if !ok || was.Namespace != hub.GetNamespace() {
+	if !ok || was.Namespace != hub.GetNamespace() || !was.Existed(claim) {
 		return false
 	}
 	return was.UID == hub.GetUID() || was.UID == "" && !was.isSpent(claim)
 }
 
-// RecordOf returns a claim's record. A record copied from another claim does not count, nor does a place while nothing
-// shows that an object existed.
-func RecordOf(claim *unstructured.Unstructured) (Record, bool) {
-	was, ok := parse(claim)
-	if !ok || was.UID == "" && !crossplane.IsReported(claim) {
-		return Record{}, false
-	}
-	return was, true
-}
-
-// parse reads the annotation.
-func parse(claim metav1.Object) (Record, bool) {
+// RecordOf returns a claim's record. A record copied from another claim does not count.
+func RecordOf(claim metav1.Object) (Record, bool) {
 	annotation, _ := annotationOf(claim, fleetv1alpha1.HubObjectAnnotation)
 	parts := strings.Split(annotation, "/")
 	if len(parts) != 3 || parts[0] == "" || parts[2] == "" || types.UID(parts[2]) != claim.GetUID() {

@@ -80,13 +80,13 @@ type HubFacts struct {
 	// Target is the object at the place where the claim's would be created, Recorded the one that the claim records.
 	Target, Recorded *unstructured.Unstructured
 
-	// Named are all objects that name the claim's source. They are looked up only if the claim's object is not where it is
-	// recorded or should be.
-	Named []NamedObject
+	// Elsewhere are the claim's objects in other places. They are looked up only if there is none where it is recorded or
+	// should be, or if the claim is being deleted.
+	Elsewhere []PlacedObject
 }
 
-// NamedObject is an object of the hub that names a source. The object is nil if unknown.
-type NamedObject struct {
+// PlacedObject is an object of the hub and its place. The object is nil if there is none.
+type PlacedObject struct {
 	Place  ownership.Place
 	Object *unstructured.Unstructured
 }
@@ -112,8 +112,14 @@ func (f *Facts) ownership(obj metav1.Object) ownership.State {
 	return owned
 }
 
-// Owns reports whether an object in the hub is the claim's.
+// Owns reports whether an object in the hub names the claim's source. At the claim's target it is the claim's then:
+// whoever may create objects there could also have its name taken.
 func (f *Facts) Owns(obj metav1.Object) bool { return f.ownership(obj) == ownership.Ours }
+
+// IsOwn reports whether an object in the hub is the claim's, wherever it is.
+func (f *Facts) IsOwn(obj metav1.Object) bool {
+	return f.Owns(obj) && (f.Target != nil && obj.GetNamespace() == f.Target.Namespace || ownership.Belongs(obj, f.Claim))
+}
 
 // PlaceIn returns the claim's place in a namespace of the hub.
 func (f *Facts) PlaceIn(namespace string) ownership.Place {
@@ -126,11 +132,19 @@ func (f *Facts) RecordedPlace() (ownership.Place, bool) {
 	return f.PlaceIn(was.Namespace), ok
 }
 
+// recorded returns the claim's object at the place that the claim records; nil if there is none.
+func (f *Facts) recorded() *unstructured.Unstructured {
+	if f.Hub.Recorded != nil && f.IsOwn(f.Hub.Recorded) {
+		return f.Hub.Recorded
+	}
+	return nil
+}
+
 // Own returns the claim's object in the hub, as far as known: the recorded one, else the one at the target if the kind
 // is offered.
 func (f *Facts) Own() *unstructured.Unstructured {
-	if was, ok := ownership.RecordOf(f.Claim); ok && f.Hub.Recorded != nil && (was.UID == "" || f.Hub.Recorded.GetUID() == was.UID) && f.Owns(f.Hub.Recorded) {
-		return f.Hub.Recorded
+	if own := f.recorded(); own != nil {
+		return own
 	}
 	if f.Offered && f.Hub.Target != nil && f.Owns(f.Hub.Target) {
 		return f.Hub.Target
@@ -138,34 +152,27 @@ func (f *Facts) Own() *unstructured.Unstructured {
 	return nil
 }
 
-// Elsewhere returns where in the hub the claim's object is, if not at the target; nil if it is there, or nowhere.
-//
-// The claim's record decides. An object elsewhere that names the claim's source is a stray (counted in package view).
-// Only a claim without a record of an existing object, as before records were introduced, is more careful: any object
-// that names its source prevents creating another one, and has no other effect.
-func (f *Facts) Elsewhere() *NamedObject {
-	if at, ok := f.RecordedPlace(); ok && f.Hub.Recorded != nil && f.Owns(f.Hub.Recorded) {
-		if at == *f.Target {
-			return nil
-		}
-		return &NamedObject{Place: at, Object: f.Hub.Recorded}
+// Elsewhere returns where in the hub the claim's object is, if not at the target; nil if it is there, or nowhere. Other
+// objects that name the claim's source are strays (counted in package view).
+func (f *Facts) Elsewhere() *PlacedObject {
+	if at, _ := f.RecordedPlace(); f.recorded() != nil && at != *f.Target {
+		return &PlacedObject{Place: at, Object: f.Hub.Recorded}
 	}
-	if f.Hub.Target != nil && f.Owns(f.Hub.Target) {
-		return nil
-	}
-	for _, n := range f.Hub.Named {
-		if n.Place != *f.Target && (n.Object == nil || f.Owns(n.Object)) {
-			return &n
-		}
+	if len(f.Hub.Elsewhere) > 0 && (f.Hub.Target == nil || !f.Owns(f.Hub.Target)) {
+		return &f.Hub.Elsewhere[0]
 	}
 	return nil
 }
 
-// RecordedPlaces returns where in the hub the claim's object can be, except its target: where the claim records it,
-// else all objects that name the claim's source.
-func (f *Facts) RecordedPlaces() []NamedObject {
+// Places returns where in the hub the claim's object can be: where the claim records it, at its target, and where an
+// object names it.
+func (f *Facts) Places() []PlacedObject {
+	var places []PlacedObject
 	if at, ok := f.RecordedPlace(); ok {
-		return []NamedObject{{Place: at, Object: f.Hub.Recorded}}
+		places = append(places, PlacedObject{Place: at, Object: f.Hub.Recorded})
 	}
-	return f.Hub.Named
+	if f.Target != nil && (len(places) == 0 || places[0].Place != *f.Target) {
+		places = append(places, PlacedObject{Place: *f.Target, Object: f.Hub.Target})
+	}
+	return append(places, f.Hub.Elsewhere...)
 }

@@ -37,9 +37,6 @@ const (
 	// Remove deletes or releases the claim's object, according to the step's policy.
 	Remove Action = "Remove"
 
-	// RemoveNamed is Remove for every object that names the claim, found by a live list.
-	RemoveNamed Action = "RemoveNamed"
-
 	// AwaitCreations ends the plan, to be retried, if an object could still be created for the claim.
 	AwaitCreations Action = "AwaitCreations"
 
@@ -189,12 +186,12 @@ func decideTaken(f Facts) Plan {
 // decideMove decides about a claim whose object in the hub is not at the target.
 //
 // Nothing moves silently. If a move was requested, the object is removed as for a deletion of the claim, so that it can
-// be recreated at the target; that starts only if the hub would accept it there. No password flows from a namespace
-// that the administrator has withdrawn.
-func decideMove(f Facts, from NamedObject, moves bool) Plan {
+// be recreated at the target; that starts only if the hub would accept it there. Nothing flows from an object at a place
+// that the claim does not record, and no password from a namespace that the administrator has withdrawn.
+func decideMove(f Facts, from PlacedObject, moves bool) Plan {
 	stays := Plan{Problem: targetChanged(from.Place, *f.Target), WaitAt: &from.Place}
-	if from.Object != nil && f.Owns(from.Object) {
-		stays.Down = Down{Object: from.Object, All: !f.Pairing.withdrawn(from.Place.Namespace)}
+	if own := f.recorded(); own != nil {
+		stays.Down = Down{Object: own, All: !f.Pairing.withdrawn(from.Place.Namespace)}
 	}
 	if !moves {
 		return stays
@@ -205,7 +202,7 @@ func decideMove(f Facts, from NamedObject, moves bool) Plan {
 		return stays
 	}
 	move := Plan{Silent: true, Again: condition.Soon, WaitAt: &from.Place, Down: stays.Down}
-	begun := from.Object != nil && from.Object.GetDeletionTimestamp() != nil
+	begun := from.Object.GetDeletionTimestamp() != nil
 	if arrived := f.Hub.Target != nil && f.Owns(f.Hub.Target); !begun && !arrived {
 		if f.Unresolved != nil {
 			// The object would be removed and not recreated.
@@ -221,8 +218,8 @@ func decideMove(f Facts, from NamedObject, moves bool) Plan {
 // decideDeletion decides about a claim that is being deleted. The claim is released once its object is gone from the
 // hub.
 //
-// The object is deleted or released, according to the policy, at the recorded place and at the target. Objects that
-// name another source, or none, are not touched, nor are those that name the claim's source but are elsewhere.
+// The object is deleted or released, according to the policy, at the recorded place, at the target and where it names
+// the claim. Objects that name another source, or none, are not touched, nor are strays.
 func decideDeletion(f Facts) Plan {
 	release := Step{Do: Release}
 	switch {
@@ -265,26 +262,11 @@ func decideVanished(f Facts) Plan {
 	return Plan{Silent: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, forget)}
 }
 
-// removals removes the claim's objects from the hub: at the recorded place and at the class's target. A claim without a
-// record has its objects wherever the watch has one that names its source; if there is no class to give a target
-// either, a live list finds every object of that name.
+// removals removes the claim's objects from the hub.
 func removals(f Facts, policy fleetv1alpha1.DeletionPolicy) []Step {
-	places := f.RecordedPlaces()
-	if f.Target != nil {
-		known := false
-		for _, n := range places {
-			known = known || n.Place == *f.Target
-		}
-		if !known {
-			places = append(places, NamedObject{Place: *f.Target, Object: f.Hub.Target})
-		}
-	}
 	var steps []Step
-	for _, n := range places {
-		steps = append(steps, Step{Do: Remove, At: n.Place, Saw: n.Object, Policy: policy})
-	}
-	if _, recorded := f.RecordedPlace(); f.Target == nil && !recorded {
-		steps = append(steps, Step{Do: RemoveNamed, Policy: policy})
+	for _, p := range f.Places() {
+		steps = append(steps, Step{Do: Remove, At: p.Place, Saw: p.Object, Policy: policy})
 	}
 	return steps
 }

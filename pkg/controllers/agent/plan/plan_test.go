@@ -74,8 +74,16 @@ func TestDecide(t *testing.T) {
 			obj.SetAnnotations(annotations)
 			return obj
 		}
-		named = func(f *Facts, obj *unstructured.Unstructured) {
-			f.Hub.Named = append(f.Hub.Named, NamedObject{Place: f.PlaceIn(obj.GetNamespace()), Object: obj})
+		// made is an object that the agent created for the claim.
+		made = func(namespace string) *unstructured.Unstructured {
+			obj := mine(namespace)
+			annotations := obj.GetAnnotations()
+			annotations[fleetv1alpha1.SourceClaimUIDAnnotation] = uid
+			obj.SetAnnotations(annotations)
+			return obj
+		}
+		elsewhere = func(f *Facts, namespace string) {
+			f.Hub.Elsewhere = append(f.Hub.Elsewhere, PlacedObject{Place: f.PlaceIn(namespace), Object: made(namespace)})
 		}
 		// records makes the claim record its object in a namespace: by its UID, or, if it announced the place before, by that
 		// and a condition of Crossplane's.
@@ -91,13 +99,13 @@ func TestDecide(t *testing.T) {
 		// synced is a claim whose object is at its target.
 		synced = func(f *Facts) {
 			records(f, "bar")
-			f.Protected, f.Hub.Target = true, mine("bar")
+			f.Protected, f.Hub.Target = true, made("bar")
 			f.Hub.Recorded = f.Hub.Target
 		}
 		// movedAway is a claim whose object is at the recorded place, but not at its target.
 		movedAway = func(f *Facts) {
 			records(f, "old")
-			f.Protected, f.Hub.Recorded = true, mine("old")
+			f.Protected, f.Hub.Recorded = true, made("old")
 		}
 		recreate = func(f *Facts) {
 			annotate(f, fleetv1alpha1.OnTargetChangeAnnotation, fleetv1alpha1.OnTargetChangeRecreate)
@@ -215,25 +223,23 @@ func TestDecide(t *testing.T) {
 			}},
 			steps: []Action{Protect, Adopt, Push},
 		},
-		"StrayBesideTheClaimsObject": {
-			because: "An object elsewhere that names the source is not obeyed while the claim's is where it belongs.",
-			given:   []func(*Facts){synced, func(f *Facts) { named(f, mine("stray")) }},
-			steps:   []Action{Protect, Push}, Down: all,
-		},
-		"StrayBesideAnObjectThatIsNotRecordedYet": {
-			because: "Nor before the claim has recorded its object.",
-			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = mine("bar"); named(f, mine("stray")) }},
-			steps:   []Action{Protect, Push}, Down: all,
+		"StrayAtTheAnnouncedPlace": {
+			because: "An object at a place where the claim was to go, which the agent did not create for it, is a stray.",
+			given: []func(*Facts){func(f *Facts) {
+				annotate(f, fleetv1alpha1.HubObjectAnnotation, "old//"+uid)
+				f.Protected, f.Hub.Recorded = true, mine("old")
+			}},
+			steps: []Action{Protect, Push},
 		},
 		"OnlyElsewhere": {
-			because: "A claim from before there were records is not given a second object.",
-			given:   []func(*Facts){func(f *Facts) { f.Protected = true; named(f, mine("old")) }},
-			tells:   reason.ReasonTargetNamespaceChanged, Down: all, waits: "old",
+			because: "A claim whose object is elsewhere is not given a second one. Nothing flows from a place that it does not record.",
+			given:   []func(*Facts){func(f *Facts) { f.Protected = true; elsewhere(f, "old") }},
+			tells:   reason.ReasonTargetNamespaceChanged, waits: "old",
 		},
-		"OnlyElsewhereOfAnEarlierNamespace": {
-			because: "What an earlier namespace left elsewhere is in nobody's way.",
-			given:   []func(*Facts){func(f *Facts) { n := former(); n.SetNamespace("old"); named(f, n) }},
-			steps:   []Action{Protect, Push},
+		"MovesFromElsewhere": {
+			because: "The claim's own object moves, whether or not the claim records it.",
+			given:   []func(*Facts){func(f *Facts) { f.Protected = true; elsewhere(f, "old") }, recreate},
+			steps:   []Action{Rehearse, Remove}, removes: []string{"old"}, tells: "silent", waits: "old",
 		},
 		"TargetChanged": {
 			because: "Nothing moves silently. What the hub has comes back.",
@@ -260,7 +266,7 @@ func TestDecide(t *testing.T) {
 		},
 		"MovesAndHasArrived": {
 			because: "Nor what has arrived.",
-			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { f.Hub.Target = mine("bar") }},
+			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { f.Hub.Target = made("bar") }},
 			steps:   []Action{Remove}, removes: []string{"old"}, tells: "silent", Down: all, waits: "old",
 		},
 		"MovesWithReferences": {
@@ -327,20 +333,15 @@ func TestDecide(t *testing.T) {
 			because: "Its object is removed where it is recorded and where it would go.", given: []func(*Facts){movedAway, deleted},
 			steps: []Action{Remove, Remove, AwaitCreations, Release}, removes: []string{"old", "bar"}, tells: "silent",
 		},
-		"DeletedBesideAStray": {
-			because: "An object elsewhere that the claim does not record does not go with it.",
-			given:   []func(*Facts){synced, deleted, func(f *Facts) { named(f, mine("stray")) }},
-			steps:   []Action{Remove, AwaitCreations, Release}, removes: []string{"bar"}, tells: "silent",
-		},
 		"DeletedWithoutARecord": {
-			because: "A claim from before there were records has its object wherever one names it.",
-			given:   []func(*Facts){deleted, func(f *Facts) { named(f, mine("old")) }},
-			steps:   []Action{Remove, Remove, AwaitCreations, Release}, removes: []string{"old", "bar"}, tells: "silent",
+			because: "The claim's object is removed wherever it names the claim.",
+			given:   []func(*Facts){deleted, func(f *Facts) { elsewhere(f, "old") }},
+			steps:   []Action{Remove, Remove, AwaitCreations, Release}, removes: []string{"bar", "old"}, tells: "silent",
 		},
 		"DeletedWithoutATarget": {
-			because: "If nobody says either where it would be, the hub is asked.",
-			given:   []func(*Facts){deleted, func(f *Facts) { f.Target, f.Hub.Target = nil, nil }},
-			steps:   []Action{RemoveNamed, AwaitCreations, Release}, tells: "silent",
+			because: "A claim without a target and a record has nothing but what names it.",
+			given:   []func(*Facts){deleted, func(f *Facts) { f.Target, f.Hub.Target = nil, nil; elsewhere(f, "old") }},
+			steps:   []Action{Remove, AwaitCreations, Release}, removes: []string{"old"}, tells: "silent",
 		},
 		"Paused": {
 			because: "Nothing is compared, and nothing comes back.", given: []func(*Facts){synced, halted}, tells: reason.ReasonReconcilePaused,
@@ -470,7 +471,7 @@ func TestDecide(t *testing.T) {
 			if waits != tc.waits {
 				t.Errorf("%s want to wait in %q, got %q", tc.because, tc.waits, waits)
 			}
-			if p.Down.Object != nil && !f.Owns(p.Down.Object) {
+			if p.Down.Object != nil && (!f.Owns(p.Down.Object) || p.Down.Object != f.Hub.Target && p.Down.Object != f.Hub.Recorded) {
 				t.Errorf("%s want nothing of others to flow down, got %v", tc.because, p.Down.Object)
 			}
 		}

@@ -44,7 +44,7 @@ func isPaused(claim metav1.Object) bool {
 func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePolicy, moves bool, kind string, place ownership.Place) *condition.Problem {
 	was, recorded := ownership.RecordOf(claim)
 	switch {
-	case !recorded, policy == fleetv1alpha1.RecreatePolicyAlways,
+	case !recorded, !was.Existed(claim), policy == fleetv1alpha1.RecreatePolicyAlways,
 		claim.GetAnnotations()[fleetv1alpha1.RecreateAnnotation] == was.Consent(claim),
 		moves && was.Namespace != place.Namespace:
 		return nil

@@ -39,9 +39,6 @@ type Scope struct {
 	// read; see ledger.Reported.
 	Wrote []ledger.Version
 
-	// RecordTried means that this reconcile tried to record the object in the claim.
-	RecordTried bool
-
 	// InTheWay are the foreign Secrets found in place of the claim's.
 	InTheWay []types.NamespacedName
 }
@@ -91,11 +88,12 @@ func (s *Scope) Intent(ctx context.Context, place ownership.Place, hub *unstruct
 }
 
 // Marks returns the annotations that Masthead sets on the claim's object in the hub: its source, that source's
-// residence, and the identity that created it. Adopting an object, or taking it over from another cluster, counts as
+// residence, the claim's UID, and the identity that created it. Adopting an object, or taking it over from another cluster, counts as
 // creating it.
 func (s *Scope) Marks(ctx context.Context, hub *unstructured.Unstructured) map[string]string {
 	marks := s.Us.Annotations()
 	maps.Copy(marks, s.Home.Annotations())
+	marks[fleetv1alpha1.SourceClaimUIDAnnotation] = string(s.Claim.GetUID())
 	creator := ""
 	if hub != nil && ownership.ResidenceOf(hub).Cluster == s.Home.Cluster {
 		creator = hub.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation]

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -48,6 +49,36 @@ func idleCluster(t *testing.T, name mcr.ClusterName, id Identity) *Cluster {
 	return NewCluster(Connection{Name: name, Identity: id, Watcher: watcher})
 }
 
+// watchedCluster is an instance of a cluster that has these claims.
+func watchedCluster(t *testing.T, name mcr.ClusterName, kind kindwatch.Kind, claims ...runtime.Object) *Cluster {
+	t.Helper()
+	w := NewCluster(Connection{Name: name})
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
+		kind.GroupVersionResource(): kind.Kind + "List",
+	}, claims...)
+	w.Watcher = startWatcher(t, client, func(kindwatch.Event) {})
+	w.Watcher.Set("test", kind)
+	w.Follow(kind.GroupResource().String(), Followed{Kind: kind})
+	if err := w.Watcher.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// startWatcher runs a watcher until the test ends.
+func startWatcher(t *testing.T, client dynamic.Interface, handle func(kindwatch.Event)) *kindwatch.Watcher {
+	t.Helper()
+	w, err := kindwatch.New(kindwatch.Options{Client: client, Handler: handle})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = w.Start(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return w
+}
+
 // fakeHub is a hub whose API server is a fake that holds nothing.
 func fakeHub(t *testing.T) *Hub {
 	t.Helper()
@@ -55,13 +86,6 @@ func fakeHub(t *testing.T) *Hub {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		ownershiptest.InBar("").Kind.GroupVersionResource(): "MySQLInstanceList",
 	})
-	var err error
-	if h.Watcher, err = kindwatch.New(kindwatch.Options{Client: client, Handler: h.Handle}); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { _ = h.Watcher.Start(ctx) })
-	t.Cleanup(func() { cancel(); running.Wait() })
+	h.Watcher = startWatcher(t, client, h.Handle)
 	return h
 }

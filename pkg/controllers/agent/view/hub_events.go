@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -132,7 +133,9 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 	}
 }
 
-// enqueueSource queues the claim of an object in the hub if the claim's cluster is enrolled.
+// enqueueSource queues the claim of an object in the hub if the claim's cluster is enrolled. A change of the claim's own
+// object goes ahead. Another object that names its source takes no turn from its cluster: the claim waits for what is at
+// its target, and ignores the rest.
 func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool, changed func(request.Request) bool) {
 	s, named := ownership.SourceOf(obj)
 	if !named || s.Identifier == "" {
@@ -142,15 +145,31 @@ func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured,
 	if !ok {
 		return
 	}
-	add := h.Requirements.AddAhead
-	if initial {
-		add = h.Requirements.AddInitial
-	}
 	req := request.Request{
 		ClusterName: cluster.Name, Kind: kind,
 		NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: obj.GetName()},
 	}
-	if changed == nil || initial || changed(req) {
-		add(req)
+	add := h.Requirements.AddInitial
+	if claim := h.claimOf(cluster.Name, ownership.Origin{Source: s, Kind: kind, Name: obj.GetName()}); claim != nil {
+		switch {
+		case isStray(obj, claim):
+			return
+		case !initial && (recordsPlace(claim, obj) || ownership.Belongs(obj, claim)):
+			if changed != nil && !changed(req) {
+				return
+			}
+			add = h.Requirements.AddAhead
+		}
 	}
+	add(req)
+}
+
+// claimOf returns the claim of an object in the hub, or nil if it is unknown.
+func (h *Hub) claimOf(name mcr.ClusterName, from ownership.Origin) *unstructured.Unstructured {
+	w, ok := h.Clusters.Get(name)
+	if !ok {
+		return nil
+	}
+	claim, _ := w.claimOf(from)
+	return claim
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -37,6 +38,11 @@ func TestWhatChangesInTheHubGoesAheadOfWhatIsToBePushed(t *testing.T) {
 	h := idleHub()
 	h.Fleet, h.Requirements = fleet, queue
 	place := ownershiptest.InBar("pushed")
+	pushed := objectAt(place, ownership.Source{})
+	pushed.SetNamespace("foo")
+	pushed.SetUID("claim-uid")
+	pushed.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: "bar//claim-uid"})
+	h.Clusters.Add(cluster, nil, watchedCluster(t, cluster, place.Kind, pushed))
 	claim := func(cluster mcr.ClusterName, name string) request.Request {
 		return request.Request{ClusterName: cluster, Kind: place.Kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: name}}
 	}
@@ -44,7 +50,14 @@ func TestWhatChangesInTheHubGoesAheadOfWhatIsToBePushed(t *testing.T) {
 	for _, name := range []string{"first", "second", "third"} {
 		queue.Add(claim(cluster, name))
 	}
-	obj := objectAt(place, ownership.Source{Identifier: string(cluster), Namespace: "foo"})
+	us := ownership.Source{Identifier: string(cluster), Namespace: "foo"}
+	stray := objectAt(place, us)
+	stray.SetNamespace("attacker")
+	h.Handle(kindwatch.Event{Type: kindwatch.Updated, Kind: place.Kind, Object: stray, Old: stray})
+	if got, want := fair.Len(), 4; got != want {
+		t.Errorf("want a stray to take no turn of the claim's cluster, got %d requests and not %d", got, want)
+	}
+	obj := objectAt(place, us)
 	h.Handle(kindwatch.Event{Type: kindwatch.Updated, Kind: place.Kind, Object: obj, Old: obj})
 	var got []string
 	for range 3 {

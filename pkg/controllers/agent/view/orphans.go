@@ -19,9 +19,9 @@ import (
 // claim alone proves neither, so nothing older is deleted because of it (see docs/design/agent.md). A person has to
 // decide.
 //
-// It also publishes masthead_agent_strays: objects of the hub that name a claim as their source but are not where that
-// claim records its object. Any object of the hub can name any source, by accident or on purpose. A stray has no effect
-// on the claim, but is reported.
+// It also publishes masthead_agent_strays: objects of the hub that name the source of a claim, and are not the claim's.
+// Any object of the hub can name any source, by accident or on purpose. A stray has no effect on the claim, but is
+// reported.
 //
 // Both are counted on scrape, so that reconciling costs nothing more. The hub's lock is held only while the origins of
 // one cluster are copied.
@@ -43,9 +43,9 @@ func RegisterOrphans(reg prometheus.Registerer, h *Hub) {
 		}),
 		strays: metric.NewGaugeDesc(reg, metric.Definition{
 			Name: "masthead_agent_strays",
-			Help: "Objects of the hub that name a claim of a connected cluster as their source and are not where the claim records " +
-				"its object, such as a copy that a restore created in another namespace. They are ignored: the claim is still " +
-				"synchronised, and deleting it does not delete them. Find out who created them.",
+			Help: "Objects of the hub that name the source of a claim of a connected cluster and are not the claim's, such as a copy " +
+				"that a restore created in another namespace. They are ignored: the claim is still synchronised, and deleting it does " +
+				"not delete them. Find out who created them.",
 			PerCluster: true,
 		}),
 	})
@@ -68,7 +68,11 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 			case claim == nil:
 				orphans++
 			default:
-				strays += straysOf(claim, o.hub.PlacesOf(from))
+				for _, place := range o.hub.PlacesOf(from) {
+					if obj, err := o.hub.Get(place); err == nil && isStray(obj, claim) {
+						strays++
+					}
+				}
 			}
 		}
 		for description, n := range map[*prometheus.Desc]int{o.orphans: orphans, o.strays: strays} {
@@ -77,18 +81,15 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// straysOf counts the places that name a claim but are not where the claim records its object. A claim without a record
-// has no strays: they cannot be distinguished from its object.
-func straysOf(claim *unstructured.Unstructured, places []ownership.Place) int {
+// isStray reports whether an object that names a claim's source is not the claim's. A claim that records no place may
+// soon take over what is at its target.
+func isStray(obj, claim *unstructured.Unstructured) bool {
+	_, recorded := ownership.RecordOf(claim)
+	return recorded && !recordsPlace(claim, obj) && !ownership.Belongs(obj, claim)
+}
+
+// recordsPlace reports whether a claim records the place of an object.
+func recordsPlace(claim, obj *unstructured.Unstructured) bool {
 	was, recorded := ownership.RecordOf(claim)
-	if !recorded {
-		return 0
-	}
-	n := 0
-	for _, place := range places {
-		if place.Namespace != was.Namespace {
-			n++
-		}
-	}
-	return n
+	return recorded && was.Namespace == obj.GetNamespace()
 }
