@@ -48,7 +48,6 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 	r.hub.ForgetRequests(name, gone)
 	r.ledger.Forget(name, gone)
 	r.identities.Forget(name)
-	r.bursts.Forget(name)
 	r.metrics.ForgetCluster(name)
 }
 

@@ -5,14 +5,12 @@ package agent
 
 import (
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	clocktesting "k8s.io/utils/clock/testing"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
@@ -62,7 +60,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			h.Clusters.Add(w.Name, nil, w)
 			m := metrics.New(prometheus.NewRegistry())
 			r := &requirementReconciler{
-				identities: &hubaccess.Clients{}, reports: report.Reporter{Metrics: m}, bursts: ledger.NewBursts(clocktesting.NewFakePassiveClock(time.Now())),
+				identities: &hubaccess.Clients{}, reports: report.Reporter{Metrics: m},
 				hub: h, ledger: &ledger.Ledger{}, workloads: h.Clusters, metrics: m,
 			}
 			d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, KindGone: r.forgetKind})
@@ -71,9 +69,6 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			work := func() {
 				h.Wait(ownershiptest.InBar("db"), req)
 				r.ledger.Edit(req, func(e *ledger.Entry) { e.Shown = "x" })
-				for range 100 {
-					r.bursts.Sign(req.ClusterName)
-				}
 				r.metrics.Requirement(req, reason.ReasonSynced)
 			}
 			left := func() int {
@@ -93,9 +88,6 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			r.forgetGone(req)
 			if left() != 0 {
 				t.Errorf("%s want nothing to be left of a reconcile that was under way, got %d", tc.reason, left())
-			}
-			if inBurst := r.bursts.Patience(req.ClusterName, 0) != 0; inBurst != (name != "Disengaged") {
-				t.Errorf("%s want its bursts to be forgotten if the cluster is gone, got %t", tc.reason, inBurst)
 			}
 		})
 	}

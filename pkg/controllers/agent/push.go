@@ -160,9 +160,6 @@ func (r *requirementReconciler) push(
 		}
 		return nil, o, err
 	}
-	if hub == nil {
-		r.bursts.Sign(s.ClusterName)
-	}
 	r.observe(s, key, out)
 	r.remember(s.Request, intent, out)
 	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)

@@ -33,9 +33,6 @@ type requirementReconciler struct {
 	protected []string
 	metrics   *metrics.Metrics
 
-	// bursts tracks which clusters currently create many claims.
-	bursts *ledger.Bursts
-
 	// inFlight tracks which creates in the hub may be in flight.
 	inFlight *ledger.InFlight
 
@@ -70,14 +67,14 @@ type requirementOptions struct {
 }
 
 func newRequirementReconciler(o requirementOptions) *requirementReconciler {
-	l, bursts := &ledger.Ledger{}, ledger.NewBursts(o.clock)
+	l := &ledger.Ledger{}
 	return &requirementReconciler{
 		hub: o.hub, workloads: o.workloads, fleet: o.fleet, classes: o.classes,
 		hubClient: hubaccess.API{}, hubReader: hubaccess.API{}, identities: o.identities,
 		clock: o.clock, protected: o.protected, metrics: o.metrics, ledger: l,
-		bursts: bursts, inFlight: ledger.NewInFlight(o.clock, o.inFlightGrace),
-		late:    down.LateFields{Clock: o.clock, Metrics: o.metrics, Ledger: l, Patience: o.patience},
-		secrets: down.Secrets{Hub: o.hub, HubReader: hubaccess.API{}, Metrics: o.metrics},
-		reports: report.Reporter{Clock: o.clock, Metrics: o.metrics, Ledger: l, Bursts: bursts, Patience: o.patience},
+		inFlight: ledger.NewInFlight(o.clock, o.inFlightGrace),
+		late:     down.LateFields{Clock: o.clock, Metrics: o.metrics, Ledger: l, Patience: o.patience},
+		secrets:  down.Secrets{Hub: o.hub, HubReader: hubaccess.API{}, Metrics: o.metrics},
+		reports:  report.Reporter{Clock: o.clock, Metrics: o.metrics, Ledger: l, Patience: o.patience},
 	}
 }

@@ -39,7 +39,7 @@ func engagedFleet(t *testing.T, n int) *agent {
 	h := idleHub()
 	a := &agent{
 		hub: h, workloads: h.Clusters, fleet: h.Fleet, definitions: &definition.Reconciler{},
-		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, bursts: &ledger.Bursts{}, ledger: &ledger.Ledger{}},
+		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, ledger: &ledger.Ledger{}},
 		enrolments:   map[mcr.ClusterName]enrolment{},
 	}
 	h.Clusters.Engaged, h.Clusters.Disengaged = a.engaged, a.disengaged

@@ -210,9 +210,3 @@ func hasStatus(hub *unstructured.Unstructured) bool {
 	status, _ := hub.Object["status"].(map[string]any)
 	return len(status) > 0
 }
-
-// IsFirstStatus reports whether a status write brings the claim the hub's status for the first time. Our condition
-// alone does not count: that it is written means that a burst is over.
-func IsFirstStatus(toldBefore bool, hub *unstructured.Unstructured) bool {
-	return !toldBefore && hasStatus(hub)
-}

@@ -8,36 +8,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
-
-func TestIsFirstStatus(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason string
-		told   bool
-		Hub    string
-		want   bool
-	}{
-		"First":   {reason: "The hub's status comes to the claim.", Hub: `{'status':{'a':'b'}}`, want: true},
-		"Bare":    {reason: "Our condition alone is written when nothing is awaited any more: it must not make others wait again.", Hub: `{'status':{}}`},
-		"NoHub":   {reason: "A claim that is refused has no part in it.", Hub: ``},
-		"Another": {reason: "A claim changes its status as often as it likes.", told: true, Hub: `{'status':{'a':'b'}}`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var hub *unstructured.Unstructured
-			if tc.Hub != "" {
-				hub = agenttest.Parse(t, tc.Hub)
-			}
-			if got := IsFirstStatus(tc.told, hub); got != tc.want {
-				t.Errorf("%s want %t, got %t", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
 
 func TestStatusOf(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

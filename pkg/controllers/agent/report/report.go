@@ -40,9 +40,7 @@ type Reporter struct {
 	Metrics Metrics
 	Ledger  *ledger.Ledger
 
-	// Bursts tracks which clusters create many claims right now. Patience is how long the first status of a claim waits
-	// for the hub's otherwise; see propagation.AwaitsFirstStatus.
-	Bursts   *ledger.Bursts
+	// Patience is how long the first status of a claim waits for the hub's; see propagation.AwaitsFirstStatus.
 	Patience time.Duration
 }
 
@@ -72,11 +70,10 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 	}
 	now := r.Clock.Now()
 	if o.Problem == nil && !o.AsShown {
-		patience := r.Bursts.Patience(s.ClusterName, r.Patience)
-		if left := propagation.AwaitsFirstStatus(s.Claim, o.Hub, now, patience); left > 0 {
+		if left := propagation.AwaitsFirstStatus(s.Claim, o.Hub, now, r.Patience); left > 0 {
 			s.AwaitsStatus = true
-			// Claims that are not in the hub yet have priority. A burst may end sooner than its patience.
-			return reconcile.Result{RequeueAfter: min(left, max(r.Patience, ledger.BurstLinger)), Priority: new(handler.LowPriority)}, nil
+			// Claims that are not in the hub yet have priority.
+			return reconcile.Result{RequeueAfter: left, Priority: new(handler.LowPriority)}, nil
 		}
 	}
 	status := propagation.StatusOf(s.Claim, o.Hub, o.Current, c, now)
@@ -112,9 +109,6 @@ func (r *Reporter) writeStatus(
 			return p, nil
 		}
 		return nil, fmt.Errorf("cannot write the status of %s: %w", s.Request, err)
-	}
-	if propagation.IsFirstStatus(toldBefore, o.Hub) {
-		r.Bursts.Sign(s.ClusterName)
 	}
 	r.rememberPruned(s, after, c, status)
 	s.ObserveClaim(after)
