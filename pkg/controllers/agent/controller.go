@@ -51,6 +51,9 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 // show propagates the hub's state down, reports the result to the user, and records the object in the claim. Each is
 // done regardless of the others' results, unless an error keeps the reconcile from going on (mayGoOn).
 func (r *requirementReconciler) show(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
+	if s.HubKind != s.Kind {
+		o.Hub = nil // Another version has other fields.
+	}
 	if mayGoOn(err) {
 		err = errors.Join(err, r.bringDown(ctx, s, &o))
 	}

@@ -29,7 +29,7 @@ import (
 // else that the list returns is disclosed.
 func (r *requirementReconciler) removeNamed(ctx context.Context, s *scope.Scope, policy fleetv1alpha1.DeletionPolicy) (*scope.Outcome, error) {
 	live := &metav1.PartialObjectMetadataList{}
-	live.SetGroupVersionKind(s.Kind.GroupVersion().WithKind(s.Kind.Kind + "List"))
+	live.SetGroupVersionKind(s.HubKind.GroupVersion().WithKind(s.HubKind.Kind + "List"))
 	err := r.hubReader.List(r.identities.Manager.In(ctx), live, client.MatchingFields{metav1.ObjectNameField: s.Name})
 	if err != nil {
 		if p := answer.OfHub(err, "list", s.Kind.GroupResource().String(), metav1.NamespaceAll); p != nil {

@@ -50,10 +50,14 @@ type Hub struct {
 	// publishedKnown reports whether the XRDs were ever read.
 	publishedKnown bool
 
-	// watched are the claim kinds that the hub's watcher is asked for, with the clusters that need them. wants is the
-	// inverse.
-	watched setmap.Map[kindwatch.Kind, mcr.ClusterName]
-	wants   map[mcr.ClusterName]sets.Set[kindwatch.Kind]
+	// watched are the claim kinds that are needed, with the clusters that need them. wants is the inverse. Their versions
+	// are the clusters'; following are the same kinds in the hub's versions, which the hub's watcher is asked for.
+	watched   setmap.Map[kindwatch.Kind, mcr.ClusterName]
+	wants     map[mcr.ClusterName]sets.Set[kindwatch.Kind]
+	following map[schema.GroupResource]kindwatch.Kind
+
+	// served are the versions that the hub serves, as last read from its definitions.
+	served map[schema.GroupResource]servedVersions
 
 	// composed are the composed Secrets in the hub, by their controller's UID.
 	composed map[types.UID]sets.Set[types.NamespacedName]
@@ -88,6 +92,8 @@ func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Reques
 		published:    map[string]crossplane.Publication{},
 		watched:      setmap.Map[kindwatch.Kind, mcr.ClusterName]{},
 		wants:        map[mcr.ClusterName]sets.Set[kindwatch.Kind]{},
+		following:    map[schema.GroupResource]kindwatch.Kind{},
+		served:       map[schema.GroupResource]servedVersions{},
 		composed:     map[types.UID]sets.Set[types.NamespacedName]{},
 		origins:      originIndex{},
 		waiting:      setmap.Map[ownership.Place, request.Request]{},
@@ -219,20 +225,20 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 		return
 	}
 	s, named := ownership.SourceOf(e.Object)
-	if !named || len(h.watched[e.Kind]) == 0 {
+	if !named || h.following[e.Kind.GroupResource()] != e.Kind {
 		return
 	}
-	from := ownership.Origin{Source: s, Kind: e.Kind, Name: e.Object.GetName()}
+	from := ownership.Origin{Source: s, Resource: e.Kind.GroupResource(), Name: e.Object.GetName()}
 	h.origins.insert(from, key)
 	h.trackNewborn(from, e.Object)
 }
 
 func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
 	s, named := ownership.SourceOf(obj)
-	if !named {
-		return
+	if !named || h.following[key.Kind.GroupResource()] != key.Kind {
+		return // What was read in another version is forgotten.
 	}
-	from := ownership.Origin{Source: s, Kind: key.Kind, Name: key.Name}
+	from := ownership.Origin{Source: s, Resource: key.Kind.GroupResource(), Name: key.Name}
 	h.origins.remove(from, key)
 	h.newborns.remove(from)
 }

@@ -65,6 +65,9 @@ func (h *Hub) handleCRD(e kindwatch.Event) {
 		}
 	}
 	resource := schema.ParseGroupResource(name)
+	if e.Type == kindwatch.Deleted {
+		h.forgetServed(resource)
+	}
 	h.Watcher.Retry(resource)
 	_, offered, _ := h.Publication(name)
 	for _, w := range h.Clusters.All() {
@@ -145,6 +148,11 @@ func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured,
 	add := h.Requirements.AddAhead
 	if initial {
 		add = h.Requirements.AddInitial
+	}
+	if w, engaged := h.Clusters.Get(cluster.Name); engaged {
+		if theirs, followed := w.KindOf(kind.GroupResource().String()); followed {
+			kind = theirs
+		}
 	}
 	req := request.Request{
 		ClusterName: cluster.Name, Kind: kind,

@@ -71,7 +71,7 @@ func TestObservedObjectsAreInTheIndexOfOrigins(t *testing.T) {
 	obj := objectAt(ownershiptest.InBar("db"), us)
 	obj.SetResourceVersion("1000")
 	h.Observe(ownershiptest.InBar("db"), obj)
-	o := ownership.Origin{Source: us, Kind: kind, Name: "db"}
+	o := ownership.Origin{Source: us, Resource: kind.GroupResource(), Name: "db"}
 	if diff := cmp.Diff([]ownership.Place{ownershiptest.InBar("db")}, h.PlacesOf(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
 		t.Errorf("want what was written to be known (-want +got):\n%s", diff)
 	}
@@ -99,7 +99,7 @@ func TestALateAnswerAboutADeletedObjectIsNoOrphan(t *testing.T) {
 		want   []ownership.Origin
 	}{
 		"Gone":     {reason: "There is nothing in its place."},
-		"Replaced": {reason: "Another cluster's object is in its place.", there: current, want: []ownership.Origin{{Source: other, Kind: place.Kind, Name: place.Name}}},
+		"Replaced": {reason: "Another cluster's object is in its place.", there: current, want: []ownership.Origin{{Source: other, Resource: place.Kind.GroupResource(), Name: place.Name}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := syncedHub(t)
