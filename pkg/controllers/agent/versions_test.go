@@ -79,6 +79,33 @@ func (f *fixture) deletable(version, inHub string) {
 	}
 }
 
+// edit changes a claim, and the status of its object in the hub.
+func (f *fixture) edit(inHub string, claim *unstructured.Unstructured) {
+	f.T.Helper()
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
+	f.Within("Crossplane sets the status", func() error {
+		u, err := f.inVersion(f.hub, inHub, f.target, "db")
+		if err != nil {
+			return err
+		}
+		u.Object["status"] = map[string]any{"address": "of " + inHub}
+		return f.hub.Status().Update(f.Ctx, u)
+	})
+}
+
+// unedited checks that nothing of edit was synchronised.
+func (f *fixture) unedited(version, inHub string) {
+	f.T.Helper()
+	hub, err := f.inVersion(f.hub, inHub, f.target, "db")
+	if v, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); err != nil || v != "5.7" {
+		f.T.Errorf("want nothing to be pushed to another version, got %q (%v)", v, err)
+	}
+	claim, err := f.inVersion(f.workload, version, f.namespace, "db")
+	if a, _, _ := unstructured.NestedString(claim.Object, "status", "address"); err != nil || a != "" {
+		f.T.Errorf("want nothing of another version to be shown, got %q (%v)", a, err)
+	}
+}
+
 // servedInHub waits until the hub serves a version.
 func (f *fixture) servedInHub(version string) {
 	f.T.Helper()
@@ -147,10 +174,11 @@ func TestClaimsOfAVersionThatTheHubHasLeftAreDeletable(t *testing.T) {
 			f.keptClaims()
 			f.editHub("v1beta1", addVersion("v1beta1", conversionWebhook(t)))
 			f.prunedStatus(reason.ReasonDefinitionConversion)
-			f.notSynced("v1alpha1", "db", "v1beta1")
+			f.edit("v1beta1", f.notSynced("v1alpha1", "db", "v1beta1"))
 			hub(f)
 			f.settled()
 			f.notSynced("v1alpha1", "db", "v1beta1")
+			f.unedited("v1alpha1", "v1beta1")
 			f.deletable("v1alpha1", "v1beta1")
 		})
 	}

@@ -92,7 +92,7 @@ func (r *Reconciler) ensure(
 		err = w.Client.Update(ctx, have, w.FieldOwner())
 	}
 	if err != nil {
-		return r.unwritten(ctx, w, cluster, req, p, before, err)
+		return r.unwritten(ctx, w, cluster, req, p.Kind, before, err)
 	}
 	w.Verified.Set(req.Name, managed.StateOf(have, want.hash))
 	return r.Accept(ctx, w, cluster, req, p.Kind)
@@ -100,23 +100,23 @@ func (r *Reconciler) ensure(
 
 // unwritten maps a cluster's error on writing a definition to what is reported, and when to retry.
 func (r *Reconciler) unwritten(
-	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication,
-	before *unstructured.Unstructured, err error,
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, hub kindwatch.Kind,
+	have *unstructured.Unstructured, err error,
 ) (reconcile.Result, error) {
 	if r.users.Excuses(req.ClusterName, err, r.clock.Now()) {
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
-	why := &condition.Problem{Reason: reason.ReasonDefinitionRejected, Message: managed.Definition(req.Name).Refused(err)}
+	p := &condition.Problem{Reason: reason.ReasonDefinitionRejected, Message: managed.Definition(req.Name).Refused(err)}
 	switch managed.AnswerOf(err) {
 	case managed.Outdated:
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case managed.Forbidden:
-		why.Reason = reason.ReasonDefinitionForbidden
+		p.Reason = reason.ReasonDefinitionForbidden
 		fallthrough
 	case managed.Rejected:
 		w.SetUnoffered(req.Name, false) // Its objects do not matter for that.
-		r.retain(w, before, p.Kind)
-		r.refuse(ctx, cluster, req, why)
+		r.retain(w, have, hub)
+		r.refuse(ctx, cluster, req, p)
 		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	case managed.Accepted, managed.Failed:
 	}

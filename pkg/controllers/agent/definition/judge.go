@@ -51,10 +51,12 @@ func (r *Reconciler) Judge(
 		}
 		f, ok = RetainedKind(crd, hub)
 	}
+	if !ok && before.InHub { // The hub has offered the kind, and may have objects of it.
+		f, ok = before, true
+		f.Retained = true
+	}
 	if !ok {
-		if !before.InHub { // Else the hub has offered the kind, and may have objects of it.
-			r.Unfollow(w, req.Name)
-		}
+		r.Unfollow(w, req.Name)
 		w.SetJudged(req.Name, states)
 		return reconcile.Result{}, nil
 	}

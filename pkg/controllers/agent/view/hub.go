@@ -217,6 +217,9 @@ func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
 
 func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 	h.forgetReported(key)
+	if h.following[key.Kind.GroupResource()] != key.Kind {
+		return // What was read of it is forgotten.
+	}
 	if e.Old != nil {
 		h.untrack(key, e.Old)
 	}
@@ -225,7 +228,7 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 		return
 	}
 	s, named := ownership.SourceOf(e.Object)
-	if !named || h.following[e.Kind.GroupResource()] != e.Kind {
+	if !named {
 		return
 	}
 	from := ownership.Origin{Source: s, Resource: e.Kind.GroupResource(), Name: e.Object.GetName()}
@@ -235,8 +238,8 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 
 func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
 	s, named := ownership.SourceOf(obj)
-	if !named || h.following[key.Kind.GroupResource()] != key.Kind {
-		return // What was read in another version is forgotten.
+	if !named {
+		return
 	}
 	from := ownership.Origin{Source: s, Resource: key.Kind.GroupResource(), Name: key.Name}
 	h.origins.remove(from, key)

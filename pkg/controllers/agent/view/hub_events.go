@@ -66,7 +66,9 @@ func (h *Hub) handleCRD(e kindwatch.Event) {
 	}
 	resource := schema.ParseGroupResource(name)
 	if e.Type == kindwatch.Deleted {
-		h.forgetServed(resource)
+		h.mu.Lock()
+		delete(h.served, resource)
+		h.mu.Unlock()
 	}
 	h.Watcher.Retry(resource)
 	_, offered, _ := h.Publication(name)

@@ -111,14 +111,11 @@ func (h *Hub) HubKind(kind kindwatch.Kind) kindwatch.Kind {
 func (h *Hub) hubKind(kind kindwatch.Kind) kindwatch.Kind {
 	served, known := h.served[kind.GroupResource()]
 	p, offered := h.published[kind.GroupResource().String()]
-	following, followed := h.following[kind.GroupResource()]
 	switch {
 	case offered && (!known || slices.Contains(served.versions, p.Kind.Version)):
 		return p.Kind
 	case known:
 		return served.kind
-	case followed:
-		return following
 	}
 	return kind
 }
@@ -128,12 +125,4 @@ func (h *Hub) WatchedKinds() []kindwatch.Kind {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Values(h.following))
-}
-
-// forgetServed drops the record of a deleted definition.
-func (h *Hub) forgetServed(resource schema.GroupResource) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.served, resource)
-	h.follow()
 }
