@@ -78,6 +78,13 @@ type Hub struct {
 	waitsAt request.Map[ownership.Place]
 }
 
+// servedVersions are the versions of a kind that the hub serves. The kind is in one of them, if there is one: the
+// storage version if possible.
+type servedVersions struct {
+	kind     kindwatch.Kind
+	versions []string
+}
+
 // NewHub returns a Hub with an empty cache. Set its Watcher before using it.
 func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Request], definitions *request.Queue[mcreconcile.Request]) *Hub {
 	return &Hub{

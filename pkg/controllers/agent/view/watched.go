@@ -40,8 +40,8 @@ func (h *Hub) RefreshFollowed(w *Cluster) {
 	h.Clusters.IfCurrent(w.Name, w, func() { h.Want(w.Name, w.HubKinds()...) })
 }
 
-// Want sets the kinds that a cluster, or the hub itself, needs. The hub's watcher follows the union of all wants, each in
-// the hub's version.
+// Want sets the kinds that a cluster, or the hub itself, needs. The hub's watcher follows the union of all wants, each
+// in the hub's version.
 func (h *Hub) Want(name mcr.ClusterName, kinds ...kindwatch.Kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,13 +81,6 @@ func (h *Hub) follow() {
 		h.newborns.forgetKinds(gone)
 		h.deleted.forgetKinds(gone)
 	}
-}
-
-// servedVersions are the versions of a kind that the hub serves. The kind is in one of them, if there is one: the
-// storage version if possible.
-type servedVersions struct {
-	kind     kindwatch.Kind
-	versions []string
 }
 
 // SetServed records the versions of a kind that the hub's definition serves.
