@@ -248,6 +248,36 @@ func TestClaimsOfAVersionThatOnlyTheClusterHasAreDeletable(t *testing.T) {
 	}
 }
 
+// TestClaimsOfAForeignDefinitionAreDeletableInItsVersion: a definition that is no longer Masthead's is left alone.
+func TestClaimsOfAForeignDefinitionAreDeletableInItsVersion(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*fixture){
+		"Offered": func(*fixture) {},
+		"Withdrawn": func(f *fixture) {
+			f.withdraw()
+			f.synced("db", reason.ReasonKindNotOffered)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.keptClaims()
+			before(f)
+			crd := f.crd()
+			f.Edit(f.workload, crd, func() {
+				crd.Labels = nil
+				addVersion("v1beta1", nil)(crd)
+				serve("v1beta1")(crd)
+			})
+			f.Within("the cluster serves the other version", func() error {
+				_, err := f.inVersion(f.workload, "v1beta1", f.namespace, "db")
+				return err
+			})
+			f.deletable("v1beta1", "v1alpha1")
+		})
+	}
+}
+
 // TestClaimsSayWhenTheHubServesNoVersion: nobody can delete anything in the hub then.
 func TestClaimsSayWhenTheHubServesNoVersion(t *testing.T) {
 	t.Parallel()
