@@ -53,6 +53,9 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 // show propagates the hub's state down, and reports the result to the user. Each is done regardless of the other's
 // result, unless an error keeps the reconcile from going on (mayGoOn).
 func (r *requirementReconciler) show(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
+	if s.HubKind != s.Kind {
+		o.Hub = nil // Another version has other fields.
+	}
 	_, reported := propagation.ShownAgentSynced(s.Claim)
 	if mayGoOn(err) {
 		err = errors.Join(err, r.bringDown(ctx, s, &o, reported))

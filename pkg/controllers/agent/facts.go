@@ -86,8 +86,12 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 		return nil, err
 	}
 	p, published, known := r.hub.Publication(req.Kind.GroupResource().String())
-	s.PublishedKnown, s.Form = known, p.Form
-	s.Published = published && p.Kind == req.Kind
+	s.HubKind, s.Form = r.hub.HubKind(req.Kind), p.Form
+	s.Published = published && s.HubKind == req.Kind
+	// After a change of the hub's version, the definition decides whether the claims follow it, and nothing is reported
+	// before.
+	f, _ := w.Followed(req.Kind.GroupResource().String())
+	s.PublishedKnown = known && (s.HubKind == req.Kind || f.Retained)
 	s.Offered = s.Published && s.Class != nil && view.Offers(s.Class.Spec.Agent, req.Kind.Group)
 	if s.IsDisabled() {
 		return s, nil // Nothing is done in the hub.
@@ -142,7 +146,7 @@ func (r *requirementReconciler) seeHub(s *scope.Scope) {
 	}
 	// The state implies that the index of origins is complete, too: the watcher has the objects of a list before it has
 	// reported them.
-	state, _ := r.hub.Watcher.State(s.Kind)
+	state, _ := r.hub.Watcher.State(s.HubKind)
 	s.Hub.Known = state == kindwatch.StateSynced
 	get := func(place ownership.Place) *unstructured.Unstructured {
 		obj, err := r.hub.Get(place)
@@ -161,7 +165,8 @@ func (r *requirementReconciler) seeHub(s *scope.Scope) {
 	}
 	// Other objects do not matter to a claim whose object is where it should be.
 	if s.IsGoing() || s.Own() == nil {
-		for _, place := range r.hub.PlacesOf(ownership.Origin{Source: s.Us, Kind: s.Kind, Name: s.Name}) {
+		for _, place := range r.hub.PlacesOf(originOf(s.Request, s.Us.Identifier)) {
+			place = s.PlaceIn(place.Namespace) // The hub's version may have changed since.
 			known := place == recorded || s.Target != nil && place == *s.Target
 			if obj := get(place); !known && obj != nil && s.IsOwn(obj) {
 				s.Hub.Elsewhere = append(s.Hub.Elsewhere, plan.PlacedObject{Place: place, Object: obj})
@@ -169,6 +174,6 @@ func (r *requirementReconciler) seeHub(s *scope.Scope) {
 		}
 	}
 	if !s.Hub.Known {
-		s.Hub.Unknown, s.Hub.Gone = r.unknown(s.Kind), r.goneForGood(s.Kind)
+		s.Hub.Unknown, s.Hub.Gone = r.unknown(s.HubKind), r.goneForGood(s.HubKind)
 	}
 }

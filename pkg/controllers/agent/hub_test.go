@@ -145,7 +145,7 @@ func offeredClaim(claim *unstructured.Unstructured) plan.Facts {
 	at := ownershiptest.InBar("db")
 	return plan.Facts{
 		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
-		Claim:   claim, Us: ownership.Source{Identifier: "w1", Namespace: "foo"},
+		HubKind: at.Kind, Claim: claim, Us: ownership.Source{Identifier: "w1", Namespace: "foo"},
 		Class: &fleetv1alpha1.EnrollmentClass{}, PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
 		Pairing: &plan.Pairing{}, Target: &at,
 	}

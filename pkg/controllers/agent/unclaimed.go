@@ -74,7 +74,7 @@ func (r *requirementReconciler) newObjects(req request.Request) []*unstructured.
 // originOf returns the origin that a claim's hub object names.
 func originOf(req request.Request, identifier string) ownership.Origin {
 	return ownership.Origin{
-		Source: ownership.Source{Identifier: identifier, Namespace: req.Namespace}, Kind: req.Kind, Name: req.Name,
+		Source: ownership.Source{Identifier: identifier, Namespace: req.Namespace}, Resource: req.Kind.GroupResource(), Name: req.Name,
 	}
 }
 

@@ -76,10 +76,11 @@ func (r *Reconciler) carryOut(
 func (r *Reconciler) offer(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
 ) (reconcile.Result, error) {
-	want, err := r.want(ctx, req.Name, l.publication.Kind.Version)
+	want, err := r.want(ctx, req.Name, l.publication.Kind)
 	if err != nil || want == nil {
 		return reconcile.Result{}, err
 	}
+	l.publication.Kind = want.kind
 	return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)
 }
 

@@ -18,7 +18,7 @@ import (
 //   - The workload cluster serves and stores only the version in which requirements are synchronised. The API server
 //     rejects other versions; nothing is lost.
 //   - When that version changes in the hub while the workload cluster has objects of the old one, the definition is
-//     refused.
+//     refused, and they are only deleted.
 
 // NeedsConversion reports whether a definition has a conversion webhook.
 func NeedsConversion(crd *unstructured.Unstructured) bool {

@@ -23,15 +23,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// want returns the definition that workload clusters shall have of a kind synchronised in a version, or nil while the
-// hub's is unknown.
-func (r *Reconciler) want(ctx context.Context, name, travels string) (*wantedDefinition, error) {
+// want returns the definition that workload clusters shall have of a published kind, or nil while the hub's is unknown.
+func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.Kind) (*wantedDefinition, error) {
 	meta, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: name})
 	if err != nil {
 		// Not there yet or not synced yet: its appearance requeues the definition.
 		return nil, nil //nolint:nilerr,nilnil // See above.
 	}
-	of := managed.StateOf(meta, travels)
+	of := managed.StateOf(meta, r.hub.HubKind(published).Version)
 
 	r.mu.Lock()
 	want, ok := r.wanted[name]
@@ -43,8 +42,13 @@ func (r *Reconciler) want(ctx context.Context, name, travels string) (*wantedDef
 	if err != nil || crd == nil {
 		return nil, err
 	}
-	d := DefinitionFor(crd, travels)
-	want = wantedDefinition{of: managed.StateOf(crd, travels), crd: d, hash: managed.HashOf(d.Object), converts: NeedsConversion(crd)}
+	hub := HubDefinitionOf(crd)
+	r.hub.SetServed(hub.kind, hub.served)
+	kind := r.hub.HubKind(published)
+	d := DefinitionFor(crd, kind.Version)
+	want = wantedDefinition{
+		of: managed.StateOf(crd, kind.Version), crd: d, hash: managed.HashOf(d.Object), kind: kind, converts: NeedsConversion(crd),
+	}
 
 	r.mu.Lock()
 	r.wanted[name] = want
@@ -65,6 +69,7 @@ func (r *Reconciler) ensure(
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	before := have
 	switch {
 	case have == nil:
 		have = Stamped(want.crd, owner)
@@ -87,7 +92,7 @@ func (r *Reconciler) ensure(
 		err = w.Client.Update(ctx, have, w.FieldOwner())
 	}
 	if err != nil {
-		return r.unwritten(ctx, w, cluster, req, err)
+		return r.unwritten(ctx, w, cluster, req, p.Kind, before, err)
 	}
 	w.Verified.Set(req.Name, managed.StateOf(have, want.hash))
 	return r.Accept(ctx, w, cluster, req, p.Kind)
@@ -95,7 +100,8 @@ func (r *Reconciler) ensure(
 
 // unwritten maps a cluster's error on writing a definition to what is reported, and when to retry.
 func (r *Reconciler) unwritten(
-	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, err error,
+	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, hub kindwatch.Kind,
+	have *unstructured.Unstructured, err error,
 ) (reconcile.Result, error) {
 	if r.users.Excuses(req.ClusterName, err, r.clock.Now()) {
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
@@ -109,6 +115,7 @@ func (r *Reconciler) unwritten(
 		fallthrough
 	case managed.Rejected:
 		w.SetUnoffered(req.Name, false) // Its objects do not matter for that.
+		r.retain(w, have, hub)
 		r.refuse(ctx, cluster, req, p)
 		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	case managed.Accepted, managed.Failed:
@@ -129,13 +136,23 @@ func (r *Reconciler) wouldConvert(
 	return !empty, err
 }
 
+// retain follows the claims of a definition of ours that cannot be made like the hub's, in the version that the cluster
+// has. If the hub's is another one, they are only deleted, and say so.
+func (r *Reconciler) retain(w *view.Cluster, have *unstructured.Unstructured, hub kindwatch.Kind) {
+	if have == nil {
+		return
+	}
+	kind, ok := ClaimKindOf(have)
+	if ok && r.Follow(w, have.GetName(), view.Followed{Kind: kind, InHub: true, Retained: kind != hub}) {
+		r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
+	}
+}
+
 // refuseConversion leaves a definition unchanged whose objects cannot be converted. They can still be deleted.
 func (r *Reconciler) refuseConversion(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
 ) reconcile.Result {
-	if old, ok := ClaimKindOf(have); ok {
-		r.Follow(w, req.Name, view.Followed{Kind: old, InHub: true, DeletionsOnly: true})
-	}
+	r.retain(w, have, p.Kind)
 	r.refuse(ctx, cluster, req, &condition.Problem{
 		Reason: reason.ReasonDefinitionConversion,
 		Message: fmt.Sprintf("The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
@@ -158,7 +175,7 @@ func (r *Reconciler) refuseForeign(
 		return result
 	}
 	if theirs, ok := ClaimKindOf(have); ok && theirs.GroupKind() == p.Kind.GroupKind() {
-		result = r.drain(w, req.Name, p.Kind)
+		result = r.drain(w, have, p.Kind)
 	} else {
 		r.Unfollow(w, req.Name)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -40,7 +41,7 @@ func (r *Reconciler) Judge(
 			r.Unfollow(w, req.Name)
 			return reconcile.Result{}, nil
 		}
-		return r.drain(w, req.Name, before.Kind), nil
+		return r.drain(w, crd, before.Kind), nil
 	}
 	f, ok := view.Followed{}, false
 	if _, could := ClaimKindOf(crd); could {
@@ -49,6 +50,10 @@ func (r *Reconciler) Judge(
 			return reconcile.Result{}, err
 		}
 		f, ok = RetainedKind(crd, hub)
+	}
+	if !ok && before.InHub { // The hub has offered the kind, and may have objects of it.
+		f, ok = before, true
+		f.Retained = true
 	}
 	if !ok {
 		r.Unfollow(w, req.Name)
@@ -59,17 +64,19 @@ func (r *Reconciler) Judge(
 		return reconcile.Result{}, nil
 	}
 	w.SetJudged(req.Name, states)
-	if !r.Follow(w, req.Name, f) {
-		// Its claims may have become known just as it changed, so that no other event would say that there are none.
-		return reconcile.Result{RequeueAfter: condition.Soon}, nil
-	}
-	return reconcile.Result{}, nil
+	r.Follow(w, req.Name, f)
+	// Its claims may be known already, so that no other event would say that there are none.
+	return reconcile.Result{RequeueAfter: condition.Soon}, nil
 }
 
 // drain handles a definition that has the name of one of ours but is not ours, or no longer. Its claims are left alone,
 // except that those still bearing our finalizer can be deleted. When none is left, it is no longer followed; only we
 // could add the finalizer.
-func (r *Reconciler) drain(w *view.Cluster, crd string, kind kindwatch.Kind) reconcile.Result {
+func (r *Reconciler) drain(w *view.Cluster, have *unstructured.Unstructured, kind kindwatch.Kind) reconcile.Result {
+	crd := have.GetName()
+	if theirs, ok := ClaimKindOf(have); ok && theirs.GroupKind() == kind.GroupKind() {
+		kind = theirs // In a version that the cluster serves.
+	}
 	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
 	if w.IsDrained(crd) {
 		r.Unfollow(w, crd)
@@ -125,16 +132,19 @@ func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDe
 	r.mu.Lock()
 	kept, ok := r.judgeable[name]
 	r.mu.Unlock()
-	if ok && kept.of == ownership.VersionOf(meta) {
-		return &kept, true, nil
+	if !ok || kept.of != ownership.VersionOf(meta) {
+		crd, err := r.get(ctx, r.hubReader, name)
+		if err != nil || crd == nil {
+			return nil, false, err // The watch is about to report the deletion.
+		}
+		kept = *HubDefinitionOf(crd)
+		r.mu.Lock()
+		r.judgeable[name] = kept
+		r.mu.Unlock()
 	}
-	crd, err := r.get(ctx, r.hubReader, name)
-	if err != nil || crd == nil {
-		return nil, false, err // The watch is about to report the deletion.
+	if kept.published {
+		r.hub.SetServed(kept.kind, kept.served)
+		kept.kind = r.hub.HubKind(kept.kind)
 	}
-	hub = HubDefinitionOf(crd)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.judgeable[name] = *hub
-	return hub, true, nil
+	return &kept, true, nil
 }

@@ -80,8 +80,6 @@ func PhaseOf(f Facts) Phase {
 		return Offered
 	case !f.Following && (f.Current == nil || ManagedByOther(f.Current)):
 		return Unrelated
-	case ours && f.Followed.InHub:
-		return leaves
 	case !f.JudgeableKnown:
 		return Unknown
 	case f.Judged:

@@ -27,6 +27,7 @@ func TestPhaseOf(t *testing.T) {
 	mirrored.SetName("compositions.apiextensions.crossplane.io")
 	mirrored.SetAnnotations(map[string]string{fleetv1alpha1.MirroredAnnotation: "true"})
 	pulled := func(f *Facts) { f.Current, f.Following, f.Followed = labelled(owner), true, view.Followed{InHub: true} }
+	judged := func(f *Facts) { f.Judged = true }
 	for name, tc := range map[string]struct {
 		because string
 		given   []func(*Facts)
@@ -40,9 +41,10 @@ func TestPhaseOf(t *testing.T) {
 		"Mirrored": {
 			because: "A copy of a definition of Crossplane is another controller's.", given: []func(*Facts){func(f *Facts) { f.Current = mirrored }}, want: Unrelated,
 		},
-		"Withdrawn": {because: "What is not offered any more goes.", given: []func(*Facts){pulled}, want: Withdrawn},
+		"Withdrawn":         {because: "What is not offered any more goes.", given: []func(*Facts){pulled, judged}, want: Withdrawn},
+		"WithdrawnUnjudged": {because: "Once it is known which versions both sides serve.", given: []func(*Facts){pulled}, want: Unjudged},
 		"Kept": {
-			because: "A cluster of whose class nobody says anything keeps what it has.", given: []func(*Facts){pulled, func(f *Facts) { f.Kept = true }}, want: Retained,
+			because: "A cluster of whose class nobody says anything keeps what it has.", given: []func(*Facts){pulled, judged, func(f *Facts) { f.Kept = true }}, want: Retained,
 		},
 		"FoundAfterARestart": {
 			because: "A definition with our label of which nothing is known is read on both sides.",

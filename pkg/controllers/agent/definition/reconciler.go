@@ -100,6 +100,9 @@ type wantedDefinition struct {
 	crd  *unstructured.Unstructured
 	hash string
 
+	// kind is in the version in which the claims are synchronised.
+	kind kindwatch.Kind
+
 	// converts reports whether the hub's definition has a conversion webhook.
 	converts bool
 }

@@ -29,7 +29,7 @@ const MaxRetainedKinds = 100
 // form of a claim's, and then:
 //
 //   - if the hub has a definition of that name, only if Crossplane made that one for requirements, of the same kind.
-//     The kind is then also followed in the hub, in a version that both serve;
+//     The kind is then also followed in the hub, in the hub's version. The cluster's is the same one if it serves that;
 //   - if the hub has none, there is nothing in the hub to delete, and the kind is followed in the workload cluster
 //     only.
 func RetainedKind(crd *unstructured.Unstructured, hub *HubDefinition) (view.Followed, bool) {
@@ -44,14 +44,10 @@ func RetainedKind(crd *unstructured.Unstructured, hub *HubDefinition) (view.Foll
 	if !hub.published || theirs.GroupKind() != kind.GroupKind() || theirs.Resource != kind.Resource {
 		return view.Followed{}, false
 	}
-	both := servedVersions(crd)
-	for _, version := range append([]string{theirs.Version}, hub.served...) {
-		if slices.Contains(both, version) {
-			theirs.Version = version
-			return view.Followed{Kind: theirs, InHub: true, Retained: true}, true
-		}
+	if slices.Contains(servedVersions(crd), theirs.Version) {
+		kind = theirs
 	}
-	return view.Followed{}, false
+	return view.Followed{Kind: kind, InHub: true, Retained: true}, true
 }
 
 // HubDefinition is the part of a hub definition needed to judge one of a cluster.
@@ -59,7 +55,8 @@ type HubDefinition struct {
 	// of is the state that was read.
 	of string
 
-	// kind is that of its objects. published reports whether Crossplane made it for requirements.
+	// kind is that of its objects, in a served version if there is one. published reports whether Crossplane made it for
+	// requirements.
 	kind      kindwatch.Kind
 	published bool
 	served    []string
@@ -70,8 +67,13 @@ func HubDefinitionOf(hub *unstructured.Unstructured) *HubDefinition {
 	if hub == nil {
 		return nil
 	}
-	kind, ok := ClaimKindOf(hub)
-	return &HubDefinition{of: ownership.VersionOf(hub), kind: kind, published: ok && isPublishedDefinition(hub), served: servedVersions(hub)}
+	kind, served := managed.KindOf(hub)
+	if !served {
+		kind.Version = StorageVersion(hub) // Its watch says that it is not served.
+	}
+	return &HubDefinition{
+		of: ownership.VersionOf(hub), kind: kind, published: couldBeClaims(hub, kind) && isPublishedDefinition(hub), served: servedVersions(hub),
+	}
 }
 
 // isPublishedDefinition reports whether Crossplane made a hub definition for requirements: for claims, namespaced
@@ -109,8 +111,12 @@ func ManagedByOther(crd *unstructured.Unstructured) bool {
 // bears our label as well, never are: another controller manages them, and no hub offers them.
 func ClaimKindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 	kind, ok := managed.KindOf(crd)
+	return kind, ok && couldBeClaims(crd, kind)
+}
+
+func couldBeClaims(crd *unstructured.Unstructured, kind kindwatch.Kind) bool {
 	scope, _, _ := unstructured.NestedString(crd.Object, "spec", "scope")
-	return kind, ok && kind.Validate() == nil && kind.Group != appsv1alpha1.GroupVersion.Group &&
+	return kind.Validate() == nil && kind.Group != appsv1alpha1.GroupVersion.Group &&
 		crd.GetName() == kind.GroupResource().String() && scope == "Namespaced"
 }
 

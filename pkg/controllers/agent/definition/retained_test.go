@@ -38,10 +38,12 @@ func TestRetainedKind(t *testing.T) {
 		crd, hubs string
 		want      view.Followed
 	}{
-		"Withdrawn":   {reason: "What Crossplane made for claims is followed on both sides.", crd: labelled, hubs: hubs, want: kind("v2", true)},
-		"NotInHub":    {reason: "What the hub does not have is never asked of the hub.", crd: labelled, want: kind("v2", false)},
-		"OlderInside": {reason: "The version is one that both serve.", crd: change(labelled, "v2", "v3"), hubs: hubs, want: kind("v1", true)},
-		"NoCommon":    {reason: "Without one, nothing can be read on both sides.", crd: change(labelled, "{'name':'v1','served':true},{'name':'v2'", "{'name':'v9'"), hubs: hubs},
+		"Withdrawn":       {reason: "What Crossplane made for claims is followed on both sides.", crd: labelled, hubs: hubs, want: kind("v2", true)},
+		"NotInHub":        {reason: "What the hub does not have is never asked of the hub.", crd: labelled, want: kind("v2", false)},
+		"OlderInside":     {reason: "The cluster's version is the hub's if it serves that.", crd: change(labelled, "'served':true,'storage':true", "'served':true},{'name':'v0','served':true,'storage':true"), hubs: hubs, want: kind("v2", true)},
+		"NoCommon":        {reason: "Without it, each side has its own.", crd: change(labelled, "{'name':'v1','served':true},{'name':'v2'", "{'name':'v9'"), hubs: hubs, want: kind("v9", true)},
+		"NotServed":       {reason: "Also while the hub serves none.", crd: labelled, hubs: change(hubs, "'served':true", "'served':false"), want: kind("v2", true)},
+		"NotServedInside": {reason: "Of what the cluster does not serve, nothing can be read.", crd: change(labelled, "'served':true", "'served':false"), hubs: hubs},
 		"NotCrossplanes": {
 			reason: "A definition of the hub that is not an XRD's is none of the cluster's business.", crd: labelled, hubs: labelled,
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // Facts are the inputs of a decision about a claim. They come from watches and caches, not from API requests. The
@@ -45,7 +46,10 @@ type Facts struct {
 	Class     *fleetv1alpha1.EnrollmentClass
 	ClassName string
 
-	// PublishedKnown means that the hub's publications are known, Published that they include the kind in the followed
+	// HubKind is the claim's kind in the version in which the hub is read. It can differ from the claim's.
+	HubKind kindwatch.Kind
+
+	// PublishedKnown means that the hub's publications are known, Published that they include the kind in the claim's
 	// version, and Offered that it is published to the cluster. Form is the form in which it is published.
 	PublishedKnown, Published, Offered bool
 	Form                               crossplane.Form
@@ -123,7 +127,7 @@ func (f *Facts) IsOwn(obj metav1.Object) bool {
 
 // PlaceIn returns the claim's place in a namespace of the hub.
 func (f *Facts) PlaceIn(namespace string) ownership.Place {
-	return ownership.Place{Kind: f.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: f.Name}}
+	return ownership.Place{Kind: f.HubKind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: f.Name}}
 }
 
 // RecordedPlace returns where the claim records its object, if it does.

@@ -124,7 +124,7 @@ func (f *Facts) cause() *condition.Problem {
 	case f.Class == nil:
 		return classNotFound(f.ClassName)
 	case !f.Offered:
-		return kindNotOffered(f.Kind)
+		return kindNotOffered(f.Kind, f.HubKind)
 	}
 	return f.Untargeted
 }

@@ -30,7 +30,7 @@ func offeredClaim(claim *unstructured.Unstructured) Facts {
 	}}}
 	return Facts{
 		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
-		Claim:   claim, Us: ownership.Source{Identifier: "w1", Namespace: "foo"},
+		HubKind: at.Kind, Claim: claim, Us: ownership.Source{Identifier: "w1", Namespace: "foo"},
 		Home:  ownership.Residence{Cluster: "c1", Namespace: "n1"},
 		Class: class, ClassName: "default", PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
 		Pairing: &Pairing{Class: "default", Agent: class.Spec.Agent, Namespace: "foo"}, Target: &at,

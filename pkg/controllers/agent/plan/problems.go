@@ -68,12 +68,18 @@ func namespaceRecreated(kind, target, name string, us ownership.Source) *conditi
 	}
 }
 
-// kindNotOffered is reported if the hub does not publish the kind, or not to the claim's cluster.
-func kindNotOffered(kind kindwatch.Kind) *condition.Problem {
-	return &condition.Problem{
+// kindNotOffered is reported if the hub does not publish the kind, or not to the claim's cluster, or not in the claim's
+// version.
+func kindNotOffered(kind, inHub kindwatch.Kind) *condition.Problem {
+	p := &condition.Problem{
 		Reason:  reason.ReasonKindNotOffered,
 		Message: fmt.Sprintf("The hub does not offer %s to this cluster.", kind.GroupResource()),
 	}
+	if kind != inHub {
+		p.Message = fmt.Sprintf("The hub has %s in the version %q, and this cluster in the version %q. This claim is not synchronised, and can be deleted.",
+			kind.GroupResource(), inHub.Version, kind.Version)
+	}
+	return p
 }
 
 // Moving is reported while a claim's object is being deleted, to be recreated in another namespace.

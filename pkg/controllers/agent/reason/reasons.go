@@ -65,7 +65,8 @@ const (
 	// ReasonInvalidClass: the EnrollmentClass that the cluster names does not define a target.
 	ReasonInvalidClass = "InvalidClass"
 
-	// ReasonKindNotOffered: the hub no longer publishes the claim's kind, or the class does not offer it.
+	// ReasonKindNotOffered: the hub no longer publishes the claim's kind, or has it in another version than the cluster,
+	// or the class does not offer it.
 	ReasonKindNotOffered = "KindNotOffered"
 
 	// ReasonKindNotServed: the hub does not serve the claim's kind now.

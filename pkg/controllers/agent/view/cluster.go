@@ -53,7 +53,7 @@ var NamespaceKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 // claimOf returns the claim of an object in the hub, or nil if the cluster does not have it. known is false while the
 // watch cannot tell.
 func (w *Cluster) claimOf(from ownership.Origin) (claim *unstructured.Unstructured, known bool) {
-	kind, followed := w.KindOf(from.Kind.GroupResource().String())
+	kind, followed := w.KindOf(from.Resource.String())
 	if !followed {
 		return nil, false
 	}

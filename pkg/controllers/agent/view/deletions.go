@@ -9,11 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // The client does not return the answer to a deletion, and for an object without finalizers it has no new state. So a
@@ -36,8 +36,8 @@ type deletion struct {
 type deletions map[ownership.Place]deletion
 
 // forgetKinds drops the deletions of kinds that are no longer watched.
-func (d deletions) forgetKinds(kinds sets.Set[kindwatch.Kind]) {
-	maps.DeleteFunc(d, func(key ownership.Place, _ deletion) bool { return kinds.Has(key.Kind) })
+func (d deletions) forgetKinds(kinds sets.Set[schema.GroupResource]) {
+	maps.DeleteFunc(d, func(key ownership.Place, _ deletion) bool { return kinds.Has(key.Kind.GroupResource()) })
 }
 
 // Deleted records that the hub has accepted a deletion that was conditional on this state of an object.
@@ -53,7 +53,7 @@ func (h *Hub) Gone(key ownership.Place, obj *unstructured.Unstructured) {
 func (h *Hub) recordDeletion(key ownership.Place, d deletion) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.watched[key.Kind]) == 0 {
+	if h.following[key.Kind.GroupResource()] != key.Kind {
 		return // No event would drop it.
 	}
 	h.deleted[key] = d

@@ -50,10 +50,14 @@ type Hub struct {
 	// publishedKnown reports whether the XRDs were ever read.
 	publishedKnown bool
 
-	// watched are the claim kinds that the hub's watcher is asked for, with the clusters that need them. wants is the
-	// inverse.
-	watched setmap.Map[kindwatch.Kind, mcr.ClusterName]
-	wants   map[mcr.ClusterName]sets.Set[kindwatch.Kind]
+	// watched are the claim kinds that are needed, with the clusters that need them. wants is the inverse. Their versions
+	// are the clusters'; following are the same kinds in the hub's versions, which the hub's watcher is asked for.
+	watched   setmap.Map[kindwatch.Kind, mcr.ClusterName]
+	wants     map[mcr.ClusterName]sets.Set[kindwatch.Kind]
+	following map[schema.GroupResource]kindwatch.Kind
+
+	// served are the versions that the hub serves, as last read from its definitions.
+	served map[schema.GroupResource]servedVersions
 
 	// composed are the composed Secrets in the hub, by their controller's UID.
 	composed map[types.UID]sets.Set[types.NamespacedName]
@@ -74,6 +78,13 @@ type Hub struct {
 	waitsAt request.Map[ownership.Place]
 }
 
+// servedVersions are the versions of a kind that the hub serves. The kind is in one of them, if there is one: the
+// storage version if possible.
+type servedVersions struct {
+	kind     kindwatch.Kind
+	versions []string
+}
+
 // NewHub returns a Hub with an empty cache. Set its Watcher before using it.
 func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Request], definitions *request.Queue[mcreconcile.Request]) *Hub {
 	return &Hub{
@@ -88,6 +99,8 @@ func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Reques
 		published:    map[string]crossplane.Publication{},
 		watched:      setmap.Map[kindwatch.Kind, mcr.ClusterName]{},
 		wants:        map[mcr.ClusterName]sets.Set[kindwatch.Kind]{},
+		following:    map[schema.GroupResource]kindwatch.Kind{},
+		served:       map[schema.GroupResource]servedVersions{},
 		composed:     map[types.UID]sets.Set[types.NamespacedName]{},
 		origins:      originIndex{},
 		waiting:      setmap.Map[ownership.Place, request.Request]{},
@@ -211,6 +224,9 @@ func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
 
 func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 	h.forgetReported(key)
+	if h.following[key.Kind.GroupResource()] != key.Kind {
+		return // What was read of it is forgotten.
+	}
 	if e.Old != nil {
 		h.untrack(key, e.Old)
 	}
@@ -219,10 +235,10 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 		return
 	}
 	s, named := ownership.SourceOf(e.Object)
-	if !named || len(h.watched[e.Kind]) == 0 {
+	if !named {
 		return
 	}
-	from := ownership.Origin{Source: s, Kind: e.Kind, Name: e.Object.GetName()}
+	from := ownership.Origin{Source: s, Resource: e.Kind.GroupResource(), Name: e.Object.GetName()}
 	h.origins.insert(from, key)
 	h.trackNewborn(from, e.Object)
 }
@@ -232,7 +248,7 @@ func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
 	if !named {
 		return
 	}
-	from := ownership.Origin{Source: s, Kind: key.Kind, Name: key.Name}
+	from := ownership.Origin{Source: s, Resource: key.Kind.GroupResource(), Name: key.Name}
 	h.origins.remove(from, key)
 	h.newborns.remove(from)
 }

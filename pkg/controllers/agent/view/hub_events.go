@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -66,6 +65,11 @@ func (h *Hub) handleCRD(e kindwatch.Event) {
 		}
 	}
 	resource := schema.ParseGroupResource(name)
+	if e.Type == kindwatch.Deleted {
+		h.mu.Lock()
+		delete(h.served, resource)
+		h.mu.Unlock()
+	}
 	h.Watcher.Retry(resource)
 	_, offered, _ := h.Publication(name)
 	for _, w := range h.Clusters.All() {
@@ -145,31 +149,27 @@ func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured,
 	if !ok {
 		return
 	}
+	var claim *unstructured.Unstructured
+	if w, engaged := h.Clusters.Get(cluster.Name); engaged {
+		claim, _ = w.claimOf(ownership.Origin{Source: s, Resource: kind.GroupResource(), Name: obj.GetName()})
+		if theirs, followed := w.KindOf(kind.GroupResource().String()); followed {
+			kind = theirs
+		}
+	}
 	req := request.Request{
 		ClusterName: cluster.Name, Kind: kind,
 		NamespacedName: types.NamespacedName{Namespace: s.Namespace, Name: obj.GetName()},
 	}
 	add := h.Requirements.AddInitial
-	if claim := h.claimOf(cluster.Name, ownership.Origin{Source: s, Kind: kind, Name: obj.GetName()}); claim != nil {
-		switch {
-		case isStray(obj, claim):
+	switch {
+	case claim == nil:
+	case isStray(obj, claim):
+		return
+	case !initial && (recordsPlace(claim, obj) || ownership.Belongs(obj, claim)):
+		if changed != nil && !changed(req) {
 			return
-		case !initial && (recordsPlace(claim, obj) || ownership.Belongs(obj, claim)):
-			if changed != nil && !changed(req) {
-				return
-			}
-			add = h.Requirements.AddAhead
 		}
+		add = h.Requirements.AddAhead
 	}
 	add(req)
-}
-
-// claimOf returns the claim of an object in the hub, or nil if it is unknown.
-func (h *Hub) claimOf(name mcr.ClusterName, from ownership.Origin) *unstructured.Unstructured {
-	w, ok := h.Clusters.Get(name)
-	if !ok {
-		return nil
-	}
-	claim, _ := w.claimOf(from)
-	return claim
 }

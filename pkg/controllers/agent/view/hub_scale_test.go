@@ -64,7 +64,7 @@ func TestANewKindInOneClusterCostsTheSameInAFleetOfAnySize(t *testing.T) {
 func TestTheHubFollowsAKindAsLongAsOneClusterDoes(t *testing.T) {
 	h := engagedHub(t, 2)
 	kind := ownershiptest.InBar("").Kind
-	o := ownership.Origin{Source: ownership.Source{Identifier: "id", Namespace: "foo"}, Kind: kind, Name: "db"}
+	o := ownership.Origin{Source: ownership.Source{Identifier: "id", Namespace: "foo"}, Resource: kind.GroupResource(), Name: "db"}
 	h.origins.insert(o, ownershiptest.InBar("db"))
 	expect := func(reason string, want ...kindwatch.Kind) {
 		t.Helper()

@@ -71,7 +71,7 @@ func TestObservedObjectsAreInTheIndexOfOrigins(t *testing.T) {
 	obj := objectAt(ownershiptest.InBar("db"), us)
 	obj.SetResourceVersion("1000")
 	h.Observe(ownershiptest.InBar("db"), obj)
-	o := ownership.Origin{Source: us, Kind: kind, Name: "db"}
+	o := ownership.Origin{Source: us, Resource: kind.GroupResource(), Name: "db"}
 	if diff := cmp.Diff([]ownership.Place{ownershiptest.InBar("db")}, h.PlacesOf(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
 		t.Errorf("want what was written to be known (-want +got):\n%s", diff)
 	}
@@ -99,7 +99,7 @@ func TestALateAnswerAboutADeletedObjectIsNoOrphan(t *testing.T) {
 		want   []ownership.Origin
 	}{
 		"Gone":     {reason: "There is nothing in its place."},
-		"Replaced": {reason: "Another cluster's object is in its place.", there: current, want: []ownership.Origin{{Source: other, Kind: place.Kind, Name: place.Name}}},
+		"Replaced": {reason: "Another cluster's object is in its place.", there: current, want: []ownership.Origin{{Source: other, Resource: place.Kind.GroupResource(), Name: place.Name}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := syncedHub(t)
@@ -112,6 +112,55 @@ func TestALateAnswerAboutADeletedObjectIsNoOrphan(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, h.originsIn(other.Identifier)); diff != "" {
 				t.Errorf("%s Want the other to be known as before (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestTheHubIsReadInItsOwnVersion(t *testing.T) {
+	ours := ownershiptest.InBar("").Kind
+	in := func(version string) kindwatch.Kind {
+		kind := ours
+		kind.Version = version
+		return kind
+	}
+	for name, tc := range map[string]struct {
+		reason    string
+		published string
+		served    []string
+		want      string
+	}{
+		"Unknown":    {reason: "As long as nothing is known, the version is the cluster's.", want: ours.Version},
+		"Published":  {reason: "The published version is not the cluster's.", published: "v2", want: "v2"},
+		"Served":     {reason: "Of several served versions, the published one counts.", published: "v2", served: []string{"v3", "v2"}, want: "v2"},
+		"NotServed":  {reason: "A version that is not served cannot be read.", published: "v2", served: []string{"v3"}, want: "v3"},
+		"Withdrawn":  {reason: "Without a published version, a served one can be read.", served: []string{"v3", ours.Version}, want: "v3"},
+		"NoneServed": {reason: "If there is none, the watch says so.", published: "v2", served: []string{}, want: "v3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := engagedHub(t, 2)
+			w, _ := h.Clusters.Get("w1")
+			w.Follow("first", Followed{Kind: in("v0"), InHub: true})
+			h.RefreshFollowed(w)
+			w.Unfollow("first") // The other cluster's version is the only one that is left.
+			h.RefreshFollowed(w)
+			from := ownership.Origin{Source: ownership.Source{Identifier: "id", Namespace: "foo"}, Resource: ours.GroupResource(), Name: "db"}
+			h.origins.insert(from, ownershiptest.InBar("db"))
+			if tc.published != "" {
+				h.published[ours.GroupResource().String()] = crossplane.Publication{Kind: in(tc.published)}
+				h.refreshOffered()
+			}
+			if tc.served != nil {
+				h.SetServed(in("v3"), tc.served)
+			}
+			if got := h.HubKind(ours); got != in(tc.want) {
+				t.Errorf("%s Got %s.", tc.reason, got)
+			}
+			if diff := cmp.Diff([]kindwatch.Kind{in(tc.want)}, h.WatchedKinds()); diff != "" {
+				t.Errorf("%s Watched (-want +got):\n%s", tc.reason, diff)
+			}
+			if known := len(h.origins.places(from)) > 0; known != (tc.want == ours.Version) {
+				t.Errorf("want what was read in another version to be forgotten, and nothing else; known: %t", known)
 			}
 		})
 	}

@@ -162,7 +162,8 @@ type Followed struct {
 	// InHub reports whether this cluster has the kind followed in the hub. The hub decides, never the cluster alone.
 	InHub bool
 
-	// Retained reports whether the kind is not offered, and followed only because the cluster has claims of it.
+	// Retained reports whether the kind is not offered, or not in this version, and followed only because the cluster has
+	// claims of it.
 	Retained bool
 
 	// DeletionsOnly means that claims with our finalizer are only released: the definition is no longer Masthead's.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -60,9 +61,9 @@ func (n newborns) remove(o ownership.Origin) {
 }
 
 // forgetKinds drops the origins of kinds that are no longer watched.
-func (n newborns) forgetKinds(kinds sets.Set[kindwatch.Kind]) {
+func (n newborns) forgetKinds(kinds sets.Set[schema.GroupResource]) {
 	for identifier, c := range n {
-		maps.DeleteFunc(c.created, func(o ownership.Origin, _ time.Time) bool { return kinds.Has(o.Kind) })
+		maps.DeleteFunc(c.created, func(o ownership.Origin, _ time.Time) bool { return kinds.Has(o.Resource) })
 		if len(c.created) == 0 {
 			delete(n, identifier)
 		}
@@ -78,8 +79,8 @@ func (n newborns) in(identifier string) []ownership.Origin {
 }
 
 // of returns the origins of a kind in a cluster.
-func (n newborns) of(identifier string, kind kindwatch.Kind) []ownership.Origin {
-	return slices.DeleteFunc(n.in(identifier), func(o ownership.Origin) bool { return o.Kind != kind })
+func (n newborns) of(identifier string, kind schema.GroupResource) []ownership.Origin {
+	return slices.DeleteFunc(n.in(identifier), func(o ownership.Origin) bool { return o.Resource != kind })
 }
 
 func (n newborns) has(o ownership.Origin, now time.Time) bool {
@@ -144,7 +145,7 @@ func (h *Hub) EnqueueUnclaimed(w *Cluster, kind kindwatch.Kind) {
 		return
 	}
 	h.mu.Lock()
-	origins := h.newborns.of(cluster.EffectiveIdentifier(), kind)
+	origins := h.newborns.of(cluster.EffectiveIdentifier(), kind.GroupResource())
 	h.mu.Unlock()
 	for _, from := range origins {
 		if claim, known := w.claimOf(from); !known || claim != nil {

@@ -9,18 +9,18 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 func TestNewborns(t *testing.T) {
 	start := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	kind, other := kindwatch.Kind{Resource: "databases"}, kindwatch.Kind{Resource: "queues"}
-	origin := func(kind kindwatch.Kind, name string) ownership.Origin {
-		return ownership.Origin{Source: ownership.Source{Identifier: "a", Namespace: "team"}, Kind: kind, Name: name}
+	kind, other := schema.GroupResource{Resource: "databases"}, schema.GroupResource{Resource: "queues"}
+	origin := func(kind schema.GroupResource, name string) ownership.Origin {
+		return ownership.Origin{Source: ownership.Source{Identifier: "a", Namespace: "team"}, Resource: kind, Name: name}
 	}
 	n := newborns{}
 	if got := n.of("a", kind); len(got) != 0 {

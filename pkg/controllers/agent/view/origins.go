@@ -7,10 +7,10 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/setmap"
 )
 
@@ -36,9 +36,9 @@ func (x originIndex) remove(o ownership.Origin, key ownership.Place) {
 func (x originIndex) places(o ownership.Origin) []ownership.Place { return x[o.Identifier].Values(o) }
 
 // forgetKinds drops the origins of kinds that are no longer watched.
-func (x originIndex) forgetKinds(kinds sets.Set[kindwatch.Kind]) {
+func (x originIndex) forgetKinds(kinds sets.Set[schema.GroupResource]) {
 	for identifier, origins := range x {
-		maps.DeleteFunc(origins, func(o ownership.Origin, _ sets.Set[ownership.Place]) bool { return kinds.Has(o.Kind) })
+		maps.DeleteFunc(origins, func(o ownership.Origin, _ sets.Set[ownership.Place]) bool { return kinds.Has(o.Resource) })
 		if len(origins) == 0 {
 			delete(x, identifier)
 		}

@@ -15,8 +15,8 @@ import (
 
 func TestOriginsAreFoundByCluster(t *testing.T) {
 	x := originIndex{}
-	a := ownership.Origin{Source: ownership.Source{Identifier: "a", Namespace: "foo"}, Kind: ownershiptest.InBar("").Kind, Name: "db"}
-	b := ownership.Origin{Source: ownership.Source{Identifier: "b", Namespace: "foo"}, Kind: ownershiptest.InBar("").Kind, Name: "db"}
+	a := ownership.Origin{Source: ownership.Source{Identifier: "a", Namespace: "foo"}, Resource: ownershiptest.InBar("").Kind.GroupResource(), Name: "db"}
+	b := ownership.Origin{Source: ownership.Source{Identifier: "b", Namespace: "foo"}, Resource: ownershiptest.InBar("").Kind.GroupResource(), Name: "db"}
 	x.insert(a, ownershiptest.InBar("db"))
 	x.insert(b, ownershiptest.InBar("db"))
 	if len(x["a"]) != 1 || len(x["b"]) != 1 || len(x.places(a)) != 1 {
@@ -26,7 +26,7 @@ func TestOriginsAreFoundByCluster(t *testing.T) {
 		t.Error("want no origin of another cluster")
 	}
 	x.remove(a, ownershiptest.InBar("db"))
-	x.forgetKinds(sets.New(ownershiptest.InBar("").Kind))
+	x.forgetKinds(sets.New(ownershiptest.InBar("").Kind.GroupResource()))
 	x.remove(b, ownershiptest.InBar("db"))
 	if len(x) != 0 {
 		t.Errorf("want nothing to be left, got %v", x)
@@ -39,7 +39,7 @@ func BenchmarkOrphans(b *testing.B) {
 		b.Run(fmt.Sprintf("clusters=%d", n), func(b *testing.B) {
 			h := NewHub(nil, NewClusters(ClustersOptions{}), nil, nil)
 			for i := range n {
-				h.origins.insert(ownership.Origin{Source: ownership.Source{Identifier: fmt.Sprint(i), Namespace: "foo"}, Kind: ownershiptest.InBar("").Kind, Name: "db"}, ownershiptest.InBar("db"))
+				h.origins.insert(ownership.Origin{Source: ownership.Source{Identifier: fmt.Sprint(i), Namespace: "foo"}, Resource: ownershiptest.InBar("").Kind.GroupResource(), Name: "db"}, ownershiptest.InBar("db"))
 			}
 			for b.Loop() {
 				for i := range n {

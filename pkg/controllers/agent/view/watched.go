@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -39,31 +40,42 @@ func (h *Hub) RefreshFollowed(w *Cluster) {
 	h.Clusters.IfCurrent(w.Name, w, func() { h.Want(w.Name, w.HubKinds()...) })
 }
 
-// Want sets the kinds that a cluster, or the hub itself, needs. The hub's watcher follows the union of all wants.
+// Want sets the kinds that a cluster, or the hub itself, needs. The hub's watcher follows the union of all wants, each
+// in the hub's version.
 func (h *Hub) Want(name mcr.ClusterName, kinds ...kindwatch.Kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now, before := sets.New(kinds...), h.wants[name]
-	news, gone := false, sets.New[kindwatch.Kind]()
 	for kind := range now.Difference(before) {
-		news = news || len(h.watched[kind]) == 0
 		h.watched.Insert(kind, name)
 	}
 	for kind := range before.Difference(now) {
 		h.watched.Delete(kind, name)
-		if len(h.watched[kind]) == 0 {
-			gone.Insert(kind)
-		}
 	}
 	h.wants[name] = now
 	if len(now) == 0 {
 		delete(h.wants, name)
 	}
-	if !news && len(gone) == 0 {
+	h.follow()
+}
+
+// follow makes the hub's watcher follow what is wanted. The caller holds mu.
+func (h *Hub) follow() {
+	now, gone := map[schema.GroupResource]kindwatch.Kind{}, sets.New[schema.GroupResource]()
+	for kind := range h.watched {
+		now[kind.GroupResource()] = h.hubKind(kind)
+	}
+	for resource, kind := range h.following {
+		if now[resource] != kind {
+			gone.Insert(resource)
+		}
+	}
+	if len(gone) == 0 && len(now) == len(h.following) {
 		return
 	}
+	h.following = now
 	// The watcher does not call its handler from Set.
-	h.Watcher.Set(OwnerClaims, slices.Collect(maps.Keys(h.watched))...)
+	h.Watcher.Set(OwnerClaims, slices.Collect(maps.Values(now))...)
 	if len(gone) > 0 {
 		h.origins.forgetKinds(gone)
 		h.newborns.forgetKinds(gone)
@@ -71,9 +83,39 @@ func (h *Hub) Want(name mcr.ClusterName, kinds ...kindwatch.Kind) {
 	}
 }
 
+// SetServed records the versions of a kind that the hub's definition serves.
+func (h *Hub) SetServed(kind kindwatch.Kind, versions []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.served[kind.GroupResource()] = servedVersions{kind: kind, versions: versions}
+	h.follow()
+}
+
+// HubKind returns a claim kind in the version in which the hub is read: the published one, or another one if the hub
+// does not serve that. A workload cluster's version can differ, while its definition cannot follow the hub's. Then
+// its claims can still be found and deleted in the hub, but an object of another version is never written or shown.
+func (h *Hub) HubKind(kind kindwatch.Kind) kindwatch.Kind {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.hubKind(kind)
+}
+
+// hubKind is HubKind for a caller that holds mu.
+func (h *Hub) hubKind(kind kindwatch.Kind) kindwatch.Kind {
+	served, known := h.served[kind.GroupResource()]
+	p, offered := h.published[kind.GroupResource().String()]
+	switch {
+	case offered && (!known || slices.Contains(served.versions, p.Kind.Version)):
+		return p.Kind
+	case known:
+		return served.kind
+	}
+	return kind
+}
+
 // WatchedKinds returns the claim kinds followed in the hub.
 func (h *Hub) WatchedKinds() []kindwatch.Kind {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.Collect(maps.Keys(h.watched))
+	return slices.Collect(maps.Values(h.following))
 }

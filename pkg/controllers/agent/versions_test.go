@@ -1,0 +1,338 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+)
+
+// inVersion returns a claim, from the hub or the workload cluster, in a version.
+func (f *fixture) inVersion(c client.Client, version, namespace, name string) (*unstructured.Unstructured, error) {
+	u := f.object(namespace, name)
+	u.SetAPIVersion(f.group + "/" + version)
+	return u, c.Get(f.Ctx, client.ObjectKeyFromObject(u), u)
+}
+
+// notSynced waits until a claim of a version says that its cluster has another one than the hub.
+func (f *fixture) notSynced(version, name, inHub string) *unstructured.Unstructured {
+	f.T.Helper()
+	var u *unstructured.Unstructured
+	f.Within("the claim says that the hub has another version", func() (err error) {
+		if u, err = f.inVersion(f.workload, version, f.namespace, name); err != nil {
+			return err
+		}
+		c := propagation.AgentSynced(u)
+		message, _ := c["message"].(string)
+		if c["reason"] != reason.ReasonKindNotOffered || c["status"] != "False" || !strings.Contains(message, fmt.Sprintf("%q", inHub)) {
+			return fmt.Errorf("its condition is %v", c)
+		}
+		return nil
+	})
+	return u
+}
+
+// deletable deletes a claim of a version, and waits until it and its object in the hub are gone, and until another one
+// with the deletion policy Orphan is gone and its object is released.
+func (f *fixture) deletable(version, inHub string) {
+	f.T.Helper()
+	for _, name := range []string{"db", "kept"} {
+		u, err := f.inVersion(f.workload, version, f.namespace, name)
+		if err == nil {
+			err = f.workload.Delete(f.Ctx, u)
+		}
+		if err != nil {
+			f.T.Fatal(err)
+		}
+		f.Within("claim "+name+" goes", func() error {
+			if u, err = f.inVersion(f.workload, version, f.namespace, name); !apierrors.IsNotFound(err) {
+				return errors.Join(fmt.Errorf("it has the condition %v", propagation.AgentSynced(u)), err)
+			}
+			return nil
+		})
+	}
+	f.servedInHub(inHub)
+	if u, err := f.inVersion(f.hub, inHub, f.target, "db"); !apierrors.IsNotFound(err) {
+		f.T.Errorf("want nothing to be left in the hub, got %v (%v)", u.Object, err)
+	}
+	u, err := f.inVersion(f.hub, inHub, f.target, "kept")
+	if err != nil {
+		f.T.Fatalf("want what is to be kept in the hub, got %v", err)
+	}
+	if _, named := ownership.SourceOf(u); named {
+		f.T.Errorf("want it released, got %v", u.GetAnnotations())
+	}
+}
+
+// edit changes a claim, and the status of its object in the hub.
+func (f *fixture) edit(inHub string, claim *unstructured.Unstructured) {
+	f.T.Helper()
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
+	f.Within("Crossplane sets the status", func() error {
+		u, err := f.inVersion(f.hub, inHub, f.target, "db")
+		if err != nil {
+			return err
+		}
+		u.Object["status"] = map[string]any{"address": "of " + inHub}
+		return f.hub.Status().Update(f.Ctx, u)
+	})
+}
+
+// unedited checks that nothing of edit was synchronised.
+func (f *fixture) unedited(version, inHub string) {
+	f.T.Helper()
+	hub, err := f.inVersion(f.hub, inHub, f.target, "db")
+	if v, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); err != nil || v != "5.7" {
+		f.T.Errorf("want nothing to be pushed to another version, got %q (%v)", v, err)
+	}
+	claim, err := f.inVersion(f.workload, version, f.namespace, "db")
+	if a, _, _ := unstructured.NestedString(claim.Object, "status", "address"); err != nil || a != "" {
+		f.T.Errorf("want nothing of another version to be shown, got %q (%v)", a, err)
+	}
+}
+
+// servedInHub waits until the hub serves a version.
+func (f *fixture) servedInHub(version string) {
+	f.T.Helper()
+	f.Within("the hub serves "+version, func() error {
+		l := f.list()
+		l.SetAPIVersion(f.group + "/" + version)
+		return f.hub.List(f.Ctx, l)
+	})
+}
+
+// keptClaims creates the claims for deletable.
+func (f *fixture) keptClaims() {
+	f.T.Helper()
+	f.claim("db")
+	f.claim("kept", withDeletionPolicy("Orphan"))
+	for _, name := range []string{"db", "kept"} {
+		f.pushed(name)
+		f.synced(name, reason.ReasonSynced)
+	}
+}
+
+// serve sets which versions a definition serves.
+func serve(versions ...string) func(*apiextensionsv1.CustomResourceDefinition) {
+	return func(crd *apiextensionsv1.CustomResourceDefinition) {
+		for i := range crd.Spec.Versions {
+			v := &crd.Spec.Versions[i]
+			v.Served = false
+			for _, version := range versions {
+				v.Served = v.Served || v.Name == version
+			}
+		}
+	}
+}
+
+// TestClaimsOfAVersionThatTheHubHasLeftAreDeletable: only the hub's webhook could convert the cluster's claims, so that
+// the cluster keeps their version.
+func TestClaimsOfAVersionThatTheHubHasLeftAreDeletable(t *testing.T) {
+	t.Parallel()
+	for name, hub := range map[string]func(*fixture){
+		"Served":  func(*fixture) {},
+		"Dropped": func(f *fixture) { f.editHub("v1beta1", serve("v1beta1")) },
+		"DroppedBeforeARestart": func(f *fixture) {
+			f.editHub("v1beta1", serve("v1beta1"))
+			f.restart()
+		},
+		"Withdrawn": func(f *fixture) {
+			f.editHub("v1beta1", serve("v1beta1"))
+			f.withdraw()
+		},
+		"WithdrawnBeforeARestart": func(f *fixture) {
+			f.editHub("v1beta1", serve("v1beta1"))
+			f.stopAgent()
+			f.withdraw()
+			f.restart()
+		},
+		"NotOffered": func(f *fixture) {
+			class := &fleetv1alpha1.EnrollmentClass{}
+			class.Name = f.class
+			f.Edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
+			f.editHub("v1beta1", serve("v1beta1"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.keptClaims()
+			f.editHub("v1beta1", addVersion("v1beta1", conversionWebhook(t)))
+			f.prunedStatus(reason.ReasonDefinitionConversion)
+			f.edit("v1beta1", f.notSynced("v1alpha1", "db", "v1beta1"))
+			hub(f)
+			f.settled()
+			f.notSynced("v1alpha1", "db", "v1beta1")
+			f.unedited("v1alpha1", "v1beta1")
+			f.deletable("v1alpha1", "v1beta1")
+		})
+	}
+}
+
+// TestClaimsAreDeletableInAClusterThatRefusesTheHubsNextVersion: Masthead may not change the definition.
+func TestClaimsAreDeletableInAClusterThatRefusesTheHubsNextVersion(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]bool{"Running": false, "Restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := prepareFixture(t)
+			f.workloadUser = f.class
+			f.Create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class}, Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{apiextensionsv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create"}},
+				{APIGroups: []string{"", "events.k8s.io", f.group}, Resources: []string{"*"}, Verbs: []string{"*"}},
+			}})
+			f.Create(f.workload, &rbacv1.ClusterRoleBinding{
+				ObjectMeta: metav1.ObjectMeta{Name: f.class},
+				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
+				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.workloadUser}},
+			})
+			f.start()
+			f.keptClaims()
+			f.editHub("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) {
+				addVersion("v1beta1", nil)(crd)
+				serve("v1beta1")(crd)
+			})
+			f.prunedStatus(reason.ReasonDefinitionForbidden)
+			if restart {
+				f.restart()
+			}
+			f.notSynced("v1alpha1", "db", "v1beta1")
+			f.deletable("v1alpha1", "v1beta1")
+		})
+	}
+}
+
+// TestClaimsOfAVersionThatOnlyTheClusterHasAreDeletable: nothing corrects a definition that is not offered any more.
+func TestClaimsOfAVersionThatOnlyTheClusterHasAreDeletable(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]bool{"Running": false, "BeforeARestart": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.keptClaims()
+			f.withdraw()
+			f.synced("db", reason.ReasonKindNotOffered)
+			if restart {
+				f.stopAgent()
+			}
+			crd := f.crd()
+			f.Edit(f.workload, crd, func() {
+				addVersion("v1beta1", nil)(crd)
+				serve("v1beta1")(crd)
+			})
+			f.Within("the cluster serves the other version", func() error {
+				_, err := f.inVersion(f.workload, "v1beta1", f.namespace, "db")
+				return err
+			})
+			if restart {
+				f.restart()
+			}
+			f.notSynced("v1beta1", "db", "v1alpha1")
+			f.deletable("v1beta1", "v1alpha1")
+		})
+	}
+}
+
+// TestClaimsOfAForeignDefinitionAreDeletableInItsVersion: a definition that is no longer Masthead's is left alone.
+func TestClaimsOfAForeignDefinitionAreDeletableInItsVersion(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]func(*fixture){
+		"Offered": func(*fixture) {},
+		"Withdrawn": func(f *fixture) {
+			f.withdraw()
+			f.synced("db", reason.ReasonKindNotOffered)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.keptClaims()
+			before(f)
+			crd := f.crd()
+			f.Edit(f.workload, crd, func() {
+				crd.Labels = nil
+				addVersion("v1beta1", nil)(crd)
+				serve("v1beta1")(crd)
+			})
+			f.Within("the cluster serves the other version", func() error {
+				_, err := f.inVersion(f.workload, "v1beta1", f.namespace, "db")
+				return err
+			})
+			f.deletable("v1beta1", "v1alpha1")
+		})
+	}
+}
+
+// TestClaimsSayWhenTheHubServesNoVersion: nobody can delete anything in the hub then.
+func TestClaimsSayWhenTheHubServesNoVersion(t *testing.T) {
+	t.Parallel()
+	for name, restart := range map[string]bool{"Running": false, "BeforeARestart": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			claim := f.claim("db")
+			f.pushed("db")
+			f.synced("db", reason.ReasonSynced)
+			f.withdraw()
+			f.synced("db", reason.ReasonKindNotOffered)
+			f.editHubCRD(serve())
+			if restart {
+				f.restart()
+			}
+			if err := f.workload.Delete(f.Ctx, claim); err != nil {
+				t.Fatal(err)
+			}
+			f.synced("db", reason.ReasonKindNotServed)
+			f.editHubCRD(serve("v1alpha1"))
+			f.gone(f.workload, f.namespace, "db")
+			f.servedInHub("v1alpha1")
+			f.gone(f.hub, f.target, "db")
+		})
+	}
+}
+
+// TestClaimsAreSynchronisedUntilTheHubHasTheirNextVersion: an XRD names a version before Crossplane has changed the
+// definition.
+func TestClaimsAreSynchronisedUntilTheHubHasTheirNextVersion(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	claim := f.claim("db")
+	f.pushed("db")
+	f.synced("db", reason.ReasonSynced)
+	next := f.crd()
+	addVersion("v1beta1", nil)(next)
+	f.refer(next, "v1beta1")
+	f.Within("the agent has seen the XRD", func() error {
+		if p, _, _ := f.agent.hub.Publication(next.Name); p.Kind.Version != "v1beta1" {
+			return fmt.Errorf("it knows %v", p.Kind)
+		}
+		return nil
+	})
+	f.settled()
+	if c := propagation.AgentSynced(f.synced("db", reason.ReasonSynced)); c["status"] != "True" {
+		t.Errorf("want the claim to be synchronised still, got %v", c)
+	}
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
+	f.Within("an edit reaches the hub", func() error {
+		u, err := f.get(f.hub, f.target, "db")
+		if version, _, _ := unstructured.NestedString(u.Object, "spec", "version"); version != "8" {
+			return errors.Join(fmt.Errorf("it has version %q", version), err)
+		}
+		return nil
+	})
+}
