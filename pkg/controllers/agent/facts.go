@@ -86,8 +86,9 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 		return nil, err
 	}
 	p, published, known := r.hub.Publication(req.Kind.GroupResource().String())
-	s.PublishedKnown, s.Form = known, p.Form
 	s.Published = published && p.Kind == req.Kind
+	// What is published in another version is followed in that soon, which makes new requests.
+	s.PublishedKnown, s.Form = known && s.Published == published, p.Form
 	s.Offered = s.Published && s.Class != nil && view.Offers(s.Class.Spec.Agent, req.Kind.Group)
 	if s.IsDisabled() {
 		return s, nil // Nothing is done in the hub.
