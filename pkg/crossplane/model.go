@@ -58,11 +58,11 @@ const CrossplaneField = "crossplane"
 //
 // Those that no user may write name objects of the hub, and are never pushed. Crossplane sets them itself.
 //
-//   - resourceRef: Crossplane lets a claim that names an unbound composite, which is cluster-scoped, take it over, delete
-//     it and read its connection details.
-//   - resourceRefs: Crossplane assumes that it created these objects. It reads each of them, regardless of its kind, with
-//     its connection details, passes them to the composition's functions, and deletes those that no function wants and no
-//     one else controls.
+//   - resourceRef: Crossplane lets a claim that names an unbound composite, which is cluster-scoped, take it over,
+//     delete it and read its connection details.
+//   - resourceRefs: Crossplane assumes that it created these objects. It reads each of them, regardless of its kind,
+//     with its connection details, passes them to the composition's functions, and deletes those that no function wants
+//     and no one else controls.
 //   - claimRef, before Crossplane 0.13 requirementRef: the claim to which a composite belongs.
 //   - environmentConfigRefs, up to Crossplane 1.17: what a composition reads.
 //
@@ -97,9 +97,9 @@ type use struct {
 
 // Pushable returns the part of a requirement's spec that may be pushed to the hub. It shares nothing with its input.
 //
-// A claim's other fields are its API author's, those of an object called crossplane, too; but none that Crossplane could
-// take for its own is pushed there either. A composite's machinery is apart: a field that a later Crossplane adds is not
-// pushed before it has been reviewed.
+// A claim's other fields are its API author's, those of an object called crossplane, too; but none that Crossplane
+// could take for its own is pushed there either. A composite's machinery is apart: a field that a later Crossplane adds
+// is not pushed before it has been reviewed.
 func (f Form) Pushable(spec map[string]any) map[string]any {
 	spec = runtime.DeepCopyJSON(spec)
 	if f == FormComposite {

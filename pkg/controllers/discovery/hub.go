@@ -181,7 +181,8 @@ func (h *hub) refresh(s *hubKind) bool {
 		return false
 	}
 	withheld := sets.New[schema.GroupKind]()
-	if xrds := h.kinds[resourceXRD+"."+crossplaneGroup]; s.resource == resourceComposition && (!xrds.known || xrds.definition != nil) {
+	xrds := h.kinds[resourceXRD+"."+crossplaneGroup]
+	if s.resource == resourceComposition && (!xrds.known || xrds.definition != nil) {
 		definitions, err := h.watcher.List(xrds.kind)
 		if err != nil {
 			return false

@@ -65,8 +65,8 @@ func text(spec map[string]any, path ...string) string {
 	return s
 }
 
-// compositeOf returns the kind that a Composition with this spec composes. Crossplane v0.10 to v0.12 had another name for
-// the field.
+// compositeOf returns the kind that a Composition with this spec composes. Crossplane v0.10 to v0.12 had another name
+// for the field.
 func compositeOf(spec map[string]any) schema.GroupKind {
 	for _, field := range []string{"compositeTypeRef", "from"} {
 		if group := groupOfVersion(text(spec, field, "apiVersion")); group != "" {
