@@ -176,7 +176,7 @@ func TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay(t *testing.T) {
 func TestInFlightForgetsNothingThatCanLand(t *testing.T) {
 	const (
 		grace, tick = 10 * time.Second, 4 * time.Second
-		depth       = 8
+		depth       = 7
 	)
 	type sent struct {
 		place          ownership.Place
