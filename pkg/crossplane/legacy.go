@@ -38,7 +38,7 @@ const (
 // LegacyPublicationOf returns the kind that an InfrastructurePublication of an InfrastructureDefinition currently
 // offers, if any. Crossplane reports that with the condition Established, and with Ready in 0.10.
 func LegacyPublicationOf(p, definition *unstructured.Unstructured) (Publication, bool) {
-	if p.GetDeletionTimestamp() != nil || !ConditionTrue(p, "Established") && !ConditionTrue(p, "Ready") {
+	if p.GetDeletionTimestamp() != nil || IsWithheld(p) || !ConditionTrue(p, "Established") && !ConditionTrue(p, "Ready") {
 		return Publication{}, false
 	}
 	template := []string{"spec", "crdSpecTemplate"}

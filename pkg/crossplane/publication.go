@@ -6,9 +6,11 @@ package crossplane
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -52,9 +54,9 @@ const (
 //   - Cluster: nothing. A cluster-scoped object of the hub belongs to no tenant.
 //
 // An XRD that is being deleted no longer offers its kind, although its conditions still say so: Crossplane is deleting
-// the objects, and one pushed now would be lost.
+// the objects, and one pushed now would be lost. One that a label withholds offers nothing either.
 func PublicationOf(xrd *unstructured.Unstructured) (Publication, bool) {
-	if xrd.GetDeletionTimestamp() != nil {
+	if xrd.GetDeletionTimestamp() != nil || IsWithheld(xrd) {
 		return Publication{}, false
 	}
 	scope, _, _ := unstructured.NestedString(xrd.Object, "spec", "scope")
@@ -65,6 +67,13 @@ func PublicationOf(xrd *unstructured.Unstructured) (Publication, bool) {
 		return publicationUnder(xrd, "names", "Established", FormComposite)
 	}
 	return Publication{}, false
+}
+
+// IsWithheld reports whether a label keeps an object of Crossplane's API from workload clusters. A value other than
+// "true" is not guessed at.
+func IsWithheld(obj metav1.Object) bool {
+	value, labelled := obj.GetLabels()[fleetv1alpha1.PublishLabel]
+	return labelled && value != "true"
 }
 
 // publicationUnder returns the kind named by a field of a CompositeResourceDefinition, once a condition is true.

@@ -4,6 +4,7 @@
 package crossplane
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,6 +25,10 @@ func TestPublicationOfByScope(t *testing.T) {
 		offered     = `,{'type':'Offered','status':'True'}`
 		claims      = `,'claimNames':{'kind':'CacheClaim','plural':'cacheclaims'}`
 	)
+	labelled := func(value, spec string) string {
+		labels := `'labels':{'agent.masthead.dev/publish':'` + value + `'},'name'`
+		return strings.Replace(xrd(spec, established+offered), `'name'`, labels, 1)
+	}
 	published := func(kind, plural string, f Form) Publication {
 		return Publication{publisher: "CompositeResourceDefinition/caches.acmeco.org", Form: f, Kind: kindwatch.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: "v1", Kind: kind}, Resource: plural,
@@ -63,6 +68,14 @@ func TestPublicationOfByScope(t *testing.T) {
 		"NoScopeNoClaim": {
 			reason: "And publishes no composite, whatever v2 would default its scope to.", xrd: xrd(``, established+offered),
 		},
+		"Labelled": {
+			reason: "A label that says what is so anyway changes nothing.",
+			xrd:    labelled("true", `,'scope':'Namespaced'`), want: published("Cache", "caches", FormComposite),
+		},
+		"Withheld":      {reason: "The administrator keeps it in the hub.", xrd: labelled("false", `,'scope':'Namespaced'`)},
+		"WithheldClaim": {reason: "Claims, too.", xrd: labelled("false", claims)},
+		"Misspelt":      {reason: "What could mean anything offers nothing.", xrd: labelled("False", `,'scope':'Namespaced'`)},
+		"WithoutValue":  {reason: "Nor does a label without a value.", xrd: labelled("", claims)},
 		"UnknownScope": {
 			reason: "What nobody knows yet is not published.", xrd: xrd(`,'scope':'Galactic'`+claims, established+offered),
 		},

@@ -108,6 +108,11 @@ const (
 	// there. With any other value than "true", the Secret is not copied to a workload cluster.
 	DeliverLabel = "agent.masthead.dev/deliver"
 
+	// PublishLabel is set by hub administrators on a CompositeResourceDefinition, or on another object of a kind that is
+	// copied to workload clusters. With any other value than "true", its claim kind is not offered to any cluster, and
+	// neither it nor its Compositions are copied.
+	PublishLabel = "agent.masthead.dev/publish"
+
 	// ConflictAnnotation is set on a claim in a workload cluster whose name is taken in the hub, and names the holder. It
 	// is for definitions that prune unknown conditions.
 	ConflictAnnotation = "agent.masthead.dev/conflict"

@@ -6,6 +6,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,12 +33,16 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p pla
 		// Further changes of the claim arrive as events. The hub's status is known.
 		o.Silent, o.AsShown = false, true
 	}
+	var inFlight time.Duration
+	if slices.ContainsFunc(p.Steps, func(st plan.Step) bool { return st.Do == plan.AwaitCreations }) {
+		inFlight = r.inFlight.Wait(s.Request) // Before the hub is read: what is created meanwhile is found next time.
+	}
 	var adopted *unstructured.Unstructured
 	for _, st := range p.Steps {
 		if st.Do == plan.Push && adopted != nil {
 			st.Saw = adopted
 		}
-		object, stopped, err := r.do(ctx, s, st)
+		object, stopped, err := r.do(ctx, s, st, inFlight)
 		switch {
 		case err != nil:
 			// The steps had to determine whether the problem may be disclosed.
@@ -67,8 +72,10 @@ func stoppedBy(o scope.Outcome, st plan.Step, why scope.Outcome) scope.Outcome {
 }
 
 // do executes one step. It returns the hub object that it wrote or found correct, if the step is about one, or why the
-// plan stops.
-func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.Step) (object *unstructured.Unstructured, stopped *scope.Outcome, err error) {
+// plan stops. inFlight is how long a creation may still be in flight.
+func (r *requirementReconciler) do(
+	ctx context.Context, s *scope.Scope, st plan.Step, inFlight time.Duration,
+) (object *unstructured.Unstructured, stopped *scope.Outcome, err error) {
 	switch st.Do {
 	case plan.Protect:
 		stopped, err = r.protect(ctx, s, st.At)
@@ -85,8 +92,8 @@ func (r *requirementReconciler) do(ctx context.Context, s *scope.Scope, st plan.
 	case plan.Remove:
 		stopped, err = r.removeAt(ctx, s, st.At, st.Policy)
 	case plan.AwaitCreations:
-		if left := r.awaitsCreation(s); left > 0 {
-			stopped = &scope.Outcome{Silent: true, RetryAfter: left}
+		if inFlight > 0 {
+			stopped = &scope.Outcome{Silent: true, RetryAfter: inFlight}
 		}
 	case plan.Release:
 		stopped, err = r.release(ctx, s)

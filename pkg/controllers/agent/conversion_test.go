@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,13 +21,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // told waits for an event with a reason on the enrolled object, and returns its message.
@@ -192,6 +199,59 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 	f.Within("it can be deleted", func() error {
 		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); !apierrors.IsNotFound(err) {
 			return errors.Join(errors.New("it is there"), err)
+		}
+		return nil
+	})
+}
+
+// TestVersionSwitchDisturbsNoClaim publishes another version of a kind, which the workload cluster cannot follow yet.
+func TestVersionSwitchDisturbsNoClaim(t *testing.T) {
+	t.Parallel()
+	f := prepareFixture(t)
+	var refuses atomic.Bool
+	f.workloadConfig = rest.CopyConfig(f.workloadConfig)
+	f.workloadConfig.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return controllertest.RoundTripper(func(req *http.Request) (*http.Response, error) {
+			if refuses.Load() && req.Method != http.MethodGet && strings.Contains(req.URL.Path, "/customresourcedefinitions/") {
+				return nil, errors.New("connection refused")
+			}
+			return next.RoundTrip(req)
+		})
+	})
+	f.start()
+	f.settledClaim("db")
+	w, _ := f.agent.workloads.Get(f.cluster)
+	kind, _ := w.KindOf(f.crd().Name)
+	refuses.Store(true)
+	f.editHub("v1beta1", addVersion("v1beta1", nil))
+	f.Within("the hub publishes the new version", func() error {
+		if p, _, _ := f.agent.hub.Publication(f.crd().Name); p.Kind.Version != "v1beta1" {
+			return errors.New("it publishes " + p.Kind.Version)
+		}
+		return nil
+	})
+	s, err := f.agent.requirements.look(f.Ctx, request.Request{
+		ClusterName: f.cluster, Kind: kind, NamespacedName: types.NamespacedName{Namespace: f.namespace, Name: "db"},
+	})
+	if err != nil || s == nil {
+		t.Fatalf("want the claim to be followed in the old version, got %v, %v", s, err)
+	}
+	if p := plan.Decide(s.Facts); !p.Silent || p.Problem != nil || len(p.Steps) > 0 {
+		t.Errorf("want nothing to be done or said before the new version is followed, got %+v", p)
+	}
+	refuses.Store(false)
+	f.eventuallyVersions(map[string]string{
+		"conversion": "None", "v1alpha1": "served=true storage=false", "v1beta1": "served=true storage=true",
+	})
+	f.poke("db")
+	f.Within("the claim is synchronised in the new version", func() error {
+		u := f.object(f.target, "db")
+		u.SetAPIVersion(f.group + "/v1beta1")
+		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
+			return err
+		}
+		if size, _, _ := unstructured.NestedInt64(u.Object, "spec", "storageGB"); size != 21 {
+			return fmt.Errorf("its size is %d", size)
 		}
 		return nil
 	})

@@ -19,7 +19,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
@@ -100,15 +99,6 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*s
 	r.released(s.Request)
 	r.forget(s.Request)
 	return nil, nil //nolint:nilnil // The comment says so.
-}
-
-// awaitsCreation returns how long a claim's deletion must wait because an object could still be created for it. It is
-// zero if the claim says that its object is being deleted: then none is being created.
-func (r *requirementReconciler) awaitsCreation(s *scope.Scope) time.Duration {
-	if shown := propagation.AgentSynced(s.Claim); shown != nil && shown["reason"] == reason.ReasonDeleting {
-		return 0
-	}
-	return r.inFlight.Wait(s.Request)
 }
 
 // releaseAt releases the claim's object at a place of the hub. It returns nothing if the claim has none there any more.

@@ -4,15 +4,20 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -92,4 +97,55 @@ func TestClaimDeletedWhileDisconnectedIsDeletedInTheHubLater(t *testing.T) {
 	f.engage()
 	f.gone(f.workload, f.namespace, "db")
 	f.gone(f.hub, f.target, "db")
+}
+
+// TestClaimIsNotReleasedWhileACreationMayLand deletes a claim whose object is gone from the hub, shortly after one of
+// its creations was given up and a later one was answered.
+func TestClaimIsNotReleasedWhileACreationMayLand(t *testing.T) {
+	const grace = 10 * time.Second
+	for name, tc := range map[string]struct {
+		reason       string
+		shown        *condition.Problem
+		later, reads time.Duration
+		want         time.Duration
+	}{
+		"May":      {reason: "It may still land.", later: time.Second, want: grace - time.Second},
+		"Deleting": {reason: "That an object was deleted says nothing about another.", shown: plan.Deleting("MySQLInstance", "bar", "db"), later: time.Second, want: grace - time.Second},
+		"SlowRead": {reason: "It may have landed after the hub was read.", later: grace - time.Second, reads: time.Minute, want: time.Second},
+		"Cannot":   {reason: "It cannot land any more.", later: grace},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claim, hub := carried(t)
+			claim.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, tc.shown), time.Unix(0, 0))
+			r, s, server, now := teller(t, claim)
+			r.hubReader = slowServer{apiServer: server, takes: func() { now.SetTime(now.Now().Add(tc.reads)) }}
+			r.inFlight = ledger.NewInFlight(now, grace)
+			r.inFlight.Wait(s.Request)
+			now.SetTime(now.Now().Add(time.Hour)) // No predecessor's creation is in flight.
+			place := ownershiptest.InBar("db")
+			r.inFlight.Sending(s.Request, place)
+			r.inFlight.Sent(s.Request, context.DeadlineExceeded)
+			r.inFlight.Sending(s.Request, place)
+			r.inFlight.Sent(s.Request, nil)
+			now.SetTime(now.Now().Add(tc.later))
+
+			p := plan.Plan{Silent: true, Steps: []plan.Step{{Do: plan.Remove, At: place}, {Do: plan.AwaitCreations}}}
+			o, err := r.apply(t.Context(), s, p)
+			if err != nil || o.RetryAfter != tc.want {
+				t.Errorf("%s want a wait of %s, got %s, %v", tc.reason, tc.want, o.RetryAfter, err)
+			}
+		})
+	}
+}
+
+// slowServer takes its time to answer a read.
+type slowServer struct {
+	*apiServer
+
+	takes func()
+}
+
+func (s slowServer) Get(ctx context.Context, key client.ObjectKey, obj client.Object, o ...client.GetOption) error {
+	s.takes()
+	return s.apiServer.Get(ctx, key, obj, o...)
 }

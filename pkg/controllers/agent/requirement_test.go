@@ -610,9 +610,13 @@ func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
 	f.claim("new")
 	f.poke("old")
 	for _, name := range []string{"new", "old"} {
-		f.says(name, reason.ReasonHubUnavailable, "down.example.org")
-		if c := propagation.AgentSynced(f.mustGet(name)); c["status"] != "Unknown" {
+		f.says(name, reason.ReasonHubUnavailable)
+		c := propagation.AgentSynced(f.mustGet(name))
+		if c["status"] != "Unknown" {
 			t.Errorf("want it not to be known whether the hub holds %s, got %v", name, c)
+		}
+		if message, _ := c["message"].(string); strings.Contains(message, "127.0.0.1") || strings.Contains(message, "down.example.org") {
+			t.Errorf("want nothing of the hub's answer, got %q", message)
 		}
 	}
 	if err := f.hub.Delete(f.Ctx, hook); err != nil {

@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/events"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -62,5 +65,29 @@ func TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore(t *testing.T)
 	defer r.mu.Unlock()
 	if got := r.enrolments[name].state; got != connection.StateConnected {
 		t.Errorf("want what is known last, got %s", got)
+	}
+}
+
+// latest is a Reporter that keeps the last message.
+type latest struct {
+	managed.NopReporter
+
+	message string
+}
+
+func (l *latest) DefinitionRefused(_ mcr.ClusterName, _, _, message string) { l.message = message }
+
+func TestReporterHearsWhyAKindIsNotShownNow(t *testing.T) {
+	reporter, recorder := &latest{}, events.NewFakeRecorder(10)
+	r := newReports(recorder, reporter, NewMetrics(prometheus.NewRegistry()))
+	r.expect("w1")
+	for _, message := range []string{"It is that of A.", "It is that of B."} {
+		r.kind(t.Context(), connection.Cluster{Name: "w1"}, "a", 0, &condition.Problem{Reason: "Foreign", Message: message})
+		if reporter.message != message {
+			t.Errorf("want %q, got %q", message, reporter.message)
+		}
+	}
+	if len(recorder.Events) != 1 {
+		t.Errorf("want one event, as the text may be the cluster's, got %d", len(recorder.Events))
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -142,12 +144,12 @@ func (h *hub) refreshDefinition(k mirroredKind) (kindwatch.Kind, bool) {
 	return kind, true
 }
 
-// outdate marks the objects of a kind as stale.
+// outdate marks the objects of a kind as stale, and with definitions those that depend on them.
 func (h *hub) outdate(kind kindwatch.Kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, s := range h.kinds {
-		if s.kind == kind {
+		if s.kind == kind || s.resource == resourceComposition && kind.Resource == resourceXRD {
 			s.stale = true
 		}
 	}
@@ -165,21 +167,38 @@ func (h *hub) view(crd string) view {
 		return view{known: true}
 	}
 	state, _ := h.watcher.State(s.kind)
-	if state != kindwatch.StateSynced || s.stale && !s.refresh(h.watcher) {
+	if state != kindwatch.StateSynced || s.stale && !h.refresh(s) {
 		return view{}
 	}
 	return view{known: true, definition: s.definition, kind: s.kind, objects: s.objects}
 }
 
-// refresh rebuilds the mirrors of changed objects. The caller holds the hub's mu.
-func (s *hubKind) refresh(watcher *kindwatch.Watcher) bool {
-	objects, err := watcher.List(s.kind)
+// refresh rebuilds the mirrors of changed objects, except those that are withheld: by a label, or, of Compositions, by
+// that of the definition of their composite. The caller holds mu.
+func (h *hub) refresh(s *hubKind) bool {
+	objects, err := h.watcher.List(s.kind)
 	if err != nil {
 		return false
+	}
+	withheld := sets.New[schema.GroupKind]()
+	xrds := h.kinds[resourceXRD+"."+crossplaneGroup]
+	if s.resource == resourceComposition && (!xrds.known || xrds.definition != nil) {
+		definitions, err := h.watcher.List(xrds.kind)
+		if err != nil {
+			return false
+		}
+		for _, xrd := range definitions {
+			if spec, _ := xrd.Object["spec"].(map[string]any); crossplane.IsWithheld(xrd) {
+				withheld.Insert(schema.GroupKind{Group: text(spec, "group"), Kind: text(spec, "names", "kind")})
+			}
+		}
 	}
 	made := make(map[types.UID]madeMirror, len(objects))
 	mirrors := make([]*mirror, 0, len(objects))
 	for _, obj := range objects {
+		if spec, _ := obj.Object["spec"].(map[string]any); crossplane.IsWithheld(obj) || withheld.Has(compositeOf(spec)) {
+			continue
+		}
 		m := s.made[obj.GetUID()]
 		if m.mirror == nil || m.version != obj.GetResourceVersion() {
 			m = madeMirror{version: obj.GetResourceVersion(), mirror: mirrorOf(s.mirroredKind, obj)}

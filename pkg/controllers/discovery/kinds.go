@@ -47,11 +47,7 @@ func mirroredKinds() []mirroredKind {
 			return text(spec, "group")
 		}},
 		{resource: resourceComposition, groupOf: func(spec map[string]any) string {
-			if group := groupOfVersion(text(spec, "compositeTypeRef", "apiVersion")); group != "" {
-				return group
-			}
-			// The name that Crossplane v0.10 to v0.12 had for it.
-			return groupOfVersion(text(spec, "from", "apiVersion"))
+			return compositeOf(spec).Group
 		}},
 		{resource: resourceDefinition, groupOf: func(spec map[string]any) string {
 			return text(spec, "crdSpecTemplate", "group")
@@ -67,6 +63,17 @@ func mirroredKinds() []mirroredKind {
 func text(spec map[string]any, path ...string) string {
 	s, _, _ := unstructured.NestedString(spec, path...)
 	return s
+}
+
+// compositeOf returns the kind that a Composition with this spec composes. Crossplane v0.10 to v0.12 had another name
+// for the field.
+func compositeOf(spec map[string]any) schema.GroupKind {
+	for _, field := range []string{"compositeTypeRef", "from"} {
+		if group := groupOfVersion(text(spec, field, "apiVersion")); group != "" {
+			return schema.GroupKind{Group: group, Kind: text(spec, field, "kind")}
+		}
+	}
+	return schema.GroupKind{}
 }
 
 // groupOfVersion returns the group of an apiVersion, or "": the core group offers no infrastructure.

@@ -53,8 +53,8 @@ func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd stri
 		r.reporter.DefinitionServed(cluster.Name, crd)
 		return
 	}
+	r.reporter.DefinitionRefused(cluster.Name, crd, p.Reason, p.Message)
 	if r.told.IsNews(reportKey{cluster.Name, crd}, p.Reason) {
-		r.reporter.DefinitionRefused(cluster.Name, crd, p.Reason, p.Message)
 		r.warn(ctx, cluster, p, "Mirror")
 	}
 }

@@ -132,3 +132,24 @@ func (f *fixture) stays(theirs *unstructured.Unstructured) {
 		f.T.Fatalf("want what is not a copy to stay, got %v (%v)", now.Object, err)
 	}
 }
+
+func TestWhatALabelWithholdsIsNotCopied(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	shown, shownComposition := f.xrd("shown"), f.composition("shown", "shown")
+	other := f.composition("other", "shown")
+	f.copy(shown, nil)
+	f.copy(shownComposition, nil)
+	f.copy(other, nil)
+
+	f.Edit(f.hub, other, func() { other.SetLabels(map[string]string{fleetv1alpha1.PublishLabel: "False"}) })
+	f.gone(other)
+	f.Edit(f.hub, shown, func() { shown.SetLabels(map[string]string{fleetv1alpha1.PublishLabel: "false"}) })
+	f.gone(shown)
+	f.gone(shownComposition)
+
+	f.Edit(f.hub, shown, func() { shown.SetLabels(map[string]string{fleetv1alpha1.PublishLabel: "true"}) })
+	f.copy(shown, nil)
+	f.copy(shownComposition, nil)
+	f.gone(other)
+}

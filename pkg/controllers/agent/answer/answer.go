@@ -19,7 +19,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // OfHub turns the hub's answer to a write into a problem to report, or returns nil for an error that is better retried:
@@ -54,14 +53,15 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 
 // HubUnavailable returns the problem to report if the hub answered that it could not process a request, as when one of
 // its webhooks is down. It is nil for any other answer, and for none, which concerns the manager rather than a claim.
-// Such an answer says nothing about the claim, so that the claim's condition is Unknown.
+// Such an answer says nothing about the claim, whose condition is Unknown. It names webhooks, addresses and
+// ports, and changes with each attempt: it is for the log.
 func HubUnavailable(err error) *condition.Problem {
 	if !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
 		return nil
 	}
 	return &condition.Problem{
 		Reason:  reason.ReasonHubUnavailable,
-		Message: "The hub could not process the claim: " + multicluster.BoundedText(err.Error()),
+		Message: "The hub could not process the claim; its answer is in the log of Masthead in the hub.",
 		Unknown: true,
 	}
 }

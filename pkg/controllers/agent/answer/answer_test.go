@@ -111,6 +111,34 @@ func TestOfHub(t *testing.T) {
 	}
 }
 
+// TestHubUnavailableTellsNothingOfTheHub: the answers are those of Kubernetes 1.36.
+func TestHubUnavailableTellsNothingOfTheHub(t *testing.T) {
+	said := map[string]bool{}
+	for _, text := range []string{
+		`failed calling webhook "check.acme.org": failed to call webhook: Post "https://check.policies.svc:443/v?timeout=10s": dial tcp 10.96.3.1:443: connect: connection refused`,
+		`failed calling webhook "check.acme.org": failed to call webhook: Post "https://check.policies.svc:443/v?timeout=10s": read tcp 10.0.0.7:41822->10.96.3.1:443: i/o timeout`,
+		`failed calling webhook "check.acme.org": failed to call webhook: Post "https://check.policies.svc:443/v?timeout=10s": read tcp 10.0.0.7:41830->10.96.3.1:443: i/o timeout`,
+		`etcdserver: request timed out`,
+	} {
+		for _, err := range []error{
+			apierrors.NewInternalError(errors.New(text)), apierrors.NewServiceUnavailable(text), apierrors.NewTimeoutError(text, 1),
+			apierrors.NewServerTimeout(schema.GroupResource{Resource: "dbs"}, "patch", 1),
+		} {
+			p := HubUnavailable(fmt.Errorf("cannot: %w", err))
+			if p == nil || p.Reason != reason.ReasonHubUnavailable || !p.Unknown {
+				t.Fatalf("want %v to be the hub's failure, got %v", err, p)
+			}
+			said[p.Message] = true
+		}
+	}
+	if len(said) != 1 {
+		t.Errorf("want one message, which cannot flap and names nothing, got %v", said)
+	}
+	if p := HubUnavailable(errors.New("dial tcp 10.0.0.1:443: i/o timeout")); p != nil {
+		t.Errorf("want no answer not to be one, got %v", p)
+	}
+}
+
 func TestErrorsThatAreJoined(t *testing.T) {
 	resource := schema.GroupResource{Resource: "dbs"}
 	conflict, down := apierrors.NewConflict(resource, "db", errors.New("x")), apierrors.NewInternalError(errors.New("x"))

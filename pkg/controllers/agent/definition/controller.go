@@ -43,7 +43,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 		return reconcile.Result{}, err
 	}
 	if l.PublishedKnown && l.ClusterKnown && !l.Offered {
-		r.forget(w, req, l.Facts)
+		r.forget(w, req, l)
 	}
 	return r.carryOut(ctx, PhaseOf(l.Facts), w, cluster, req, l)
 }
@@ -84,14 +84,19 @@ func (r *Reconciler) offer(
 	return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)
 }
 
-// forget drops what was reported about a definition that is not offered, and its state if we do not own it. Cluster
-// users who can write definitions decide how many names there are.
-func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, f Facts) {
+// forget drops what was reported about a definition that is not offered, its state if we do not own it, and its content
+// if the hub does not publish it. Cluster users who can write definitions decide how many names there are.
+func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, l looked) {
 	switch {
-	case f.Following || f.Current != nil && IsOurs(f.Current, f.Owner):
+	case l.Following || l.Current != nil && IsOurs(l.Current, l.Owner):
 		w.SetUnoffered(req.Name, true)
-	case f.Current == nil:
+	case l.Current == nil:
 		w.ForgetDefinition(req.Name)
+	}
+	if l.publication == (crossplane.Publication{}) {
+		r.mu.Lock()
+		delete(r.wanted, req.Name)
+		r.mu.Unlock()
 	}
 	r.refused.IsNews(req, "")
 	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)

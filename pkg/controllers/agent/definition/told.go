@@ -15,13 +15,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// refuse reports once that a definition cannot be put into a cluster.
+// refuse reports that a definition cannot be put into a cluster. Users read of it once: the text may be the cluster's,
+// and differ each time.
 func (r *Reconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *condition.Problem) {
 	r.metrics.Definition(req.ClusterName, req.Name, false)
+	r.reporter.DefinitionRefused(req.ClusterName, req.Name, p.Reason, p.Message)
 	if !r.refused.IsNews(req, p.Reason) {
 		return
 	}
-	r.reporter.DefinitionRefused(req.ClusterName, req.Name, p.Reason, p.Message)
 	log.FromContext(ctx).Info("Cannot write a definition to the cluster", "reason", p.Reason, "message", p.Message)
 	r.recorder.Eventf(managed.EnrolledObject(cluster), nil, corev1.EventTypeWarning, p.Reason, "PullDefinition", "%s", p.Message)
 }

@@ -36,21 +36,22 @@ type InFlight struct {
 	mu sync.Mutex
 	// began is the time of the first query, which is after the hub's first answer to this process.
 	began time.Time
-	// unanswered are the creations of this process without an answer so far.
-	unanswered map[request.Request]creation
+	// creations are those of this process that may be in flight.
+	creations map[request.Request]creation
 }
 
-// creation is a request that creates an object in the hub.
+// creation is what may be in flight for a claim: the latest request, and earlier ones that were given up, all at one
+// place.
 type creation struct {
 	place ownership.Place
 
-	// at is when it was sent or given up.
-	at time.Time
+	// until is when none of them can be in flight any more, and others the same without the latest.
+	until, others time.Time
 }
 
 // NewInFlight returns an empty InFlight. A creation may be in flight for grace after its sender gave it up.
 func NewInFlight(c clock.PassiveClock, grace time.Duration) *InFlight {
-	return &InFlight{clock: c, grace: grace, unanswered: map[request.Request]creation{}}
+	return &InFlight{clock: c, grace: grace, creations: map[request.Request]creation{}}
 }
 
 // Sending records that a creation is about to be sent.
@@ -58,24 +59,26 @@ func (f *InFlight) Sending(req request.Request, place ownership.Place) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
-	for old, c := range f.unanswered {
-		if now.Sub(c.at) > f.grace {
-			delete(f.unanswered, old)
+	for old, c := range f.creations {
+		if !now.Before(c.until) {
+			delete(f.creations, old)
 		}
 	}
-	f.unanswered[req] = creation{place: place, at: now}
+	f.creations[req] = creation{place: place, until: now.Add(f.grace), others: f.creations[req].until}
 }
 
-// Sent records the result of a creation. An error that is not from the API server leaves the result unknown.
+// Sent records the result of the latest creation, which says nothing about those that were given up before. An error
+// that is not from the API server leaves the result unknown.
 func (f *InFlight) Sent(req request.Request, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	c := f.creations[req]
+	c.until = f.clock.Now().Add(f.grace)
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
-		delete(f.unanswered, req)
-		return
+		c.until = c.others
 	}
-	f.unanswered[req] = creation{place: f.unanswered[req].place, at: f.clock.Now()}
+	f.creations[req] = c
 }
 
 // Wait returns how long to wait until no creation for a claim can be in flight.
@@ -83,11 +86,7 @@ func (f *InFlight) Wait(req request.Request) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
-	left := f.predecessors(now)
-	if c, ok := f.unanswered[req]; ok {
-		left = max(left, f.grace-now.Sub(c.at))
-	}
-	return max(left, 0)
+	return max(f.predecessors(now), f.creations[req].until.Sub(now), 0)
 }
 
 // WaitElsewhere returns how long to wait before creating an object for a claim at a place of the hub, until no creation
@@ -96,12 +95,9 @@ func (f *InFlight) WaitElsewhere(req request.Request, place ownership.Place, pro
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
-	left := time.Duration(0)
-	if c, ok := f.unanswered[req]; ok {
-		if c.place == place {
-			return 0 // The name prevents a second object.
-		}
-		left = f.grace - now.Sub(c.at)
+	left := f.creations[req].until.Sub(now)
+	if left > 0 && f.creations[req].place == place {
+		return 0 // The name prevents a second object.
 	}
 	if protected {
 		left = max(left, f.predecessors(now))

@@ -6,6 +6,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,6 +70,28 @@ func TestInFlight(t *testing.T) {
 				c.SetTime(c.Now().Add(time.Second))
 			}, want: grace - time.Second,
 		},
+		"GivenUpThenAnswered": {
+			reason: "An answer says nothing about an earlier request, which could still create the object once that of the second is deleted.",
+			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
+				begun(f, c)
+				f.Sending(req, here)
+				f.Sent(req, context.DeadlineExceeded)
+				c.SetTime(c.Now().Add(time.Second))
+				f.Sending(req, here)
+				f.Sent(req, nil)
+			}, want: grace - time.Second,
+		},
+		"GivenUpThenSent": {
+			reason: "The latest counts, once it is given up, too.",
+			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
+				begun(f, c)
+				f.Sending(req, here)
+				f.Sent(req, context.DeadlineExceeded)
+				c.SetTime(c.Now().Add(time.Second))
+				f.Sending(req, here)
+				f.Sent(req, context.DeadlineExceeded)
+			}, want: grace,
+		},
 		"TimedOutInTheServer": {
 			reason: "An API server that stops waiting for its store does not know either.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
@@ -92,7 +115,7 @@ func TestInFlight(t *testing.T) {
 				f.Sent(req, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(grace + 1))
 				f.Sending(request.Request{ClusterName: "capi/default/w2"}, here)
-				if len(f.unanswered) != 1 {
+				if len(f.creations) != 1 {
 					panic("the first is still kept")
 				}
 			},
@@ -146,4 +169,109 @@ func TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestInFlightForgetsNothingThatCanLand compares InFlight, for every sequence of a few steps, with a list of all
+// requests. A claim's object may be created in two places, and the claim may be released at any time.
+func TestInFlightForgetsNothingThatCanLand(t *testing.T) {
+	const (
+		grace, tick = 10 * time.Second, 4 * time.Second
+		depth       = 7
+	)
+	type sent struct {
+		place          ownership.Place
+		open, answered bool
+		at             time.Time // When it was sent or given up.
+	}
+	req, other := request.Request{ClusterName: "capi/default/w1"}, request.Request{ClusterName: "capi/default/w2"}
+	places := []ownership.Place{
+		{NamespacedName: types.NamespacedName{Namespace: "target-1", Name: "db"}},
+		{NamespacedName: types.NamespacedName{Namespace: "target-2", Name: "db"}},
+	}
+	isOpen := func(all []sent) bool { return len(all) > 0 && all[len(all)-1].open }
+	type step func(f *InFlight, c *clocktesting.FakePassiveClock, all []sent) (now []sent, taken bool)
+	send := func(place ownership.Place) step {
+		return func(f *InFlight, c *clocktesting.FakePassiveClock, all []sent) ([]sent, bool) {
+			if isOpen(all) || f.WaitElsewhere(req, place, true) > 0 {
+				return all, false
+			}
+			f.Sending(req, place)
+			return append(all, sent{place: place, open: true, at: c.Now()}), true
+		}
+	}
+	names := []string{"SendTo1", "SendTo2", "GiveUp", "Answer", "Tick", "SendForAnother"}
+	steps := []step{
+		send(places[0]), send(places[1]),
+		func(f *InFlight, c *clocktesting.FakePassiveClock, all []sent) ([]sent, bool) {
+			if !isOpen(all) {
+				return all, false
+			}
+			f.Sent(req, context.DeadlineExceeded)
+			all[len(all)-1].open, all[len(all)-1].at = false, c.Now()
+			return all, true
+		},
+		func(f *InFlight, _ *clocktesting.FakePassiveClock, all []sent) ([]sent, bool) {
+			if !isOpen(all) {
+				return all, false
+			}
+			f.Sent(req, nil)
+			all[len(all)-1].open, all[len(all)-1].answered = false, true
+			return all, true
+		},
+		func(_ *InFlight, c *clocktesting.FakePassiveClock, all []sent) ([]sent, bool) {
+			c.SetTime(c.Now().Add(tick))
+			return all, true
+		},
+		func(f *InFlight, _ *clocktesting.FakePassiveClock, all []sent) ([]sent, bool) {
+			f.Sending(other, places[0])
+			f.Sent(other, nil)
+			return all, true
+		},
+	}
+	// run takes the steps, and reports whether each could be taken.
+	run := func(sequence []int) bool {
+		c := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+		f := NewInFlight(c, grace)
+		f.Wait(req)
+		c.SetTime(c.Now().Add(grace)) // Predecessors are not the subject.
+		var all []sent
+		var taken []string
+		for _, i := range sequence {
+			var ok bool
+			if all, ok = steps[i](f, c, all); !ok {
+				return false
+			}
+			taken = append(taken, names[i])
+		}
+		want, elsewhere := time.Duration(0), map[ownership.Place]time.Duration{}
+		for _, s := range all {
+			if left := s.at.Add(grace).Sub(c.Now()); !s.answered {
+				want = max(want, left)
+				for _, place := range places {
+					if place != s.place {
+						elsewhere[place] = max(elsewhere[place], left)
+					}
+				}
+			}
+		}
+		if got := f.Wait(req); got != want {
+			t.Errorf("%v: want a release to wait %s, got %s", taken, want, got)
+		}
+		for _, place := range places {
+			if got := f.WaitElsewhere(req, place, true); got < elsewhere[place] {
+				t.Errorf("%v: want a creation in %s to wait %s, got %s", taken, place.Namespace, elsewhere[place], got)
+			}
+		}
+		return !t.Failed()
+	}
+	var explore func(sequence []int)
+	explore = func(sequence []int) {
+		if t.Failed() || !run(sequence) || len(sequence) == depth {
+			return
+		}
+		for i := range steps {
+			explore(append(slices.Clone(sequence), i))
+		}
+	}
+	explore(nil)
 }

@@ -136,6 +136,7 @@ func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 // FuzzIntentOf throws at IntentOf what the owner of a workload cluster could write.
 func FuzzIntentOf(f *testing.F) {
 	f.Add(`{"metadata":{"name":"db","annotations":{"agent.crossplane.io/source-uid":"forged"}},"spec":{"resourceRef":{"name":"x"}}}`)
+	f.Add(`{"metadata":{"name":"db"},"spec":{"resourceRefs":[{"name":"x"}],"crossplane":{"resourceRefs":[{"name":"x"}]}}}`)
 	f.Add(`{"metadata":{"name":"db","labels":{"/":"x","crossplane.io/x":"y"}},"spec":[]}`)
 	f.Add(`{"metadata":{"annotations":{"a.crossplane.io/":"","crossplane.io":"","xcrossplane.io/a":"b"}},"spec":null}`)
 	f.Fuzz(func(t *testing.T, data string) {
@@ -161,8 +162,9 @@ func FuzzIntentOf(f *testing.F) {
 		if ownership.Of(true, intent, us) != ownership.Ours || intent.GetNamespace() != "bar" {
 			t.Errorf("want it to be ours and in the target namespace, got %v", intent.Object)
 		}
-		if _, ok, _ := unstructured.NestedFieldNoCopy(intent.Object, "spec", "resourceRef"); ok {
-			t.Errorf("want no resourceRef, got %v", intent.Object)
+		spec, _ := intent.Object["spec"].(map[string]any)
+		if diff := cmp.Diff(crossplane.FormClaim.Pushable(spec), spec); diff != "" {
+			t.Errorf("want only what may be pushed (-want +got):\n%s", diff)
 		}
 		for k := range intent.GetLabels() {
 			if domain, _, _ := strings.Cut(k, "/"); strings.Contains(k, "/") && strings.HasSuffix("."+domain, ".crossplane.io") {

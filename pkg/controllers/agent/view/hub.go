@@ -37,8 +37,8 @@ type Hub struct {
 	// Clock determines which objects were just created.
 	Clock clock.PassiveClock
 
-	// refreshing serializes refreshes of what the hub offers. It is acquired before mu, and so is the lock of the
-	// workloads.
+	// refreshing serializes refreshes of what the hub offers. It is acquired before the lock of the workloads, and that
+	// before mu.
 	refreshing sync.Mutex
 
 	mu sync.Mutex

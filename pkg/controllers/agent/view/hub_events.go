@@ -24,7 +24,7 @@ func (h *Hub) Handle(e kindwatch.Event) {
 	case crossplane.XRDKind, crossplane.InfrastructurePublicationKind, crossplane.InfrastructureDefinitionKind:
 		// Skip the XRDs of the first list: its end refreshes them all at once.
 		if !e.Initial && (e.Type != kindwatch.StateChanged || e.State == kindwatch.StateSynced) {
-			h.refreshPublished()
+			h.refreshPublished(h.ReadPublications)
 		}
 		if e.Type == kindwatch.StateChanged && e.State != kindwatch.StateSynced && h.CannotKnowPublications() {
 			// Needs only what the clusters have, not what is offered.
@@ -50,7 +50,7 @@ func (h *Hub) Handle(e kindwatch.Event) {
 func (h *Hub) handleCRD(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
 		if e.State == kindwatch.StateSynced {
-			h.refreshPublished()
+			h.refreshPublished(h.ReadPublications)
 			for _, w := range h.Clusters.All() {
 				h.EnqueueDefinitions(w)
 			}
@@ -61,7 +61,7 @@ func (h *Hub) handleCRD(e kindwatch.Event) {
 	if crossplane.IsLegacyCRD(name) {
 		h.refreshLegacy()
 		if e.Type == kindwatch.Deleted {
-			h.refreshPublished()
+			h.refreshPublished(h.ReadPublications)
 		}
 	}
 	resource := schema.ParseGroupResource(name)

@@ -53,6 +53,36 @@ func TestRefreshesAtOnceEndWithWhatIsThere(t *testing.T) {
 	}
 }
 
+// TestRefreshThatReadLaterWins begins a refresh of what is published while another one has read and not yet stored it.
+func TestRefreshThatReadLaterWins(t *testing.T) {
+	h := idleHub()
+	h.Watcher = idleCluster(t, "hub", Identity{}).Watcher
+	offers := func(version string) (map[string]crossplane.Publication, bool) {
+		kind := ownershiptest.InBar("").Kind
+		kind.Version = version
+		return map[string]crossplane.Publication{kind.GroupResource().String(): {Kind: kind}}, true
+	}
+	later := func() {
+		h.refreshPublished(func() (map[string]crossplane.Publication, bool) { return offers("v2") })
+	}
+	var running sync.WaitGroup
+	h.refreshPublished(func() (map[string]crossplane.Publication, bool) {
+		if h.refreshing.TryLock() {
+			// Nothing keeps the later one from being first.
+			h.refreshing.Unlock()
+			later()
+		} else {
+			running.Go(later)
+		}
+		return offers("v1")
+	})
+	running.Wait()
+	want, _ := offers("v2")
+	if diff := cmp.Diff(want, h.publications(), cmp.AllowUnexported(crossplane.Publication{})); diff != "" {
+		t.Errorf("want what was read last (-want +got):\n%s", diff)
+	}
+}
+
 // syncedHub is a fakeHub that knows the claims of the kind of ownershiptest.
 func syncedHub(t *testing.T) *Hub {
 	t.Helper()

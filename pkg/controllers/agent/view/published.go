@@ -47,9 +47,12 @@ func (h *Hub) isLegacy() bool {
 	return has
 }
 
-// refreshPublished reads what the hub offers now. If that fails, the last state stays.
-func (h *Hub) refreshPublished() {
-	now, known := h.ReadPublications()
+// refreshPublished reads what the hub offers now, and makes its watcher follow it. If that fails, the last state stays.
+func (h *Hub) refreshPublished(read func() (now map[string]crossplane.Publication, known bool)) {
+	// Reading and applying are one step: of two concurrent refreshes, the one that read later must win.
+	h.refreshing.Lock()
+	defer h.refreshing.Unlock()
+	now, known := read()
 	if !known {
 		return
 	}

@@ -21,11 +21,8 @@ import (
 // hubOffers owns the kinds that the hub itself publishes. No cluster has this name.
 const hubOffers mcr.ClusterName = ""
 
-// refreshOffered makes the hub's watcher follow what is published now.
+// refreshOffered makes the hub's watcher follow what is published now. The caller holds refreshing.
 func (h *Hub) refreshOffered() {
-	// Reading and applying are one step: of two concurrent refreshes, the one that read later must win.
-	h.refreshing.Lock()
-	defer h.refreshing.Unlock()
 	h.watchComposed()
 	var kinds []kindwatch.Kind
 	for _, p := range h.publications() {
