@@ -60,7 +60,7 @@ func (r Reducer) Reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (ki
 	}
 	// Most objects of most kinds are unrelated to any Application.
 	rec, candidate := membership(obj)
-	markings := r.wanted.on(kind.GroupKind(), obj)
+	markings := r.wanted.on(kind.GroupKind(), obj, rec.Controller != "")
 	if !candidate && markings == nil {
 		return nil, false
 	}
@@ -91,7 +91,7 @@ func (r Reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 	rec, _ := membership(obj)
 	r.assess(kind, obj, rec)
 	kept := Application{component: rec, packed: text, packer: r.packer}
-	if markings := r.wanted.on(kind.GroupKind(), obj); markings != nil {
+	if markings := r.wanted.on(kind.GroupKind(), obj, rec.Controller != ""); markings != nil {
 		return &markedApplication{Application: kept, Markings: markings}, true
 	}
 	return &kept, true
