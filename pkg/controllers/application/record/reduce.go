@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -139,8 +141,22 @@ func (r Reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec
 	rec.Labels = LabelsOf(obj.GetLabels())
 	rec.Deleting = obj.GetDeletionTimestamp() != nil
 	rec.Ignored = obj.GetAnnotations()[appsv1alpha1.IgnoreHealthAnnotation] == "true"
+	rec.Finished = kind.GroupKind() == JobKind && hasFinished(obj)
 	rec.Health = r.assessor().Assess(obj, kind.StatusSubresource && !kind.MetadataOnly)
 	Share(r.texts, &rec.Health.Reason, &rec.Health.Message)
+}
+
+// hasFinished reports whether a Job has completed, and is deleted after its ttlSecondsAfterFinished.
+func hasFinished(job *unstructured.Unstructured) bool {
+	if _, limited, _ := unstructured.NestedInt64(job.Object, "spec", "ttlSecondsAfterFinished"); !limited {
+		return false
+	}
+	field, _, _ := unstructured.NestedFieldNoCopy(job.Object, "status", "conditions")
+	conditions, _ := field.([]any)
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		fields, _ := c.(map[string]any)
+		return fields["type"] == string(batchv1.JobComplete) && fields["status"] == string(corev1.ConditionTrue)
+	})
 }
 
 func reducedDefinition(kind kindwatch.Kind, obj *unstructured.Unstructured) kindwatch.Record {
