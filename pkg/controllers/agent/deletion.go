@@ -6,6 +6,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -113,6 +114,9 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope.Scope, plac
 
 // release removes the claim's finalizer. It returns why it cannot.
 func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*scope.Outcome, error) {
+	if err := r.reportHeld(ctx, s); err != nil {
+		return nil, err
+	}
 	claim := s.Workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
 	if err := scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
@@ -124,6 +128,21 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*s
 	r.released(s.Request)
 	r.forget(s.Request)
 	return nil, nil //nolint:nilnil // The comment says so.
+}
+
+// reportHeld says of a claim that is about to be released what holds it from then on: without our finalizer its status is
+// never written again. A claim that nothing else holds is gone with the finalizer, and costs no write. Ready stays as it
+// was: it is Crossplane's.
+func (r *requirementReconciler) reportHeld(ctx context.Context, s *scope.Scope) error {
+	others := slices.DeleteFunc(s.Workload.Unprotected(s.Claim).GetFinalizers(), func(f string) bool {
+		// The garbage collector removes its own in a moment.
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+	})
+	if s.Claim.GetDeletionTimestamp() == nil || len(others) == 0 {
+		return nil
+	}
+	_, err := r.reports.Report(ctx, s, scope.Outcome{Problem: plan.Held(others)})
+	return err
 }
 
 // awaitsCreation returns how long a claim's deletion must wait because an object could still be created for it. It is
