@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -291,6 +293,51 @@ func TestAJobThatHasFinished(t *testing.T) {
 			}
 			if got != tc.want {
 				t.Errorf("%s Want %s, got %s (%s)", tc.reason, tc.want, got, all[0].Message)
+			}
+		})
+	}
+}
+
+// Kubernetes records no failure of a CronJob: while the next run is under way, what became of the one before is in the
+// status alone. Neither does one that failed become Healthy, nor do those that work change with each run.
+func TestACronJobKeepsItsHealthDuringARun(t *testing.T) {
+	library, err := health.NewLibrary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	assess := func(status string) ComponentView {
+		cronJob := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(`{apiVersion: batch/v1, kind: CronJob, metadata: {name: backup}, status: `+status+`}`), cronJob); err != nil {
+			t.Fatal(err)
+		}
+		return component("backup", appsv1alpha1.HealthHealthy, func(v *ComponentView) {
+			v.Kind = appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "CronJob"}
+			v.Found.Health = library.New().Assess(cronJob, true)
+		})
+	}
+	const succeeded, failed = `{lastScheduleTime: "2026-01-02T03:00:00Z", lastSuccessfulTime: "2026-01-02T03:00:12Z"}`,
+		`{lastScheduleTime: "2026-01-03T03:00:00Z", lastSuccessfulTime: "2026-01-02T03:00:12Z"}`
+	const running = `{lastScheduleTime: "2026-01-04T03:00:00Z", lastSuccessfulTime: "2026-01-02T03:00:12Z", active: [{name: x}]}`
+	const progressing, healthy, degraded = appsv1alpha1.HealthProgressing, appsv1alpha1.HealthHealthy, appsv1alpha1.HealthDegraded
+	for name, tc := range map[string]struct {
+		reason string
+		steps  []string
+		want   appsv1alpha1.Health
+	}{
+		"First":     {"Nothing is known of it.", []string{running}, progressing},
+		"Works":     {"It has not failed.", []string{succeeded, running, running}, healthy},
+		"Failed":    {"It has not succeeded.", []string{failed, running, running}, degraded},
+		"Mended":    {"It has.", []string{failed, running, succeeded}, healthy},
+		"FailedNow": {"It has failed.", []string{succeeded, running, failed}, degraded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observed()
+			for i, step := range tc.steps {
+				o.Components = []ComponentView{assess(step)}
+				o.Application.Status = stored(t, Of(o, statusTime(i)))
+			}
+			if got := o.Application.Status.Components[0]; got.Health != tc.want || got.Message == "" && tc.want != healthy {
+				t.Errorf("%s Want %s, got %+v", tc.reason, tc.want, got)
 			}
 		})
 	}
