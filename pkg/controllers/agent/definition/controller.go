@@ -59,7 +59,14 @@ func (r *Reconciler) carryOut(
 	case Offered:
 		return r.offer(ctx, w, cluster, req, l)
 	case Withdrawn:
-		return r.withdraw(ctx, w, req, l.Followed.Kind, l.Current)
+		result, p, err := r.withdraw(ctx, w, req, l.Followed.Kind, l.Current)
+		switch {
+		case p != nil:
+			r.refuse(ctx, cluster, req, p)
+		case err == nil:
+			r.forgetTold(req)
+		}
+		return result, err
 	case Unjudged:
 		return r.Judge(ctx, w, req, l.Followed, l.Following, l.states)
 	case Retained:
@@ -83,8 +90,8 @@ func (r *Reconciler) offer(
 	return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)
 }
 
-// forget drops what was reported about a definition that is not offered, and its state if we do not own it. Cluster
-// users who can write definitions decide how many names there are.
+// forget drops what was reported about a definition that is not offered, unless it is being removed, and its state if we
+// do not own it. Cluster users who can write definitions decide how many names there are.
 func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, f Facts) {
 	switch {
 	case f.Following || f.Current != nil && IsOurs(f.Current, f.Owner):
@@ -92,6 +99,13 @@ func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, f Facts) {
 	case f.Current == nil:
 		w.ForgetDefinition(req.Name)
 	}
+	if PhaseOf(f) != Withdrawn {
+		r.forgetTold(req)
+	}
+}
+
+// forgetTold drops what was reported about a definition.
+func (r *Reconciler) forgetTold(req mcreconcile.Request) {
 	r.refused.IsNews(req, "")
 	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
 	r.metrics.ForgetDefinition(req.ClusterName, req.Name)
