@@ -53,12 +53,7 @@ tree: its components, what they own, down to Pods, and the health of each.`,
 
   # The Application shop of the namespace shop in w1, down to its Pods
   kubectl masthead apps shop -n shop --cluster w1`,
-		Args: func(cmd *cobra.Command, arguments []string) error {
-			if err := cobra.MaximumNArgs(1)(cmd, arguments); err != nil {
-				return misused("%w", err)
-			}
-			return nil
-		},
+		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, arguments []string) error {
 			hub, err := a.hub()
@@ -75,7 +70,7 @@ tree: its components, what they own, down to Pods, and the health of each.`,
 			return a.print(answer, func(bool) error {
 				a.tellUnasked(answer.NotAsked)
 				if len(answer.Applications) == 0 {
-					a.note("There are no Applications.")
+					a.noneFound("Applications", answer.NotAsked)
 					return nil
 				}
 				return appTable(answer.Applications).Write(a.Streams.Out)
@@ -96,7 +91,7 @@ func (a *app) apps(ctx context.Context, hub *fleet.Hub, word string) (appsAnswer
 	if err != nil {
 		return appsAnswer{}, err
 	}
-	var rows collected[appRow]
+	rows := collected[appRow]{items: []appRow{}}
 	answer := appsAnswer{NotAsked: each(ctx, hub, clusters, func(ctx context.Context, c *fleet.Cluster, side *fleet.Side) error {
 		list, err := side.List(ctx, look.ApplicationKind(), client.InNamespace(a.onlyNamespace()))
 		if meta.IsNoMatchError(err) {

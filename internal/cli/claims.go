@@ -54,7 +54,7 @@ from a cluster which has no such claim are shown, too. Of a cluster that cannot 
 			return a.print(answer, func(wide bool) error {
 				a.tellUnasked(answer.NotAsked)
 				if len(answer.Claims) == 0 {
-					a.note("There are no claims.")
+					a.noneFound("claims", answer.NotAsked)
 					return nil
 				}
 				return claimTable(answer.Claims, wide).Write(a.Streams.Out)
@@ -64,14 +64,6 @@ from a cluster which has no such claim are shown, too. Of a cluster that cannot 
 	cmd.Flags().StringVar(&cluster, "cluster", "", "Only the claims of this workload cluster")
 	_ = cmd.RegisterFlagCompletionFunc("cluster", a.completeClusterFlag)
 	return cmd
-}
-
-// noArguments is cobra.NoArgs with the exit code of a usage error.
-func noArguments(cmd *cobra.Command, arguments []string) error {
-	if err := cobra.NoArgs(cmd, arguments); err != nil {
-		return misused("%w", err)
-	}
-	return nil
 }
 
 func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAnswer, error) {
@@ -90,7 +82,7 @@ func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAn
 	}
 	var claims collected[requirements.Claim]
 	var asked collected[string]
-	answer := claimsAnswer{NotAsked: each(ctx, hub, clusters, func(ctx context.Context, c *fleet.Cluster, side *fleet.Side) error {
+	answer := claimsAnswer{Claims: []requirements.Row{}, NotAsked: each(ctx, hub, clusters, func(ctx context.Context, c *fleet.Cluster, side *fleet.Side) error {
 		for _, k := range kinds {
 			list, err := side.List(ctx, k.Kind.GroupVersionKind, client.InNamespace(a.onlyNamespace()))
 			if meta.IsNoMatchError(err) {

@@ -59,7 +59,7 @@ func TestClusters(t *testing.T) {
 	if _, errOut, code = f.run(t, "clusters", "nosuch"); code != exitFailed || !strings.Contains(errOut, `there is no cluster "nosuch"; there are: `) {
 		t.Errorf("a name that is not there is told, got %d %s", code, errOut)
 	}
-	if _, errOut, code = f.run(t, "clusters", "-o", "xml"); code != exitMisused || !strings.Contains(errOut, "not one of table, wide, json, yaml") {
+	if _, errOut, code = f.run(t, "clusters", "-o", "xml"); code != exitMisused || !strings.Contains(errOut, "allowed formats are: table,wide,json,yaml") {
 		t.Errorf("a format that is not there is told, got %d %s", code, errOut)
 	}
 }

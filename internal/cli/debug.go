@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/masthead-dev/masthead/internal/cli/dump"
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/internal/version"
 )
 
@@ -79,6 +80,7 @@ func (a *app) dump(ctx context.Context, d dumping) (err error) {
 	clusters, err := hub.Clusters(ctx)
 	if err != nil {
 		a.note("not collected: the clusters of the fleet: %v", err)
+		clusters = []fleet.Cluster{}
 	}
 	head := dump.Head{Time: a.Clock.Now().UTC(), PluginVersion: version.Version, Clusters: clusters}
 	if head.HubVersion, err = hub.Version(); err != nil {

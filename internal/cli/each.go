@@ -73,6 +73,15 @@ func (a *app) tellUnasked(list []unasked) {
 	}
 }
 
+// noneFound reports that there is nothing to list, as far as could be seen.
+func (a *app) noneFound(what string, list []unasked) {
+	if len(list) > 0 {
+		a.note("There are no %s in what could be queried.", what)
+		return
+	}
+	a.note("There are no %s.", what)
+}
+
 // chosen returns the clusters that the flag --cluster names, or all.
 func chosen(clusters []fleet.Cluster, word string) ([]fleet.Cluster, error) {
 	if word == "" {

@@ -58,7 +58,7 @@ may do there. kubectl masthead why import NAME explains what an import waits for
 			}
 			return a.print(rows, func(wide bool) error {
 				if len(rows) == 0 {
-					a.note("There are no ClusterImports.")
+					a.noneFound("ClusterImports", nil)
 					return nil
 				}
 				return importTable(rows, wide).Write(a.Streams.Out)

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -50,6 +51,37 @@ func TestClaims(t *testing.T) {
 		`^kubeconfig/NS/w1 +NS +Database +taken +<none> +Conflict +<none> +kubeconfig/NS/dead in NS$`)
 	if strings.Contains(out, "NotAsked") {
 		t.Errorf("another cluster was not asked about:\n%s", out)
+	}
+}
+
+// jq '.claims[]' and the like work without objects, too: a list is never null.
+func TestListsWithoutObjects(t *testing.T) {
+	f, ns := start(t)
+	f.enroll(t, ns, "w1")
+	apply(t, f.hub, strings.ReplaceAll(arrangedXRD, "xdatabases.db.test.dev", "none."+ns))
+	for _, arguments := range [][]string{
+		{"claims", "-n", ns, "--cluster", ns + "/w1"}, {"apps", "-n", ns, "--cluster", ns + "/w1"}, {"imports", "-n", ns},
+		{"top", "--metrics-file", "-", "--interval=0"}, {"health", "test", "-f", "-"},
+	} {
+		for _, format := range []string{"json", "yaml"} {
+			metrics := ""
+			if arguments[0] == "top" {
+				metrics = "# TYPE masthead_build_info gauge\nmasthead_build_info{version=\"x\"} 1\n"
+			}
+			out, errOut, code := f.runWith(t, metrics, append(arguments, "-o", format)...)
+			if code != 0 || strings.Contains(out, "null") || !strings.Contains(out, "[]") {
+				t.Errorf("%v: want an empty list as %s, got %d %s:\n%s", arguments, format, code, errOut, out)
+			}
+		}
+	}
+	if got := fleet.Clusters(nil, nil, nil); got == nil {
+		t.Error("want an empty list of clusters")
+	}
+	// What could not be queried may have some.
+	f.enroll(t, ns, "dead", metav1.Condition{Type: inventory.ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonDialError})
+	for command, want := range map[string]string{"claims": "claims", "apps": "Applications"} {
+		_, errOut, _ := f.run(t, command, "-n", ns, "--cluster", ns+"/dead")
+		wantLines(t, errOut, ns, `^There are no `+want+` in what could be queried\.$`)
 	}
 }
 

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +14,9 @@ import (
 
 // ofOne makes a command that takes a single object of the hub as its only argument.
 func (a *app) ofOne(cmd *cobra.Command, run func(ctx context.Context, hub *fleet.Hub, name string) error) *cobra.Command {
-	cmd.Args = func(cmd *cobra.Command, arguments []string) error {
-		if err := cobra.ExactArgs(1)(cmd, arguments); err != nil {
-			return misused("%w", err)
+	cmd.Args = func(_ *cobra.Command, arguments []string) error {
+		if len(arguments) != 1 {
+			return fmt.Errorf("exactly one NAME is required, got %d", len(arguments))
 		}
 		return nil
 	}

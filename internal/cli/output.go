@@ -31,7 +31,7 @@ func (a *app) withOutput(cmd *cobra.Command) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if !slices.Contains(formats(), a.output) {
-			return misused("the output format %q is not one of %s", a.output, strings.Join(formats(), ", "))
+			return fmt.Errorf("unable to match a printer suitable for the output format %q, allowed formats are: %s", a.output, strings.Join(formats(), ","))
 		}
 		return nil
 	}

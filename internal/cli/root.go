@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// Exit codes.
+// Exit codes. kubectl ends with 1 in both cases; a script can tell them apart here.
 const (
 	exitFailed  = 1
 	exitMisused = 2
@@ -36,21 +37,76 @@ type Options struct {
 
 // Run runs one command, and returns the exit code.
 func Run(ctx context.Context, o Options) int {
-	root := newRoot(o)
+	root, begun := newRoot(o), false
+	understand(root, &begun)
 	root.SetArgs(o.Arguments)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	_, _ = fmt.Fprintln(o.Streams.ErrOut, "error:", terminal.Clean(err.Error()))
 	var misused *misusedError
-	if errors.As(err, &misused) {
-		return exitMisused
+	if begun && !errors.As(err, &misused) {
+		_, _ = fmt.Fprintln(o.Streams.ErrOut, "error:", terminal.Clean(err.Error()))
+		return exitFailed
 	}
-	return exitFailed
+	text := fmt.Sprintf("error: %v\nSee '%s --help' for usage.", err, cmd.CommandPath())
+	for line := range strings.SplitSeq(text, "\n") { // cobra suggests commands in lines of their own.
+		suggested := strings.TrimPrefix(line, "\t")
+		_, _ = fmt.Fprintln(o.Streams.ErrOut, line[:len(line)-len(suggested)]+terminal.Clean(suggested))
+	}
+	return exitMisused
 }
 
-// misusedError is a usage error.
+// understand has all commands below root set begun when they have been understood: an error before that is one of usage,
+// whichever part of cobra found it. A command of commands refuses what it does not have, which cobra would answer with its
+// help, and success.
+func understand(root *cobra.Command, begun *bool) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	var each func(*cobra.Command)
+	each = func(cmd *cobra.Command) {
+		if run := cmd.RunE; run != nil {
+			cmd.RunE = func(cmd *cobra.Command, arguments []string) error {
+				*begun = true
+				return run(cmd, arguments)
+			}
+		}
+		if cmd.HasParent() && cmd.HasSubCommands() {
+			cmd.Args, cmd.DisableFlagsInUseLine, cmd.SuggestionsMinimumDistance = oneCommand, true, 2
+			cmd.RunE = func(*cobra.Command, []string) error { return nil } // Arguments are checked of what can run only.
+		}
+		for _, c := range cmd.Commands() {
+			each(c)
+		}
+	}
+	each(root)
+}
+
+// oneCommand is the error of a command of commands that none of them was found for.
+func oneCommand(cmd *cobra.Command, arguments []string) error {
+	if len(arguments) == 0 {
+		var names []string
+		for _, c := range cmd.Commands() {
+			names = append(names, c.Name())
+		}
+		return fmt.Errorf("specify a command: %s", strings.Join(names, ", "))
+	}
+	text := fmt.Sprintf("unknown command %q for %q", arguments[0], cmd.CommandPath())
+	if like := cmd.SuggestionsFor(arguments[0]); len(like) > 0 {
+		text += "\n\nDid you mean this?\n\t" + strings.Join(like, "\n\t") + "\n"
+	}
+	return errors.New(text)
+}
+
+// noArguments is cobra.NoArgs with kubectl's words: an argument is no command.
+func noArguments(_ *cobra.Command, arguments []string) error {
+	if len(arguments) > 0 {
+		return fmt.Errorf("unexpected arguments: %v", arguments)
+	}
+	return nil
+}
+
+// misusedError is a usage error that a command finds when it runs.
 type misusedError struct{ err error }
 
 func (e *misusedError) Error() string { return e.err.Error() }
@@ -87,7 +143,6 @@ the hub, if you may read these Secrets, and report it if you may not.`,
 	root.SetIn(o.Streams.In)
 	root.SetOut(o.Streams.Out)
 	root.SetErr(o.Streams.ErrOut)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return misused("%w", err) })
 	flags := root.PersistentFlags()
 	a.kube.AddFlags(flags)
 	addAllowed(flags, &a.allow)

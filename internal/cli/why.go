@@ -88,16 +88,14 @@ func kindAndName(arguments []string) (kind, name string, err error) {
 	return "", "", misused("specify the object: KIND NAME, or KIND/NAME")
 }
 
-// writeAnswer writes an answer for users: the causes, what could not be read, then the walk.
+// writeAnswer writes an answer for users: the causes, what could not be read, and only then that all else is well, and the walk.
 func (a *app) writeAnswer(answer why.Answer) error {
 	colours := terminal.ColoursFor(a.Streams.Out, a.Getenv)
 	var b strings.Builder
 	switch {
 	case len(answer.Causes) > 0:
 		writeCause(&b, colours, answer.Causes[0])
-	case len(answer.NotLookedAt) > 0:
-		b.WriteString("Nothing wrong was found in what could be read.\n")
-	default:
+	case len(answer.NotLookedAt) == 0:
 		fmt.Fprintf(&b, "%s: nothing wrong was found.\n", terminal.Clean(answer.Walk.String()))
 	}
 	if len(answer.Causes) > 1 {
@@ -107,9 +105,15 @@ func (a *app) writeAnswer(answer why.Answer) error {
 		}
 	}
 	if len(answer.NotLookedAt) > 0 {
-		b.WriteString("\nCould not be read:\n")
+		if len(answer.Causes) > 0 {
+			b.WriteString("\n")
+		}
+		b.WriteString("Could not be read:\n")
 		for _, c := range answer.NotLookedAt {
 			fmt.Fprintf(&b, "  %s in %s: %s\n", terminal.Clean(c.String()), terminal.Clean(c.Where), terminal.Clean(c.Message))
+		}
+		if len(answer.Causes) == 0 {
+			b.WriteString("\nNothing wrong was found in what could be read.\n")
 		}
 	}
 	b.WriteString("\n")

@@ -141,6 +141,9 @@ const (
 
 	// ReasonTerminating: the object is being deleted.
 	ReasonTerminating = "Terminating"
+
+	// ReasonFinished: a Job has completed, and is, or was, deleted after its ttlSecondsAfterFinished.
+	ReasonFinished = "Finished"
 )
 
 // ReasonHealthChanged of Events: the health of an Application has changed.

@@ -25,6 +25,12 @@ func advice(why string) string {
 		return "Renew the credentials in the kubeconfig's Secret."
 	case connection.ReasonBadKubeconfig:
 		return "Correct the kubeconfig in the Secret."
+	case connection.ReasonEndpointDenied:
+		return "Name another address, or have the manager's --denied-endpoint-cidrs or --allow-loopback-endpoints changed."
+	case connection.ReasonAnswerRefused:
+		return "If the cluster is to send that much, raise the manager's --max-answer-mib, --max-list-mib or --max-decoded-mib."
+	case connection.ReasonMemoryShareExceeded:
+		return "Raise the manager's --memory-budget-mib, or have fewer objects in the cluster."
 	case connection.ReasonNamespaceNotAllowed:
 		return "Add the namespace to the class's spec.allowedNamespaces, or name another class."
 	case connection.ReasonClassFull:

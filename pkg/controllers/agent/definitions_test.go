@@ -238,20 +238,30 @@ func TestMetricsOfAClusterGoWithIt(t *testing.T) {
 	})
 }
 
+// grantWorkload gives the user whose rights are used in the workload cluster some more.
+func (f *fixture) grantWorkload(name string, rules ...rbacv1.PolicyRule) {
+	f.T.Helper()
+	f.Create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class + name}, Rules: rules})
+	f.Create(f.workload, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.class + name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class + name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.workloadUser}},
+	})
+}
+
+// rightsForClaims are those that claims need in the workload cluster.
+func (f *fixture) rightsForClaims() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		{APIGroups: []string{f.group}, Resources: []string{"mysqlinstances"}, Verbs: []string{"get", "list", "watch", "patch"}},
+		{APIGroups: []string{f.group}, Resources: []string{"mysqlinstances/status"}, Verbs: []string{"patch"}},
+	}
+}
+
 func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	f.workloadUser = f.class
-	grant := func(name string, rules ...rbacv1.PolicyRule) {
-		t.Helper()
-		f.Create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class + name}, Rules: rules})
-		f.Create(f.workload, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: f.class + name},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class + name},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.workloadUser}},
-		})
-	}
-	grant("-own",
+	f.grantWorkload("-own",
 		rbacv1.PolicyRule{
 			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
 			Verbs: []string{"get", "list", "watch", "create", "update"},
@@ -273,10 +283,7 @@ func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
 		}
 		return errors.New("there is none")
 	})
-	grant("-claims",
-		rbacv1.PolicyRule{APIGroups: []string{f.group}, Resources: []string{"mysqlinstances"}, Verbs: []string{"get", "list", "watch", "patch"}},
-		rbacv1.PolicyRule{APIGroups: []string{f.group}, Resources: []string{"mysqlinstances/status"}, Verbs: []string{"patch"}},
-	)
+	f.grantWorkload("-claims", f.rightsForClaims()...)
 	// These rights suffice.
 	claim := f.claim("db", withSecret("db-conn"))
 	hub := f.pushed("db")

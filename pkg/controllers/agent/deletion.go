@@ -6,9 +6,11 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -88,6 +90,9 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope.Scope, plac
 
 // release removes the claim's finalizer. It returns why it cannot.
 func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*scope.Outcome, error) {
+	if err := r.reportHeld(ctx, s); err != nil {
+		return nil, err
+	}
 	claim := s.Workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
 	if err := scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
@@ -99,6 +104,21 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*s
 	r.released(s.Request)
 	r.forget(s.Request)
 	return nil, nil //nolint:nilnil // The comment says so.
+}
+
+// reportHeld says of a claim that is about to be released what holds it from then on: without our finalizer its status is
+// never written again. A claim that nothing else holds is gone with the finalizer, and costs no write. Ready stays as it
+// was: it is Crossplane's.
+func (r *requirementReconciler) reportHeld(ctx context.Context, s *scope.Scope) error {
+	others := slices.DeleteFunc(s.Workload.Unprotected(s.Claim).GetFinalizers(), func(f string) bool {
+		// The garbage collector removes its own in a moment.
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+	})
+	if s.Claim.GetDeletionTimestamp() == nil || len(others) == 0 {
+		return nil
+	}
+	_, err := r.reports.Report(ctx, s, scope.Outcome{Problem: plan.Held(others)})
+	return err
 }
 
 // releaseAt releases the claim's object at a place of the hub. It returns nothing if the claim has none there any more.

@@ -416,6 +416,57 @@ func TestDeletionWaitsForTheHub(t *testing.T) {
 	f.gone(f.hub, f.target, "db")
 }
 
+// A foreign finalizer keeps a claim after its object is gone from the hub, and its condition does not go on waiting for the
+// hub. A claim that nothing holds is not told about.
+func TestDeletedClaimThatOthersHoldSaysSo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for name, held := range map[string]bool{"held": true, "free": false} {
+		claim := f.claim(name)
+		f.pushed(name)
+		f.synced(name, reason.ReasonSynced)
+		hub := f.object(f.target, name)
+		f.Edit(f.hub, hub, func() { controllerutil.AddFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
+		if held {
+			f.Edit(f.workload, claim, func() { controllerutil.AddFinalizer(claim, "example.org/keep") })
+		}
+		if err := f.workload.Delete(f.Ctx, claim); err != nil {
+			t.Fatal(err)
+		}
+		f.synced(name, reason.ReasonDeleting)
+		f.settled()
+		before := len(f.workloadAsked.writes())
+		f.Edit(f.hub, hub, func() { controllerutil.RemoveFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
+		f.gone(f.hub, f.target, name)
+		want := 1
+		if held {
+			want = 2 // The condition, and then the finalizer.
+			f.Within("the finalizer is removed", func() error {
+				now, err := f.get(f.workload, f.namespace, name)
+				if got := now.GetFinalizers(); err != nil || !slices.Equal(got, []string{"example.org/keep"}) {
+					return fmt.Errorf("got %v (%w)", got, err)
+				}
+				c := propagation.AgentSynced(now)
+				message, _ := c["message"].(string)
+				if c["reason"] != reason.ReasonDeleting || !strings.Contains(message, "released") || !strings.Contains(message, "example.org/keep") {
+					t.Errorf("want what holds it to be named, got %v", c)
+				}
+				return nil
+			})
+		} else {
+			f.gone(f.workload, f.namespace, name)
+		}
+		f.settled()
+		if got := f.workloadAsked.writes()[before:]; len(got) != want {
+			t.Errorf("%s: want %d writes, got %v", name, want, got)
+		}
+		if held {
+			f.Edit(f.workload, claim, func() { controllerutil.RemoveFinalizer(claim, "example.org/keep") })
+			f.gone(f.workload, f.namespace, name)
+		}
+	}
+}
+
 func TestDeletionRightAfterCreationLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

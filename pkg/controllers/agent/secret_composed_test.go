@@ -160,6 +160,22 @@ func TestSecretThatIsNotComposedAnyMoreGoes(t *testing.T) {
 	}
 }
 
+func TestComposedCopyThatLostItsOwnerIsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	f := newCompositeFixture(t)
+	_, hub := f.cache("cache")
+	f.compose("a", hub, "one")
+	f.composed(hub, "a")
+	f.Within("the first one arrives", f.secretIs("a", "one"))
+	f.orphanOf("a", "b", false)
+	next, hub := f.cache("next")
+	f.compose("b", hub, "two")
+	f.composed(hub, "b")
+	f.Within("the second one arrives", f.secretIs("b", "two"))
+	f.controls(next, "b")
+	f.cacheSynced("next", reason.ReasonSynced)
+}
+
 func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
 	t.Parallel()
 	f := newCompositeFixture(t)

@@ -185,6 +185,56 @@ func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
 	}
 }
 
+// orphanOf creates what `kubectl delete --cascade=orphan` of its claim leaves of a copy, under another name, and immutable
+// if that is wanted.
+func (f *fixture) orphanOf(name, as string, immutable bool) {
+	f.T.Helper()
+	s := &corev1.Secret{}
+	if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, s); err != nil {
+		f.T.Fatal(err)
+	}
+	f.Create(f.workload, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: as, Labels: s.Labels, Annotations: s.Annotations},
+		Type:       s.Type, Data: map[string][]byte{"password": []byte("of what is gone")}, Immutable: &immutable,
+	})
+}
+
+// controls waits until an object controls a Secret in the workload cluster.
+func (f *fixture) controls(claim *unstructured.Unstructured, name string) {
+	f.T.Helper()
+	s := &corev1.Secret{}
+	f.Within("the owner of "+name, func() error {
+		if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, s); err != nil {
+			return err
+		}
+		if !metav1.IsControlledBy(s, claim) {
+			return fmt.Errorf("got %v", s.OwnerReferences)
+		}
+		return nil
+	})
+}
+
+// TestCopyThatLostItsOwnerIsInNobodysWay is about `kubectl delete --cascade=orphan` of a claim.
+func TestCopyThatLostItsOwnerIsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	claim, _, _ := f.withCopiedSecret()
+	for name, immutable := range map[string]bool{"next": false, "immutable": true} {
+		f.orphanOf("db-conn", name, immutable)
+		next := f.claim(name, withSecret(name))
+		f.connectionSecret(name, f.pushed(name), "two")
+		f.ready(name, "a")
+		f.Within("the Secret arrives", f.secretIs(name, "two"))
+		f.controls(next, name)
+		f.synced(name, reason.ReasonSynced)
+	}
+	// The claim may be there still, and the content the same.
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
+	f.Edit(f.workload, s, func() { s.OwnerReferences = nil })
+	f.controls(claim, "db-conn")
+	f.synced("db", reason.ReasonSynced)
+}
+
 // TestClaimGoesOnAsSoonAsAForeignSecretIsGone waits for less than SlowRetry.
 func TestClaimGoesOnAsSoonAsAForeignSecretIsGone(t *testing.T) {
 	t.Parallel()

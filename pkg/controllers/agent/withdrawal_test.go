@@ -5,20 +5,27 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
@@ -76,6 +83,74 @@ func TestDefinitionThatIsNotOfferedAndHasNoObjectsGoes(t *testing.T) {
 			f.served()
 			withdraw(f)
 			f.definitionGone()
+		})
+	}
+}
+
+// shownDefinitions records what the ClusterProfile shows of definitions.
+type shownDefinitions struct {
+	managed.NopReporter
+	mu      sync.Mutex
+	reasons map[string]string
+}
+
+func (s *shownDefinitions) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reasons[crd] = reason
+}
+
+func (s *shownDefinitions) DefinitionForgotten(_ mcr.ClusterName, crd string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.reasons, crd)
+}
+
+// A definition that is not offered any more, and that Masthead lacks the right to remove, does not stay without a word.
+func TestDefinitionThatCannotBeRemovedIsTold(t *testing.T) {
+	t.Parallel()
+	definitions := func(verbs ...string) []rbacv1.PolicyRule {
+		return []rbacv1.PolicyRule{
+			{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: append(verbs, "get", "list", "watch", "create")},
+			{APIGroups: []string{""}, Resources: []string{"namespaces", "secrets"}, Verbs: []string{"get", "list", "watch"}},
+		}
+	}
+	for name, tc := range map[string]struct {
+		reason       string
+		before, then []string // The rights to write definitions.
+		withClaims   bool     // The rights for claims stay.
+		want         string
+	}{
+		"Claims": {reason: "Whether there are claims is not known.", before: []string{"update", "delete"}, then: []string{"update", "delete"}, want: reason.ReasonClaimsForbidden},
+		"Close":  {reason: "It cannot be closed.", before: []string{"update", "delete"}, then: []string{"delete"}, withClaims: true, want: reason.ReasonDefinitionForbidden},
+		"Delete": {reason: "It cannot be deleted.", before: []string{"update", "delete"}, then: []string{"update"}, withClaims: true, want: reason.ReasonDefinitionForbidden},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := prepareFixture(t)
+			f.workloadUser = f.class
+			shown := &shownDefinitions{reasons: map[string]string{}}
+			f.options = func(o *Options) { o.Reporter = shown }
+			f.grantWorkload("-own", definitions(tc.before...)...)
+			f.grantWorkload("-claims", f.rightsForClaims()...)
+			f.start()
+			f.served()
+			role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class + "-own"}}
+			f.Edit(f.workload, role, func() { role.Rules = definitions(tc.then...) })
+			if !tc.withClaims {
+				if err := f.workload.Delete(f.Ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: f.class + "-claims"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.withdraw()
+			f.Within("it is told", func() error {
+				shown.mu.Lock()
+				defer shown.mu.Unlock()
+				if got := shown.reasons["mysqlinstances."+f.group]; got != tc.want {
+					return fmt.Errorf("%s Want %s, got %q", tc.reason, tc.want, got)
+				}
+				return nil
+			})
 		})
 	}
 }

@@ -239,8 +239,11 @@ func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource,
 			if d.full {
 				return true
 			}
-			// The record has the object's namespace, but not who wrote the mark.
-			if rec := record.ComponentOf(e.Record); rec != nil && e.Key.Namespace == namespace && e.UID != p.app.UID {
+			// The record has the object's namespace, but not who wrote the mark. Without an inventory, Flux's labels on an
+			// object with a controller are copies.
+			rec := record.ComponentOf(e.Record)
+			copied := rec != nil && rec.Controller != "" && s.ArgoApplication == nil
+			if rec != nil && !copied && e.Key.Namespace == namespace && e.UID != p.app.UID {
 				d.found(k, e, rec)
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -255,6 +257,83 @@ func (f *fixture) applied(u *unstructured.Unstructured, ids ...string) {
 			"inventory":          map[string]any{"entries": entries},
 		}
 		return f.workload.Status().Update(f.Ctx, u)
+	})
+}
+
+// One old failed Job of a CronJob does not make an Application Degraded: what a controller made is its controller's.
+// That holds for each kind, each source by labels or annotations, and for controllers that are no part of the Application.
+func TestWhatAControllerMadeIsNotDiscoveredByItsLabels(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	labels := map[string]string{
+		appsv1alpha1.PartOfLabel: "shop", appsv1alpha1.InstanceLabel: "shop", appsv1alpha1.ArgoInstanceLabel: "shop",
+		appsv1alpha1.FluxKustomizationNameLabel: "shop", appsv1alpha1.FluxKustomizationNamespaceLabel: "flux",
+		appsv1alpha1.FluxHelmReleaseNameLabel: "shop", appsv1alpha1.FluxHelmReleaseNamespaceLabel: "flux",
+	}
+	helm := map[string]string{appsv1alpha1.HelmReleaseNameAnnotation: "shop", appsv1alpha1.HelmReleaseNamespaceAnnotation: f.namespace}
+	controlled := []metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: "Shop", Name: "shop", UID: "uid-of-shop", Controller: new(true)}}
+	pod := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"x": "y"}},
+		Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "x", Image: "x"}}},
+	}
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: f.namespace, Name: name, Labels: labels, Annotations: helm, OwnerReferences: controlled}
+	}
+	replicas := appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"x": "y"}}, Template: pod}
+	replicas.Template.Spec.RestartPolicy = ""
+	job := &batchv1.Job{ObjectMeta: meta("failed"), Spec: batchv1.JobSpec{Template: pod}}
+	f.Create(f.workload, job, &corev1.Pod{ObjectMeta: meta("pod"), Spec: pod.Spec}, &appsv1.ReplicaSet{ObjectMeta: meta("web"), Spec: replicas},
+		&corev1.ConfigMap{ObjectMeta: meta("by-an-operator")})
+	f.fails(job)
+	f.marked("settings", labels, helm)
+	kinds := slices.Concat(discoveredConfigMaps, []appsv1alpha1.DiscoveredKind{
+		{Group: "batch", Version: "v1", Kind: "Job"}, {Version: "v1", Kind: "Pod"}, {Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+	})
+	own, flux := &appsv1alpha1.DiscoveredRelease{Name: "shop"}, &appsv1alpha1.DiscoveredRelease{Name: "shop", Namespace: "flux"}
+	for name, source := range map[string]appsv1alpha1.DiscoverySource{
+		"by-part-of": {PartOf: "shop"}, "by-instance": {Instance: "shop"}, "by-helm": {HelmRelease: own},
+		"by-kustomization": {FluxKustomization: flux}, "by-helm-release": {FluxHelmRelease: flux},
+		"by-argo": {ArgoApplication: &appsv1alpha1.ArgoApplication{Name: "shop"}},
+	} {
+		app := f.discovers(name, kinds, source)
+		f.finds(app, "ConfigMap/~/settings Healthy")
+		f.health(app, appsv1alpha1.HealthHealthy)
+	}
+	// Named, it counts.
+	named := f.discovers("named", nil, appsv1alpha1.DiscoverySource{Object: &appsv1alpha1.DiscoveredObject{Group: "batch", Version: "v1", Kind: "Job", Name: "failed"}})
+	f.finds(named, "Job/~/failed Degraded BackoffLimitExceeded")
+	// What loses its controller is found, and what a controller adopts is not any more.
+	app := f.discovers("follows", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.finds(app, "ConfigMap/~/settings Healthy")
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "by-an-operator"}}
+	f.Edit(f.workload, cm, func() { cm.OwnerReferences = nil })
+	f.finds(app, "ConfigMap/~/settings Healthy", "ConfigMap/~/by-an-operator Healthy")
+	f.Edit(f.workload, cm, func() { cm.OwnerReferences = controlled })
+	f.finds(app, "ConfigMap/~/settings Healthy")
+}
+
+// fails makes a Job fail.
+func (f *fixture) fails(job *batchv1.Job) {
+	f.T.Helper()
+	f.ends(job, batchv1.JobFailed, batchv1.JobFailureTarget, "BackoffLimitExceeded")
+}
+
+// ends gives a Job the conditions with which it ends.
+func (f *fixture) ends(job *batchv1.Job, how, before batchv1.JobConditionType, reason string) {
+	f.T.Helper()
+	f.Within("the status of the Job", func() error {
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(job), job); err != nil {
+			return err
+		}
+		now := metav1.Now()
+		job.Status.StartTime = &now
+		if how == batchv1.JobComplete {
+			job.Status.CompletionTime = &now
+		}
+		for _, t := range []batchv1.JobConditionType{before, how} {
+			job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: now})
+		}
+		return f.workload.Status().Update(f.Ctx, job)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -226,4 +227,40 @@ func TestAChangeThatMeansNothingIsNotWritten(t *testing.T) {
 	if got := f.asked.Since(before); len(got) != 0 {
 		t.Errorf("want no request, got %q", got)
 	}
+}
+
+// A Job that its ttlSecondsAfterFinished deletes has done what it is for. The status is all that remembers it.
+func TestAJobStaysHealthyAfterItWasDeletedBecauseItFinished(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	app := f.application("shop", components(appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "Job"}, "migrate"))
+	job := &batchv1.Job{ObjectMeta: f.member("migrate", "shop"), Spec: batchv1.JobSpec{
+		TTLSecondsAfterFinished: new(int32(60)),
+		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "x", Image: "x"}},
+		}},
+	}}
+	f.Create(f.workload, job)
+	f.ends(job, batchv1.JobComplete, batchv1.JobSuccessCriteriaMet, "CompletionsReached")
+	finished := func(s appsv1alpha1.ApplicationStatus) error {
+		if got := componentOfStatus(s, "migrate"); got != "True/Healthy Finished" || conditionOf(s, appsv1alpha1.ConditionReady) != "True Ready" {
+			return fmt.Errorf("got %q", got)
+		}
+		return nil
+	}
+	f.has(app, finished)
+	changes := len(app.Status.History)
+	f.Delete(f.workload, job)
+	f.restart()
+	f.settled()
+	f.Edit(f.workload, app, func() { app.Spec.Version = "2.0" })
+	f.has(app, finished)
+	if len(app.Status.History) != changes {
+		t.Errorf("want no change of the health, got %+v", app.Status.History)
+	}
+	// Another Job is another matter.
+	f.Edit(f.workload, app, func() {
+		app.Spec.Components["migrate"] = appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "Job", Name: "migrate-2"}
+	})
+	f.health(app, appsv1alpha1.HealthMissing)
 }

@@ -25,10 +25,14 @@ var (
 )
 
 // ErrDenied is returned by CheckAddress for an address in one of Options.DeniedCIDRs.
-var ErrDenied = errors.New("the operator of this manager denies connections to this address")
+var ErrDenied = errors.New("the operator of this manager denies connections to this address (--denied-endpoint-cidrs)")
 
 // deniedMessage reveals nothing new to the author of a kubeconfig: neither the network, nor whether anything is there.
-const deniedMessage = "The kubeconfig's server has an address to which the operator of this manager denies connections"
+const deniedMessage = "The kubeconfig's server has an address to which the operator of this manager denies connections " +
+	"(--denied-endpoint-cidrs)"
+
+// loopbackRefused names the flag of the manager, and of kubectl masthead, that decides, as all such messages do.
+const loopbackRefused = "loopback addresses are refused without --allow-loopback-endpoints"
 
 // ParseCIDR parses a network for Options.DeniedCIDRs. IPv4 networks in IPv6 notation are converted to IPv4.
 func ParseCIDR(s string) (netip.Prefix, error) {
@@ -68,7 +72,7 @@ func (o Options) CheckAddress(a netip.Addr) error {
 		return ErrDenied
 	case a.IsLoopback():
 		if !o.AllowLoopback {
-			return fmt.Errorf("loopback addresses are refused: %s", a)
+			return fmt.Errorf("%s: %s", loopbackRefused, a)
 		}
 		return nil
 	case a.IsUnspecified(), thisNetwork.Contains(a):

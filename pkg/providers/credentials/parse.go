@@ -204,11 +204,11 @@ func checkCluster(c *clientcmdv1.Cluster, o Options) *InvalidError {
 	case c.CertificateAuthority != "":
 		return invalid(ReasonRefused, "The kubeconfig's cluster sets certificate-authority, which is refused: it would read a file of the manager; use certificate-authority-data")
 	case c.InsecureSkipTLSVerify && !o.AllowInsecureTLS:
-		return invalid(ReasonRefused, "The kubeconfig's cluster sets insecure-skip-tls-verify, which the operator of this manager does not allow")
+		return invalid(ReasonRefused, "The kubeconfig's cluster sets insecure-skip-tls-verify, which is refused without --allow-insecure-kubeconfig-tls")
 	case c.InsecureSkipTLSVerify && len(c.CertificateAuthorityData) > 0:
 		return invalid(ReasonMalformed, "The kubeconfig's cluster sets both insecure-skip-tls-verify and certificate-authority-data")
 	case c.ProxyURL != "" && !o.AllowProxy:
-		return invalid(ReasonRefused, "The kubeconfig's cluster sets proxy-url, which the operator of this manager does not allow")
+		return invalid(ReasonRefused, "The kubeconfig's cluster sets proxy-url, which is refused without --allow-kubeconfig-proxy")
 	}
 	return nil
 }
@@ -287,7 +287,7 @@ func checkName(host string, o Options) *InvalidError {
 	case !validHostname(host):
 		return invalid(ReasonBadServer, "The kubeconfig's server is neither an IP address nor a host name")
 	case !o.AllowLoopback && (host == "localhost" || strings.HasSuffix(host, ".localhost")):
-		return invalid(ReasonBadServer, "The kubeconfig's server is refused: loopback addresses are refused")
+		return invalid(ReasonBadServer, "The kubeconfig's server is refused: %s", loopbackRefused)
 	default:
 		return nil
 	}

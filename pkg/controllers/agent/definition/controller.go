@@ -59,7 +59,14 @@ func (r *Reconciler) carryOut(
 	case Offered:
 		return r.offer(ctx, w, cluster, req, l)
 	case Withdrawn:
-		return r.withdraw(ctx, w, req, l.Followed.Kind, l.Current)
+		result, p, err := r.withdraw(ctx, w, req, l.Followed.Kind, l.Current)
+		switch {
+		case p != nil:
+			r.refuse(ctx, cluster, req, p)
+		case err == nil:
+			r.forgetTold(req)
+		}
+		return result, err
 	case Unjudged:
 		return r.Judge(ctx, w, req, l.Followed, l.Following, l.states)
 	case Retained:
@@ -84,8 +91,9 @@ func (r *Reconciler) offer(
 	return r.ensure(ctx, w, cluster, req, l.publication, l.Current, want)
 }
 
-// forget drops what was reported about a definition that is not offered, its state if we do not own it, and its content
-// if the hub does not publish it. Cluster users who can write definitions decide how many names there are.
+// forget drops what was reported about a definition that is not offered, unless it is being removed, its state if we do
+// not own it, and its content if the hub does not publish it. Cluster users who can write definitions decide how many
+// names there are.
 func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, l looked) {
 	switch {
 	case l.Following || l.Current != nil && IsOurs(l.Current, l.Owner):
@@ -98,6 +106,13 @@ func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, l looked) 
 		delete(r.wanted, req.Name)
 		r.mu.Unlock()
 	}
+	if PhaseOf(l.Facts) != Withdrawn {
+		r.forgetTold(req)
+	}
+}
+
+// forgetTold drops what was reported about a definition.
+func (r *Reconciler) forgetTold(req mcreconcile.Request) {
 	r.refused.IsNews(req, "")
 	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
 	r.metrics.ForgetDefinition(req.ClusterName, req.Name)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -133,6 +134,9 @@ func (r *Reconciler) wouldConvert(
 	}
 	w.SetUnoffered(have.GetName(), true) // Before the check: deleting the last object requeues the definition.
 	empty, err := r.hasNoObjects(ctx, w, have)
+	if apierrors.IsForbidden(err) {
+		return true, nil // Nothing proves that there are none.
+	}
 	return !empty, err
 }
 

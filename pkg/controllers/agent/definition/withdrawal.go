@@ -17,59 +17,80 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // DefaultWithdrawalGrace is how long a definition is closed before it is deleted. API servers watch definitions, and
 // observe a change within seconds.
 const DefaultWithdrawalGrace = time.Minute
 
-// withdraw takes the next step in removing a definition that is not offered.
+// withdraw takes the next step in removing a definition that is not offered. It returns the right that is missing for it:
+// without a word, the definition would stay closed for ever.
 func (r *Reconciler) withdraw(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, kind kindwatch.Kind, current *unstructured.Unstructured,
-) (reconcile.Result, error) {
+) (reconcile.Result, *condition.Problem, error) {
 	claims, err := w.Watcher.List(kind)
+	if state, _ := w.Watcher.State(kind); state == kindwatch.StateForbidden {
+		return reconcile.Result{}, stays(reason.ReasonClaimsForbidden, "list and watch its claims"), nil
+	}
 	if _, known := r.hub.ReadPublications(); !known || err != nil {
-		return reconcile.Result{}, nil //nolint:nilerr // What is not known yet makes a new request when it is.
+		return reconcile.Result{}, nil, nil //nolint:nilerr // What is not known yet makes a new request when it is.
 	}
 	seen, marked := current.GetAnnotations()[WithdrawnAnnotation]
 	if len(claims) > 0 && !marked {
-		return reconcile.Result{}, nil // Deleting the last one makes a new request.
+		return reconcile.Result{}, nil, nil // Deleting the last one makes a new request.
 	}
 	if at, err := time.Parse(time.RFC3339, seen); err == nil && len(claims) == 0 {
 		if left := r.graceLeft(at); left > 0 {
-			return reconcile.Result{RequeueAfter: left}, nil
+			return reconcile.Result{RequeueAfter: left}, nil, nil
 		}
 	}
 	return r.close(ctx, w, req, marked)
 }
 
+// stays is the problem that a definition that is not offered cannot be removed.
+func stays(why, right string) *condition.Problem {
+	return &condition.Problem{
+		Reason:  why,
+		Message: "The hub does not offer the kind to this cluster any more, and its definition stays: Masthead lacks the right to " + right + ".",
+	}
+}
+
 // close makes a definition without objects reject new ones, and deletes it after the grace period. A definition that
 // has objects after all is opened again.
-func (r *Reconciler) close(ctx context.Context, w *view.Cluster, req mcreconcile.Request, marked bool) (reconcile.Result, error) {
+func (r *Reconciler) close(
+	ctx context.Context, w *view.Cluster, req mcreconcile.Request, marked bool,
+) (_ reconcile.Result, p *condition.Problem, _ error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
 	if err != nil || crd == nil || !IsOurs(crd, w.Owner()) {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, nil, err
 	}
 	empty, err := r.hasNoObjects(ctx, w, crd)
+	if apierrors.IsForbidden(err) {
+		p, err = stays(reason.ReasonClaimsForbidden, "list its claims"), nil
+	}
 	if err != nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, nil, err
 	}
 	since, closed := ClosedSince(crd)
 	switch {
 	case !empty && marked:
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, r.rewrite(ctx, w, Opened(crd))
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, p, r.rewrite(ctx, w, Opened(crd))
 	case !empty:
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, p, nil
 	case !closed:
-		return reconcile.Result{RequeueAfter: r.grace}, r.rewrite(ctx, w, ClosedDefinition(crd, r.clock.Now()))
+		err := write(ctx, w, ClosedDefinition(crd, r.clock.Now()))
+		if apierrors.IsForbidden(err) {
+			return reconcile.Result{RequeueAfter: condition.SlowRetry()}, stays(reason.ReasonDefinitionForbidden, "update it"), nil
+		}
+		return reconcile.Result{RequeueAfter: r.grace}, nil, err
 	}
 	if left := r.graceLeft(since); left > 0 {
-		return reconcile.Result{RequeueAfter: left}, nil
+		return reconcile.Result{RequeueAfter: left}, nil, nil
 	}
 	return r.remove(ctx, w, req, crd)
 }
@@ -77,19 +98,18 @@ func (r *Reconciler) close(ctx context.Context, w *view.Cluster, req mcreconcile
 // remove deletes a definition, if it is unchanged since it was read.
 func (r *Reconciler) remove(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured,
-) (reconcile.Result, error) {
+) (reconcile.Result, *condition.Problem, error) {
 	err := w.Client.Delete(ctx, crd, client.Preconditions(managed.AsSeen(crd)))
 	switch {
 	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
-		return reconcile.Result{RequeueAfter: condition.Soon}, nil
+		return reconcile.Result{RequeueAfter: condition.Soon}, nil, nil
 	case apierrors.IsForbidden(err):
-		log.FromContext(ctx).V(1).Info("Cannot remove a definition that is not offered any more", "error", multicluster.BoundedText(err.Error()))
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, stays(reason.ReasonDefinitionForbidden, "delete it"), nil
 	case client.IgnoreNotFound(err) != nil:
-		return reconcile.Result{}, fmt.Errorf("cannot delete CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
+		return reconcile.Result{}, nil, fmt.Errorf("cannot delete CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
 	}
 	log.FromContext(ctx).Info("Removed a definition that the hub does not offer any more, and that had no objects")
-	return reconcile.Result{}, nil
+	return reconcile.Result{}, nil, nil
 }
 
 // graceLeft returns how much longer a definition must stay closed. A time in the future is not ours, or comes from
@@ -109,7 +129,7 @@ func (r *Reconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *uns
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	err := w.Reader.List(ctx, list, client.Limit(1))
 	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+	case apierrors.IsNotFound(err):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("cannot list %s in cluster %q: %w", kind, w.Name, err)

@@ -191,14 +191,15 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 			Message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
 		}, condition.SlowRetry(), nil
 	}
-	if exists && !ownership.ControlledBy(have, s.Claim) {
+	controlled := ownership.ControlledBy(have, s.Claim)
+	if exists && !controlled && !isOrphan(have, s.Form, owner) {
 		s.InTheWay = append(s.InTheWay, to)
 		return &condition.Problem{
 			Reason:  reason.ReasonSecretConflict,
 			Message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
 		}, condition.SlowRetry(), nil
 	}
-	if exists && sameContent(have, from, owner) {
+	if controlled && sameContent(have, from, owner) {
 		s.Workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: have.GetResourceVersion()})
 		return nil, 0, nil
 	}
@@ -225,6 +226,14 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 	s.Workload.Watcher.Observe(view.OwnedSecretKind, to, metadataOf(want))
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteSecret)
 	return nil, 0, nil
+}
+
+// isOrphan reports whether a Secret is a copy of this hub's that has no owner any more. `kubectl delete
+// --cascade=orphan` of its claim leaves it so, and it must not be in the way of the next claim of that name. Somebody who
+// forges one gains that their own Secret is overwritten.
+func isOrphan(have *corev1.Secret, f crossplane.Form, owner hubidentity.Owner) bool {
+	return len(have.OwnerReferences) == 0 && owner.IsManaged(have) && have.Annotations[view.HubSecretVersionAnnotation] != "" &&
+		deliverable(f, have.Type)
 }
 
 // sameContent reports whether a copy that a claim controls matches the hub's Secret. The recorded state of the hub's

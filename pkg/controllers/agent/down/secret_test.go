@@ -7,6 +7,7 @@ import (
 	"errors"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -17,6 +18,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/test/stalekind"
 )
 
@@ -39,6 +42,41 @@ func TestUpToDate(t *testing.T) {
 			have := &metav1.ObjectMeta{ResourceVersion: "5", OwnerReferences: []metav1.OwnerReference{{UID: tc.owner, Controller: &controller}}}
 			if got := upToDate(have, claim, "s/1", tc.left); got != tc.want {
 				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+func TestIsOrphan(t *testing.T) {
+	us := hubidentity.Owner{ID: "hub-a", Predecessors: []hubidentity.Identity{"hub-0"}}
+	left := func(change func(*corev1.Secret)) *corev1.Secret {
+		s := &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Labels: us.Stamp(nil), Annotations: map[string]string{view.HubSecretVersionAnnotation: "s/1"}},
+			Type:       crossplane.SecretTypeConnection,
+		}
+		change(s)
+		return s
+	}
+	for name, tc := range map[string]struct {
+		reason          string
+		have            *corev1.Secret
+		claim, composed bool
+	}{
+		"Left":        {"The garbage collector took its owner.", left(func(*corev1.Secret) {}), true, true},
+		"Predecessor": {"This hub took over from that one.", left(func(s *corev1.Secret) { s.Labels[fleetv1alpha1.HubLabel] = "hub-0" }), true, true},
+		"Opaque":      {"Only composites compose such Secrets.", left(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque }), false, true},
+		"Token":       {"A ServiceAccount's token is no copy.", left(func(s *corev1.Secret) { s.Type = corev1.SecretTypeServiceAccountToken }), false, false},
+		"Owned":       {"It is its owner's, whatever that is.", left(func(s *corev1.Secret) { s.OwnerReferences = []metav1.OwnerReference{{UID: "x"}} }), false, false},
+		"Unmarked":    {"It is not known to be a copy.", left(func(s *corev1.Secret) { s.Annotations = nil }), false, false},
+		"Unmanaged":   {"It is not known to be ours.", left(func(s *corev1.Secret) { delete(s.Labels, fleetv1alpha1.ManagedByLabel) }), false, false},
+		"Other":       {"It is another hub's.", left(func(s *corev1.Secret) { s.Labels[fleetv1alpha1.HubLabel] = "hub-b" }), false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := isOrphan(tc.have, crossplane.FormClaim, us); got != tc.claim {
+				t.Errorf("%s Want %t for a claim, got %t", tc.reason, tc.claim, got)
+			}
+			if got := isOrphan(tc.have, crossplane.FormComposite, us); got != tc.composed {
+				t.Errorf("%s Want %t for a composite, got %t", tc.reason, tc.composed, got)
 			}
 		})
 	}

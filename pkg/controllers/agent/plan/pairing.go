@@ -62,7 +62,7 @@ func (p *Pairing) Target() (string, *condition.Problem) {
 	case isControlPlane(target) || slices.Contains(p.Protected, target):
 		return "", &condition.Problem{
 			Reason:  reason.ReasonTargetNamespaceNotAllowed,
-			Message: fmt.Sprintf("Claims cannot target namespace %q of the hub: it is reserved for the hub.", target),
+			Message: fmt.Sprintf("Claims cannot target namespace %q of the hub: it is reserved for the hub, by its name or by --protected-namespaces.", target),
 		}
 	case !p.mayChoose(target, classTarget):
 		return "", &condition.Problem{

@@ -5,12 +5,14 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // classNotFound is reported if the claim's cluster names a class that does not exist.
@@ -55,6 +57,15 @@ func Deleting(kind, target, name string) *condition.Problem {
 	return &condition.Problem{
 		Reason:  reason.ReasonDeleting,
 		Message: fmt.Sprintf("Waiting until the %s %q in the namespace %q of the hub is deleted.", kind, name, target),
+	}
+}
+
+// Held is reported when only the finalizers of others keep a deleted claim.
+func Held(finalizers []string) *condition.Problem {
+	return &condition.Problem{
+		Reason: reason.ReasonDeleting,
+		Message: multicluster.BoundedText(fmt.Sprintf("Masthead has released this claim. It is gone when others have removed their finalizers: %s.",
+			strings.Join(finalizers, ", "))),
 	}
 }
 

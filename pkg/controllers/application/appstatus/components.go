@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +15,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
 // componentEntry is a component's entry in a status, with further inputs of the conditions.
@@ -28,6 +30,9 @@ type componentEntry struct {
 	discovered bool
 	namespace  string
 	elsewhere  bool
+
+	// finished reports whether it is a Job that has finished, so that its entry is needed.
+	finished bool
 }
 
 // title is the kind and the name of a component, for messages.
@@ -59,6 +64,23 @@ func partition(entries []componentEntry) (found, named []componentEntry) {
 		}
 	}
 	return found, named
+}
+
+// listable are the entries that a status lists, if it cannot list all: the worst, and those of Jobs that have finished.
+func listable(entries []componentEntry) []componentEntry {
+	others := appsv1alpha1.MaxStatusEntries
+	for _, e := range entries {
+		if e.finished {
+			others--
+		}
+	}
+	return slices.DeleteFunc(entries, func(e componentEntry) bool {
+		if e.finished {
+			return false
+		}
+		others--
+		return others < 0
+	})
 }
 
 // entryKey identifies an entry of a status: components have only a name.
@@ -102,12 +124,13 @@ func componentEntries(o Observation, now metav1.Time) []componentEntry {
 	before := saidBefore(o.Application.Status)
 	entries := make([]componentEntry, 0, len(o.Components))
 	for _, v := range o.Components {
+		b, known := before[v.key()]
 		e := componentEntry{
-			ComponentStatus: componentStatus(v), unseen: v.Unseen != nil, discovered: v.discovered, namespace: v.Namespace,
-			elsewhere: v.Namespace != "" && v.Namespace != o.Application.Namespace,
+			ComponentStatus: componentStatus(v, b), unseen: v.Unseen != nil, discovered: v.discovered, namespace: v.Namespace,
+			elsewhere: v.Namespace != "" && v.Namespace != o.Application.Namespace, finished: v.hasFinished(b),
 		}
 		e.Since = &now
-		if b, ok := before[v.key()]; ok && b.Since != nil && b.Installed == e.Installed && b.Health == e.Health {
+		if known && b.Since != nil && b.Installed == e.Installed && b.Health == e.Health {
 			e.Since = b.Since.DeepCopy()
 		}
 		entries = append(entries, e)
@@ -119,18 +142,26 @@ func componentEntries(o Observation, now metav1.Time) []componentEntry {
 	return entries
 }
 
-// componentStatus is a component's status entry, without the time.
-func componentStatus(v ComponentView) appsv1alpha1.ComponentStatus {
+// componentStatus is a component's status entry, without the time. was is the previous one, the zero value if there was
+// none.
+//
+// The entry of a Job that has finished is the memory of it: nothing else is left once its ttlSecondsAfterFinished has
+// passed. It ends when the spec names another object, or when there is a Job of that name again. Likewise, the entry of a
+// CronJob is the memory of its last run while the next one is under way.
+func componentStatus(v ComponentView, was appsv1alpha1.ComponentStatus) appsv1alpha1.ComponentStatus {
 	c := appsv1alpha1.ComponentStatus{Name: v.Name, Group: v.Kind.Group, Version: v.Kind.Version, Kind: v.Kind.Kind}
 	if v.held != nil {
 		c = *v.held
 		c.Since = nil
 		return c
 	}
-	what := v.Problem
+	what, finished := v.Problem, v.hasFinished(was)
 	switch {
 	case v.Unseen != nil:
 		c.Installed, c.Health, what = corev1.ConditionUnknown, appsv1alpha1.HealthUnknown, v.Unseen
+	case v.Found == nil && finished:
+		c.Installed, c.Health, c.Ignored = corev1.ConditionTrue, appsv1alpha1.HealthHealthy, was.Ignored
+		what = &condition.Problem{Reason: appsv1alpha1.ReasonFinished}
 	case v.Found == nil:
 		c.Installed, c.Health = corev1.ConditionFalse, appsv1alpha1.HealthMissing
 		what = orElse(what, appsv1alpha1.ReasonNotFound, fmt.Sprintf("There is no %s %q with the annotation %s.",
@@ -142,14 +173,50 @@ func componentStatus(v ComponentView) appsv1alpha1.ComponentStatus {
 	default:
 		c.Installed = corev1.ConditionTrue
 		c.Health, what = foundHealth(v)
+		if decided := was.Health == appsv1alpha1.HealthHealthy || was.Health == appsv1alpha1.HealthDegraded; decided && v.isRunning() &&
+			was.Group == c.Group && was.Kind == c.Kind {
+			// What became of the run before is recorded nowhere else.
+			c.Health, what = was.Health, &condition.Problem{Reason: was.Reason, Message: was.Message}
+		}
 	}
 	if v.Found != nil {
 		c.Ignored = v.Found.Ignored
 	}
 	if what != nil {
-		c.Reason, c.Message = bounds.Text(what.Reason, bounds.ComponentReason), bounds.Text(what.Message, bounds.ComponentMessage)
+		message := what.Message
+		if finished {
+			message = v.finishedMessage() + " " + message
+		}
+		c.Reason, c.Message = bounds.Text(what.Reason, bounds.ComponentReason), bounds.Text(message, bounds.ComponentMessage)
 	}
 	return c
+}
+
+// hasFinished reports whether a component is a Job that has finished, as far as is known. was is its previous entry.
+func (v *ComponentView) hasFinished(was appsv1alpha1.ComponentStatus) bool {
+	switch {
+	case v.Found != nil:
+		return v.Installed && v.Found.Finished
+	case v.Kind.Group != record.JobKind.Group || v.Kind.Kind != record.JobKind.Kind:
+		return false
+	}
+	return was.Group == v.Kind.Group && was.Kind == v.Kind.Kind && strings.HasPrefix(was.Message, v.finishedMessage())
+}
+
+// runNotEnded is what the library of health rules says of a CronJob with a run that has not ended.
+const runNotEnded = "The last run has not ended"
+
+// isRunning reports whether an object is a CronJob of which nothing more is known than that it runs. A HealthRule of the
+// hub may say otherwise.
+func (v *ComponentView) isRunning() bool {
+	return v.Kind.Group == record.JobKind.Group && v.Kind.Kind == "CronJob" && v.Found.Health.Health == appsv1alpha1.HealthProgressing &&
+		strings.HasPrefix(v.Found.Health.Message, runNotEnded)
+}
+
+// finishedMessage begins the message of a Job that has finished. It names the object, so that it is not taken for
+// another one after a change of the spec.
+func (v *ComponentView) finishedMessage() string {
+	return fmt.Sprintf("The Job %q has completed.", objectName(*v))
 }
 
 // foundHealth is an object's own health. A problem with its belonging to the Application is shown only if the object
@@ -157,6 +224,9 @@ func componentStatus(v ComponentView) appsv1alpha1.ComponentStatus {
 func foundHealth(v ComponentView) (appsv1alpha1.Health, *condition.Problem) {
 	h := v.Found.Health
 	switch {
+	case v.Found.Finished && v.Found.Deleting, v.Found.Finished && h.Health == appsv1alpha1.HealthHealthy && v.Problem == nil:
+		// It is deleted because it has finished.
+		return appsv1alpha1.HealthHealthy, &condition.Problem{Reason: appsv1alpha1.ReasonFinished}
 	case bounds.HealthRank(h.Health) < 0 || h.Health == appsv1alpha1.HealthMissing:
 		// Only Masthead decides whether it exists.
 		return appsv1alpha1.HealthUnknown, &condition.Problem{Reason: h.Reason, Message: h.Message}

@@ -5,6 +5,7 @@ package appstatus
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -72,7 +73,7 @@ func (o *Observation) Hold() (all bool) {
 
 // hold shows a component with its previous status.
 func (v *ComponentView) hold(was appsv1alpha1.ComponentStatus) {
-	said := &condition.Problem{Reason: was.Reason, Message: was.Message}
+	said := &condition.Problem{Reason: was.Reason, Message: strings.TrimPrefix(was.Message, v.finishedMessage()+" ")}
 	v.held, v.Unseen, v.Problem = &was, nil, nil
 	switch {
 	case was.Installed == corev1.ConditionUnknown:

@@ -21,6 +21,9 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 		name, reason string
 		before       []func(*Observation)
 		hide         func(*Observation)
+
+		// status is what was said before that.
+		status appsv1alpha1.ApplicationStatus
 	}{
 		{
 			name: "component", reason: "A component keeps what is said of it.",
@@ -35,6 +38,14 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			hide: func(o *Observation) {
 				o.Components[0] = component("db", appsv1alpha1.HealthHealthy, notSeen(appsv1alpha1.ReasonSyncing))
 			},
+		},
+		{
+			name: "Job that has finished", reason: "That it has is kept in what is said of it, and is no reason for anything.",
+			before: []func(*Observation){with(component("db", appsv1alpha1.HealthHealthy, asFinishedJob, notSeen(appsv1alpha1.ReasonKindForbidden)))},
+			hide: func(o *Observation) {
+				o.Components[0] = component("db", appsv1alpha1.HealthHealthy, asFinishedJob, notSeen(appsv1alpha1.ReasonSyncing))
+			},
+			status: Of(observed(with(component("db", appsv1alpha1.HealthHealthy, asFinishedJob))), statusTime(-1)),
 		},
 		{
 			name: "discovered", reason: "What was discovered keeps what is said of it, wherever it is.",
@@ -82,7 +93,9 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			before := Of(observed(tc.before...), statusTime(0))
+			earlier := observed(tc.before...)
+			earlier.Application.Status = tc.status
+			before := Of(earlier, statusTime(0))
 			o := observed(tc.before...)
 			o.Application.Status = before
 			tc.hide(&o)

@@ -161,6 +161,12 @@ func randomObservation(r *rand.Rand) Observation {
 			changes[r.IntN(len(changes))](&v)
 		}
 		if r.IntN(4) == 0 {
+			v.Kind = appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "Job"}
+			if v.Found != nil {
+				v.Found.Finished = r.IntN(2) == 0
+			}
+		}
+		if r.IntN(4) == 0 {
 			v.discovered, v.Namespace, v.Kind.Name = true, []string{"", "shop", "shared"}[r.IntN(3)], v.Name
 		}
 		o.Components = append(o.Components, v)

@@ -58,8 +58,8 @@ func Of(o Observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 
 	found, named := partition(components)
 	status.Truncated = max(len(found), len(named)) > appsv1alpha1.MaxStatusEntries
-	status.Components = listed(named, func(c componentEntry) appsv1alpha1.ComponentStatus { return c.ComponentStatus })
-	status.Discovered = listed(found, componentEntry.discoveredStatus)
+	status.Components = listed(listable(named), func(c componentEntry) appsv1alpha1.ComponentStatus { return c.ComponentStatus })
+	status.Discovered = listed(listable(found), componentEntry.discoveredStatus)
 	status.Dependencies = listed(dependencies, func(d appsv1alpha1.DependencyStatus) appsv1alpha1.DependencyStatus { return d })
 	return status
 }

@@ -4,6 +4,7 @@
 package appstatus
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -56,6 +59,10 @@ func notSeen(reason string) func(*ComponentView) {
 		missing(v)
 		v.Unseen = &condition.Problem{Reason: reason, Message: "Nobody can look."}
 	}
+}
+
+func asFinishedJob(v *ComponentView) {
+	v.Kind, v.Found.Finished = appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "Job"}, true
 }
 
 func notOwned(v *ComponentView) {
@@ -209,10 +216,150 @@ func TestStatusOfOneComponent(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.want.Name, tc.want.Group, tc.want.Version, tc.want.Kind = "db", "apps", "v1", "StatefulSet"
-			if diff := cmp.Diff(tc.want, componentStatus(tc.component)); diff != "" {
+			if diff := cmp.Diff(tc.want, componentStatus(tc.component, appsv1alpha1.ComponentStatus{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// A Job that its ttlSecondsAfterFinished has deleted stays Healthy for as long as the spec names it, whatever happens to
+// the watch meanwhile. Its entry is all that is left of it.
+func TestAJobThatHasFinished(t *testing.T) {
+	const healthy, progressing, unknown = appsv1alpha1.HealthHealthy, appsv1alpha1.HealthProgressing, appsv1alpha1.HealthUnknown
+	asJob := func(v *ComponentView) {
+		v.Kind = appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "Job"}
+	}
+	renamed := func(v *ComponentView) { v.Kind.Name = "migrate-2" }
+	limited := func(v *ComponentView) { v.Found.Finished = true }
+	found := func(v *ComponentView) { v.discovered, v.Namespace, v.Kind.Name = true, "shop", v.Name }
+	job := func(h appsv1alpha1.Health, change ...func(*ComponentView)) ComponentView {
+		return component("migrate", h, append([]func(*ComponentView){asJob}, change...)...)
+	}
+	running, complete := job(progressing), job(healthy, limited)
+	gone := job(healthy, missing)
+	for name, tc := range map[string]struct {
+		reason string
+		steps  []ComponentView
+		want   string // Of the last step.
+	}{
+		"Deleted":      {"It has done what it is for.", []ComponentView{running, complete, gone}, "True/Healthy Finished"},
+		"BeingDeleted": {"The deletion is no change.", []ComponentView{complete, job(progressing, limited, deleting)}, "True/Healthy Finished"},
+		"SeenLate":     {"It was being deleted when it was first seen.", []ComponentView{job(progressing, limited, deleting), gone}, "True/Healthy Finished"},
+		"ForLong":      {"Nothing forgets it.", []ComponentView{complete, gone, gone, gone}, "True/Healthy Finished"},
+		"Ignored":      {"It is still left out of the health.", []ComponentView{job(healthy, limited, ignored), gone}, "True/Healthy Finished ignored"},
+		"Discovered": {
+			"An inventory of Flux goes on naming it.", []ComponentView{job(healthy, limited, found), job(healthy, found, missing)}, "True/Healthy Finished",
+		},
+		"NotOwned": {
+			"A right is missing, and then the object.", []ComponentView{job(healthy, limited, notOwned), gone}, "True/Healthy Finished",
+		},
+		"NotOwnedShown": {"The right is missing still.", []ComponentView{job(healthy, limited, notOwned)}, "True/Healthy OwnershipForbidden"},
+		"NotSeen": {
+			"Nobody can tell whether there is another one.", []ComponentView{complete, gone, job(healthy, notSeen(appsv1alpha1.ReasonKindForbidden))},
+			"Unknown/Unknown KindForbidden",
+		},
+		"SeenAgain": {
+			"What cannot be seen for a while is not forgotten.", []ComponentView{
+				complete, job(healthy, notSeen(appsv1alpha1.ReasonKindForbidden)), job(unknown, notSeen(appsv1alpha1.ReasonKindStale)), gone,
+			},
+			"True/Healthy Finished",
+		},
+		"WithoutLimit": {"Somebody deleted it.", []ComponentView{job(healthy), gone}, "False/Missing NotFound"},
+		"NeverEnded":   {"It has not completed.", []ComponentView{running, gone}, "False/Missing NotFound"},
+		"Failed":       {"It has not completed.", []ComponentView{job(appsv1alpha1.HealthDegraded), gone}, "False/Missing NotFound"},
+		"NeverThere":   {"Nobody has seen it.", []ComponentView{gone}, "False/Missing NotFound"},
+		"Again":        {"There is another one.", []ComponentView{complete, gone, running}, "True/Progressing Because"},
+		"AgainAndGone": {"The other one has not completed.", []ComponentView{complete, gone, running, gone}, "False/Missing NotFound"},
+		"NameChanged":  {"The spec names another object.", []ComponentView{complete, job(healthy, renamed, missing)}, "False/Missing NotFound"},
+		"KindChanged":  {"The spec names another kind.", []ComponentView{complete, component("migrate", healthy, missing)}, "False/Missing NotFound"},
+		"Unmatched":    {"It does not belong to the Application.", []ComponentView{job(healthy, limited, unmatched), gone}, "False/Missing NotFound"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observed()
+			for i, step := range tc.steps {
+				o.Application.Generation++ // Other changes of the spec do not matter.
+				o.Components = []ComponentView{step}
+				o.Application.Status = stored(t, Of(o, statusTime(i)))
+			}
+			s := o.Application.Status
+			all := s.Components
+			if s.Discovered != nil {
+				all = []appsv1alpha1.ComponentStatus{{Installed: s.Discovered[0].Installed, Health: s.Discovered[0].Health, Reason: s.Discovered[0].Reason}}
+			}
+			got := string(all[0].Installed) + "/" + string(all[0].Health) + " " + all[0].Reason
+			if all[0].Ignored {
+				got += " ignored"
+			}
+			if got != tc.want {
+				t.Errorf("%s Want %s, got %s (%s)", tc.reason, tc.want, got, all[0].Message)
+			}
+		})
+	}
+}
+
+// Kubernetes records no failure of a CronJob: while the next run is under way, what became of the one before is in the
+// status alone. Neither does one that failed become Healthy, nor do those that work change with each run.
+func TestACronJobKeepsItsHealthDuringARun(t *testing.T) {
+	library, err := health.NewLibrary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	assess := func(status string) ComponentView {
+		cronJob := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(`{apiVersion: batch/v1, kind: CronJob, metadata: {name: backup}, status: `+status+`}`), cronJob); err != nil {
+			t.Fatal(err)
+		}
+		return component("backup", appsv1alpha1.HealthHealthy, func(v *ComponentView) {
+			v.Kind = appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "CronJob"}
+			v.Found.Health = library.New().Assess(cronJob, true)
+		})
+	}
+	const succeeded, failed = `{lastScheduleTime: "2026-01-02T03:00:00Z", lastSuccessfulTime: "2026-01-02T03:00:12Z"}`,
+		`{lastScheduleTime: "2026-01-03T03:00:00Z", lastSuccessfulTime: "2026-01-02T03:00:12Z"}`
+	const running = `{lastScheduleTime: "2026-01-04T03:00:00Z", lastSuccessfulTime: "2026-01-02T03:00:12Z", active: [{name: x}]}`
+	const progressing, healthy, degraded = appsv1alpha1.HealthProgressing, appsv1alpha1.HealthHealthy, appsv1alpha1.HealthDegraded
+	for name, tc := range map[string]struct {
+		reason string
+		steps  []string
+		want   appsv1alpha1.Health
+	}{
+		"First":     {"Nothing is known of it.", []string{running}, progressing},
+		"Works":     {"It has not failed.", []string{succeeded, running, running}, healthy},
+		"Failed":    {"It has not succeeded.", []string{failed, running, running}, degraded},
+		"Mended":    {"It has.", []string{failed, running, succeeded}, healthy},
+		"FailedNow": {"It has failed.", []string{succeeded, running, failed}, degraded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := observed()
+			for i, step := range tc.steps {
+				o.Components = []ComponentView{assess(step)}
+				o.Application.Status = stored(t, Of(o, statusTime(i)))
+			}
+			if got := o.Application.Status.Components[0]; got.Health != tc.want || got.Message == "" && tc.want != healthy {
+				t.Errorf("%s Want %s, got %+v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// More components than a status lists do not crowd out what is left of a Job.
+func TestAJobThatHasFinishedIsListed(t *testing.T) {
+	for _, h := range []appsv1alpha1.Health{appsv1alpha1.HealthHealthy, appsv1alpha1.HealthDegraded} {
+		o := observed()
+		for i := range 2 * appsv1alpha1.MaxStatusEntries {
+			o.Components = append(o.Components, component(fmt.Sprint("a", i), h))
+		}
+		job := component("migrate", appsv1alpha1.HealthHealthy, asFinishedJob)
+		for i := range 3 {
+			o.Components = append(o.Components[:2*appsv1alpha1.MaxStatusEntries], job)
+			o.Application.Status = stored(t, Of(o, statusTime(i)))
+			missing(&job)
+		}
+		s := o.Application.Status
+		if last := s.Components[len(s.Components)-1]; s.Health != h || len(s.Components) != appsv1alpha1.MaxStatusEntries || last.Reason != appsv1alpha1.ReasonFinished {
+			t.Errorf("want it to be listed last of %d entries, got %s, %d, %+v", appsv1alpha1.MaxStatusEntries, s.Health, len(s.Components), last)
+		}
 	}
 }
 

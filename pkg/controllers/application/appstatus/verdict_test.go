@@ -86,6 +86,10 @@ func TestVerdictsOnApplications(t *testing.T) {
 			Reason: "It is on its way out.", Object: app(observed(with(component("db", appsv1alpha1.HealthHealthy, deleting)))),
 			Want: verdict.InProgress,
 		},
+		"Finished": {
+			Reason: "Its Job has done what it is for, and is gone.", Want: verdict.Current,
+			Object: app(observed(with(healthy("db"), component("migrate", appsv1alpha1.HealthHealthy, asFinishedJob)))),
+		},
 		"Unknown": {
 			Reason: "Nobody can tell.", Object: app(observed(with(component("db", appsv1alpha1.HealthUnknown)))), Want: verdict.InProgress,
 		},

@@ -12,6 +12,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
+// JobKind is that of Jobs.
+var JobKind = schema.GroupKind{Group: "batch", Kind: "Job"} //nolint:gochecknoglobals // A constant.
+
 // Kinds that are watched besides those of components.
 var (
 	ApplicationKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.

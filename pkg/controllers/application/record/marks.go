@@ -44,8 +44,11 @@ func objectMark(gk schema.GroupKind, key types.NamespacedName) Mark {
 	return markOf(markObject, key.Namespace, gk.Group, gk.Kind, key.Name)
 }
 
-// marksOfObject are the marks that an object bears.
-func marksOfObject(gk schema.GroupKind, obj *unstructured.Unstructured) []Mark {
+// marksOfObject are the marks that an object bears. Controllers copy labels and annotations of their own objects, and
+// those of templates, to what they create: a Deployment to its Pods, a CronJob to its Jobs, a custom resource to both.
+// On an object with a controller they count only where they cannot be a copy, in a tracking ID of Argo CD, or where an
+// inventory tells copies apart.
+func marksOfObject(gk schema.GroupKind, obj *unstructured.Unstructured, controlled bool) []Mark {
 	labels, annotations := obj.GetLabels(), obj.GetAnnotations()
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	marks := []Mark{objectMark(gk, key)}
@@ -55,12 +58,16 @@ func marksOfObject(gk schema.GroupKind, obj *unstructured.Unstructured) []Mark {
 			marks = append(marks, markOf(what, key.Namespace, values...))
 		}
 	}
-	add(markPartOf, labels[appsv1alpha1.PartOfLabel])
-	add(markInstance, labels[appsv1alpha1.InstanceLabel])
-	add(markHelm, annotations[appsv1alpha1.HelmReleaseNamespaceAnnotation], annotations[appsv1alpha1.HelmReleaseNameAnnotation])
+	if !controlled {
+		add(markPartOf, labels[appsv1alpha1.PartOfLabel])
+		add(markInstance, labels[appsv1alpha1.InstanceLabel])
+		add(markHelm, annotations[appsv1alpha1.HelmReleaseNamespaceAnnotation], annotations[appsv1alpha1.HelmReleaseNameAnnotation])
+	}
 	add(markKustomization, labels[appsv1alpha1.FluxKustomizationNamespaceLabel], labels[appsv1alpha1.FluxKustomizationNameLabel])
 	add(markHelmRelease, labels[appsv1alpha1.FluxHelmReleaseNamespaceLabel], labels[appsv1alpha1.FluxHelmReleaseNameLabel])
-	add(markArgo, argoApplicationOf(gk, key, labels, annotations))
+	if _, tracked := annotations[appsv1alpha1.ArgoTrackingAnnotation]; tracked || !controlled {
+		add(markArgo, argoApplicationOf(gk, key, labels, annotations))
+	}
 	return marks
 }
 

@@ -84,10 +84,51 @@ func TestMarksOfAnObjectAreThoseOfItsSource(t *testing.T) {
 			if tc.namespace == "-" {
 				namespace = ""
 			}
-			borne := marksOfObject(schema.GroupKind{Group: "apps", Kind: kind}, markedObject("apps/v1", kind, namespace, "web", tc.labels, tc.annotations))
+			borne := marksOfObject(schema.GroupKind{Group: "apps", Kind: kind}, markedObject("apps/v1", kind, namespace, "web", tc.labels, tc.annotations), false)
 			got := slices.ContainsFunc(MarksOfSource(tc.source, "ns", namespace), func(m Mark) bool { return slices.Contains(borne, m) })
 			if got != tc.want {
 				t.Errorf("%s: want %t, got %t: %q", tc.reason, tc.want, got, borne)
+			}
+		})
+	}
+}
+
+// Labels and annotations of an object with a controller are copies, or would be counted beside what its controller says.
+func TestMarksOfAnObjectWithAController(t *testing.T) {
+	release := &appsv1alpha1.DiscoveredRelease{Name: "shop", Namespace: "flux"}
+	argo := appsv1alpha1.DiscoverySource{ArgoApplication: &appsv1alpha1.ArgoApplication{Name: "shop"}}
+	for name, tc := range map[string]struct {
+		reason              string
+		source              appsv1alpha1.DiscoverySource
+		labels, annotations map[string]string
+		want                bool
+	}{
+		"PartOf":   {"Charts label templates.", appsv1alpha1.DiscoverySource{PartOf: "shop"}, map[string]string{"app.kubernetes.io/part-of": "shop"}, nil, false},
+		"Instance": {"Charts label templates.", appsv1alpha1.DiscoverySource{Instance: "shop"}, map[string]string{"app.kubernetes.io/instance": "shop"}, nil, false},
+		"Helm": {
+			"A Deployment's annotations are copied to its ReplicaSets.", appsv1alpha1.DiscoverySource{HelmRelease: release}, nil,
+			map[string]string{"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "flux"}, false,
+		},
+		"ArgoByLabel": {"Some controllers copy all labels.", argo, map[string]string{"argocd.argoproj.io/instance": "shop"}, nil, false},
+		"ArgoByID": {
+			"The ID is about the object: Argo CD applied it, and a controller adopted it.", argo, nil,
+			map[string]string{"argocd.argoproj.io/tracking-id": "shop:batch/Job:ns/web"}, true,
+		},
+		"Kustomization": {
+			"An inventory that names it is looked up by the mark.", appsv1alpha1.DiscoverySource{FluxKustomization: release},
+			map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": "flux"}, nil, true,
+		},
+		"HelmRelease": {
+			"As above.", appsv1alpha1.DiscoverySource{FluxHelmRelease: release},
+			map[string]string{"helm.toolkit.fluxcd.io/name": "shop", "helm.toolkit.fluxcd.io/namespace": "flux"}, nil, true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj := markedObject("batch/v1", "Job", "ns", "web", tc.labels, tc.annotations)
+			borne := marksOfObject(schema.GroupKind{Group: "batch", Kind: "Job"}, obj, true)
+			got := slices.ContainsFunc(MarksOfSource(tc.source, "ns", "ns"), func(m Mark) bool { return slices.Contains(borne, m) })
+			if got != tc.want || borne[0] != objectMark(schema.GroupKind{Group: "batch", Kind: "Job"}, types.NamespacedName{Namespace: "ns", Name: "web"}) {
+				t.Errorf("%s Want %t, and its own name always, got %t: %q", tc.reason, tc.want, got, borne)
 			}
 		})
 	}
@@ -215,11 +256,11 @@ func TestWantedMarks(t *testing.T) {
 	gk := schema.GroupKind{Kind: "ConfigMap"}
 	shop := markOf(markPartOf, "ns", "shop")
 
-	if w.on(gk, obj) != nil {
+	if w.on(gk, obj, false) != nil {
 		t.Error("nothing is kept that nobody looks for")
 	}
 	first, _, ok := w.Want(a, []Mark{shop})
-	if !ok || first != w.Current() || w.on(gk, obj) == nil {
+	if !ok || first != w.Current() || w.on(gk, obj, false) == nil {
 		t.Errorf("want the mark to be looked for since now, got %d %t", first, ok)
 	}
 	if again, _, _ := w.Want(b, []Mark{shop}); again != first {
@@ -234,7 +275,7 @@ func TestWantedMarks(t *testing.T) {
 	}
 	w.Want(a, nil)
 	w.Want(b, nil)
-	if w.on(gk, obj) != nil || len(w.marks) != 0 || len(w.by) != 0 {
+	if w.on(gk, obj, false) != nil || len(w.marks) != 0 || len(w.by) != 0 {
 		t.Errorf("want nothing to be left, got %v %v", w.marks, w.by)
 	}
 	many := make([]Mark, 0, maxWanted+1)

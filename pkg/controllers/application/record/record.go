@@ -35,6 +35,9 @@ type Component struct {
 	// health.
 	Deleting, Ignored bool
 
+	// Finished reports whether it is a Job that has completed, and that is deleted after its ttlSecondsAfterFinished.
+	Finished bool
+
 	Health health.Result
 }
 
@@ -52,7 +55,8 @@ var _ kindwatch.Record = &Component{}
 func (r *Component) Equal(other kindwatch.Record) bool {
 	o, ok := other.(*Component)
 	return ok && r.Application == o.Application && r.Labels == o.Labels && r.References == o.References &&
-		r.Controller == o.Controller && r.Deleting == o.Deleting && r.Ignored == o.Ignored && r.Health == o.Health && slices.Equal(r.Owners, o.Owners)
+		r.Controller == o.Controller && r.Deleting == o.Deleting && r.Ignored == o.Ignored && r.Finished == o.Finished && r.Health == o.Health &&
+		slices.Equal(r.Owners, o.Owners)
 }
 
 // IndexKeys implements kindwatch.Record.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -60,7 +62,7 @@ func (r Reducer) Reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (ki
 	}
 	// Most objects of most kinds are unrelated to any Application.
 	rec, candidate := membership(obj)
-	markings := r.wanted.on(kind.GroupKind(), obj)
+	markings := r.wanted.on(kind.GroupKind(), obj, rec.Controller != "")
 	if !candidate && markings == nil {
 		return nil, false
 	}
@@ -91,7 +93,7 @@ func (r Reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured
 	rec, _ := membership(obj)
 	r.assess(kind, obj, rec)
 	kept := Application{component: rec, packed: text, packer: r.packer}
-	if markings := r.wanted.on(kind.GroupKind(), obj); markings != nil {
+	if markings := r.wanted.on(kind.GroupKind(), obj, rec.Controller != ""); markings != nil {
 		return &markedApplication{Application: kept, Markings: markings}, true
 	}
 	return &kept, true
@@ -139,8 +141,22 @@ func (r Reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec
 	rec.Labels = LabelsOf(obj.GetLabels())
 	rec.Deleting = obj.GetDeletionTimestamp() != nil
 	rec.Ignored = obj.GetAnnotations()[appsv1alpha1.IgnoreHealthAnnotation] == "true"
+	rec.Finished = kind.GroupKind() == JobKind && hasFinished(obj)
 	rec.Health = r.assessor().Assess(obj, kind.StatusSubresource && !kind.MetadataOnly)
 	Share(r.texts, &rec.Health.Reason, &rec.Health.Message)
+}
+
+// hasFinished reports whether a Job has completed, and is deleted after its ttlSecondsAfterFinished.
+func hasFinished(job *unstructured.Unstructured) bool {
+	if _, limited, _ := unstructured.NestedInt64(job.Object, "spec", "ttlSecondsAfterFinished"); !limited {
+		return false
+	}
+	field, _, _ := unstructured.NestedFieldNoCopy(job.Object, "status", "conditions")
+	conditions, _ := field.([]any)
+	return slices.ContainsFunc(conditions, func(c any) bool {
+		fields, _ := c.(map[string]any)
+		return fields["type"] == string(batchv1.JobComplete) && fields["status"] == string(corev1.ConditionTrue)
+	})
 }
 
 func reducedDefinition(kind kindwatch.Kind, obj *unstructured.Unstructured) kindwatch.Record {

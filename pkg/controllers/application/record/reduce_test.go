@@ -80,6 +80,39 @@ func TestReduce(t *testing.T) {
 	}
 }
 
+func TestAJobHasFinished(t *testing.T) {
+	ended := func(conditionType, status string) map[string]any {
+		return map[string]any{"conditions": []any{"nonsense", map[string]any{"type": conditionType, "status": status}}}
+	}
+	limited := map[string]any{"ttlSecondsAfterFinished": int64(0)}
+	for name, tc := range map[string]struct {
+		reason       string
+		kind         string
+		spec, status any
+		want         bool
+	}{
+		"Complete":     {"It is deleted at once.", "Job", limited, ended("Complete", "True"), true},
+		"Failed":       {"It has not completed.", "Job", limited, ended("Failed", "True"), false},
+		"NotYet":       {"It has not completed.", "Job", limited, ended("Complete", "False"), false},
+		"WithoutLimit": {"It stays.", "Job", map[string]any{}, ended("Complete", "True"), false},
+		"NoNumber":     {"It stays.", "Job", map[string]any{"ttlSecondsAfterFinished": "5"}, ended("Complete", "True"), false},
+		"Nonsense":     {"There is no panic.", "Job", limited, map[string]any{"conditions": "x"}, false},
+		"OtherKind":    {"The field means nothing there.", "Workflow", limited, ended("Complete", "True"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": tc.kind, "spec": tc.spec, "status": tc.status}}
+			obj.SetName("migrate")
+			obj.SetNamespace("ns")
+			obj.SetAnnotations(map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"})
+			kind := kindwatch.Kind{GroupVersionKind: obj.GroupVersionKind(), StatusSubresource: true}
+			got, _ := testReducer().Reduce(kind, obj)
+			if rec := got.(*Component); rec.Finished != tc.want {
+				t.Errorf("%s Want %t, got %+v", tc.reason, tc.want, rec)
+			}
+		})
+	}
+}
+
 func TestLabelSet(t *testing.T) {
 	in := map[string]string{"app": "shop", "empty": "", "tier": "web", "b\x00ad": "x", "worse": "a\x00pp\x00other"}
 	set := LabelsOf(in)

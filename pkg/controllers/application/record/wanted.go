@@ -190,7 +190,7 @@ func (w *WantedMarks) UsersOf(marks []Mark) []ApplicationKey {
 }
 
 // on are the wanted marks of an object, with its inventory if the object is wanted by name; nil if there are none.
-func (w *WantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *Markings {
+func (w *WantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured, controlled bool) *Markings {
 	if w == nil {
 		return nil
 	}
@@ -201,7 +201,7 @@ func (w *WantedMarks) on(gk schema.GroupKind, obj *unstructured.Unstructured) *M
 		return nil
 	}
 	var out *Markings
-	borne := marksOfObject(gk, obj)
+	borne := marksOfObject(gk, obj, controlled)
 	w.mu.RLock()
 	for _, m := range borne {
 		if used := w.marks[m]; used != nil {
