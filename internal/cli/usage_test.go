@@ -90,7 +90,7 @@ func TestWhatCouldNotBeReadComesBeforeThatNothingIsWrong(t *testing.T) {
 	}
 }
 
-func TestUnknownCommandsAreToldAsKubectlTellsThem(t *testing.T) {
+func TestUsageErrorsReadLikeKubectls(t *testing.T) {
 	for _, tc := range []struct {
 		arguments []string
 		want      string

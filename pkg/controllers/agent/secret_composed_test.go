@@ -160,14 +160,14 @@ func TestSecretThatIsNotComposedAnyMoreGoes(t *testing.T) {
 	}
 }
 
-func TestComposedCopyThatLostItsOwnerIsInNobodysWay(t *testing.T) {
+func TestComposedCopyThatLostItsOwnerIsNotInTheWay(t *testing.T) {
 	t.Parallel()
 	f := newCompositeFixture(t)
 	_, hub := f.cache("cache")
 	f.compose("a", hub, "one")
 	f.composed(hub, "a")
 	f.Within("the first one arrives", f.secretIs("a", "one"))
-	f.orphanOf("a", "b", false)
+	f.createOrphan("a", "b", false)
 	next, hub := f.cache("next")
 	f.compose("b", hub, "two")
 	f.composed(hub, "b")

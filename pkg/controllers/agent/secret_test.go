@@ -185,9 +185,9 @@ func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
 	}
 }
 
-// orphanOf creates what `kubectl delete --cascade=orphan` of its claim leaves of a copy, under another name, and immutable
+// createOrphan creates what `kubectl delete --cascade=orphan` of its claim leaves of a copy, under another name, and immutable
 // if that is wanted.
-func (f *fixture) orphanOf(name, as string, immutable bool) {
+func (f *fixture) createOrphan(name, as string, immutable bool) {
 	f.T.Helper()
 	s := &corev1.Secret{}
 	if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, s); err != nil {
@@ -214,13 +214,13 @@ func (f *fixture) controls(claim *unstructured.Unstructured, name string) {
 	})
 }
 
-// TestCopyThatLostItsOwnerIsInNobodysWay is about `kubectl delete --cascade=orphan` of a claim.
-func TestCopyThatLostItsOwnerIsInNobodysWay(t *testing.T) {
+// TestCopyThatLostItsOwnerIsNotInTheWay is about `kubectl delete --cascade=orphan` of a claim.
+func TestCopyThatLostItsOwnerIsNotInTheWay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	claim, _, _ := f.withCopiedSecret()
 	for name, immutable := range map[string]bool{"next": false, "immutable": true} {
-		f.orphanOf("db-conn", name, immutable)
+		f.createOrphan("db-conn", name, immutable)
 		next := f.claim(name, withSecret(name))
 		f.connectionSecret(name, f.pushed(name), "two")
 		f.ready(name, "a")

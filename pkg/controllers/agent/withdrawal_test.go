@@ -107,7 +107,7 @@ func (s *shownDefinitions) DefinitionForgotten(_ mcr.ClusterName, crd string) {
 }
 
 // A definition that is not offered any more, and that Masthead lacks the right to remove, does not stay without a word.
-func TestDefinitionThatCannotBeRemovedIsTold(t *testing.T) {
+func TestDefinitionThatCannotBeRemovedIsReported(t *testing.T) {
 	t.Parallel()
 	definitions := func(verbs ...string) []rbacv1.PolicyRule {
 		return []rbacv1.PolicyRule{

@@ -251,6 +251,34 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// What an option refuses is refused with the name of the flag that allows it, which is that of the manager and of
+// kubectl masthead.
+func TestRefusalNamesTheFlag(t *testing.T) {
+	for name, tc := range map[string]struct {
+		field, value string
+		o            Options
+		flag         string
+	}{
+		"Insecure":  {"insecure-skip-tls-verify", "", Options{}, "--allow-insecure-kubeconfig-tls"},
+		"Proxy":     {"proxy-url", "http://proxy:3128", Options{}, "--allow-kubeconfig-proxy"},
+		"Loopback":  {"server", "https://127.0.0.1:6443", Options{}, "--allow-loopback-endpoints"},
+		"Localhost": {"server", "https://localhost:6443", Options{}, "--allow-loopback-endpoints"},
+		"IPv6":      {"server", "https://[::1]:6443", Options{}, "--allow-loopback-endpoints"},
+		"Denied":    {"server", "https://10.1.2.3", deny("10.0.0.0/8"), "--denied-endpoint-cidrs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFile()
+			f.cluster[tc.field] = tc.value
+			if tc.value == "" {
+				f.cluster[tc.field] = true
+			}
+			if _, err := Parse(f.bytes(t), tc.o); err == nil || !strings.Contains(err.Error(), tc.flag) {
+				t.Errorf("want %s to be named, got %v", tc.flag, err)
+			}
+		})
+	}
+}
+
 func TestCredentialsHoldNoSecretInTheirConfigOrText(t *testing.T) {
 	c, err := Parse(newFile().bytes(t), Options{})
 	if err != nil {

@@ -64,7 +64,7 @@ func (r *Reconciler) carryOut(
 		case p != nil:
 			r.refuse(ctx, cluster, req, p)
 		case err == nil:
-			r.forgetTold(req)
+			r.forgetReported(req)
 		}
 		return result, err
 	case Unjudged:
@@ -107,12 +107,12 @@ func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, l looked) 
 		r.mu.Unlock()
 	}
 	if PhaseOf(l.Facts) != Withdrawn {
-		r.forgetTold(req)
+		r.forgetReported(req)
 	}
 }
 
-// forgetTold drops what was reported about a definition.
-func (r *Reconciler) forgetTold(req mcreconcile.Request) {
+// forgetReported drops what was reported about a definition.
+func (r *Reconciler) forgetReported(req mcreconcile.Request) {
 	r.refused.IsNews(req, "")
 	r.reporter.DefinitionForgotten(req.ClusterName, req.Name)
 	r.metrics.ForgetDefinition(req.ClusterName, req.Name)
