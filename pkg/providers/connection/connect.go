@@ -92,7 +92,7 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 	name, guarded := r.name, c.panics.guard(ctx, r, t.SetPanicked)
 	c.metrics.panicsOf(name) // Create the series at zero.
 	t.Serve(transport.Owner{
-		Limits: c.o.Limits, Watches: c.metrics.watchesOf(name), Requests: c.metrics.requestsOf(name), Guard: guarded,
+		Wrap: c.o.WrapTransport, Limits: c.o.Limits, Watches: c.metrics.watchesOf(name), Requests: c.metrics.requestsOf(name), Guard: guarded,
 		Pacing: &transport.Pacing{
 			Events: r.events, Answers: r.answers, Clock: clock.RealClock{}, Paused: c.metrics.pausesOf(name),
 			Delayed: func(err error) { c.view.eventsDelayed(name, err) },

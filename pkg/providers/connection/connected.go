@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -61,7 +60,6 @@ type connectionOptions struct {
 	qps            float32
 	burst          int
 	userAgent      string
-	wrapTransport  clienttransport.WrapperFunc
 }
 
 // connected is a live connection to one cluster.
@@ -116,10 +114,9 @@ func newConnected(
 	ctx context.Context, name mcr.ClusterName, creds *credentials.Credentials, uid string, t *transport.Transport,
 	limiter flowcontrol.RateLimiter, log logr.Logger, o connectionOptions,
 ) (*connected, error) {
-	rt := clienttransport.Wrappers(o.wrapTransport)(t)
 	cfg := &rest.Config{
 		Host:        creds.Host(),
-		Transport:   rt,
+		Transport:   t,
 		UserAgent:   o.userAgent,
 		RateLimiter: limiter,
 		QPS:         o.qps,
@@ -127,8 +124,8 @@ func newConnected(
 		// Otherwise our log would repeat the text of a cluster's warning headers.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
-	requests := &http.Client{Transport: rt, Timeout: o.requestTimeout}
-	watches := &http.Client{Transport: multicluster.WithTimeout(rt, multicluster.WatchTimeout)}
+	requests := &http.Client{Transport: t, Timeout: o.requestTimeout}
+	watches := &http.Client{Transport: multicluster.WithTimeout(t, multicluster.WatchTimeout)}
 
 	served, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, requests)
 	if err != nil {

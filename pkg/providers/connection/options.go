@@ -110,8 +110,8 @@ type Options struct {
 	Limits transport.Limits
 	// Budget is charged with kept objects of the clusters and with responses in flight, see package budget. Default: none.
 	Budget *budget.Budget
-	// WrapTransport wraps the transport of workload cluster clients before credentials are added; it sees neither
-	// credentials nor probes. It is called once for each connection. Default: none.
+	// WrapTransport wraps what sends requests to a workload cluster: those of clients and of probes, with their
+	// credentials. It is called once for each connection. Default: none.
 	WrapTransport clienttransport.WrapperFunc
 	// UserAgent is sent with each request. Default "masthead".
 	UserAgent string
