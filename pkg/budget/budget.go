@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
 // step is the smallest amount that is counted, in bytes.
@@ -263,7 +265,8 @@ func (h *Holder) tellToYield() {
 		h.account.told(err)
 	}
 	if h.yield != nil {
-		go h.yield(err) // It may take locks that the caller of Hold has.
+		var g *guard.Guard
+		g.Go("yielding", func() { h.yield(err) }) // It may take locks that the caller of Hold has.
 	}
 }
 

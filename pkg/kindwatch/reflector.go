@@ -65,6 +65,8 @@ type kindWatch struct {
 	abort context.CancelCauseFunc
 	over  <-chan struct{}
 	leave func()
+	// broken means that the handler panicked during the current attempt, of which nothing more is reported.
+	broken bool
 
 	stopped bool
 	state   State
@@ -160,7 +162,7 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 	k.stopWatching()
 	// From now on endAttempt returns false.
 	k.mu.Lock()
-	k.abort = nil
+	k.abort, k.broken = nil, false
 	k.mu.Unlock()
 	if panicked(err) {
 		return err
@@ -229,13 +231,21 @@ func (k *kindWatch) emit(e Event) {
 	k.tell(e)
 }
 
-// tell is emit for callers that hold telling.
+// tell is emit for callers that hold telling. Only it calls the handler. A panic of the handler ends the current attempt,
+// and everything is listed again.
 func (k *kindWatch) tell(e Event) {
 	k.mu.Lock()
-	stopped := k.stopped
+	silent := k.stopped || k.broken
 	k.mu.Unlock()
-	if !stopped {
-		k.o.Handler(e)
+	if silent {
+		return
+	}
+	if err := k.o.Guard.Do("handling an event", func() { k.o.Handler(e) }); err != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.broken = k.abort != nil; k.broken {
+			k.abort(err)
+		}
 	}
 }
 
