@@ -287,7 +287,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	number(&c.Workers, "connection-workers", "number of clusters connected for the first time concurrently, at least 50; as many are probed, and half as many retried")
 	number(&c.WorkersPerNamespace, "connection-workers-per-namespace", "how many of these clusters may belong to one namespace of the hub (default: half)")
 	span(&c.ProbeInterval, "probe-interval", "time between two health probes of a cluster")
-	span(&c.ProbeTimeout, "probe-timeout", "how long one request of a probe may take")
+	span(&c.ProbeTimeout, "probe-timeout", "how long one request of a probe may take; the whole probe may take twice as long")
 	number(&c.ProbeFailures, "probe-failures", "how many probes in a row fail before a cluster is disconnected")
 	span(&c.UnsyncedAfter, "unsynced-after", "how long a kind may be unsynced before the ClusterProfile of its cluster says so")
 	span(&c.ConnectTimeout, "connect-timeout", "how long one attempt to connect may take")

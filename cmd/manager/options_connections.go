@@ -24,7 +24,7 @@ type ConnectionOptions struct {
 	// ProbeInterval is the time between two health probes of a cluster.
 	ProbeInterval metav1.Duration `json:"probeInterval"`
 
-	// ProbeTimeout is how long one request of a probe may take.
+	// ProbeTimeout is how long one request of a probe may take. A whole probe may take twice as long.
 	ProbeTimeout metav1.Duration `json:"probeTimeout"`
 
 	// ProbeFailures is how many probes in a row fail before a cluster is disconnected.

@@ -48,12 +48,13 @@
 //     connections whose last probe failed have their own places and workers (admission). None of these waits for
 //     another, and no worker is held while waiting for a place. By default no namespace of the hub gets more than half
 //     of the places of a kind, and the namespace with the fewest is next: a tenant with unresponsive clusters delays
-//     only their own. The limit: when several tenants fill all the places of a kind, another waits for one probe
-//     time-out (5 s) until a place is free.
+//     only their own. The limit: when several tenants fill all the places of a kind, another waits until a place is
+//     free, for two probe time-outs (10 s) at most: a probe takes no longer as a whole. One that took a second is
+//     repeated in the places for connections whose last probe failed.
 //   - Touching a Secret, or deleting and re-creating it, does not end a back-off. Changed credentials do.
-//   - A failed probe, 401 included, makes a connection Degraded; the next probe follows after a second. Only the
-//     threshold, or a response from another cluster, ends the connection. After a new TCP connection, the next probe
-//     checks the cluster's identity.
+//   - A failed probe, 401 and 403 included, makes a connection Degraded; the next probe follows after a second. Only
+//     the threshold, or a response from another cluster, or from one of another hub, ends the connection. After a new
+//     TCP connection, the next probe checks the cluster's identity.
 //   - Get, List, Lookup and ByIdentifier never wait for anything but a short lock.
 //   - A rotated token is swapped in place: no informer restarts, no watch is interrupted. For a new endpoint, authority
 //     or client certificate, a new connection is made, verified to reach the same cluster, engaged and synced before

@@ -77,7 +77,7 @@ type Options struct {
 	MaxPerNamespace int
 	// ProbeInterval is the time between two health probes of a cluster. Default 10 s.
 	ProbeInterval time.Duration
-	// ProbeTimeout is how long one request of a probe may take. Default 5 s.
+	// ProbeTimeout is how long one request of a probe may take. A whole probe may take twice as long. Default 5 s.
 	ProbeTimeout time.Duration
 	// ProbeFailureThreshold is how many probes in a row fail before a cluster is disengaged. Default 5.
 	ProbeFailureThreshold int

@@ -77,8 +77,10 @@ type record struct {
 
 	// failures in a row: of attempts to connect, or to replace the connection; of probes.
 	attempts, probeFailures int
-	retryAt, probeAt        time.Time
-	probedAt, versionAt     time.Time
+	// slow means that the last probe took long.
+	slow                bool
+	retryAt, probeAt    time.Time
+	probedAt, versionAt time.Time
 	// settleAt is when the connection will have lasted long enough to reset attempts.
 	settleAt time.Time
 	// attempted is the enrolment at the last attempt: if it now differs in more than its Secret's version, retry at once.
@@ -178,6 +180,11 @@ func (r *record) drainReason(ev lifecycle.Event) *reason.Failure {
 	default:
 		return reason.New(ReasonDraining, "The cluster is being disconnected")
 	}
+}
+
+// probeLane returns the lane of the next probe.
+func (r *record) probeLane() allocation.Lane {
+	return allocation.ProbeLane(r.probeFailures > 0 || r.slow)
 }
 
 // snapshot returns the record as seen by readers.

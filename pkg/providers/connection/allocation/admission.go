@@ -17,10 +17,10 @@ const (
 	First Lane = iota
 	// Retry are attempts to connect to clusters that failed before: each most likely takes a time-out.
 	Retry
-	// Probe are probes of connections whose last probe succeeded.
+	// Probe are probes of connections whose last probe succeeded, and took no long time.
 	Probe
-	// Recovery are probes of connections whose last probe failed: each most likely takes a time-out, too, but work waits
-	// for those that recover.
+	// Recovery are probes of other connections: each most likely takes a time-out, too, but work waits for those that
+	// recover.
 	Recovery
 	// Lanes is the number of lanes.
 	Lanes
@@ -34,9 +34,9 @@ func AttemptLane(failures int) Lane {
 	return First
 }
 
-// ProbeLane returns the lane of a probe after that many failures.
-func ProbeLane(failures int) Lane {
-	if failures > 0 {
+// ProbeLane returns the lane of a probe, after one that failed or took long or after one that did neither.
+func ProbeLane(failedOrSlow bool) Lane {
+	if failedOrSlow {
 		return Recovery
 	}
 	return Probe
