@@ -16,6 +16,10 @@
 //     than half of what the largest user holds. The half prevents two large clusters from displacing each other in
 //     turn.
 //
+//  5. Answers in flight of a cluster that hold no more than 256 KiB together are not counted, and never refused: a
+//     fleet of alike clusters that fills the budget would stall as a whole, because none holds more than the others.
+//     At worst, this is memory beside the budget for each cluster.
+//
 // So a cluster that holds no more than its equal share is never refused or displaced; TestModel checks that at every
 // step. Until a Holder that was told to yield has done so, usage can exceed the budget by an eighth; requests beyond
 // that get ErrBusy and must be retried.

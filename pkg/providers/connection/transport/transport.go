@@ -248,7 +248,7 @@ func (t *Transport) bound(resp *http.Response, req *http.Request, pacing *Pacing
 		bounded.Report(req.Context(), err)
 	}
 	// A holder holds nothing until it is charged with a response, and is removed when that is closed.
-	open := func(abort func(error)) bounded.Account { return t.owner.Account.Holder(abort) }
+	open := func(abort func(error)) bounded.Account { return t.owner.Account.Answer(abort) }
 	if err := boundAnswer(resp, req, t.server.Path, t.owner.Limits, open, refused); err != nil {
 		return err
 	}
