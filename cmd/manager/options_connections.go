@@ -60,6 +60,10 @@ type ConnectionOptions struct {
 	// Burst is how many requests may go over QPS for a moment.
 	Burst int `json:"burst"`
 
+	// Lists is how many kinds are listed at once, over all clusters. Only the initial state of a kind is listed: it is
+	// watched afterwards.
+	Lists int `json:"lists"`
+
 	// MaxAnswerMiB is how large an answer of a workload cluster's API server, or an event of a watch, may be.
 	MaxAnswerMiB int `json:"maxAnswerMiB"`
 

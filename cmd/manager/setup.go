@@ -112,7 +112,8 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := budget.RegisterMetrics(metrics.Registry, memory); err != nil {
 		return nil, err
 	}
-	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory)
+	lists := kindwatch.NewListGate(o.Connections.Lists)
+	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory, lists)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := provider.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the connections: %w", err)
 	}
-	if err := setupControllers(local, mgr, o, provider, gate, sources); err != nil {
+	if err := setupControllers(local, mgr, o, provider, gate, sources, lists); err != nil {
 		return nil, err
 	}
 	if err := setupImports(local, o, metrics.Registry, memory); err != nil {
@@ -138,7 +139,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 // setupControllers adds the controllers, none of which knows another: what they share is created here.
 func setupControllers(
 	local manager.Manager, mgr mcmanager.Manager, o Options, provider *connection.Provider, gate *multicluster.Gate,
-	sources []connection.Source,
+	sources []connection.Source, lists *kindwatch.ListGate,
 ) error {
 	definitions := &inventory.Definitions{}
 	describers := make([]connection.Describer, 0, len(sources))
@@ -181,7 +182,7 @@ func setupControllers(
 		Fleet: provider, Sources: describers, Gate: gate, Reporter: definitions, Users: users,
 		MaxConcurrentReconciles: o.Applications.Workers,
 		RequestTimeout:          o.Connections.RequestTimeout.Duration,
-		Lists:                   kindwatch.NewListGate(o.Applications.Lists),
+		Lists:                   lists,
 		HealthLibrary:           library,
 		MetricsPerApplication:   o.Applications.Metrics == metricsPerApplication,
 		Registerer:              metrics.Registry,
@@ -191,7 +192,7 @@ func setupControllers(
 		return fmt.Errorf("cannot set up Applications: %w", err)
 	}
 	err = references.Setup(mgr, references.Options{
-		Fleet: provider, HubClass: o.References.HubClass, Gate: gate, Lists: kindwatch.NewListGate(o.Applications.Lists),
+		Fleet: provider, HubClass: o.References.HubClass, Gate: gate, Lists: lists,
 		Registerer: metrics.Registry, QueueMetrics: queueMetrics,
 	})
 	if err != nil {
@@ -257,7 +258,7 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 
 func newProvider(
 	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source, l leadership,
-	hub hubidentity.Hub, memory *budget.Budget,
+	hub hubidentity.Hub, memory *budget.Budget, lists *kindwatch.ListGate,
 ) (*connection.Provider, error) {
 	provider, err := connection.New(connection.Options{
 		Sources:                 sources,
@@ -285,6 +286,7 @@ func newProvider(
 		QPS:                     o.QPS,
 		Burst:                   o.Burst,
 		Budget:                  memory,
+		Lists:                   lists,
 		Limits: transport.Limits{
 			Object: o.answerLimits(o.MaxAnswerMiB), Event: o.answerLimits(o.MaxAnswerMiB), List: o.answerLimits(o.MaxListMiB),
 		},

@@ -40,7 +40,7 @@ type kindWatch struct {
 	store *store
 	poked chan struct{}
 
-	// used is the total of all kinds of the Watcher. It also identifies the Watcher at the gate.
+	// used is the total of all kinds of the Watcher.
 	used *usage
 
 	// settled is closed when the kind leaves StateSyncing, to which it never returns, or is stopped.
@@ -263,7 +263,7 @@ func (k *kindWatch) run(ctx context.Context) {
 	pokes := rate.NewLimiter(rate.Every(k.o.MinBackoff), pokesAtOnce)
 
 	for {
-		leave := k.o.Lists.enter(ctx, k.used, k.o.Clock)
+		leave := k.o.Lists.enter(ctx, k.party(), k.o.Clock)
 		if leave == nil {
 			return
 		}
@@ -295,6 +295,14 @@ func (k *kindWatch) run(ctx context.Context) {
 			k.rest(ctx, rest)
 		}
 	}
+}
+
+// party identifies the cluster at the gate, or a Watcher without an account.
+func (k *kindWatch) party() any {
+	if k.o.Account != nil {
+		return k.o.Account
+	}
+	return k.used
 }
 
 // pause waits for the next attempt, and returns whether it was poked meanwhile.

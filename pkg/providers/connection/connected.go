@@ -60,6 +60,7 @@ type connectionOptions struct {
 	qps            float32
 	burst          int
 	userAgent      string
+	lists          *kindwatch.ListGate
 }
 
 // connected is a live connection to one cluster.
@@ -75,6 +76,7 @@ type connected struct {
 	prober   probe.Prober
 	dynamic  dynamic.Interface
 	shared   *kindwatch.Shared
+	lists    *kindwatch.ListGate
 	progress kindwatch.Progress
 	reader   client.Reader
 	ctx      context.Context //nolint:containedctx // It is the life of this object.
@@ -93,6 +95,9 @@ func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
 
 // Shared runs one watch per kind for all controllers that use it.
 func (c *connected) Shared() *kindwatch.Shared { return c.shared }
+
+// Lists limits how many kinds are listed at once in all clusters.
+func (c *connected) Lists() *kindwatch.ListGate { return c.lists }
 
 // Account is charged with kept objects of the cluster; nil if memory is not counted.
 func (c *connected) Account() *budget.Account { return c.transport.Account() }
@@ -176,7 +181,7 @@ func newConnected(
 	c := &connected{
 		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
 		reader: multicluster.WithReadDeadlines(cl.GetAPIReader(), o.requestTimeout),
-		prober: probe.New(t, o.probeTimeout),
+		prober: probe.New(t, o.probeTimeout), lists: o.lists,
 		ended:  make(chan struct{}),
 	}
 	watched, err := multicluster.WatchOptions(c)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -110,6 +111,8 @@ type Options struct {
 	Limits transport.Limits
 	// Budget is charged with kept objects of the clusters and with responses in flight, see package budget. Default: none.
 	Budget *budget.Budget
+	// Lists limits how many kinds are listed at once in all clusters. Default: no limit.
+	Lists *kindwatch.ListGate
 	// WrapTransport wraps what sends requests to a workload cluster: those of clients and of probes, with their
 	// credentials. It is called once for each connection. Default: none.
 	WrapTransport clienttransport.WrapperFunc

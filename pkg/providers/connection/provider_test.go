@@ -83,7 +83,8 @@ func TestWhatControllersShareIsWatchedOnce(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
-	h := newHarness(t, src)
+	lists := kindwatch.NewListGate(1)
+	h := newHarness(t, src, func(o *Options) { o.Lists = lists })
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	h.waitFor(t, "a", StateConnected, ReasonConnected)
 	cl, err := h.Get(t.Context(), clusterName("a"))
@@ -95,6 +96,9 @@ func TestWhatControllersShareIsWatchedOnce(t *testing.T) {
 		o, err := multicluster.WatchOptions(cl)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if o.Lists != lists {
+			t.Error("want all Watchers of all clusters to share one gate for lists")
 		}
 		o.Handler = func(kindwatch.Event) {}
 		w, err := kindwatch.New(o)

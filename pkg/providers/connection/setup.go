@@ -174,7 +174,7 @@ func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
 	p.connector.share = connectionOptions{
 		scheme: p.o.Scheme, byObject: p.o.CacheByObject, indexes: p.indexes, credentials: p.o.Credentials,
 		requestTimeout: p.o.RequestTimeout, probeTimeout: p.o.ProbeTimeout,
-		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent,
+		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent, lists: p.o.Lists,
 	}
 	return nil
 }
