@@ -206,7 +206,7 @@ func setupControllers(
 func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 	var sources []connection.Source
 	if o.uses(capi.SourceName) {
-		ofClusters, err := secretMetadata(local, clusterv1.ClusterNameLabel)
+		ofClusters, err := secretMetadata(local, clusterv1.ClusterNameLabel, ofKubeconfigs)
 		if err != nil {
 			return nil, err
 		}
@@ -219,7 +219,7 @@ func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 		sources = append(sources, fromCAPI)
 	}
 	if o.uses(kubeconfig.SourceName) {
-		enrolled, err := secretMetadata(local, fleetv1alpha1.EnrollLabel)
+		enrolled, err := secretMetadata(local, fleetv1alpha1.EnrollLabel, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +234,7 @@ func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 
 // secretMetadata is a cache of the metadata of Secrets that have a label. A Secret that loses the label leaves the
 // cache, which appears as its deletion.
-func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
+func secretMetadata(local manager.Manager, label string, newInformer newInformerFunc) (cache.Cache, error) {
 	labelled, err := labels.NewRequirement(label, selection.Exists, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot select Secrets by the label %q: %w", label, err)
@@ -245,6 +245,7 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 		HTTPClient: local.GetHTTPClient(), Scheme: local.GetScheme(), Mapper: local.GetRESTMapper(),
 		ByObject:                    map[client.Object]cache.ByObject{secret: {Label: labels.NewSelector().Add(*labelled)}},
 		DefaultTransform:            onlyWhatSourcesRead,
+		NewInformer:                 newInformer,
 		ReaderFailOnMissingInformer: true,
 	})
 	if err != nil {

@@ -169,6 +169,9 @@ func keysOfSecret(secret *metav1.PartialObjectMetadata) []connection.Key {
 	return []connection.Key{{Source: SourceName, Namespace: secret.Namespace, Name: name}}
 }
 
+// IsKubeconfig reports whether a Secret of that name may hold the kubeconfig of a Cluster.
+func IsKubeconfig(name string) bool { return strings.HasSuffix(name, kubeconfigSecretSuffix) }
+
 func secretName(nn types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: nn.Namespace, Name: nn.Name + kubeconfigSecretSuffix}
 }

@@ -182,7 +182,7 @@ func newConnected(
 		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
 		reader: multicluster.WithReadDeadlines(cl.GetAPIReader(), o.requestTimeout),
 		prober: probe.New(t, o.probeTimeout), lists: o.lists,
-		ended:  make(chan struct{}),
+		ended: make(chan struct{}),
 	}
 	watched, err := multicluster.WatchOptions(c)
 	if err != nil {
