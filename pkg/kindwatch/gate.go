@@ -46,21 +46,14 @@ func (g *ListGate) enter(ctx context.Context, party any, c clock.Clock) (leave f
 	if g == nil {
 		return func() {}
 	}
-	granted := make(chan struct{})
-	turn := g.places.Enter(party, func() { close(granted) })
-	if !turn.Holds() {
-		select {
-		case <-granted:
-		case <-ctx.Done():
-			turn.Leave()
-			return nil
-		}
+	release := g.places.Wait(ctx, party)
+	if release == nil {
+		return nil
 	}
-
 	left := make(chan struct{})
 	leave = sync.OnceFunc(func() {
 		close(left)
-		turn.Leave()
+		release()
 	})
 	timer := c.NewTimer(listTime)
 	go func() {

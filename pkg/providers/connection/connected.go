@@ -79,6 +79,8 @@ type connected struct {
 	lists    *kindwatch.ListGate
 	progress kindwatch.Progress
 	reader   client.Reader
+	// replaced is called when the connection that this one replaces has ended, and may be called again.
+	replaced func()
 	ctx      context.Context //nolint:containedctx // It is the life of this object.
 	cancel   context.CancelCauseFunc
 	// cacheCtx ends with ctx, or alone with stopCache, which looks like a cache that failed by itself.
@@ -182,7 +184,7 @@ func newConnected(
 		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
 		reader: multicluster.WithReadDeadlines(cl.GetAPIReader(), o.requestTimeout),
 		prober: probe.New(t, o.probeTimeout), lists: o.lists,
-		ended: make(chan struct{}),
+		ended: make(chan struct{}), replaced: func() {},
 	}
 	watched, err := multicluster.WatchOptions(c)
 	if err != nil {
@@ -235,6 +237,7 @@ func (c *connected) lost() *reason.Failure {
 func (c *connected) close(cause error) {
 	c.cancel(cause)
 	c.transport.Close()
+	c.replaced() // If it is given up before it has replaced anything.
 }
 
 // swapToken makes the next request use the new credentials, which differ only in the token.

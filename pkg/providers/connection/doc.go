@@ -98,7 +98,8 @@
 // there are these goroutines: those of a connection's cache; one while a cluster is drained; one while a connection is
 // handed over.
 //
-// Workers do not wait for drains and hand-overs: a thousand clusters un-enrolled at once would block all of them.
+// Workers do not wait for drains and hand-overs: a thousand clusters un-enrolled at once would block all of them. Half
+// as many clusters as are tried for the first time are offboarded at once, and as many have two connections.
 // Workers do make the probes: a goroutine and a timer for each cluster cost more than a queue.
 //
 // # Choices

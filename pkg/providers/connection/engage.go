@@ -68,6 +68,7 @@ func (e *engager) closeGate(r *record) {
 // duplicated, but none is lost.
 func (e *engager) handOver(old, conn *connected) {
 	e.life.running.Go(func() {
+		defer conn.replaced()
 		defer old.close(errSucceeded)
 		_ = conn.Guard().Run("the hand-over", func() error {
 			ctx, cancel := context.WithTimeout(conn.ctx, e.o.HandoverTimeout)

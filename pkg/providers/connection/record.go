@@ -111,7 +111,7 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) lifec
 		Conflict: r.conflict != nil,
 		RetryAt:  r.retryAt, ProbeAt: r.probeAt, SettleAt: r.settleAt,
 		Drained:      r.drain != nil && r.drain.done.Load(),
-		ConnectWaits: r.waits[allocation.First] || r.waits[allocation.Retry],
+		ConnectWaits: r.waits[allocation.First] || r.waits[allocation.Retry] || r.waits[allocation.Replace],
 		ProbeWaits:   r.waits[allocation.Probe] || r.waits[allocation.Recovery],
 	}
 	if r.held != nil {

@@ -71,7 +71,7 @@ func New(o Options) (*Provider, error) {
 	}
 	p.checker = &checker{o: &o, contact: talk, claimant: claims, view: p.view, metrics: p.metrics, schedule: p.schedule}
 	p.engager = &engager{o: &o, view: p.view, metrics: p.metrics, life: p.life}
-	p.offboarding = &offboarding{o: &o, claimant: claims, records: p.records, life: p.life}
+	p.offboarding = &offboarding{o: &o, claimant: claims, records: p.records, life: p.life, admission: p.admission}
 	return p, nil
 }
 
