@@ -81,8 +81,9 @@
 //     check.
 //   - A cluster that is connected when its enrolment ends, or is no longer allowed, is offboarded before it is
 //     disconnected (OffboardFunc): for at most OffboardTimeout, only while it responds, and in its own goroutine. So is
-//     one whose last probe failed, if it then responds and is the same cluster. A cluster that is not connected then,
-//     or whose enrolment ends while no manager runs, is not offboarded.
+//     one whose last probe failed, if it then responds and is the same cluster. A cluster that is not connected then is
+//     not offboarded. One whose enrolment ended while no manager ran, or whose manager ended before it was done, is
+//     connected for it at the next start, if Pins know it and it is the same cluster.
 //   - No Secret of the hub, and no Secret or ConfigMap of a workload cluster, is cached, except for its metadata. No
 //     token is in a rest.Config, a log line, an event, a condition or a metric.
 //   - A cluster that belongs to another hub is not engaged, and nothing is written to a cluster that this hub has not

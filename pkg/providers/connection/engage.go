@@ -55,7 +55,9 @@ func (e *engager) openGate(r *record) {
 	if r.pending == nil {
 		r.conn.transport.Allow(transport.Open)
 	}
-	e.o.Gate.Open(r.name)
+	if !r.unenrolled { // One that is connected to be offboarded has no other work.
+		e.o.Gate.Open(r.name)
+	}
 }
 
 // closeGate holds queued work, and makes writes fail at once.

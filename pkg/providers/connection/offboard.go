@@ -54,7 +54,8 @@ func (f *offboarding) start(r *record, logger logr.Logger) {
 	d := &drain{cancel: cancel}
 	r.drain = d
 	name, key, forGood := r.name, r.key, endsForGood(r.reason)
-	conn, uid := r.conn, r.uid
+	conn, uid, fresh := r.conn, r.uid, r.leaving
+	r.leaving = false
 	f.life.running.Go(func() {
 		_ = conn.Guard().Do("offboarding a cluster", func() {
 			f.drain(ctx, name)
@@ -66,6 +67,9 @@ func (f *offboarding) start(r *record, logger logr.Logger) {
 				return
 			}
 			defer leave()
+			if fresh {
+				f.awaitSync(ctx, name, conn)
+			}
 			if !f.admit(ctx, conn, uid, logger) {
 				return
 			}
@@ -86,6 +90,13 @@ func (f *offboarding) drain(ctx context.Context, name mcr.ClusterName) {
 	ctx, cancel := context.WithTimeout(ctx, f.o.DrainTimeout)
 	defer cancel()
 	_ = f.o.Gate.WaitIdle(ctx, name)
+}
+
+// awaitSync waits until the controllers know a cluster that was just connected.
+func (f *offboarding) awaitSync(ctx context.Context, name mcr.ClusterName, conn *connected) {
+	ctx, cancel := context.WithTimeout(ctx, f.o.HandoverTimeout)
+	defer cancel()
+	_ = f.o.Gate.WaitForSync(ctx, name, conn) // Then they do what they can.
 }
 
 func (f *offboarding) cancel(r *record) {

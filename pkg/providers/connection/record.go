@@ -34,7 +34,9 @@ type record struct {
 
 	enrolment Enrolment
 	// unenrolled reports whether the source no longer enrols this object.
-	unenrolled      bool
+	unenrolled bool
+	// leaving means that it must be connected to be offboarded.
+	leaving         bool
 	state           State
 	reason, message string
 	health          metav1.ConditionStatus
@@ -107,6 +109,7 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) lifec
 		Now: now, State: r.state, Grace: grace,
 		Enrolled:   e != nil,
 		SameObject: e != nil && e.Object.UID == r.enrolment.Object.UID,
+		Leaving:    r.leaving && r.attempts < offboardAttempts,
 		HeldAtOnce: r.heldAtOnce, HeldSince: r.heldSince,
 		Conflict: r.conflict != nil,
 		RetryAt:  r.retryAt, ProbeAt: r.probeAt, SettleAt: r.settleAt,

@@ -184,8 +184,9 @@ type Pin struct {
 	// Identifier is the effective identifier.
 	Identifier string
 	// ObjectUID is the UID of the enrolled object at that time; a pin of another object with the same name is ignored.
-	// Empty if unknown.
+	// Empty if unknown. Kind is the object's.
 	ObjectUID types.UID
+	Kind      schema.GroupVersionKind
 	// Class is the class in which the enrolment had a place; empty if it had none.
 	Class string
 }
@@ -196,6 +197,18 @@ func (p Pin) valid() bool {
 }
 
 // claim returns what the enrolment holds according to the pin.
+// enrolment returns the enrolment that led there, which its source no longer describes.
+func (p Pin) enrolment(k Key) *Enrolment {
+	e := &Enrolment{
+		Object: ObjectReference{GroupVersionKind: p.Kind, Namespace: k.Namespace, Name: k.Name, UID: p.ObjectUID},
+		Class:  p.Class, Ready: true,
+	}
+	if p.Identifier != p.UID {
+		e.Identifier = p.Identifier
+	}
+	return e
+}
+
 func (p Pin) claim() allocation.Claim {
 	return allocation.Claim{UID: p.UID, Identifier: p.Identifier, ObjectUID: p.ObjectUID}
 }
