@@ -174,3 +174,27 @@ func TestPanicOfAHandlerSilencesTheAttempt(t *testing.T) {
 		t.Errorf("Want one object to be reported, got %d and %d panics.", added.Load(), panics.Load())
 	}
 }
+
+// TestKindSyncsAgainAfterAPanic panics after the kind was synced, which leads back to where it began.
+func TestKindSyncsAgainAfterAPanic(t *testing.T) {
+	var broken atomic.Bool
+	k := newKindWatch(configMaps, &Options{
+		Clock: clocktesting.NewFakeClock(time.Now()), PerKind: Unlimited, Total: Unlimited, Listed: -1,
+		Handler: func(Event) {
+			if broken.Load() {
+				panic("of a test")
+			}
+		},
+	}, &usage{})
+	for range 2 {
+		if err := k.store.Replace([]any{object("a", "1", "5")}, "5"); err != nil {
+			t.Fatal(err)
+		}
+		if s, _ := k.currentState(); s != StateSynced {
+			t.Fatalf("Want it synced, got %s.", s)
+		}
+		broken.Store(true)
+		k.park(&guard.Panic{})
+		broken.Store(false)
+	}
+}

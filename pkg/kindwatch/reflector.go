@@ -43,8 +43,9 @@ type kindWatch struct {
 	// used is the total of all kinds of the Watcher.
 	used *usage
 
-	// settled is closed when the kind leaves StateSyncing, to which it never returns, or is stopped.
+	// settled is closed, by settle, when the kind first leaves StateSyncing or is stopped.
 	settled chan struct{}
+	settle  func()
 
 	// telling is held while an event is reported, so that turning stale is reported in order. It is taken before mu.
 	telling sync.Mutex
@@ -88,6 +89,7 @@ func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 	k := &kindWatch{
 		kind: kind, o: o, poked: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing, used: used,
 	}
+	k.settle = sync.OnceFunc(func() { close(k.settled) })
 	k.store = newStore(kind, k.emit, k.synced)
 	k.store.budget = allowance{
 		perKind: o.PerKind, total: o.Total, listed: o.Listed, all: used, holder: o.Account.Holder(k.yield),
@@ -99,7 +101,7 @@ func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 	if err := kind.Validate(); err != nil {
 		// No server can serve it, so none is asked.
 		k.state, k.message, k.invalid = StateNotServed, err.Error(), true
-		close(k.settled)
+		k.settle()
 	}
 	return k
 }
@@ -114,9 +116,7 @@ func (k *kindWatch) setCancel(cancel context.CancelFunc) {
 func (k *kindWatch) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.stopped && k.state == StateSyncing {
-		close(k.settled)
-	}
+	k.settle()
 	k.stopped = true
 	if k.cancel != nil {
 		k.cancel()
@@ -201,8 +201,8 @@ func (k *kindWatch) setState(s State, message string) {
 	defer k.telling.Unlock()
 	k.mu.Lock()
 	changed := k.state != s
-	if changed && k.state == StateSyncing && !k.stopped {
-		close(k.settled)
+	if changed && k.state == StateSyncing {
+		k.settle()
 	}
 	k.state, k.message = s, message
 	k.mu.Unlock()
@@ -217,9 +217,13 @@ func (k *kindWatch) synced() {
 	leave := k.leave
 	k.leave, k.trouble.listed = nil, k.o.Clock.Now()
 	k.listed = k.begun
+	broken := k.broken
 	k.mu.Unlock()
 	if leave != nil {
 		leave()
+	}
+	if broken {
+		return // It is listed again.
 	}
 	k.seen()
 	k.setState(StateSynced, "")
