@@ -193,6 +193,8 @@ func describe(c *clusterv1.Cluster, secret *metav1.PartialObjectMetadata) *conne
 		Paused:   paused || ptr.Deref(c.Spec.Paused, false),
 		Deleting: !c.DeletionTimestamp.IsZero(),
 		Ready:    true,
+		Secret: fmt.Sprintf("Secret %q with the label %s=%s in the namespace %q",
+			secretName(client.ObjectKeyFromObject(c)).Name, clusterv1.ClusterNameLabel, c.Name, c.Namespace),
 	}
 	if c.Spec.ControlPlaneEndpoint.IsValid() {
 		e.Endpoint = c.Spec.ControlPlaneEndpoint.String()

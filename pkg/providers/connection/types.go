@@ -89,6 +89,8 @@ type Enrolment struct {
 	Deleting bool
 	// Endpoint is the address known to the source, or empty. It is never dialled, only used to detect changes.
 	Endpoint string
+	// Secret says which Secret is looked for, for messages.
+	Secret string
 	// CredentialsVersion is the UID and resource version of the Secret's metadata; empty if there is no Secret.
 	CredentialsVersion string
 }
@@ -201,7 +203,7 @@ func (p Pin) valid() bool {
 func (p Pin) enrolment(k Key) *Enrolment {
 	e := &Enrolment{
 		Object: ObjectReference{GroupVersionKind: p.Kind, Namespace: k.Namespace, Name: k.Name, UID: p.ObjectUID},
-		Class:  p.Class, Ready: true,
+		Class:  p.Class, Ready: true, Secret: "Secret with the cluster's kubeconfig",
 	}
 	if p.Identifier != p.UID {
 		e.Identifier = p.Identifier
