@@ -21,6 +21,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -190,6 +191,7 @@ func defaultOptions(env func(string) string) Options {
 			RequestTimeout:  duration(connection.DefaultRequestTimeout),
 			QPS:             connection.DefaultQPS,
 			Burst:           connection.DefaultBurst,
+			Lists:           kindwatch.DefaultLists,
 			MaxAnswerMiB:    transport.DefaultObjectLimit / mebibyte,
 			MaxListMiB:      transport.DefaultListLimit / mebibyte,
 			MaxDecodedMiB:   bounded.DefaultCost / mebibyte,
@@ -287,7 +289,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	number(&c.Workers, "connection-workers", "number of clusters connected for the first time concurrently, at least 50; as many are probed, and half as many retried")
 	number(&c.WorkersPerNamespace, "connection-workers-per-namespace", "how many of these clusters may belong to one namespace of the hub (default: half)")
 	span(&c.ProbeInterval, "probe-interval", "time between two health probes of a cluster")
-	span(&c.ProbeTimeout, "probe-timeout", "how long one request of a probe may take")
+	span(&c.ProbeTimeout, "probe-timeout", "how long one request of a probe may take; the whole probe may take twice as long")
 	number(&c.ProbeFailures, "probe-failures", "how many probes in a row fail before a cluster is disconnected")
 	span(&c.UnsyncedAfter, "unsynced-after", "how long a kind may be unsynced before the ClusterProfile of its cluster says so")
 	span(&c.ConnectTimeout, "connect-timeout", "how long one attempt to connect may take")
@@ -299,6 +301,7 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	span(&c.RequestTimeout, "request-timeout", "deadline of each request to a workload cluster that is not a watch")
 	f.Float32Var(&c.QPS, "cluster-qps", c.QPS, "requests per second to one cluster, over all clients")
 	number(&c.Burst, "cluster-burst", "number of requests that may exceed that rate in a burst")
+	number(&c.Lists, "cluster-lists", "number of kinds that are listed concurrently, over all clusters")
 	number(&c.MaxAnswerMiB, "max-answer-mib", "maximum size of an answer of a workload cluster, or of an event of a watch")
 	number(&c.MaxListMiB, "max-list-mib", "maximum size of a list of a workload cluster, or of a page of one; a larger page is requested again with fewer objects")
 	number(&c.MaxDecodedMiB, "max-decoded-mib", "maximum memory that an answer or an event takes while it is read and decoded")
@@ -373,6 +376,7 @@ func (o *Options) Validate() error {
 	}
 	problem(c.QPS <= 0, "cluster-qps: must be more than zero")
 	problem(c.Burst < 1, "cluster-burst: must be at least 1")
+	problem(c.Lists < 1, "cluster-lists: must be at least 1")
 	problem(c.MaxAnswerMiB < 1, "max-answer-mib: must be at least 1")
 	problem(c.MaxListMiB < 1, "max-list-mib: must be at least 1")
 	problem(o.MemoryBudgetMiB < 0, "memory-budget-mib: must not be negative")

@@ -19,10 +19,6 @@ type ApplicationOptions struct {
 	// Workers is how many Applications are reconciled at once.
 	Workers int `json:"workers"`
 
-	// Lists is how many kinds of components are listed at once, over all clusters. Only the initial state of a kind is
-	// listed; changes are watched.
-	Lists int `json:"lists"`
-
 	// Metrics is PerCluster or PerApplication, which adds some series for each Application of the fleet.
 	Metrics string `json:"metrics"`
 
@@ -41,15 +37,13 @@ var applicationMetrics = []string{metricsPerCluster, metricsPerApplication} //no
 
 func defaultApplicationOptions() ApplicationOptions {
 	return ApplicationOptions{
-		Workers: application.DefaultMaxConcurrentReconciles, Lists: application.DefaultLists, Metrics: metricsPerCluster,
-		HealthLibrary: true,
+		Workers: application.DefaultMaxConcurrentReconciles, Metrics: metricsPerCluster, HealthLibrary: true,
 	}
 }
 
 // bind makes a flag of each option.
 func (o *ApplicationOptions) bind(f *pflag.FlagSet) {
 	f.IntVar(&o.Workers, "application-workers", o.Workers, "number of Applications that are reconciled concurrently")
-	f.IntVar(&o.Lists, "application-lists", o.Lists, "number of kinds of components that are listed concurrently, over all clusters")
 	f.BoolVar(&o.HealthLibrary, "health-library", o.HealthLibrary,
 		"assess components by the built-in health rules, if the hub has no HealthRule for their kind")
 	f.StringVar(&o.Metrics, "application-metrics", o.Metrics,
@@ -59,7 +53,6 @@ func (o *ApplicationOptions) bind(f *pflag.FlagSet) {
 // validate reports what is wrong.
 func (o *ApplicationOptions) validate(problem func(wrong bool, format string, args ...any)) {
 	problem(o.Workers < 1, "application-workers: must be at least 1")
-	problem(o.Lists < 1, "application-lists: must be at least 1")
 	problem(!slices.Contains(applicationMetrics, o.Metrics),
 		"application-metrics: %q is not one of %s", o.Metrics, strings.Join(applicationMetrics, ", "))
 }

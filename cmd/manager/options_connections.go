@@ -24,7 +24,7 @@ type ConnectionOptions struct {
 	// ProbeInterval is the time between two health probes of a cluster.
 	ProbeInterval metav1.Duration `json:"probeInterval"`
 
-	// ProbeTimeout is how long one request of a probe may take.
+	// ProbeTimeout is how long one request of a probe may take. A whole probe may take twice as long.
 	ProbeTimeout metav1.Duration `json:"probeTimeout"`
 
 	// ProbeFailures is how many probes in a row fail before a cluster is disconnected.
@@ -59,6 +59,10 @@ type ConnectionOptions struct {
 
 	// Burst is how many requests may go over QPS for a moment.
 	Burst int `json:"burst"`
+
+	// Lists is how many kinds are listed at once, over all clusters. Only the initial state of a kind is listed: it is
+	// watched afterwards.
+	Lists int `json:"lists"`
 
 	// MaxAnswerMiB is how large an answer of a workload cluster's API server, or an event of a watch, may be.
 	MaxAnswerMiB int `json:"maxAnswerMiB"`

@@ -53,9 +53,10 @@ func TestParse(t *testing.T) {
 		"Applications": {
 			reason: "What is done for Applications is limited by flags and the file alike.",
 			file:   "applications: {workers: 5, metrics: PerApplication}\n",
-			args:   []string{"--application-lists=2", "--application-workers=6"},
+			args:   []string{"--cluster-lists=2", "--application-workers=6"},
 			modify: func(o *Options) {
-				o.Applications = ApplicationOptions{Workers: 6, Lists: 2, Metrics: metricsPerApplication, HealthLibrary: true}
+				o.Connections.Lists = 2
+				o.Applications = ApplicationOptions{Workers: 6, Metrics: metricsPerApplication, HealthLibrary: true}
 			},
 		},
 		"Sources": {
@@ -215,8 +216,8 @@ func TestParseRefuses(t *testing.T) {
 		},
 		"NoLists": {
 			reason: "Without a turn, no kind would ever be read.",
-			args:   []string{"--application-lists=0", "--application-workers=0"},
-			want:   "invalid options: [application-lists: must be at least 1, application-workers: must be at least 1]",
+			args:   []string{"--cluster-lists=0", "--application-workers=0"},
+			want:   "invalid options: [application-workers: must be at least 1, cluster-lists: must be at least 1]",
 		},
 		"EverythingAtOnce": {
 			reason: "All mistakes are named, in a stable order and on one line.",

@@ -4,13 +4,52 @@
 package main
 
 import (
+	"context"
+	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/providers/capi"
 )
+
+// newInformerFunc is the type of cache.Options.NewInformer.
+type newInformerFunc = func(
+	toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers,
+) toolscache.SharedIndexInformer
+
+// ofKubeconfigs makes an informer that keeps nothing of Secrets other than kubeconfigs of Clusters. Cluster API labels
+// many others, such as the bootstrap data of each Machine, and no selector of the API knows the end of a name.
+func ofKubeconfigs(
+	all toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers,
+) toolscache.SharedIndexInformer {
+	some := &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			list, err := toolscache.ToListerWithContext(all).ListWithContext(ctx, o)
+			if l, ok := list.(*metav1.PartialObjectMetadataList); ok {
+				l.Items = slices.DeleteFunc(l.Items, func(m metav1.PartialObjectMetadata) bool { return !capi.IsKubeconfig(m.Name) })
+			}
+			return list, err //nolint:wrapcheck // The reflector knows the API's errors.
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			w, err := toolscache.ToWatcherWithContext(all).WatchWithContext(ctx, o)
+			if err != nil {
+				return nil, err //nolint:wrapcheck // As above.
+			}
+			return watch.Filter(w, func(e watch.Event) (watch.Event, bool) {
+				m, ok := e.Object.(*metav1.PartialObjectMetadata)
+				return e, !ok || e.Type == watch.Bookmark || capi.IsKubeconfig(m.Name)
+			}), nil
+		},
+	}
+	return toolscache.NewSharedIndexInformer(some, obj, resync, indexers)
+}
 
 // maxSourceText bounds a text in the metadata of a Secret. A cluster's identifier is published as a property of its
 // ClusterProfile, which has the same limit.

@@ -112,7 +112,8 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := budget.RegisterMetrics(metrics.Registry, memory); err != nil {
 		return nil, err
 	}
-	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory)
+	lists := kindwatch.NewListGate(o.Connections.Lists)
+	provider, err := newProvider(local, o.Connections, gate, sources, lead, hub, memory, lists)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := provider.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the connections: %w", err)
 	}
-	if err := setupControllers(local, mgr, o, provider, gate, sources); err != nil {
+	if err := setupControllers(local, mgr, o, provider, gate, sources, lists); err != nil {
 		return nil, err
 	}
 	if err := setupImports(local, o, metrics.Registry, memory); err != nil {
@@ -138,7 +139,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 // setupControllers adds the controllers, none of which knows another: what they share is created here.
 func setupControllers(
 	local manager.Manager, mgr mcmanager.Manager, o Options, provider *connection.Provider, gate *multicluster.Gate,
-	sources []connection.Source,
+	sources []connection.Source, lists *kindwatch.ListGate,
 ) error {
 	definitions := &inventory.Definitions{}
 	describers := make([]connection.Describer, 0, len(sources))
@@ -181,7 +182,7 @@ func setupControllers(
 		Fleet: provider, Sources: describers, Gate: gate, Reporter: definitions, Users: users,
 		MaxConcurrentReconciles: o.Applications.Workers,
 		RequestTimeout:          o.Connections.RequestTimeout.Duration,
-		Lists:                   kindwatch.NewListGate(o.Applications.Lists),
+		Lists:                   lists,
 		HealthLibrary:           library,
 		MetricsPerApplication:   o.Applications.Metrics == metricsPerApplication,
 		Registerer:              metrics.Registry,
@@ -191,7 +192,7 @@ func setupControllers(
 		return fmt.Errorf("cannot set up Applications: %w", err)
 	}
 	err = references.Setup(mgr, references.Options{
-		Fleet: provider, HubClass: o.References.HubClass, Gate: gate, Lists: kindwatch.NewListGate(o.Applications.Lists),
+		Fleet: provider, HubClass: o.References.HubClass, Gate: gate, Lists: lists,
 		Registerer: metrics.Registry, QueueMetrics: queueMetrics,
 	})
 	if err != nil {
@@ -205,7 +206,7 @@ func setupControllers(
 func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 	var sources []connection.Source
 	if o.uses(capi.SourceName) {
-		ofClusters, err := secretMetadata(local, clusterv1.ClusterNameLabel)
+		ofClusters, err := secretMetadata(local, clusterv1.ClusterNameLabel, ofKubeconfigs)
 		if err != nil {
 			return nil, err
 		}
@@ -218,7 +219,7 @@ func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 		sources = append(sources, fromCAPI)
 	}
 	if o.uses(kubeconfig.SourceName) {
-		enrolled, err := secretMetadata(local, fleetv1alpha1.EnrollLabel)
+		enrolled, err := secretMetadata(local, fleetv1alpha1.EnrollLabel, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -233,7 +234,7 @@ func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 
 // secretMetadata is a cache of the metadata of Secrets that have a label. A Secret that loses the label leaves the
 // cache, which appears as its deletion.
-func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
+func secretMetadata(local manager.Manager, label string, newInformer newInformerFunc) (cache.Cache, error) {
 	labelled, err := labels.NewRequirement(label, selection.Exists, nil)
 	if err != nil {
 		return nil, fmt.Errorf("cannot select Secrets by the label %q: %w", label, err)
@@ -244,6 +245,7 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 		HTTPClient: local.GetHTTPClient(), Scheme: local.GetScheme(), Mapper: local.GetRESTMapper(),
 		ByObject:                    map[client.Object]cache.ByObject{secret: {Label: labels.NewSelector().Add(*labelled)}},
 		DefaultTransform:            onlyWhatSourcesRead,
+		NewInformer:                 newInformer,
 		ReaderFailOnMissingInformer: true,
 	})
 	if err != nil {
@@ -257,7 +259,7 @@ func secretMetadata(local manager.Manager, label string) (cache.Cache, error) {
 
 func newProvider(
 	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source, l leadership,
-	hub hubidentity.Hub, memory *budget.Budget,
+	hub hubidentity.Hub, memory *budget.Budget, lists *kindwatch.ListGate,
 ) (*connection.Provider, error) {
 	provider, err := connection.New(connection.Options{
 		Sources:                 sources,
@@ -285,6 +287,7 @@ func newProvider(
 		QPS:                     o.QPS,
 		Burst:                   o.Burst,
 		Budget:                  memory,
+		Lists:                   lists,
 		Limits: transport.Limits{
 			Object: o.answerLimits(o.MaxAnswerMiB), Event: o.answerLimits(o.MaxAnswerMiB), List: o.answerLimits(o.MaxListMiB),
 		},

@@ -7,10 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+
+	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// step is the smallest amount that is counted, in bytes.
-const step = 16 << 10
+const (
+	// step is the smallest amount that is counted, in bytes.
+	step = 16 << 10
+	// answersFloor is what the answers in flight of an Account may hold uncounted: a page of ten small objects, say.
+	answersFloor = 256 << 10
+)
 
 // ErrBusy means that there is no room yet: other Holders have been told to yield.
 var ErrBusy = errors.New("the memory budget is full for the moment")
@@ -61,15 +67,20 @@ type Account struct {
 	told    func(error)
 
 	used, yields int64
-	holders      map[*Holder]struct{}
-	closed       bool
+	// floor is what is left of answersFloor.
+	floor   int64
+	holders map[*Holder]struct{}
+	closed  bool
 }
 
 // A Holder is one item of an Account's usage.
 type Holder struct {
-	account  *Account
-	yield    func(error)
-	held     int64
+	account *Account
+	yield   func(error)
+	held    int64
+	// answer means that this is an answer in flight, and floor is its part of the Account's floor.
+	answer   bool
+	floor    int64
 	yielding bool
 	closed   bool
 }
@@ -95,7 +106,7 @@ func (b *Budget) Account(className, cluster string, told func(error)) *Account {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	a := &Account{budget: b, cluster: cluster, told: told, holders: map[*Holder]struct{}{}}
+	a := &Account{budget: b, cluster: cluster, told: told, floor: answersFloor, holders: map[*Holder]struct{}{}}
 	a.join(className)
 	return a
 }
@@ -160,13 +171,19 @@ func (a *Account) Close() {
 
 // Holder returns a holder that holds nothing yet. yield, which may be nil, is called in its own goroutine when the
 // holder is displaced, and must soon release everything with Hold(0) or Close; until then the holder cannot get more.
-func (a *Account) Holder(yield func(error)) *Holder {
+func (a *Account) Holder(yield func(error)) *Holder { return a.open(yield, false) }
+
+// Answer is Holder for an answer in flight. Only what the answers of the account hold above a floor is counted: a small
+// answer is never refused, however full the budget is. It may be that of a write which was executed.
+func (a *Account) Answer(yield func(error)) *Holder { return a.open(yield, true) }
+
+func (a *Account) open(yield func(error), answer bool) *Holder {
 	if a == nil {
 		return nil
 	}
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
-	h := &Holder{account: a, yield: yield, closed: a.closed}
+	h := &Holder{account: a, yield: yield, answer: answer, closed: a.closed}
 	if !a.closed {
 		a.holders[h] = struct{}{}
 	}
@@ -182,7 +199,7 @@ func (h *Holder) Hold(total int64) error {
 	a := h.account
 	b := a.budget
 	b.mu.Lock()
-	want := max(0, total) / step * step
+	want := (max(0, total) - h.ofFloor(total)) / step * step
 	if h.closed || want == h.held {
 		b.mu.Unlock()
 		return nil
@@ -218,9 +235,21 @@ func (h *Holder) Close() {
 	if h.closed {
 		return
 	}
+	h.ofFloor(0)
 	h.set(0)
 	h.closed = true
 	delete(h.account.holders, h)
+}
+
+// ofFloor returns how much of a total is held uncounted. The caller holds mu.
+func (h *Holder) ofFloor(total int64) int64 {
+	if !h.answer || h.closed {
+		return 0
+	}
+	left := h.account.floor + h.floor
+	h.floor = min(max(0, total), left)
+	h.account.floor = left - h.floor
+	return h.floor
 }
 
 // set changes what is held. The caller holds mu.
@@ -263,7 +292,8 @@ func (h *Holder) tellToYield() {
 		h.account.told(err)
 	}
 	if h.yield != nil {
-		go h.yield(err) // It may take locks that the caller of Hold has.
+		var g *guard.Guard
+		g.Go("yielding", func() { h.yield(err) }) // It may take locks that the caller of Hold has.
 	}
 }
 

@@ -135,7 +135,7 @@ func TestModel(t *testing.T) {
 			case op == 2 && len(holders) > 0:
 				holders[r.IntN(len(holders))].Close()
 			case op < 6 || len(holders) == 0:
-				holders = append(holders, accounts[r.IntN(len(accounts))].Holder(nil))
+				holders = append(holders, accounts[r.IntN(len(accounts))].open(nil, op == 5))
 			case op < 9:
 				for _, h := range holders { // Like holders that are told to yield.
 					if h.yielding && r.IntN(2) == 0 {
@@ -157,6 +157,13 @@ func holdAtRandom(t *testing.T, r *rand.Rand, b *Budget, holders []*Holder) {
 		return
 	}
 	a, total := h.account, int64(r.IntN(40))*step
+	if h.answer {
+		uncounted := total <= a.floor+h.floor
+		if err := h.Hold(total); err != nil && uncounted && !h.yielding {
+			t.Fatalf("an answer within the floor was refused: %v", err)
+		}
+		return
+	}
 	yielding := map[*Holder]bool{}
 	before := map[*Account]int64{}
 	for _, other := range holders {
@@ -205,6 +212,13 @@ func checkSums(t *testing.T, b *Budget) {
 				if h.yielding && h.held == 0 {
 					t.Fatal("a holder yields nothing")
 				}
+			}
+			floor := a.floor
+			for h := range a.holders {
+				floor += h.floor
+			}
+			if floor != answersFloor || a.floor < 0 {
+				t.Fatalf("floor: %d, %d with its parts", a.floor, floor)
 			}
 			if a.used != ofAccount || a.yields != yieldsOfAccount {
 				t.Fatalf("account: %d and %d, want %d and %d", a.used, a.yields, ofAccount, yieldsOfAccount)

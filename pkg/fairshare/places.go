@@ -6,6 +6,7 @@ package fairshare
 import (
 	"container/heap"
 	"container/list"
+	"context"
 	"sync"
 )
 
@@ -75,6 +76,21 @@ func (s *Places[P]) Enter(id P, granted func()) *Turn[P] {
 	s.mu.Unlock()
 	tell(told)
 	return t
+}
+
+// Wait requests a place and waits until the turn has one, or ctx ends: then it returns nil. Call leave to release it.
+func (s *Places[P]) Wait(ctx context.Context, id P) (leave func()) {
+	granted := make(chan struct{})
+	t := s.Enter(id, func() { close(granted) })
+	if !t.Holds() {
+		select {
+		case <-granted:
+		case <-ctx.Done():
+			t.Leave()
+			return nil
+		}
+	}
+	return t.Leave
 }
 
 // Holds reports whether the turn has a place.

@@ -14,7 +14,10 @@
 //     clock: until the lease duration has passed since the start of the last successful renewal. Other replicas wait
 //     for that duration from when they saw the renewal, which is later. Clocks of other machines do not matter, nor
 //     does a sleep of the process: the clock is monotonic and keeps running.
-//   - Reads are always sent. So are token and access reviews, which non-leading replicas send to protect their metrics.
+//   - That holds for every client of the hub, and for everything that a connection to a workload cluster sends, probes
+//     and the marker of the hub included.
+//   - Reads are always sent. So are token and access reviews, which non-leading replicas send to protect their metrics,
+//     and requests for a token of an imported cluster, which store nothing.
 //   - A leader that releases its lease stops writing first.
 //
 // A slow API server may still execute a request later that was sent in time. The new leader must allow for that; see

@@ -13,7 +13,9 @@
 //
 //   - Connections (pkg/providers/connection): the steps of the reconciler, dialling, response bodies, the cache, the
 //     hand-over from one connection to the next, drains and offboarding.
-//   - Watches (pkg/kindwatch): lists, watches, handlers, and later delivery to followers of a shared kind.
+//   - Watches (pkg/kindwatch): lists, watches, later delivery to followers of a shared kind, and handlers, wherever an
+//     event comes from.
+//   - Yielding to others (pkg/budget). The connection does not end for it.
 //   - The decoders of these watches (pkg/dynamicclient), which client-go runs in its own goroutines.
 //   - Controllers (pkg/multicluster): sources, instances, and the reconciles of an engaged cluster. For a cluster that
 //     is not engaged, controller-runtime recovers a panic and turns it into an error.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
 // TestAKindThatIsDisplacedBetweenAttemptsIsTold is about a synced kind whose watch has just ended. It was dropped
@@ -97,4 +99,102 @@ func atLeast(got, want int64) error {
 		return fmt.Errorf("want at least %d, got %d", want, got)
 	}
 	return nil
+}
+
+// TestPanicOfAHandlerEndsNoProcess has a handler that panics, whatever causes the event: a list, the time without one,
+// and the budget between two attempts.
+func TestPanicOfAHandlerEndsNoProcess(t *testing.T) {
+	clk := clocktesting.NewFakeClock(time.Now())
+	var panics atomic.Int64
+	memory := budget.New(1 << 20)
+	o := &Options{
+		Clock: clk, PerKind: Unlimited, Total: Unlimited, Listed: -1, StaleAfter: time.Minute,
+		Guard:   guard.New(func(*guard.Panic) { panics.Add(1) }),
+		Account: memory.Account("default", "greedy", nil),
+		Handler: func(Event) { panic("of a test") },
+	}
+	k := newKindWatch(configMaps, o, &usage{})
+	panicked := func(what string, n int64) {
+		t.Helper()
+		eventually(t, what, func() error { return atLeast(panics.Load(), n) })
+	}
+	list := make([]any, 0, 40)
+	for n := range cap(list) {
+		big := object(fmt.Sprint("a", n), fmt.Sprint(n), "5")
+		big.SetAnnotations(map[string]string{"big": strings.Repeat("x", 16<<10)})
+		list = append(list, big)
+	}
+	if err := k.store.Replace(list, "5"); err != nil {
+		t.Fatal(err)
+	}
+	panicked("handling a list", 1)
+
+	before := panics.Load()
+	k.unseen(t.Context())
+	clk.Step(2 * time.Minute)
+	panicked("being stale", before+1)
+	k.seen()
+
+	before = panics.Load()
+	if err := memory.Account("default", "modest", nil).Holder(nil).Hold(480 << 10); err != nil && !errors.Is(err, budget.ErrBusy) {
+		t.Fatal(err)
+	}
+	panicked("making room", before+1)
+}
+
+// TestPanicOfAHandlerSilencesTheAttempt has a handler that panics for each object of a list.
+func TestPanicOfAHandlerSilencesTheAttempt(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") != "" {
+			w.WriteHeader(http.StatusBadRequest) // It does not stream lists.
+			return
+		}
+		_, _ = w.Write([]byte(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[` +
+			`{"metadata":{"namespace":"default","name":"a","uid":"1"}},{"metadata":{"namespace":"default","name":"b","uid":"2"}}]}`))
+	}))
+	defer server.Close()
+	var added, panics atomic.Int32
+	w, _ := start(t, &rest.Config{Host: server.URL, QPS: -1}, func(e Event) {
+		if e.Type == Added {
+			added.Add(1)
+			panic("of a test")
+		}
+	}, func(o *Options) {
+		o.Guard, o.MinBackoff, o.MaxBackoff = guard.New(func(*guard.Panic) { panics.Add(1) }), time.Hour, time.Hour
+	})
+	w.Set("test", configMaps)
+	eventually(t, "the attempt has ended", func() error {
+		if _, message := w.State(configMaps); !strings.Contains(message, "unexpectedly") {
+			return errors.New(message)
+		}
+		return nil
+	})
+	if added.Load() != 1 || panics.Load() != 1 {
+		t.Errorf("Want one object to be reported, got %d and %d panics.", added.Load(), panics.Load())
+	}
+}
+
+// TestKindSyncsAgainAfterAPanic panics after the kind was synced, which leads back to where it began.
+func TestKindSyncsAgainAfterAPanic(t *testing.T) {
+	var broken atomic.Bool
+	k := newKindWatch(configMaps, &Options{
+		Clock: clocktesting.NewFakeClock(time.Now()), PerKind: Unlimited, Total: Unlimited, Listed: -1,
+		Handler: func(Event) {
+			if broken.Load() {
+				panic("of a test")
+			}
+		},
+	}, &usage{})
+	for range 2 {
+		if err := k.store.Replace([]any{object("a", "1", "5")}, "5"); err != nil {
+			t.Fatal(err)
+		}
+		if s, _ := k.currentState(); s != StateSynced {
+			t.Fatalf("Want it synced, got %s.", s)
+		}
+		broken.Store(true)
+		k.park(&guard.Panic{})
+		broken.Store(false)
+	}
 }

@@ -22,7 +22,7 @@
 //   - Each kind, and all kinds together, have a budget of objects and bytes (Options.PerKind and Total). It is enforced
 //     while a list arrives, in pages or as a stream, and afterwards. A kind over budget is TooLarge: its objects are
 //     dropped, Get and List return ErrNotSynced, and it is retried with back-off. Other kinds are not affected.
-//   - A ListGate limits how many kinds all Watchers list at once; no Watcher can starve the others.
+//   - A ListGate limits how many kinds all Watchers list at once; no cluster can starve the others.
 //   - Every object has the requested kind, and a name and namespace that are valid path segments, whatever the server
 //     sends; other items are dropped. A Kind that fails Validate is never requested.
 //   - Observe makes reads return an object that the caller has just written until the watch has caught up, so that the
@@ -104,5 +104,5 @@
 // cluster's account of the process's budget (Options.Account): when that is full, kinds of the cluster that holds most
 // are dropped and parked as TooLarge. An object that makes a handler or Reduce panic costs its cluster the connection
 // (Options.Guard). A cluster that does not answer, or has very many kinds, gets at most half of the slots of a
-// ListGate, and holds none for longer than ten seconds a list.
+// ListGate, and holds none for longer than a second a list.
 package kindwatch

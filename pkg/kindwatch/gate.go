@@ -13,20 +13,24 @@ import (
 	"github.com/masthead-dev/masthead/pkg/fairshare"
 )
 
-// listTime is how long an unfinished list counts as in progress.
-const listTime = 10 * time.Second
+const (
+	// DefaultLists is how many kinds of all clusters are listed at once by default.
+	DefaultLists = 32
+	// listTime is how long an unfinished list counts as in progress.
+	listTime = time.Second
+)
 
 // A ListGate bounds how many kinds are listed at once by all Watchers that share it. Lists need the most memory and
 // CPU, and after a start or a network failure all kinds of all clusters are listed.
 //
-// It is fair between Watchers: the Watcher with the fewest lists in progress is next, and among these the one that has
-// waited longest. No Watcher gets more than half of the slots, so a hanging cluster cannot take all of them.
+// It is fair between clusters (Options.Account; Watchers without one count alone): the cluster with the fewest lists in
+// progress is next, and among these the one that has waited longest. No cluster gets more than half of the slots, so a
+// hanging one cannot take all of them.
 //
-// A list releases its slot when it completes or fails, or after ten seconds, whichever is first. A longer list
-// continues uncounted: it is slow, so it needs little memory and CPU, and an unresponsive cluster must not block
-// others.
+// A list releases its slot when it completes or fails, or after a second, whichever is first. A longer list continues
+// uncounted: it is slow, so it needs little memory and CPU, and an unresponsive cluster must not block others.
 type ListGate struct {
-	// places are shared among Watchers, keyed by identity.
+	// places are shared among clusters, keyed by identity.
 	places *fairshare.Places[any]
 }
 
@@ -42,21 +46,14 @@ func (g *ListGate) enter(ctx context.Context, party any, c clock.Clock) (leave f
 	if g == nil {
 		return func() {}
 	}
-	granted := make(chan struct{})
-	turn := g.places.Enter(party, func() { close(granted) })
-	if !turn.Holds() {
-		select {
-		case <-granted:
-		case <-ctx.Done():
-			turn.Leave()
-			return nil
-		}
+	release := g.places.Wait(ctx, party)
+	if release == nil {
+		return nil
 	}
-
 	left := make(chan struct{})
 	leave = sync.OnceFunc(func() {
 		close(left)
-		turn.Leave()
+		release()
 	})
 	timer := c.NewTimer(listTime)
 	go func() {

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
 // visitors go through a gate and stay until they are told to leave.
@@ -249,4 +251,14 @@ func TestKindThatCannotBeListedGivesItsPlaceBack(t *testing.T) {
 	eventually(t, "the kind is parked", inState(w, missing, StateNotServed))
 	w.Set("test", missing, good)
 	eventually(t, "the other one is listed", inState(w, good, StateSynced))
+}
+
+// TestWatchersOfAClusterAreOneParty has as many Watchers of a cluster as there are controllers.
+func TestWatchersOfAClusterAreOneParty(t *testing.T) {
+	memory := budget.New(1 << 20)
+	one, other := memory.Account("a", "one", nil), memory.Account("a", "other", nil)
+	party := func(a *budget.Account) any { return newKindWatch(configMaps, &Options{Account: a}, &usage{}).party() }
+	if party(one) != party(one) || party(one) == party(other) || party(nil) == party(nil) {
+		t.Error("want a cluster to be one party, and a Watcher without an account to be one")
+	}
 }

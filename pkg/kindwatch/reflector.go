@@ -40,11 +40,12 @@ type kindWatch struct {
 	store *store
 	poked chan struct{}
 
-	// used is the total of all kinds of the Watcher. It also identifies the Watcher at the gate.
+	// used is the total of all kinds of the Watcher.
 	used *usage
 
-	// settled is closed when the kind leaves StateSyncing, to which it never returns, or is stopped.
+	// settled is closed, by settle, when the kind first leaves StateSyncing or is stopped.
 	settled chan struct{}
+	settle  func()
 
 	// telling is held while an event is reported, so that turning stale is reported in order. It is taken before mu.
 	telling sync.Mutex
@@ -65,6 +66,8 @@ type kindWatch struct {
 	abort context.CancelCauseFunc
 	over  <-chan struct{}
 	leave func()
+	// broken means that the handler panicked during the current attempt, of which nothing more is reported.
+	broken bool
 
 	stopped bool
 	state   State
@@ -86,6 +89,7 @@ func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 	k := &kindWatch{
 		kind: kind, o: o, poked: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing, used: used,
 	}
+	k.settle = sync.OnceFunc(func() { close(k.settled) })
 	k.store = newStore(kind, k.emit, k.synced)
 	k.store.budget = allowance{
 		perKind: o.PerKind, total: o.Total, listed: o.Listed, all: used, holder: o.Account.Holder(k.yield),
@@ -97,7 +101,7 @@ func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 	if err := kind.Validate(); err != nil {
 		// No server can serve it, so none is asked.
 		k.state, k.message, k.invalid = StateNotServed, err.Error(), true
-		close(k.settled)
+		k.settle()
 	}
 	return k
 }
@@ -112,9 +116,7 @@ func (k *kindWatch) setCancel(cancel context.CancelFunc) {
 func (k *kindWatch) stop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if !k.stopped && k.state == StateSyncing {
-		close(k.settled)
-	}
+	k.settle()
 	k.stopped = true
 	if k.cancel != nil {
 		k.cancel()
@@ -160,7 +162,7 @@ func (k *kindWatch) attempt(ctx context.Context, reflector *cache.Reflector, lea
 	k.stopWatching()
 	// From now on endAttempt returns false.
 	k.mu.Lock()
-	k.abort = nil
+	k.abort, k.broken = nil, false
 	k.mu.Unlock()
 	if panicked(err) {
 		return err
@@ -199,8 +201,8 @@ func (k *kindWatch) setState(s State, message string) {
 	defer k.telling.Unlock()
 	k.mu.Lock()
 	changed := k.state != s
-	if changed && k.state == StateSyncing && !k.stopped {
-		close(k.settled)
+	if changed && k.state == StateSyncing {
+		k.settle()
 	}
 	k.state, k.message = s, message
 	k.mu.Unlock()
@@ -215,9 +217,13 @@ func (k *kindWatch) synced() {
 	leave := k.leave
 	k.leave, k.trouble.listed = nil, k.o.Clock.Now()
 	k.listed = k.begun
+	broken := k.broken
 	k.mu.Unlock()
 	if leave != nil {
 		leave()
+	}
+	if broken {
+		return // It is listed again.
 	}
 	k.seen()
 	k.setState(StateSynced, "")
@@ -229,13 +235,21 @@ func (k *kindWatch) emit(e Event) {
 	k.tell(e)
 }
 
-// tell is emit for callers that hold telling.
+// tell is emit for callers that hold telling. Only it calls the handler. A panic of the handler ends the current attempt,
+// and everything is listed again.
 func (k *kindWatch) tell(e Event) {
 	k.mu.Lock()
-	stopped := k.stopped
+	silent := k.stopped || k.broken
 	k.mu.Unlock()
-	if !stopped {
-		k.o.Handler(e)
+	if silent {
+		return
+	}
+	if err := k.o.Guard.Do("handling an event", func() { k.o.Handler(e) }); err != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.broken = k.abort != nil; k.broken {
+			k.abort(err)
+		}
 	}
 }
 
@@ -253,7 +267,7 @@ func (k *kindWatch) run(ctx context.Context) {
 	pokes := rate.NewLimiter(rate.Every(k.o.MinBackoff), pokesAtOnce)
 
 	for {
-		leave := k.o.Lists.enter(ctx, k.used, k.o.Clock)
+		leave := k.o.Lists.enter(ctx, k.party(), k.o.Clock)
 		if leave == nil {
 			return
 		}
@@ -285,6 +299,14 @@ func (k *kindWatch) run(ctx context.Context) {
 			k.rest(ctx, rest)
 		}
 	}
+}
+
+// party identifies the cluster at the gate, or a Watcher without an account.
+func (k *kindWatch) party() any {
+	if k.o.Account != nil {
+		return k.o.Account
+	}
+	return k.used
 }
 
 // pause waits for the next attempt, and returns whether it was poked meanwhile.

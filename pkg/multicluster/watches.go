@@ -51,7 +51,7 @@ func OwnedDefinitions() kindwatch.Kind {
 
 // WatchOptions returns the options of a kindwatch.Watcher for a cluster, except the handler: clients that use the
 // cluster's connection without its timeout for single requests (set a deadline for such requests), and the Shared,
-// Account, Progress and Guard of the connection, if it has them.
+// Account, Lists, Progress and Guard of the connection, if it has them.
 func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	o := kindwatch.Options{Guard: GuardOf(cl)}
 	config := rest.CopyConfig(cl.GetConfig())
@@ -71,6 +71,9 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	}
 	if c, ok := cl.(interface{ Account() *budget.Account }); ok {
 		o.Account = c.Account()
+	}
+	if c, ok := cl.(interface{ Lists() *kindwatch.ListGate }); ok {
+		o.Lists = c.Lists()
 	}
 	if c, ok := cl.(interface{ Progress() *kindwatch.Progress }); ok {
 		o.Progress = c.Progress()

@@ -7,7 +7,7 @@ package v1alpha1
 const (
 	// EnrollLabel enrols the cluster that the labelled object represents. EnrollLabelTrue means the EnrollmentClass
 	// DefaultEnrollmentClassName, any other value than EnrollLabelFalse names an EnrollmentClass, and EnrollLabelFalse, an
-	// empty value or no label mean that the cluster is not enrolled.
+	// empty value or no label mean that the cluster is not enrolled. YAML's other words for true and false mean the same.
 	EnrollLabel = "masthead.dev/enroll"
 
 	// EnrollLabelTrue is the value of EnrollLabel that enrols with the class DefaultEnrollmentClassName.

@@ -22,11 +22,13 @@ const AccessProviderName = "kubeconfig-secretreader"
 // execExtension is the name of a cluster's extension that is passed to an exec plugin as its configuration.
 const execExtension = "client.authentication.k8s.io/exec"
 
-// secretReaderConfig is the configuration of the plugin: which Secret has the kubeconfig. Its current context is used.
+// secretReaderConfig is the configuration of the plugin: which Secret has the kubeconfig. Its current context is used
+// unless another is named.
 type secretReaderConfig struct {
 	Key       string `json:"key"`
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
+	Context   string `json:"context,omitempty"`
 }
 
 // accessProviders are how other programs reach a cluster: the current data if there is a connection, else the last
@@ -41,11 +43,11 @@ func accessProviders(
 		return nil
 	}
 	at := cluster.Access.Secret
-	config, err := json.Marshal(secretReaderConfig{Key: at.Key, Name: at.Name, Namespace: at.Namespace})
+	to := cluster.Access.Endpoint
+	config, err := json.Marshal(secretReaderConfig{Key: at.Key, Name: at.Name, Namespace: at.Namespace, Context: to.Context})
 	if err != nil {
 		return nil // Strings can always be marshalled.
 	}
-	to := cluster.Access.Endpoint
 	return []inventoryv1alpha1.AccessProvider{{
 		Name: AccessProviderName,
 		Cluster: clientcmdv1.Cluster{

@@ -102,6 +102,7 @@ func TestAccessProviderSaysAllOfTheEndpoint(t *testing.T) {
 	cluster := testCluster(accessible)
 	cluster.Access.Endpoint = credentials.Endpoint{
 		Server: "https://w1", TLSServerName: "kubernetes", InsecureSkipTLSVerify: true, ProxyURL: "http://proxy:3128",
+		Context: "admin",
 	}
 	got := accessProviders(cluster, inventoryv1alpha1.ClusterProfileStatus{})
 	if len(got) != 1 {
@@ -111,7 +112,7 @@ func TestAccessProviderSaysAllOfTheEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"tls-server-name":"kubernetes"`, `"insecure-skip-tls-verify":true`, `"proxy-url":"http://proxy:3128"`} {
+	for _, want := range []string{`"tls-server-name":"kubernetes"`, `"insecure-skip-tls-verify":true`, `"proxy-url":"http://proxy:3128"`, `"context":"admin"`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("want %s in %s", want, data)
 		}

@@ -178,7 +178,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	mayLeave := r.fleet.MayLeave(req.Cluster) // Before Lookup.
 	cluster, enrolled := r.fleet.Lookup(req.Cluster)
+	if !enrolled && mayLeave {
+		// The profile is the record that it has to be.
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+	}
 	if !enrolled {
 		return reconcile.Result{}, r.remove(ctx, req.Cluster, key, existing)
 	}

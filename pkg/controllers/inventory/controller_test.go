@@ -70,6 +70,7 @@ type fakeFleet struct {
 	mu          sync.Mutex
 	clusters    map[mcr.ClusterName]connection.Cluster
 	enrolled    map[types.NamespacedName]bool
+	mayLeave    map[mcr.ClusterName]bool
 	describeErr error
 	subscribers []func(mcr.ClusterName)
 }
@@ -80,6 +81,12 @@ func newFakeFleet(clusters ...connection.Cluster) *fakeFleet {
 		f.set(c)
 	}
 	return f
+}
+
+func (f *fakeFleet) MayLeave(name mcr.ClusterName) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mayLeave[name]
 }
 
 func (f *fakeFleet) List() []connection.Cluster {
@@ -449,6 +456,7 @@ func TestRemovesOnlyStaleProfilesOfOurs(t *testing.T) {
 	fleet := newFakeFleet()
 	fleet.failDescribe(errors.New("the cache is not filled"))
 	h := startHub(t, fleet, func(h hub) {
+		fleet.mayLeave = map[mcr.ClusterName]bool{h.cluster("leaving").Name: true}
 		create := func(name string, modify func(*inventoryv1alpha1.ClusterProfile)) {
 			source, object, _ := strings.Cut(name, "-")
 			p := &inventoryv1alpha1.ClusterProfile{
@@ -470,6 +478,7 @@ func TestRemovesOnlyStaleProfilesOfOurs(t *testing.T) {
 			}
 		}
 		create("capi-stale", nil)
+		create("capi-leaving", nil)
 		create("capi-expected", nil)
 		create("capi-unlabelled", func(p *inventoryv1alpha1.ClusterProfile) { p.Labels = nil })
 		create("capi-othermanager", func(p *inventoryv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "other" })
@@ -492,6 +501,7 @@ func TestRemovesOnlyStaleProfilesOfOurs(t *testing.T) {
 	fleet.notify(h.cluster("stale").Name)
 	eventually(t, "the removal of the stale profile", func() bool { return h.profile(t, "capi-stale") == nil })
 	for name, reason := range map[string]string{
+		"capi-leaving":      "it may have to be offboarded",
 		"capi-expected":     "its cluster is enrolled, and will be in the fleet soon",
 		"capi-unlabelled":   "it lacks our label",
 		"capi-othermanager": "it belongs to another cluster manager",

@@ -17,6 +17,9 @@ type Fleet interface {
 	// Lookup returns a snapshot of one enrolled cluster.
 	Lookup(name mcr.ClusterName) (connection.Cluster, bool)
 
+	// MayLeave reports whether a cluster may have to be offboarded. If it does, it is in the fleet when this turns false.
+	MayLeave(name mcr.ClusterName) bool
+
 	// Subscribe calls a function that must not block with the name of a cluster whenever its snapshot changed, or it
 	// joined or left the fleet.
 	Subscribe(changed func(name mcr.ClusterName))

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
@@ -53,6 +54,7 @@ func pinOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, connecti
 		UID:        propertyValue(profile.Status.Properties, PropertyClusterUID),
 		Identifier: propertyValue(profile.Status.Properties, PropertyClusterIdentifier),
 		ObjectUID:  profile.OwnerReferences[0].UID,
+		Kind:       schema.FromAPIVersionAndKind(profile.OwnerReferences[0].APIVersion, profile.OwnerReferences[0].Kind),
 	}
 	// A cluster for which its class had no place is not given one before those that have waited as long.
 	if c := meta.FindStatusCondition(profile.Status.Conditions, ConditionConnected); c == nil || c.Reason != connection.ReasonClassFull {

@@ -169,6 +169,9 @@ func keysOfSecret(secret *metav1.PartialObjectMetadata) []connection.Key {
 	return []connection.Key{{Source: SourceName, Namespace: secret.Namespace, Name: name}}
 }
 
+// IsKubeconfig reports whether a Secret of that name may hold the kubeconfig of a Cluster.
+func IsKubeconfig(name string) bool { return strings.HasSuffix(name, kubeconfigSecretSuffix) }
+
 func secretName(nn types.NamespacedName) types.NamespacedName {
 	return types.NamespacedName{Namespace: nn.Namespace, Name: nn.Name + kubeconfigSecretSuffix}
 }
@@ -190,6 +193,8 @@ func describe(c *clusterv1.Cluster, secret *metav1.PartialObjectMetadata) *conne
 		Paused:   paused || ptr.Deref(c.Spec.Paused, false),
 		Deleting: !c.DeletionTimestamp.IsZero(),
 		Ready:    true,
+		Secret: fmt.Sprintf("Secret %q with the label %s=%s in the namespace %q",
+			secretName(client.ObjectKeyFromObject(c)).Name, clusterv1.ClusterNameLabel, c.Name, c.Namespace),
 	}
 	if c.Spec.ControlPlaneEndpoint.IsValid() {
 		e.Endpoint = c.Spec.ControlPlaneEndpoint.String()

@@ -79,6 +79,7 @@ func TestDescribe(t *testing.T) {
 				Namespace:        "ns", Name: "c1", UID: "u1", CreationTimestamp: created,
 			},
 			Class: "default", Ready: true, Endpoint: "10.0.0.1:6443", CredentialsVersion: "s1/7",
+			Secret: `Secret "c1-kubeconfig" with the label cluster.x-k8s.io/cluster-name=c1 in the namespace "ns"`,
 		}
 		for _, fn := range change {
 			fn(e)

@@ -9,14 +9,19 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// versionInterval is how long a Kubernetes version is cached: control planes are upgraded without an outage.
-const versionInterval = 5 * time.Minute
+const (
+	// versionInterval is how long a Kubernetes version is cached: control planes are upgraded without an outage.
+	versionInterval = 5 * time.Minute
+	// probeTimeouts is how many times the ProbeTimeout a probe may take as a whole.
+	probeTimeouts = 2
+	// slowProbe is how long a probe takes at least whose successor is made with those of failed connections.
+	slowProbe = time.Second
+)
 
 // checker probes the active connection, and checks whether its credentials are still those of its Secret.
 type checker struct {
@@ -30,12 +35,15 @@ type checker struct {
 
 // probe checks the API server's health.
 func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *reason.Failure, error) {
-	leave, err := c.contact.enter(r, allocation.ProbeLane(r.probeFailures))
+	leave, err := c.contact.enter(r, r.probeLane())
 	if err != nil {
 		return "", nil, err
 	}
 	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, probeTimeouts*c.o.ProbeTimeout)
+	defer cancel()
 	r.probedAt = c.o.Clock.Now()
+	defer func() { r.slow = c.o.Clock.Since(r.probedAt) >= slowProbe }()
 	r.conn.transport.Trust()
 
 	health, why := c.contact.ask(ctx, r.conn.prober, r.conn.creds.Token())
@@ -86,10 +94,10 @@ func (c *checker) identify(ctx context.Context, r *record) *reason.Failure {
 	return nil
 }
 
-// endsConnection reports whether a probe's result ends the connection at once: the cluster responded and must not be
-// written to.
+// endsConnection reports whether a probe's result ends the connection at once: the cluster is another one, or another
+// hub's. A 403 does not: an API server answers it while it starts, until it has read its roles.
 func endsConnection(reason string) bool {
-	return reason == ReasonClusterIdentityChanged || reason == ReasonOtherHub || reason == ReasonForbidden
+	return reason == ReasonClusterIdentityChanged || reason == ReasonOtherHub
 }
 
 func (c *checker) probeFailed(r *record, why *reason.Failure) (lifecycle.Event, *reason.Failure) {

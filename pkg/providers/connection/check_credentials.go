@@ -6,7 +6,6 @@ package connection
 import (
 	"context"
 
-	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -79,7 +78,7 @@ func (c *checker) checkDraining(r *record, creds *credentials.Credentials, versi
 // valid, and retries the new one later.
 func (c *checker) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (lifecycle.Event, *reason.Failure, error) {
 	if r.state == StateConnected {
-		leave, err := c.contact.enter(r, allocation.ProbeLane(r.probeFailures))
+		leave, err := c.contact.enter(r, r.probeLane())
 		if err != nil {
 			return "", nil, err
 		}

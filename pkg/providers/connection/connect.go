@@ -34,11 +34,15 @@ type connector struct {
 
 // connect tries to make a connection; a shadow is made beside the active one.
 func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecycle.Event, *reason.Failure, error) {
-	leave, err := c.contact.enter(r, allocation.AttemptLane(r.attempts))
+	lane := allocation.AttemptLane(r.attempts)
+	if shadow {
+		lane = allocation.Replace
+	}
+	leave, err := c.contact.enter(r, lane)
 	if err != nil {
 		return "", nil, err
 	}
-	defer leave()
+	defer func() { leave() }()
 	if !shadow && r.attempts == 0 {
 		c.view.publish(r) // Only the first attempt is visible, so that a dead cluster's state does not flap.
 	}
@@ -52,6 +56,9 @@ func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecy
 	conn, why := c.dial(ctx, r)
 	r.next = nil
 	if why == nil {
+		if shadow {
+			conn.replaced, leave = leave, func() {}
+		}
 		r.pending, r.credentialsVersion = conn, version
 		return lifecycle.EventConnected, nil, nil
 	}
@@ -92,7 +99,7 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 	name, guarded := r.name, c.panics.guard(ctx, r, t.SetPanicked)
 	c.metrics.panicsOf(name) // Create the series at zero.
 	t.Serve(transport.Owner{
-		Limits: c.o.Limits, Watches: c.metrics.watchesOf(name), Requests: c.metrics.requestsOf(name), Guard: guarded,
+		Wrap: c.o.WrapTransport, Limits: c.o.Limits, Watches: c.metrics.watchesOf(name), Requests: c.metrics.requestsOf(name), Guard: guarded,
 		Pacing: &transport.Pacing{
 			Events: r.events, Answers: r.answers, Clock: clock.RealClock{}, Paused: c.metrics.pausesOf(name),
 			Delayed: func(err error) { c.view.eventsDelayed(name, err) },

@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -61,7 +60,7 @@ type connectionOptions struct {
 	qps            float32
 	burst          int
 	userAgent      string
-	wrapTransport  clienttransport.WrapperFunc
+	lists          *kindwatch.ListGate
 }
 
 // connected is a live connection to one cluster.
@@ -77,8 +76,11 @@ type connected struct {
 	prober   probe.Prober
 	dynamic  dynamic.Interface
 	shared   *kindwatch.Shared
+	lists    *kindwatch.ListGate
 	progress kindwatch.Progress
 	reader   client.Reader
+	// replaced is called when the connection that this one replaces has ended, and may be called again.
+	replaced func()
 	ctx      context.Context //nolint:containedctx // It is the life of this object.
 	cancel   context.CancelCauseFunc
 	// cacheCtx ends with ctx, or alone with stopCache, which looks like a cache that failed by itself.
@@ -95,6 +97,9 @@ func (c *connected) Dynamic() dynamic.Interface { return c.dynamic }
 
 // Shared runs one watch per kind for all controllers that use it.
 func (c *connected) Shared() *kindwatch.Shared { return c.shared }
+
+// Lists limits how many kinds are listed at once in all clusters.
+func (c *connected) Lists() *kindwatch.ListGate { return c.lists }
 
 // Account is charged with kept objects of the cluster; nil if memory is not counted.
 func (c *connected) Account() *budget.Account { return c.transport.Account() }
@@ -116,10 +121,9 @@ func newConnected(
 	ctx context.Context, name mcr.ClusterName, creds *credentials.Credentials, uid string, t *transport.Transport,
 	limiter flowcontrol.RateLimiter, log logr.Logger, o connectionOptions,
 ) (*connected, error) {
-	rt := clienttransport.Wrappers(o.wrapTransport)(t)
 	cfg := &rest.Config{
 		Host:        creds.Host(),
-		Transport:   rt,
+		Transport:   t,
 		UserAgent:   o.userAgent,
 		RateLimiter: limiter,
 		QPS:         o.qps,
@@ -127,8 +131,8 @@ func newConnected(
 		// Otherwise our log would repeat the text of a cluster's warning headers.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
-	requests := &http.Client{Transport: rt, Timeout: o.requestTimeout}
-	watches := &http.Client{Transport: multicluster.WithTimeout(rt, multicluster.WatchTimeout)}
+	requests := &http.Client{Transport: t, Timeout: o.requestTimeout}
+	watches := &http.Client{Transport: multicluster.WithTimeout(t, multicluster.WatchTimeout)}
 
 	served, err := discovery.NewDiscoveryClientForConfigAndClient(cfg, requests)
 	if err != nil {
@@ -179,8 +183,8 @@ func newConnected(
 	c := &connected{
 		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
 		reader: multicluster.WithReadDeadlines(cl.GetAPIReader(), o.requestTimeout),
-		prober: probe.New(t, o.probeTimeout),
-		ended:  make(chan struct{}),
+		prober: probe.New(t, o.probeTimeout), lists: o.lists,
+		ended: make(chan struct{}), replaced: func() {},
 	}
 	watched, err := multicluster.WatchOptions(c)
 	if err != nil {
@@ -233,6 +237,7 @@ func (c *connected) lost() *reason.Failure {
 func (c *connected) close(cause error) {
 	c.cancel(cause)
 	c.transport.Close()
+	c.replaced() // If it is given up before it has replaced anything.
 }
 
 // swapToken makes the next request use the new credentials, which differ only in the token.

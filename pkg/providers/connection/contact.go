@@ -45,7 +45,7 @@ func (c *contact) readCredentials(ctx context.Context, r *record) (*credentials.
 	var invalid *credentials.InvalidError
 	switch {
 	case errors.Is(err, ErrNoCredentials):
-		return nil, reason.New(ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig")
+		return nil, reason.New(ReasonNoCredentials, "There is no "+r.enrolment.Secret)
 	case errors.As(err, &invalid):
 		return nil, reason.New(ReasonBadKubeconfig, invalid.Message)
 	case err != nil:

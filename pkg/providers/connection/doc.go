@@ -48,12 +48,13 @@
 //     connections whose last probe failed have their own places and workers (admission). None of these waits for
 //     another, and no worker is held while waiting for a place. By default no namespace of the hub gets more than half
 //     of the places of a kind, and the namespace with the fewest is next: a tenant with unresponsive clusters delays
-//     only their own. The limit: when several tenants fill all the places of a kind, another waits for one probe
-//     time-out (5 s) until a place is free.
+//     only their own. The limit: when several tenants fill all the places of a kind, another waits until a place is
+//     free, for two probe time-outs (10 s) at most: a probe takes no longer as a whole. One that took a second is
+//     repeated in the places for connections whose last probe failed.
 //   - Touching a Secret, or deleting and re-creating it, does not end a back-off. Changed credentials do.
-//   - A failed probe, 401 included, makes a connection Degraded; the next probe follows after a second. Only the
-//     threshold, or a response from another cluster, ends the connection. After a new TCP connection, the next probe
-//     checks the cluster's identity.
+//   - A failed probe, 401 and 403 included, makes a connection Degraded; the next probe follows after a second. Only
+//     the threshold, or a response from another cluster, or from one of another hub, ends the connection. After a new
+//     TCP connection, the next probe checks the cluster's identity.
 //   - Get, List, Lookup and ByIdentifier never wait for anything but a short lock.
 //   - A rotated token is swapped in place: no informer restarts, no watch is interrupted. For a new endpoint, authority
 //     or client certificate, a new connection is made, verified to reach the same cluster, engaged and synced before
@@ -80,8 +81,9 @@
 //     check.
 //   - A cluster that is connected when its enrolment ends, or is no longer allowed, is offboarded before it is
 //     disconnected (OffboardFunc): for at most OffboardTimeout, only while it responds, and in its own goroutine. So is
-//     one whose last probe failed, if it then responds and is the same cluster. A cluster that is not connected then,
-//     or whose enrolment ends while no manager runs, is not offboarded.
+//     one whose last probe failed, if it then responds and is the same cluster. A cluster that is not connected then is
+//     not offboarded. One whose enrolment ended while no manager ran, or whose manager ended before it was done, is
+//     connected for it at the next start, if Pins know it and it is the same cluster.
 //   - No Secret of the hub, and no Secret or ConfigMap of a workload cluster, is cached, except for its metadata. No
 //     token is in a rest.Config, a log line, an event, a condition or a metric.
 //   - A cluster that belongs to another hub is not engaged, and nothing is written to a cluster that this hub has not
@@ -97,7 +99,8 @@
 // there are these goroutines: those of a connection's cache; one while a cluster is drained; one while a connection is
 // handed over.
 //
-// Workers do not wait for drains and hand-overs: a thousand clusters un-enrolled at once would block all of them.
+// Workers do not wait for drains and hand-overs: a thousand clusters un-enrolled at once would block all of them. Half
+// as many clusters as are tried for the first time are offboarded at once, and as many have two connections.
 // Workers do make the probes: a goroutine and a timer for each cluster cost more than a queue.
 //
 // # Choices

@@ -55,7 +55,9 @@ func (e *engager) openGate(r *record) {
 	if r.pending == nil {
 		r.conn.transport.Allow(transport.Open)
 	}
-	e.o.Gate.Open(r.name)
+	if !r.unenrolled { // One that is connected to be offboarded has no other work.
+		e.o.Gate.Open(r.name)
+	}
 }
 
 // closeGate holds queued work, and makes writes fail at once.
@@ -68,6 +70,7 @@ func (e *engager) closeGate(r *record) {
 // duplicated, but none is lost.
 func (e *engager) handOver(old, conn *connected) {
 	e.life.running.Go(func() {
+		defer conn.replaced()
 		defer old.close(errSucceeded)
 		_ = conn.Guard().Run("the hand-over", func() error {
 			ctx, cancel := context.WithTimeout(conn.ctx, e.o.HandoverTimeout)

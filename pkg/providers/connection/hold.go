@@ -57,7 +57,7 @@ func firstHold(byClass *reason.Failure, e *Enrolment) *reason.Failure {
 	case !e.Ready:
 		return reason.New(e.NotReadyReason, e.NotReadyMessage)
 	case e.CredentialsVersion == "":
-		return reason.New(ReasonNoCredentials, "There is no Secret with the cluster's kubeconfig")
+		return reason.New(ReasonNoCredentials, "There is no "+e.Secret)
 	default:
 		return byClass
 	}

@@ -94,7 +94,7 @@ func (c *claimant) begin(ctx context.Context, r *record, pr probe.Prober, token 
 	if err != nil {
 		return reason.New(ReasonConnecting, "The EnrollmentClass cannot be read from the hub")
 	}
-	held, why := c.hold(ctx, r, pr, token, writes)
+	held, why := c.hold(ctx, r, pr, token, writes && !r.unenrolled)
 	r.hubAt = c.o.Clock.Now()
 	if why != nil && (writes || noAnswer(why)) {
 		return why

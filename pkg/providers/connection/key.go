@@ -58,12 +58,15 @@ func (k Key) Published() types.NamespacedName {
 	return types.NamespacedName{Namespace: k.Namespace, Name: name}
 }
 
-// EnrolledClass returns the EnrollmentClass named by an object's labels, and whether the object is enrolled.
+// EnrolledClass returns the EnrollmentClass named by an object's labels, and whether the object is enrolled. The words
+// of YAML for true and false mean that: "False" or "off" as the name of a class would connect nothing, but not release a
+// cluster either.
 func EnrolledClass(labels map[string]string) (string, bool) {
-	switch v := labels[fleetv1alpha1.EnrollLabel]; v {
-	case "", fleetv1alpha1.EnrollLabelFalse:
+	v := labels[fleetv1alpha1.EnrollLabel]
+	switch strings.ToLower(v) {
+	case "", fleetv1alpha1.EnrollLabelFalse, "no", "off":
 		return "", false
-	case fleetv1alpha1.EnrollLabelTrue:
+	case fleetv1alpha1.EnrollLabelTrue, "yes", "on":
 		return fleetv1alpha1.DefaultEnrollmentClassName, true
 	default:
 		return v, true

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
@@ -31,6 +32,8 @@ type offboarding struct {
 	claimant *claimant
 	records  *records
 	life     *lifetime
+	// admission bounds how many clusters are offboarded at once: un-enrolling a class would list all its clusters.
+	admission *allocation.Admission[Key]
 
 	mu    sync.RWMutex
 	funcs []OffboardFunc
@@ -51,11 +54,23 @@ func (f *offboarding) start(r *record, logger logr.Logger) {
 	d := &drain{cancel: cancel}
 	r.drain = d
 	name, key, forGood := r.name, r.key, endsForGood(r.reason)
-	conn, uid := r.conn, r.uid
+	conn, uid, fresh := r.conn, r.uid, r.leaving
+	r.leaving = false
 	f.life.running.Go(func() {
 		_ = conn.Guard().Do("offboarding a cluster", func() {
 			f.drain(ctx, name)
-			if !forGood || !f.admit(ctx, conn, uid, logger) {
+			if !forGood {
+				return
+			}
+			leave := f.admission.Wait(ctx, key.Namespace, allocation.Offboard)
+			if leave == nil {
+				return
+			}
+			defer leave()
+			if fresh {
+				f.awaitSync(ctx, name, conn)
+			}
+			if !f.admit(ctx, conn, uid, logger) {
 				return
 			}
 			f.offboard(ctx, name, logger)
@@ -77,6 +92,13 @@ func (f *offboarding) drain(ctx context.Context, name mcr.ClusterName) {
 	_ = f.o.Gate.WaitIdle(ctx, name)
 }
 
+// awaitSync waits until the controllers know a cluster that was just connected.
+func (f *offboarding) awaitSync(ctx context.Context, name mcr.ClusterName, conn *connected) {
+	ctx, cancel := context.WithTimeout(ctx, f.o.HandoverTimeout)
+	defer cancel()
+	_ = f.o.Gate.WaitForSync(ctx, name, conn) // Then they do what they can.
+}
+
 func (f *offboarding) cancel(r *record) {
 	if r.drain != nil {
 		r.drain.cancel()
@@ -91,7 +113,7 @@ func endsForGood(reason string) bool {
 }
 
 // offboard calls each OffboardFunc for a cluster that is still connected. It has its own time limit, since its work
-// starts here, unlike that of a drain. It runs in its own goroutine and delays no other cluster.
+// starts here, unlike that of a drain.
 func (f *offboarding) offboard(ctx context.Context, name mcr.ClusterName, logger logr.Logger) {
 	f.mu.RLock()
 	funcs := f.funcs

@@ -20,6 +20,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -77,7 +78,7 @@ type Options struct {
 	MaxPerNamespace int
 	// ProbeInterval is the time between two health probes of a cluster. Default 10 s.
 	ProbeInterval time.Duration
-	// ProbeTimeout is how long one request of a probe may take. Default 5 s.
+	// ProbeTimeout is how long one request of a probe may take. A whole probe may take twice as long. Default 5 s.
 	ProbeTimeout time.Duration
 	// ProbeFailureThreshold is how many probes in a row fail before a cluster is disengaged. Default 5.
 	ProbeFailureThreshold int
@@ -110,8 +111,10 @@ type Options struct {
 	Limits transport.Limits
 	// Budget is charged with kept objects of the clusters and with responses in flight, see package budget. Default: none.
 	Budget *budget.Budget
-	// WrapTransport wraps the transport of workload cluster clients before credentials are added; it sees neither
-	// credentials nor probes. It is called once for each connection. Default: none.
+	// Lists limits how many kinds are listed at once in all clusters. Default: no limit.
+	Lists *kindwatch.ListGate
+	// WrapTransport wraps what sends requests to a workload cluster: those of clients and of probes, with their
+	// credentials. It is called once for each connection. Default: none.
 	WrapTransport clienttransport.WrapperFunc
 	// UserAgent is sent with each request. Default "masthead".
 	UserAgent string

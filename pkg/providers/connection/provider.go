@@ -93,6 +93,13 @@ func (p *Provider) List() []Cluster { return p.view.list() }
 // Lookup returns one enrolled cluster.
 func (p *Provider) Lookup(name mcr.ClusterName) (Cluster, bool) { return p.view.lookup(name) }
 
+// MayLeave reports whether a cluster may have to be offboarded because its enrolment ended while no manager ran. If it
+// does, it is in the fleet when this turns false.
+func (p *Provider) MayLeave(name mcr.ClusterName) bool {
+	k, ok := ParseClusterName(name)
+	return ok && p.records.mayLeave(k)
+}
+
 // InClass implements Classes.
 func (p *Provider) InClass(class string) []mcr.ClusterName { return p.view.ofClass(class) }
 

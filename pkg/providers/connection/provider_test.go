@@ -15,8 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,83 +79,12 @@ func TestConnectsAndReconciles(t *testing.T) {
 	}
 }
 
-// writeStopper lets no write through while it is closed, like package fence without the lease.
-type writeStopper struct {
-	http.RoundTripper
-
-	closed *atomic.Bool
-}
-
-var errStoppedWrite = errors.New("stopped by what is around the transport")
-
-func (s writeStopper) RoundTrip(req *http.Request) (*http.Response, error) {
-	if s.closed.Load() && req.Method != http.MethodGet {
-		return nil, errStoppedWrite
-	}
-	return s.RoundTripper.RoundTrip(req)
-}
-
-func TestWhatIsPutAroundTheTransportSeesEveryClientsRequests(t *testing.T) {
-	s := realServer(t, 0)
-	src := newFakeSource()
-	var closed atomic.Bool
-	h := newHarness(t, src, func(o *Options) {
-		o.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
-			return writeStopper{RoundTripper: next, closed: &closed}
-		}
-	})
-	src.set("a", newFrontend(t, s).kubeconfig(t, s.token(t)))
-	h.waitFor(t, "a", StateConnected, ReasonConnected)
-	cl, err := h.Get(t.Context(), clusterName("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dynamicOf, ok := cl.(Connected)
-	if !ok {
-		t.Fatalf("a cluster of the provider is Connected, not %T", cl)
-	}
-	ofConfig, err := client.New(cl.GetConfig(), client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	newMap := func() *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "wrapped-", Namespace: metav1.NamespaceDefault}}
-	}
-	ways := map[string]func() error{
-		"GetClient": func() error { return cl.GetClient().Create(t.Context(), newMap()) },
-		"GetConfig": func() error { return ofConfig.Create(t.Context(), newMap()) },
-		"Dynamic": func() error {
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(newMap())
-			if err != nil {
-				return err
-			}
-			obj := &unstructured.Unstructured{Object: content}
-			obj.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-			_, err = dynamicOf.Dynamic().Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(metav1.NamespaceDefault).
-				Create(t.Context(), obj, metav1.CreateOptions{})
-			return err
-		},
-	}
-	for name, write := range ways {
-		closed.Store(false)
-		if err := write(); err != nil {
-			t.Errorf("%s: cannot write while nothing stops it: %v", name, err)
-		}
-		closed.Store(true)
-		if err := write(); !errors.Is(err, errStoppedWrite) {
-			t.Errorf("%s: a write that has to be stopped was not: %v", name, err)
-		}
-	}
-	if err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); err != nil {
-		t.Errorf("reading goes on: %v", err)
-	}
-}
-
 func TestWhatControllersShareIsWatchedOnce(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
-	h := newHarness(t, src)
+	lists := kindwatch.NewListGate(1)
+	h := newHarness(t, src, func(o *Options) { o.Lists = lists })
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	h.waitFor(t, "a", StateConnected, ReasonConnected)
 	cl, err := h.Get(t.Context(), clusterName("a"))
@@ -169,6 +96,9 @@ func TestWhatControllersShareIsWatchedOnce(t *testing.T) {
 		o, err := multicluster.WatchOptions(cl)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if o.Lists != lists {
+			t.Error("want all Watchers of all clusters to share one gate for lists")
 		}
 		o.Handler = func(kindwatch.Event) {}
 		w, err := kindwatch.New(o)

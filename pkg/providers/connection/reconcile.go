@@ -59,6 +59,14 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		p.classes.quota.Leave(key)
 		return reconcile.Result{}, nil
 	}
+	if r.leaving && p.classes.required {
+		// Who may not enrol does not make the manager connect either.
+		why, err := p.classes.holdByClass(ctx, key, &r.enrolment)
+		if err != nil {
+			return reconcile.Result{}, err
+		}
+		r.leaving = why == nil
+	}
 	for range maxSteps {
 		p.take(ctx, r, e, held)
 		d := lifecycle.Decide(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))
@@ -84,13 +92,23 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 // updates the record's class. Only the worker that holds a key creates its record.
 func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 	r := p.records.get(key)
+	pin, pinned := p.records.pinOf(key)
 	switch {
+	case e == nil && r == nil && pinned:
+		// Its enrolment ended while no manager ran, or the manager ended before it was offboarded.
+		r = p.newRecord(key, pin.enrolment(key))
+		r.leaving = true
+		p.records.add(r)
+		p.view.publish(r)
 	case e == nil:
 	case r == nil:
 		r = p.newRecord(key, e)
 		p.records.add(r)
 	default:
 		p.records.setClass(r, e.Class)
+	}
+	if pinned {
+		p.records.dropPin(key) // After it is published: see MayLeave.
 	}
 	return r
 }
@@ -113,7 +131,7 @@ func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *reas
 	if r.unenrolled {
 		return
 	}
-	r.enrolment = *e
+	r.enrolment, r.leaving = *e, false
 	if r.conn != nil {
 		r.conn.transport.Account().Move(e.Class)
 	}

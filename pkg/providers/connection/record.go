@@ -34,7 +34,9 @@ type record struct {
 
 	enrolment Enrolment
 	// unenrolled reports whether the source no longer enrols this object.
-	unenrolled      bool
+	unenrolled bool
+	// leaving means that it must be connected to be offboarded.
+	leaving         bool
 	state           State
 	reason, message string
 	health          metav1.ConditionStatus
@@ -77,8 +79,10 @@ type record struct {
 
 	// failures in a row: of attempts to connect, or to replace the connection; of probes.
 	attempts, probeFailures int
-	retryAt, probeAt        time.Time
-	probedAt, versionAt     time.Time
+	// slow means that the last probe took long.
+	slow                bool
+	retryAt, probeAt    time.Time
+	probedAt, versionAt time.Time
 	// settleAt is when the connection will have lasted long enough to reset attempts.
 	settleAt time.Time
 	// attempted is the enrolment at the last attempt: if it now differs in more than its Secret's version, retry at once.
@@ -105,11 +109,12 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) lifec
 		Now: now, State: r.state, Grace: grace,
 		Enrolled:   e != nil,
 		SameObject: e != nil && e.Object.UID == r.enrolment.Object.UID,
+		Leaving:    r.leaving && r.attempts < offboardAttempts,
 		HeldAtOnce: r.heldAtOnce, HeldSince: r.heldSince,
 		Conflict: r.conflict != nil,
 		RetryAt:  r.retryAt, ProbeAt: r.probeAt, SettleAt: r.settleAt,
 		Drained:      r.drain != nil && r.drain.done.Load(),
-		ConnectWaits: r.waits[allocation.First] || r.waits[allocation.Retry],
+		ConnectWaits: r.waits[allocation.First] || r.waits[allocation.Retry] || r.waits[allocation.Replace],
 		ProbeWaits:   r.waits[allocation.Probe] || r.waits[allocation.Recovery],
 	}
 	if r.held != nil {
@@ -178,6 +183,11 @@ func (r *record) drainReason(ev lifecycle.Event) *reason.Failure {
 	default:
 		return reason.New(ReasonDraining, "The cluster is being disconnected")
 	}
+}
+
+// probeLane returns the lane of the next probe.
+func (r *record) probeLane() allocation.Lane {
+	return allocation.ProbeLane(r.probeFailures > 0 || r.slow)
 }
 
 // snapshot returns the record as seen by readers.

@@ -18,6 +18,8 @@ type records struct {
 	byKey                map[Key]*record
 	byClass, byNamespace setmap.Map[string, Key]
 	queue                workqueue.TypedRateLimitingInterface[Key]
+	// pins are those whose enrolments were not reconciled yet; nil before they are loaded.
+	pins map[Key]Pin
 }
 
 func newRecords() *records {
@@ -29,6 +31,35 @@ func (rs *records) get(k Key) *record {
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()
 	return rs.byKey[k]
+}
+
+// pin loads the pins.
+func (rs *records) pin(pins map[Key]Pin) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.pins = pins
+}
+
+// pinOf returns the pin of an enrolment that was not reconciled yet.
+func (rs *records) pinOf(k Key) (Pin, bool) {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	p, ok := rs.pins[k]
+	return p, ok
+}
+
+func (rs *records) dropPin(k Key) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	delete(rs.pins, k)
+}
+
+// mayLeave reports whether an enrolment without a record may have to be offboarded.
+func (rs *records) mayLeave(k Key) bool {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	_, pinned := rs.pins[k]
+	return pinned || rs.pins == nil
 }
 
 func (rs *records) add(r *record) {
@@ -78,6 +109,9 @@ func (rs *records) wakeBy(q workqueue.TypedRateLimitingInterface[Key]) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.queue = q
+	for k := range rs.pins {
+		q.Add(k) // Its object may be gone.
+	}
 }
 
 // wake requeues a key.

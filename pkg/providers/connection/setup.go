@@ -71,7 +71,7 @@ func New(o Options) (*Provider, error) {
 	}
 	p.checker = &checker{o: &o, contact: talk, claimant: claims, view: p.view, metrics: p.metrics, schedule: p.schedule}
 	p.engager = &engager{o: &o, view: p.view, metrics: p.metrics, life: p.life}
-	p.offboarding = &offboarding{o: &o, claimant: claims, records: p.records, life: p.life}
+	p.offboarding = &offboarding{o: &o, claimant: claims, records: p.records, life: p.life, admission: p.admission}
 	return p, nil
 }
 
@@ -115,9 +115,6 @@ func (p *Provider) SetupWithManager(mgr mcmanager.Manager) error {
 	}
 	return c.Watch(source.TypedFunc[Key](func(_ context.Context, q workqueue.TypedRateLimitingInterface[Key]) error {
 		p.records.wakeBy(q)
-		for _, k := range p.classes.quota.Reserved() {
-			q.Add(k) // It may be gone.
-		}
 		return nil
 	}))
 }
@@ -174,7 +171,7 @@ func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
 	p.connector.share = connectionOptions{
 		scheme: p.o.Scheme, byObject: p.o.CacheByObject, indexes: p.indexes, credentials: p.o.Credentials,
 		requestTimeout: p.o.RequestTimeout, probeTimeout: p.o.ProbeTimeout,
-		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent, wrapTransport: p.o.WrapTransport,
+		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent, lists: p.o.Lists,
 	}
 	return nil
 }
@@ -199,6 +196,8 @@ func (p *Provider) loadHubUID(ctx context.Context) error {
 }
 
 func (p *Provider) loadPins(ctx context.Context) error {
+	byKey := map[Key]Pin{}
+	defer func() { p.records.pin(byKey) }()
 	if p.o.Pins == nil {
 		return nil
 	}
@@ -214,6 +213,7 @@ func (p *Provider) loadPins(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(pins)) {
 		k, ok := ParseClusterName(name)
 		if _, known := p.sources[k.Source]; ok && known && pins[name].valid() {
+			byKey[k] = pins[name]
 			p.identities.arbiter.Pin(k, pins[name].claim())
 			if p.o.RequireClass && pins[name].Class != "" {
 				p.classes.quota.Reserve(k, pins[name].Class)

@@ -45,11 +45,14 @@ func TestEnrolledClass(t *testing.T) {
 		labels map[string]string
 		want   want
 	}{
-		"None":  {"Not enrolled.", nil, want{}},
-		"Empty": {"Names no class.", map[string]string{"masthead.dev/enroll": ""}, want{}},
-		"False": {"Not enrolled, in words.", map[string]string{"masthead.dev/enroll": "false"}, want{}},
-		"True":  {"The default class.", map[string]string{"masthead.dev/enroll": "true"}, want{"default", true}},
-		"Other": {"A class by name.", map[string]string{"masthead.dev/enroll": "gold"}, want{"gold", true}},
+		"None":   {"Not enrolled.", nil, want{}},
+		"Empty":  {"Names no class.", map[string]string{"masthead.dev/enroll": ""}, want{}},
+		"False":  {"Not enrolled, in words.", map[string]string{"masthead.dev/enroll": "false"}, want{}},
+		"True":   {"The default class.", map[string]string{"masthead.dev/enroll": "true"}, want{"default", true}},
+		"Python": {"A word of other languages means the same.", map[string]string{"masthead.dev/enroll": "False"}, want{}},
+		"Off":    {"As do YAML's other words.", map[string]string{"masthead.dev/enroll": "off"}, want{}},
+		"Yes":    {"The default class.", map[string]string{"masthead.dev/enroll": "Yes"}, want{"default", true}},
+		"Other":  {"A class by name.", map[string]string{"masthead.dev/enroll": "gold"}, want{"gold", true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -89,6 +89,8 @@ type Enrolment struct {
 	Deleting bool
 	// Endpoint is the address known to the source, or empty. It is never dialled, only used to detect changes.
 	Endpoint string
+	// Secret says which Secret is looked for, for messages.
+	Secret string
 	// CredentialsVersion is the UID and resource version of the Secret's metadata; empty if there is no Secret.
 	CredentialsVersion string
 }
@@ -184,8 +186,9 @@ type Pin struct {
 	// Identifier is the effective identifier.
 	Identifier string
 	// ObjectUID is the UID of the enrolled object at that time; a pin of another object with the same name is ignored.
-	// Empty if unknown.
+	// Empty if unknown. Kind is the object's.
 	ObjectUID types.UID
+	Kind      schema.GroupVersionKind
 	// Class is the class in which the enrolment had a place; empty if it had none.
 	Class string
 }
@@ -196,6 +199,18 @@ func (p Pin) valid() bool {
 }
 
 // claim returns what the enrolment holds according to the pin.
+// enrolment returns the enrolment that led there, which its source no longer describes.
+func (p Pin) enrolment(k Key) *Enrolment {
+	e := &Enrolment{
+		Object: ObjectReference{GroupVersionKind: p.Kind, Namespace: k.Namespace, Name: k.Name, UID: p.ObjectUID},
+		Class:  p.Class, Ready: true, Secret: "Secret with the cluster's kubeconfig",
+	}
+	if p.Identifier != p.UID {
+		e.Identifier = p.Identifier
+	}
+	return e
+}
+
 func (p Pin) claim() allocation.Claim {
 	return allocation.Claim{UID: p.UID, Identifier: p.Identifier, ObjectUID: p.ObjectUID}
 }

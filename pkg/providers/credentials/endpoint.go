@@ -32,6 +32,9 @@ type Endpoint struct {
 
 	// ProxyURL is the proxy to the server, or empty.
 	ProxyURL string
+
+	// Context is the kubeconfig's only context if it names no current one: most programs want to be told then.
+	Context string
 }
 
 // Endpoint returns how to reach the API server. It returns nil if that cannot be published: the proxy needs a password,

@@ -42,6 +42,11 @@ func TestEndpointHoldsNothingSecret(t *testing.T) {
 			reason: "Without the password it would lead nowhere.",
 			change: func(f *file) { f.cluster["proxy-url"] = "http://me:s3cr3t-t0ken@proxy.example.org:3128" },
 		},
+		"OnlyContext": {
+			reason: "Programs that want a current context are told which one there is.",
+			change: func(f *file) { delete(f.top, "current-context") },
+			want:   &Endpoint{Server: server, Context: "ctx"},
+		},
 		"Large": {
 			reason: "What is published is kept by whoever watches it.",
 			change: func(f *file) {

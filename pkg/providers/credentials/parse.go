@@ -79,8 +79,15 @@ func parse(kubeconfig []byte, o Options) (*Credentials, *InvalidError) {
 	if err := checkCluster(cluster, o); err != nil {
 		return nil, err
 	}
-	return build(cluster, user, o)
+	c, err := build(cluster, user, o)
+	if err == nil && c.endpoint != nil && file.CurrentContext == "" && len(file.Contexts[0].Name) <= maxPublicContext {
+		c.endpoint.Context = file.Contexts[0].Name
+	}
+	return c, err
 }
+
+// maxPublicContext is how long a context's name may be to be published.
+const maxPublicContext = 253
 
 // current returns the current context of a kubeconfig, or its only one, with its validated user.
 func current(kubeconfig []byte) (*clientcmdv1.Config, *clientcmdv1.Context, *clientcmdv1.AuthInfo, *InvalidError) {

@@ -96,6 +96,7 @@ func describe(m *metav1.PartialObjectMetadata) *connection.Enrolment {
 		TakeOverFrom:       m.Annotations[fleetv1alpha1.TakeOverFromAnnotation],
 		Deleting:           !m.DeletionTimestamp.IsZero(),
 		Ready:              true,
+		Secret:             fmt.Sprintf("Secret %q in the namespace %q", m.Name, m.Namespace),
 		CredentialsVersion: connection.CredentialsVersion(m),
 	}
 }

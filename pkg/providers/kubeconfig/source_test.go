@@ -54,13 +54,13 @@ func TestDescribe(t *testing.T) {
 	}{
 		"Gone":     {reason: "There is no such Secret."},
 		"NoLabel":  {reason: "Not enrolled.", objects: []client.Object{newSecret(func(s *corev1.Secret) { s.Labels = nil })}},
-		"Enrolled": {reason: "The label names the class.", objects: []client.Object{newSecret()}, want: &connection.Enrolment{Object: object, Class: "gold", Ready: true, CredentialsVersion: "u1/7"}},
+		"Enrolled": {reason: "The label names the class.", objects: []client.Object{newSecret()}, want: &connection.Enrolment{Object: object, Class: "gold", Ready: true, Secret: `Secret "c1" in the namespace "ns"`, CredentialsVersion: "u1/7"}},
 		"Identifier": {
 			reason: "The annotation names the cluster.",
 			objects: []client.Object{newSecret(func(s *corev1.Secret) {
 				s.Annotations = map[string]string{fleetv1alpha1.ClusterIdentifierAnnotation: "blue"}
 			})},
-			want: &connection.Enrolment{Object: object, Class: "gold", Identifier: "blue", Ready: true, CredentialsVersion: "u1/7"},
+			want: &connection.Enrolment{Object: object, Class: "gold", Identifier: "blue", Ready: true, Secret: `Secret "c1" in the namespace "ns"`, CredentialsVersion: "u1/7"},
 		},
 	}
 	for name, tc := range cases {

@@ -4,6 +4,7 @@
 package allocation
 
 import (
+	"context"
 	"sync"
 
 	"github.com/masthead-dev/masthead/pkg/fairshare"
@@ -17,11 +18,16 @@ const (
 	First Lane = iota
 	// Retry are attempts to connect to clusters that failed before: each most likely takes a time-out.
 	Retry
-	// Probe are probes of connections whose last probe succeeded.
+	// Probe are probes of connections whose last probe succeeded, and took no long time.
 	Probe
-	// Recovery are probes of connections whose last probe failed: each most likely takes a time-out, too, but work waits
-	// for those that recover.
+	// Recovery are probes of other connections: each most likely takes a time-out, too, but work waits for those that
+	// recover.
 	Recovery
+	// Replace are attempts to replace a connection. The place is held until the old connection has ended: meanwhile, a
+	// cluster has two.
+	Replace
+	// Offboard are clusters that are offboarded. They wait in goroutines of their own.
+	Offboard
 	// Lanes is the number of lanes.
 	Lanes
 )
@@ -34,9 +40,9 @@ func AttemptLane(failures int) Lane {
 	return First
 }
 
-// ProbeLane returns the lane of a probe after that many failures.
-func ProbeLane(failures int) Lane {
-	if failures > 0 {
+// ProbeLane returns the lane of a probe, after one that failed or took long or after one that did neither.
+func ProbeLane(failedOrSlow bool) Lane {
+	if failedOrSlow {
 		return Recovery
 	}
 	return Probe
@@ -45,15 +51,23 @@ func ProbeLane(failures int) Lane {
 // Places returns the number of places of each lane, given the number of concurrent first attempts.
 func Places(workers int) [Lanes]int {
 	half := max(1, workers/2)
-	return [Lanes]int{First: workers, Retry: half, Probe: workers, Recovery: half}
+	return [Lanes]int{First: workers, Retry: half, Probe: workers, Recovery: half, Replace: half, Offboard: half}
+}
+
+// Wait waits for a place in a lane until ctx ends; nil then. Call leave after the contact. No worker may wait.
+func (a *Admission[K]) Wait(ctx context.Context, namespace string, l Lane) (leave func()) {
+	return a.lanes[l].Wait(ctx, namespace)
 }
 
 // WorkersFor returns the number of workers: one for every place of every lane, and some for reconciles without contact.
 // So only the lanes make enrolments wait, never the queue.
 func WorkersFor(workers int) int {
 	n := max(1, workers/4)
-	for _, lane := range Places(workers) {
-		n += lane
+	for l, places := range Places(workers) {
+		if Lane(l) == Offboard {
+			continue
+		}
+		n += places
 	}
 	return n
 }

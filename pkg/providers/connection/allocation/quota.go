@@ -59,19 +59,6 @@ func (q *Quota[K]) Reserve(k K, class string) {
 	q.insertLocked(&member[K]{key: k, class: class, placed: true})
 }
 
-// Reserved returns the enrolments with a reserved place.
-func (q *Quota[K]) Reserved() []K {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	var keys []K
-	for k, m := range q.members {
-		if m.created.IsZero() {
-			keys = append(keys, k)
-		}
-	}
-	return keys
-}
-
 // Admit makes an enrolment a member of a class with a limit, zero for none, and reports whether it has a place.
 func (q *Quota[K]) Admit(k K, class string, created time.Time, limit int) bool {
 	q.mu.Lock()

@@ -30,6 +30,9 @@ type Observation struct {
 	// Enrolled reports whether the source describes the enrolment, and SameObject whether its object is unchanged.
 	Enrolled, SameObject bool
 
+	// Leaving reports whether an enrolment that has ended is connected to be offboarded.
+	Leaving bool
+
 	// Held is why the cluster must not be connected; empty if it may be. HeldSince is the start.
 	Held      string
 	HeldSince time.Time
@@ -86,6 +89,12 @@ func Decide(o Observation) Decision {
 		return Decision{Step: StepWait}
 	case o.Enrolled && !o.SameObject:
 		return Decision{StepEvent, EventObjectReplaced}
+	case o.Leaving && !o.Enrolled && o.State == StatePending && !o.ConnectWaits:
+		return Decision{StepEvent, EventWanted}
+	case o.Leaving && !o.Enrolled && o.State == StateBackoff && !o.ConnectWaits && !o.Now.Before(o.RetryAt):
+		return Decision{StepEvent, EventRetry}
+	case o.Leaving && !o.Enrolled && !o.State.Engaged() && o.State != StateDraining:
+		return Decision{Step: StepWait}
 	case !o.Enrolled && o.State != StateDraining:
 		return Decision{StepEvent, EventUnenrolled}
 	case o.State == StateDraining:

@@ -84,6 +84,7 @@ func New(name string, creds *credentials.Credentials, o credentials.Options, age
 			return c, err
 		},
 	})
+	t.sender = t.base
 	t.SetToken(creds.Token())
 	return t, nil
 }

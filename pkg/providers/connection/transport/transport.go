@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/client-go/util/connrotation"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
@@ -48,7 +49,9 @@ const (
 //   - Each connection has its own http.Transport, outside client-go's shared cache, so closing it closes the sockets
 //     and ends their goroutines now, not at a time-out. HTTP/2 pings work as in client-go.
 type Transport struct {
-	base    *http.Transport
+	base *http.Transport
+	// sender is base in what the owner wraps around it. Every request is sent by it.
+	sender  http.RoundTripper
 	tracker *connrotation.ConnectionTracker
 	server  *url.URL
 	agent   string
@@ -76,6 +79,8 @@ var _ utilnet.RoundTripperWrapper = &Transport{}
 
 // An Owner holds what a Transport reports to and charges.
 type Owner struct {
+	// Wrap wraps what sends the requests; nil for nothing.
+	Wrap clienttransport.WrapperFunc
 	// Limits restrict how much of a response is read.
 	Limits Limits
 	// Watches counts WATCH requests, and Requests all requests; nil to not count.
@@ -94,7 +99,9 @@ type Owner struct {
 
 // Serve sets the owner. Call it before the first request; until then, responses have the default limits, and nothing is
 // reported.
-func (t *Transport) Serve(o Owner) { t.owner = o }
+func (t *Transport) Serve(o Owner) {
+	t.owner, t.sender = o, clienttransport.Wrappers(o.Wrap)(t.base)
+}
 
 // Guard recovers panics of code that handles the cluster; nil before Serve.
 func (t *Transport) Guard() *guard.Guard { return t.owner.Guard }
@@ -225,7 +232,7 @@ func (t *Transport) send(req *http.Request, authorization string, pacing *Pacing
 	if t.owner.Requests != nil {
 		defer func() { t.owner.Requests.Add(t.verbs.of(req), resp) }()
 	}
-	if resp, err = t.base.RoundTrip(req); err != nil {
+	if resp, err = t.sender.RoundTrip(req); err != nil {
 		return nil, err
 	}
 	if err := t.bound(resp, req, pacing); err != nil { //nolint:contextcheck // The context is the request's.
@@ -241,7 +248,7 @@ func (t *Transport) bound(resp *http.Response, req *http.Request, pacing *Pacing
 		bounded.Report(req.Context(), err)
 	}
 	// A holder holds nothing until it is charged with a response, and is removed when that is closed.
-	open := func(abort func(error)) bounded.Account { return t.owner.Account.Holder(abort) }
+	open := func(abort func(error)) bounded.Account { return t.owner.Account.Answer(abort) }
 	if err := boundAnswer(resp, req, t.server.Path, t.owner.Limits, open, refused); err != nil {
 		return err
 	}
