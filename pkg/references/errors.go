@@ -61,7 +61,7 @@ const maxText = 512
 // An Error says which reference is not resolved, and why. Its text is bounded, on one line, and holds no values from
 // Secrets.
 type Error struct {
-	// Index of the reference in spec.references.
+	// Index of the reference in spec.references; negative if it is not known which one.
 	Index int
 
 	// Reason is one of the constants.
@@ -80,6 +80,9 @@ type Error struct {
 
 // Error implements error.
 func (e *Error) Error() string {
+	if e.Index < 0 {
+		return "cannot apply the resolved values: " + e.Detail()
+	}
 	return fmt.Sprintf("cannot resolve spec.references[%d]: %s", e.Index, e.Detail())
 }
 

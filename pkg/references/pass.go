@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apply"
 )
 
 // Reader reads one object.
@@ -126,6 +127,15 @@ type read struct {
 	err    *Error
 }
 
+// Rejected returns why an API server does not take the filled object, or nil for an error of another kind.
+func Rejected(err error, result Result) *Error {
+	refused := apply.Refusal(err)
+	if refused == nil {
+		return nil
+	}
+	return &Error{Index: -1, Reason: ReasonTargetRejected, Cause: WithoutSecrets(refused, result)}
+}
+
 // WithoutSecrets returns why the API server rejected the filled object. If a value was taken from a Secret, the text is
 // only general: API servers repeat the values that they reject. errors.Is and errors.As still identify the error.
 func WithoutSecrets(err error, result Result) error {
@@ -133,7 +143,11 @@ func WithoutSecrets(err error, result Result) error {
 		return err
 	}
 	reason := apierrors.ReasonForError(err)
-	if reason == metav1.StatusReasonUnknown {
+	switch {
+	case reason != metav1.StatusReasonUnknown:
+	case apply.Refusal(err) != nil:
+		reason = metav1.StatusReasonInvalid // By an answer without a reason.
+	default:
 		return explained{err, "the request failed; the cause is omitted, because a Secret is involved"}
 	}
 	return explained{err, fmt.Sprintf("the API server refuses it (%s); the cause is omitted, because a Secret is involved",

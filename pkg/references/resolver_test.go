@@ -7,10 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -564,5 +567,33 @@ func TestPending(t *testing.T) {
 				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+func TestRejected(t *testing.T) {
+	typed := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Code: http.StatusInternalServerError, Message: "failed to create typed patch object (a/b; c/v1, Kind=D): .spec.a: expected string, got hunter2",
+	}}
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		secret bool
+		want   string
+	}{
+		"Type": {reason: "The field is named.", err: typed, want: "cannot apply the resolved values: .spec.a: expected string, got hunter2"},
+		"Secret": {
+			reason: "The API server repeats the value.", err: typed, secret: true,
+			want: "cannot apply the resolved values: the API server refuses it (Invalid); the cause is omitted, because a Secret is involved",
+		},
+		"Down": {reason: "A broken API server says nothing about the value.", err: apierrors.NewInternalError(errors.New("x"))},
+		"None": {reason: "There is no error."},
+	} {
+		got := ""
+		if err := Rejected(tc.err, Result{Secret: tc.secret}); err != nil {
+			got = err.Error()
+		}
+		if got != tc.want {
+			t.Errorf("%s: %s want %q, got %q", name, tc.reason, tc.want, got)
+		}
 	}
 }

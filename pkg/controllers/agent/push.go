@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
@@ -127,17 +128,19 @@ func (r *requirementReconciler) push(
 	ctx context.Context, s *scope.Scope, key ownership.Place, hub *unstructured.Unstructured,
 ) (*unstructured.Unstructured, *scope.Outcome, error) {
 	intent := s.Intent(ctx, key, hub)
-	if hub != nil && (propagation.Applied(intent, hub, s.Form) || r.isNoOp(s.Request, intent, hub)) {
+	if hub != nil && propagation.Applied(intent, hub, s.Form) {
+		return hub, nil, nil
+	}
+	if hub != nil && r.isNoOp(s.Request, intent, hub) {
+		s.Altered = propagation.Altered(intent, hub, s.Form)
 		return hub, nil, nil
 	}
 
-	options := []client.ApplyOption{client.FieldOwner(ownership.FieldManager(s.Us.Identifier))}
 	out, verb := propagation.ForCreation(intent), "create"
 	if hub != nil {
 		// We own the object and its fields. Changes made in the hub are overwritten: the claim in the workload cluster is the
 		// source of truth.
 		out, verb = propagation.ForUpdate(intent, hub), "patch"
-		options = append(options, client.ForceOwnership)
 	}
 	if hub == nil {
 		if policy := s.Claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation]; policy == "" || policy == string(fleetv1alpha1.DeletionPolicyDelete) {
@@ -149,7 +152,8 @@ func (r *requirementReconciler) push(
 		}
 		r.inFlight.Sending(s.Request, key)
 	}
-	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), options...)
+	update := apply.Update{Client: r.hubClient, Reader: r.hubReader, Manager: ownership.FieldManager(s.Us.Identifier)}
+	err := update.Apply(ctx, out, hub)
 	if hub == nil {
 		r.inFlight.Sent(s.Request, err)
 	}
@@ -160,6 +164,7 @@ func (r *requirementReconciler) push(
 		}
 		return nil, o, err
 	}
+	s.Altered = propagation.Altered(intent, out, s.Form)
 	r.observe(s, key, out)
 	r.remember(s.Request, intent, out)
 	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)

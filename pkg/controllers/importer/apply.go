@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
@@ -91,7 +92,7 @@ func (h *hubObjects) update(ctx context.Context, there, want *unstructured.Unstr
 		return there, nil
 	}
 	want = want.DeepCopy()
-	if there.GetAnnotations()[appliedAnnotation] == want.GetAnnotations()[appliedAnnotation] && holds(there.Object, want.Object) {
+	if there.GetAnnotations()[appliedAnnotation] == want.GetAnnotations()[appliedAnnotation] && apply.Covers(there.Object, want.Object) {
 		return there, nil
 	}
 	// The create recorded the fields under an update of our field manager, and an apply would not remove them.
@@ -118,43 +119,15 @@ func (h *hubObjects) update(ctx context.Context, there, want *unstructured.Unstr
 		}
 	}
 	want.SetUID(there.GetUID())
-	if err := h.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(fleetv1alpha1.ImportFieldManager), client.ForceOwnership); err != nil {
+	if err := (apply.Update{Client: h.hub, Manager: fleetv1alpha1.ImportFieldManager}).Apply(ctx, want, live); err != nil {
 		return nil, fmt.Errorf("cannot apply %s %q: %w", want.GetKind(), want.GetName(), err)
 	}
 	return want, nil
 }
 
-// holds reports whether everything that is wanted is there. Additions of others are ignored, except in lists, which
-// must be equal.
-func holds(there, want any) bool {
-	switch want := want.(type) {
-	case map[string]any:
-		fields, ok := there.(map[string]any)
-		for key, value := range want {
-			if !ok || !holds(fields[key], value) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		items, ok := there.([]any)
-		if !ok && len(want) > 0 || len(items) != len(want) {
-			return false
-		}
-		for i := range want {
-			if !holds(items[i], want[i]) {
-				return false
-			}
-		}
-		return true
-	default:
-		return there == want
-	}
-}
-
 // updateStatus makes the status of an object match what is wanted.
 func (h *hubObjects) updateStatus(ctx context.Context, there, want *unstructured.Unstructured) error {
-	if want == nil || !there.GetDeletionTimestamp().IsZero() || holds(there.Object["status"], want.Object["status"]) {
+	if want == nil || !there.GetDeletionTimestamp().IsZero() || apply.Covers(there.Object, map[string]any{"status": want.Object["status"]}) {
 		return nil
 	}
 	want = want.DeepCopy()

@@ -323,27 +323,6 @@ func anImport() *fleetv1alpha1.ClusterImport {
 	}
 }
 
-func TestHolds(t *testing.T) {
-	one := map[string]any{"a": "b"}
-	for name, tc := range map[string]struct {
-		there, want any
-		holds       bool
-	}{
-		"Nothing":     {nil, map[string]any{}, true},
-		"NotThere":    {nil, one, false},
-		"More":        {map[string]any{"a": "b", "c": "d"}, one, true},
-		"Other":       {map[string]any{"a": "c"}, one, false},
-		"LongerList":  {[]any{"a", "b"}, []any{"a"}, false},
-		"SameList":    {[]any{map[string]any{"a": "b", "c": "d"}}, []any{one}, true},
-		"OtherType":   {"a", one, false},
-		"FalseIsSaid": {map[string]any{}, map[string]any{"a": false}, false},
-	} {
-		if got := holds(tc.there, tc.want); got != tc.holds {
-			t.Errorf("%s: holds(%v, %v): want %v, got %v", name, tc.there, tc.want, tc.holds, got)
-		}
-	}
-}
-
 // schemaUID is a UID as the server would give one.
 func schemaUID(o client.Object) types.UID {
 	return types.UID(fmt.Sprintf("uid-%s-%s", strings.ToLower(o.GetObjectKind().GroupVersionKind().Kind), o.GetName()))

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -116,7 +117,7 @@ func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstruct
 	if err := verifyManaged(reply); err != nil {
 		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub changes the created object: %s", err)
 	}
-	if !holds(reply.Object["spec"], want.Object["spec"]) {
+	if !apply.Covers(reply.Object["spec"], want.Object["spec"]) {
 		return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsTooOld, "The hub drops fields of a %s", want.GetKind())
 	}
 	return nil

@@ -332,6 +332,19 @@ func TestReadSecretThroughRefusalOfTheAPIServer(t *testing.T) {
 	}
 }
 
+// TestValueOfAnotherType: a ConfigMap has only text, and the field takes a number.
+func TestValueOfAnotherType(t *testing.T) {
+	ns := namespace(t)
+	mask := commonv1alpha1.GenericReference{Resource: "configmaps", Name: "settings", FromFieldPath: "data.mask", ToFieldPath: "spec.forProvider.mask"}
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1", "mask": "24"}),
+		subnet(ns, "subnet", toRegion("configmaps", "settings", "data.region"), mask))
+	got := await(t, ns, "subnet", references.ReasonTargetRejected)
+	const want = "Cannot apply the resolved values: .spec.forProvider.mask: expected numeric (int or float), got string"
+	if c := got.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want {
+		t.Errorf("want %q, got %q", want, c.Message)
+	}
+}
+
 func TestReadOtherNamespace(t *testing.T) {
 	ns, victim := namespace(t), namespace(t)
 	ref := toRegion("configmaps", "settings", "data.region")

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
@@ -164,12 +165,14 @@ func (r *reconciler) apply(
 	if err != nil {
 		return nil, nil, err
 	}
-	err = w.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(manager), client.ForceOwnership)
+	// The watch drops the managedFields of others.
+	err = apply.Update{Client: w.client, Manager: manager, Reader: w.reader}.Apply(ctx, desired, s.obj)
+	rejected := references.Rejected(err, result)
 	switch {
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return nil, &references.Error{Reason: references.ReasonTargetRejected, Cause: references.WithoutSecrets(err, result)}, nil
+	case rejected != nil:
+		return nil, rejected, nil
 	case apierrors.IsForbidden(err):
-		return nil, &references.Error{Reason: references.ReasonForbidden, Cause: references.WithoutSecrets(err, result)}, nil
+		return nil, &references.Error{Index: -1, Reason: references.ReasonForbidden, Cause: references.WithoutSecrets(err, result)}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("cannot apply the resolved values to %s: %w", req, references.WithoutSecrets(err, result))
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
@@ -117,7 +118,10 @@ func (r *ReferenceResolver) apply(ctx context.Context, mg resource.Managed, befo
 	if err != nil {
 		return fmt.Errorf("cannot apply the resolved values: %w", err)
 	}
-	err = r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(desired), client.FieldOwner(references.FieldManager), client.ForceOwnership)
+	err = apply.Update{Client: r.client, Manager: references.FieldManager}.Apply(ctx, desired, before)
+	if rejected := references.Rejected(err, result); rejected != nil {
+		return rejected
+	}
 	if err != nil {
 		return fmt.Errorf("cannot apply the resolved values: %w", references.WithoutSecrets(err, result))
 	}

@@ -308,6 +308,26 @@ func TestReferenceGrants(t *testing.T) {
 	}
 }
 
+// TestValueOfAnotherType: a ConfigMap has only text, and the field takes a number.
+func TestValueOfAnotherType(t *testing.T) {
+	ctx := context.Background()
+	ns := namespace(t)
+	s := subnet(ns, commonv1alpha1.GenericReference{
+		Resource: "configmaps", Name: "settings", FromFieldPath: "data.mask", ToFieldPath: "spec.forProvider.mask",
+	})
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}, Data: map[string]string{"mask": "24"}}
+	for _, o := range []client.Object{settings, s} {
+		if err := api.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t))).ResolveReferences(ctx, s)
+	var failed *references.Error
+	if !errors.As(err, &failed) || failed.Reason != references.ReasonTargetRejected || !strings.Contains(err.Error(), ".spec.forProvider.mask: expected numeric") {
+		t.Errorf("want %s that names the field, got %v", references.ReasonTargetRejected, err)
+	}
+}
+
 // TestReferencesThatCannotBeRead: references that cannot be read end the reconcile. Otherwise an external resource
 // would be created without the values. A type without maxItems can have more references than are resolved.
 func TestReferencesThatCannotBeRead(t *testing.T) {

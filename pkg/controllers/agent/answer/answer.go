@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -42,13 +43,15 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 			Reason:  reason.ReasonKindNotServed,
 			Message: fmt.Sprintf("The hub does not serve %s now.", resource),
 		}
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
-		return &condition.Problem{
-			Reason:  reason.ReasonRejected,
-			Message: fmt.Sprintf("The hub rejected the claim: %v", err),
-		}
 	}
-	return nil
+	refused := apply.Refusal(err)
+	if apierrors.IsForbidden(err) {
+		refused = err
+	}
+	if refused == nil {
+		return nil
+	}
+	return &condition.Problem{Reason: reason.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
 }
 
 // HubUnavailable returns the problem to report if the hub answered that it could not process a request, as when one of

@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/usermeta"
@@ -57,16 +59,23 @@ func HashOf(content map[string]any) string {
 // Applied reports whether an object of the hub already matches the intent, so that no write is needed: this intent was
 // applied last, and all its fields still have their values.
 func Applied(intent, hub *unstructured.Unstructured, f crossplane.Form) bool {
-	if hub.GetAnnotations()[ownership.AppliedHashAnnotation] != intent.GetAnnotations()[ownership.AppliedHashAnnotation] {
-		return false
-	}
+	return hub.GetAnnotations()[ownership.AppliedHashAnnotation] == intent.GetAnnotations()[ownership.AppliedHashAnnotation] &&
+		Altered(intent, hub, f) == ""
+}
+
+// Altered returns the first field of the intent that has another value in an object of the hub, or none if all have
+// theirs.
+func Altered(intent, hub *unstructured.Unstructured, f crossplane.Form) string {
 	want := map[string]any{"labels": toAny(intent.GetLabels()), "annotations": toAny(intent.GetAnnotations())}
 	have := map[string]any{"labels": toAny(hub.GetLabels()), "annotations": toAny(hub.GetAnnotations())}
 	if spec, ok := intent.Object["spec"].(map[string]any); ok {
 		want["spec"] = f.Users(spec)
-		have["spec"] = hub.Object["spec"]
+		if spec, ok := hub.Object["spec"]; ok {
+			have["spec"] = spec
+		}
 	}
-	return covers(have, want)
+	path, _ := apply.Difference(have, want)
+	return strings.TrimPrefix(path, ".")
 }
 
 func toAny(in map[string]string) map[string]any {
@@ -75,56 +84,6 @@ func toAny(in map[string]string) map[string]any {
 		out[k] = v
 	}
 	return out
-}
-
-// covers reports whether everything wanted is present with the same value. Unmentioned fields may have any value. Lists
-// must have the same length and cover each other element by element, which allows for late-initialized fields inside
-// elements. A missing field covers a wanted null, since the API server drops nulls.
-func covers(have, want any) bool {
-	switch w := want.(type) {
-	case nil:
-		return have == nil
-	case map[string]any:
-		return coversMap(have, w)
-	case []any:
-		return coversList(have, w)
-	case int64:
-		f, ok := have.(float64)
-		return have == want || ok && f == float64(w)
-	case float64:
-		i, ok := have.(int64)
-		return have == want || ok && w == float64(i)
-	}
-	return have == want
-}
-
-func coversMap(have any, want map[string]any) bool {
-	h, ok := have.(map[string]any)
-	if !ok {
-		return len(want) == 0 && have == nil
-	}
-	for k, v := range want {
-		if !covers(h[k], v) {
-			return false
-		}
-	}
-	return true
-}
-
-func coversList(have any, want []any) bool {
-	h, ok := have.([]any)
-	if !ok {
-		return len(want) == 0 && have == nil
-	}
-	if len(h) != len(want) {
-		return false
-	}
-	for i := range want {
-		if !covers(h[i], want[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // ForCreation makes the API server accept an intent only if no object of that name exists. In server-side apply,

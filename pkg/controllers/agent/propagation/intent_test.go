@@ -54,7 +54,7 @@ func TestTravelling(t *testing.T) {
 
 func TestApplied(t *testing.T) {
 	us := ownership.Source{Identifier: "w1", Namespace: "foo"}
-	const claim = `{'metadata':{'name':'db','labels':{'team':'a'}},'spec':{'version':'5.7','size':20,'tags':['x'],'compositionRef':{'name':'mine'},'nothing':null}}`
+	const claim = `{'metadata':{'name':'db','labels':{'team':'a'}},'spec':{'version':'5.7','size':20,'tags':['x'],'compositionRef':{'name':'mine'},'nothing':null,'empty':{}}}`
 	for name, tc := range map[string]struct {
 		reason string
 		change func(hub *unstructured.Unstructured)
@@ -85,6 +85,10 @@ func TestApplied(t *testing.T) {
 				a[ownership.AppliedHashAnnotation] = "another"
 				u.SetAnnotations(a)
 			},
+		},
+		"NullForEmpty": {
+			reason: "Where any content is accepted, null is not what was wanted.",
+			change: func(u *unstructured.Unstructured) { u.Object["spec"].(map[string]any)["empty"] = nil },
 		},
 		"FloatForInteger": {reason: "The same number in another form is the same.", change: func(u *unstructured.Unstructured) {
 			u.Object["spec"].(map[string]any)["size"] = 20.0

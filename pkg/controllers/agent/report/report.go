@@ -23,6 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // Metrics counts what is reported to users.
@@ -51,7 +52,7 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 	if o.Silent {
 		return result, nil
 	}
-	c := propagation.Condition(s.Claim, o.Problem)
+	c := agentSynced(s, o)
 	if o.AsShown {
 		shown, told := propagation.ShownAgentSynced(s.Claim)
 		if !told {
@@ -85,6 +86,16 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	}
 	return result, err
+}
+
+// agentSynced returns the claim's condition AgentSynced.
+func agentSynced(s *scope.Scope, o scope.Outcome) metav1.Condition {
+	c := propagation.Condition(s.Claim, o.Problem)
+	if o.Problem == nil && s.Altered != "" {
+		c.Message = "The hub holds this claim, except for " + multicluster.BoundedText(s.Altered) +
+			", which its admission or schema changes."
+	}
+	return c
 }
 
 // writeStatus writes the status of a claim, and an event if it is new. It returns why the workload cluster refuses it.

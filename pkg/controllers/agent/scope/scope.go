@@ -39,6 +39,9 @@ type Scope struct {
 	// read; see ledger.Reported.
 	Wrote []ledger.Version
 
+	// Altered is a field whose pushed value the hub has replaced, as a mutating webhook does; empty if there is none.
+	Altered string
+
 	// InTheWay are the foreign Secrets found in place of the claim's.
 	InTheWay []types.NamespacedName
 }
