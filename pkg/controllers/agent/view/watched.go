@@ -66,8 +66,10 @@ func (h *Hub) Want(name mcr.ClusterName, kinds ...kindwatch.Kind) {
 	h.Watcher.Set(OwnerClaims, slices.Collect(maps.Keys(h.watched))...)
 	if len(gone) > 0 {
 		h.origins.forgetKinds(gone)
+		h.left.forgetKinds(gone)
 		h.newborns.forgetKinds(gone)
 		h.deleted.forgetKinds(gone)
+		h.charges.releaseKinds(gone)
 	}
 }
 
