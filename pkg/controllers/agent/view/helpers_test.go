@@ -56,7 +56,7 @@ func fakeHub(t *testing.T) *Hub {
 		ownershiptest.InBar("").Kind.GroupVersionResource(): "MySQLInstanceList",
 	})
 	var err error
-	if h.Watcher, err = kindwatch.New(kindwatch.Options{Client: client, Handler: h.Handle}); err != nil {
+	if h.Watcher, err = kindwatch.New(kindwatch.Options{Client: client, Handler: h.Handle, Keep: h.Keep}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

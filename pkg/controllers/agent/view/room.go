@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -67,18 +68,18 @@ func Room(identifier string) ownership.Place {
 	return ownership.Place{Kind: kindwatch.Kind{Resource: "claims"}, NamespacedName: types.NamespacedName{Name: identifier}}
 }
 
-// enqueueRoom queues the claims that wait for room if an event about an object has made some.
-func (h *Hub) enqueueRoom(e kindwatch.Event) {
-	before, now := e.Old, e.Object
+// roomFor returns the claims that wait for room if an event about an object has made some.
+func (h *Hub) roomFor(e kindwatch.Event) []request.Request {
+	before, now := e.Old, ownership.Source{}
 	if e.Type == kindwatch.Deleted {
-		before, now = e.Object, nil
+		before = e.Object
+	} else {
+		now = countsFor(e.Object)
 	}
-	if before == nil {
-		return
+	if before == nil || countsFor(before) == now {
+		return nil
 	}
-	if from := countsFor(before); now == nil || countsFor(now) != from {
-		h.Requirements.AddInitial(h.WaitingFor(Room(from.Identifier))...)
-	}
+	return h.WaitingFor(Room(countsFor(before).Identifier))
 }
 
 // countsFor returns the source for which an object of the hub counts.
