@@ -110,13 +110,14 @@ func TestOrphansEndAtTheLimit(t *testing.T) {
 			}
 		},
 		"FinalizerTornOut": func(f *fixture, claim *unstructured.Unstructured) {
-			f.disengageCluster()
-			f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
+			f.Edit(f.workload, claim, func() {
+				claim.SetAnnotations(map[string]string{fleetv1alpha1.PausedAnnotation: fleetv1alpha1.PausedAnnotationTrue})
+			})
 			if err := f.workload.Delete(f.Ctx, claim); err != nil {
 				f.T.Fatal(err)
 			}
-			f.gone(f.workload, f.namespace, claim.GetName())
-			f.engage()
+			f.synced("db", reason.ReasonReconcilePaused)
+			f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
