@@ -142,7 +142,9 @@ func TestOrphansEndAtTheLimit(t *testing.T) {
 
 func TestForbiddenOrphanDeletesNothing(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) { c.Spec.Agent.OrphanPolicy = fleetv1alpha1.OrphanPolicyForbidden })
+	f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
+		c.Spec.Agent.OrphanPolicy = fleetv1alpha1.OrphanPolicyForbidden
+	})
 	claim := f.claim("db", withDeletionPolicy("Orphan"))
 	f.synced("db", reason.ReasonSynced)
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
