@@ -357,7 +357,7 @@ func TestEnrollmentClassDefaults(t *testing.T) {
 	}
 	want := fleetv1alpha1.AgentSpec{
 		Mode: fleetv1alpha1.AgentModeReadWrite, Discovery: fleetv1alpha1.DiscoveryModeFull, DefaultTargetNamespace: "bar",
-		DeletionPolicy: fleetv1alpha1.DeletionPolicyDelete, RecreatePolicy: fleetv1alpha1.RecreatePolicyNever,
+		DeletionPolicy: fleetv1alpha1.DeletionPolicyDelete, OrphanPolicy: fleetv1alpha1.OrphanPolicyAllowed, RecreatePolicy: fleetv1alpha1.RecreatePolicyNever,
 	}
 	if diff := cmp.Diff(want, class.Spec.Agent); diff != "" {
 		t.Errorf("An agent without a mode reads, writes, deletes and shows everything, and replaces nothing unasked: -want, +got:\n%s", diff)
