@@ -85,8 +85,8 @@ func (p *Pairing) mayChoose(target, classTarget string) bool {
 	return p.Allowed(target)
 }
 
-// Leads reports whether claims of a namespace of the cluster can be in a namespace of the hub, as far as the class says.
-// Where this namespace's own claims go always counts.
+// Leads reports whether the class can lead claims of a namespace of the cluster to a namespace of the hub. It does to
+// where this namespace's own claims go.
 func (p *Pairing) Leads(namespace, target string) bool {
 	classTarget := p.Agent.DefaultTargetNamespace
 	if p.Agent.MatchNamespaces {

@@ -240,8 +240,8 @@ func (h *Hub) ReadWhole(at ownership.Place, live *unstructured.Unstructured) {
 	h.releaseGone(at)
 }
 
-// releaseGone releases an object that the watcher does not have, or not whole. An answer of the hub is charged before it
-// turns out that the watch has already reported a later state.
+// releaseGone releases an object that the watcher does not have, or not whole. An answer of the hub is charged before
+// it turns out that the watch has already reported a later state.
 func (h *Hub) releaseGone(at ownership.Place) {
 	if obj, err := h.Watcher.Get(at.Kind, at.NamespacedName); apierrors.IsNotFound(err) || IsReduced(obj) {
 		h.charges.release(at)
