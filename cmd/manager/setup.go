@@ -124,7 +124,8 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := provider.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the connections: %w", err)
 	}
-	if err := setupControllers(local, mgr, o, provider, gate, sources, lists); err != nil {
+	hubMemory := budget.New(memory.Capacity())
+	if err := setupControllers(local, mgr, o, provider, gate, sources, lists, hubMemory); err != nil {
 		return nil, err
 	}
 	if err := setupImports(local, o, metrics.Registry, memory); err != nil {
@@ -139,7 +140,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 // setupControllers adds the controllers, none of which knows another: what they share is created here.
 func setupControllers(
 	local manager.Manager, mgr mcmanager.Manager, o Options, provider *connection.Provider, gate *multicluster.Gate,
-	sources []connection.Source, lists *kindwatch.ListGate,
+	sources []connection.Source, lists *kindwatch.ListGate, hubMemory *budget.Budget,
 ) error {
 	definitions := &inventory.Definitions{}
 	describers := make([]connection.Describer, 0, len(sources))
@@ -155,7 +156,7 @@ func setupControllers(
 	queueMetrics := multicluster.NewMetrics(metrics.Registry)
 	users := &readonlypolicy.Users{}
 	err = agent.Setup(mgr, agent.Options{
-		Fleet: provider, Gate: gate, Reporter: definitions, Users: users,
+		Fleet: provider, Gate: gate, Reporter: definitions, Users: users, HubBudget: hubMemory,
 		ProtectedNamespaces:     append([]string{o.Namespace}, o.Agent.ProtectedNamespaces...),
 		MaxConcurrentReconciles: o.Agent.Workers,
 		MaxInFlightPerCluster:   o.Agent.workersPerCluster(),

@@ -47,6 +47,7 @@ func Groups() ([]Group, error) {
 		{"Claims", func(reg prometheus.Registerer) error {
 			agentmetrics.New(reg)
 			view.RegisterOrphans(reg, nil)
+			view.RegisterMemory(reg, nil)
 			hubaccess.RegisterMetrics(reg, nil)
 			return nil
 		}},

@@ -15,6 +15,7 @@
 //   - Objects are kept without managedFields (except those of Options.KeepManager) and without kubectl's
 //     last-applied-configuration, which are often most of an object. A Kind can be metadata-only, and be restricted by
 //     server-side selectors.
+//   - Options.Keep can store less of an object, and Watcher.KeepAgain decides that again.
 //   - With Options.Reduce, Records of selected objects are kept instead of objects; see below.
 //   - Events of one kind are delivered serially, after the store has changed: a handler that reads the Watcher sees at
 //     least the state in its event. If a list shows that an object was replaced by another of the same name (different

@@ -171,6 +171,14 @@ func (w *Watcher) Observe(kind Kind, written types.NamespacedName, obj *unstruct
 	}
 }
 
+// KeepAgain passes an object to Options.Keep, and stores the result without an event if the object is stored in this
+// state now. obj must not be shared.
+func (w *Watcher) KeepAgain(kind Kind, obj *unstructured.Unstructured) {
+	if k := w.kind(kind); k != nil {
+		k.store.keepAgain(obj)
+	}
+}
+
 // Retry retries all parked kinds of the resource at once. Call it when, for example, the CRD has changed.
 func (w *Watcher) Retry(resource schema.GroupResource) {
 	w.mu.RLock()

@@ -82,8 +82,9 @@ type holder struct {
 	// keepManager is the field manager whose managedFields entries are kept.
 	keepManager string
 
-	// reduce is nil if objects are kept.
+	// reduce is nil if objects are kept; then keep, if not nil, says what of them.
 	reduce ReduceFunc
+	keep   func(Kind, *unstructured.Unstructured, int64) *unstructured.Unstructured
 }
 
 // inNamespace reports whether the item is a namespaced object. Records are found by their index keys.
@@ -116,6 +117,11 @@ func (h holder) hold(obj any) (*item, bool) {
 	i := &item{Entry: Entry{Key: keyOf(u), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()}}
 	if h.reduce == nil {
 		i.object, i.size = u, sizeOf(u.Object)
+		if h.keep != nil {
+			if kept := h.keep(h.kind, u, i.size); kept != u {
+				i.object, i.size = kept, sizeOf(kept.Object)
+			}
+		}
 		return i, true
 	}
 	if record, ok := h.reduce(h.kind, u); ok && record != nil {

@@ -96,7 +96,7 @@ func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 	}
 	k.store.overflow = func(why error) { k.endAttempt(why) }
 	if !kind.Shared {
-		k.store.keepManager, k.store.reduce = o.KeepManager, o.Reduce
+		k.store.keepManager, k.store.reduce, k.store.keep = o.KeepManager, o.Reduce, o.Keep
 	}
 	if err := kind.Validate(); err != nil {
 		// No server can serve it, so none is asked.

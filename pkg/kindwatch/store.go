@@ -148,6 +148,25 @@ func (s *store) put(i *item) error {
 	return nil
 }
 
+// keepAgain replaces what is stored of an object if it is stored in this state.
+func (s *store) keepAgain(obj *unstructured.Unstructured) {
+	i, ok := s.hold(obj)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	same := func(stored *item) bool {
+		return stored != nil && stored.UID == i.UID && stored.ResourceVersion == i.ResourceVersion
+	}
+	if same(s.known.items[i.Key]) {
+		_ = s.put(i) // Without room, what is stored stays.
+	}
+	if same(s.observed.items[i.Key]) {
+		s.keepObserved(i)
+	}
+}
+
 // remove removes an object. The caller holds mu.
 func (s *store) remove(key types.NamespacedName) {
 	if old := s.known.items[key]; old != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
@@ -66,6 +67,11 @@ type Options struct {
 	// Reduce makes the Watcher store records instead of objects. It is called while objects arrive, so that no list is
 	// ever in memory whole.
 	Reduce ReduceFunc
+
+	// Keep returns what is stored of an object: the object, or a smaller one with its identity and resource version. It is
+	// called while objects arrive, with the estimated memory of the object, and must not change it. Without it, and for
+	// kinds with Shared, all of it is stored.
+	Keep func(kind Kind, obj *unstructured.Unstructured, size int64) *unstructured.Unstructured
 
 	// Generation counts how often Reduce has begun to keep more than before, from 1. Its value when a list of a kind began
 	// is returned by Generations once that list is complete. It must not block. Without it, nothing is counted.

@@ -229,6 +229,19 @@ const (
 	DeletionPolicyOrphan DeletionPolicy = "Orphan"
 )
 
+// OrphanPolicy says whether claims may ask for DeletionPolicyOrphan.
+//
+// +kubebuilder:validation:Enum=Allowed;Forbidden
+type OrphanPolicy string
+
+const (
+	// OrphanPolicyAllowed orphans the object of a claim that asks for it.
+	OrphanPolicyAllowed OrphanPolicy = "Allowed"
+
+	// OrphanPolicyForbidden does not delete a claim that asks for it until it no longer does.
+	OrphanPolicyForbidden OrphanPolicy = "Forbidden"
+)
+
 // RecreatePolicy says what happens when a claim's object in the hub is deleted by anyone but Masthead.
 //
 // +kubebuilder:validation:Enum=Never;Always
@@ -302,6 +315,27 @@ type AgentSpec struct {
 	// +kubebuilder:default=Delete
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// orphanPolicy says whether a claim of a class with deletionPolicy: Delete may be orphaned by the annotation
+	// agent.masthead.dev/deletion-policy: Orphan: Allowed, or Forbidden. With Forbidden, a deleted claim with this
+	// annotation reports InvalidDeletionPolicy, and nothing is deleted until the annotation is changed or removed. An
+	// orphaned object stays in the hub, with what Crossplane provisioned, until somebody deletes it there.
+	// +kubebuilder:default=Allowed
+	// +optional
+	OrphanPolicy OrphanPolicy `json:"orphanPolicy,omitempty"`
+
+	// maxClaims is the maximum number of objects in the hub that come from one cluster of this class; absent means no
+	// limit. A claim beyond it is not pushed and reports ClaimLimitReached until there is room; existing objects stay.
+	// Objects that orphaned claims left count until they are deleted or adopted. Objects in namespaces of the hub to which
+	// the class does not lead do not count: their owners can name any cluster as the source.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxClaims *int32 `json:"maxClaims,omitempty"`
+
+	// maxClaimsPerNamespace is maxClaims for the claims of each namespace of a cluster. Both apply.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxClaimsPerNamespace *int32 `json:"maxClaimsPerNamespace,omitempty"`
 
 	// recreatePolicy says what happens when anyone but Masthead deletes a claim's object in the hub while the claim
 	// exists. With Never, nothing is created: the claim reports HubObjectDeleted until the object is restored, the claim

@@ -47,6 +47,22 @@ func TestEnrollmentClassValidation(t *testing.T) {
 			reason: "A class that matches namespaces is valid.",
 			spec:   agent(map[string]any{"mode": "ReadWrite", "matchNamespaces": true}),
 		},
+		"Limits": {
+			reason: "A class can limit what its clusters leave in the hub.",
+			spec: agent(map[string]any{
+				"defaultTargetNamespace": "bar", "maxClaims": int64(10), "maxClaimsPerNamespace": int64(1), "orphanPolicy": "Forbidden",
+			}),
+		},
+		"NoClaims": {
+			reason: "A class without claims is Disabled.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "maxClaims": int64(0)}),
+			want:   "should be greater than or equal to 1",
+		},
+		"UnknownOrphanPolicy": {
+			reason: "There are two policies.",
+			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "orphanPolicy": "Never"}),
+			want:   "Unsupported value",
+		},
 		"ExplicitlyNotMatching": {
 			reason: "matchNamespaces: false beside a default target namespace is what the default says too.",
 			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "matchNamespaces": false}),
@@ -341,7 +357,7 @@ func TestEnrollmentClassDefaults(t *testing.T) {
 	}
 	want := fleetv1alpha1.AgentSpec{
 		Mode: fleetv1alpha1.AgentModeReadWrite, Discovery: fleetv1alpha1.DiscoveryModeFull, DefaultTargetNamespace: "bar",
-		DeletionPolicy: fleetv1alpha1.DeletionPolicyDelete, RecreatePolicy: fleetv1alpha1.RecreatePolicyNever,
+		DeletionPolicy: fleetv1alpha1.DeletionPolicyDelete, OrphanPolicy: fleetv1alpha1.OrphanPolicyAllowed, RecreatePolicy: fleetv1alpha1.RecreatePolicyNever,
 	}
 	if diff := cmp.Diff(want, class.Spec.Agent); diff != "" {
 		t.Errorf("An agent without a mode reads, writes, deletes and shows everything, and replaces nothing unasked: -want, +got:\n%s", diff)

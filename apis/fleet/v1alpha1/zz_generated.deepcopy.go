@@ -40,6 +40,16 @@ func (in *AgentSpec) DeepCopyInto(out *AgentSpec) {
 		*out = new(AllowedNamespaces)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.MaxClaims != nil {
+		in, out := &in.MaxClaims, &out.MaxClaims
+		*out = new(int32)
+		**out = **in
+	}
+	if in.MaxClaimsPerNamespace != nil {
+		in, out := &in.MaxClaimsPerNamespace, &out.MaxClaimsPerNamespace
+		*out = new(int32)
+		**out = **in
+	}
 	if in.ExcludedMetadata != nil {
 		in, out := &in.ExcludedMetadata, &out.ExcludedMetadata
 		*out = make([]string, len(*in))

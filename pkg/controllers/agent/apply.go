@@ -16,13 +16,17 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
 // apply executes the steps of a plan until one of them stops it.
 func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p plan.Plan) (scope.Outcome, error) {
-	if p.WaitAt != nil {
+	switch {
+	case p.Problem != nil && p.Problem == s.Full:
+		r.hub.Wait(view.Room(s.Us.Identifier), s.Request)
+	case p.WaitAt != nil:
 		r.hub.Wait(*p.WaitAt, s.Request)
-	} else {
+	default:
 		r.hub.StopWaiting(s.Request)
 	}
 	o := scope.Outcome{Silent: p.Silent, Hub: p.Down.Object, All: p.Down.All, Problem: p.Problem, Holder: p.Holder, RetryAfter: p.Again}

@@ -34,6 +34,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	if err != nil || s == nil {
 		return reconcile.Result{}, err
 	}
+	defer r.hub.LeaveRoom(originOf(req, s.Us.Identifier))
 	s.Changes = seen
 	o := scope.Outcome{Hub: s.Own()}
 	if ctx, err = r.authenticate(ctx, s); err == nil {

@@ -28,7 +28,7 @@ import (
 // deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
 func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
-	known, err := r.hub.Get(place)
+	known, err := r.whole(ctx, s, place)
 	owned := err == nil && s.IsOwn(known)
 	if owned && known.GetDeletionTimestamp() != nil {
 		// Its deletion is an event.

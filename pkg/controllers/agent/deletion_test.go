@@ -38,7 +38,7 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	if state, _ := h.Watcher.State(kind); state == kindwatch.StateSynced {
 		t.Fatal("the watch has begun")
 	}
-	r.seeHub(s)
+	_ = r.seeHub(t.Context(), s)
 	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || !p.Silent {
 		t.Errorf("want a deletion to wait, got %+v", p)
 	}

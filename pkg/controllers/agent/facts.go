@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -101,8 +102,40 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 			return nil, err
 		}
 	}
-	r.seeHub(s)
+	if err := r.seeHub(ctx, s); err != nil {
+		return nil, err
+	}
+	r.takeRoom(ctx, s)
 	return s, nil
+}
+
+// takeRoom finds out whether the class allows another object in the hub, for a claim that may need one. The end of the
+// reconcile leaves the room.
+func (r *requirementReconciler) takeRoom(ctx context.Context, s *scope.Scope) {
+	if s.Class == nil || s.Target == nil || s.IsGoing() || !s.Hub.Known || s.Hub.Target != nil && s.Owns(s.Hub.Target) {
+		return
+	}
+	agent := s.Class.Spec.Agent
+	limits := view.Limits{Cluster: agent.MaxClaims, Namespace: agent.MaxClaimsPerNamespace}
+	if limits == (view.Limits{}) {
+		return
+	}
+	known := map[types.NamespacedName]bool{}
+	leads := func(source, target string) bool {
+		key := types.NamespacedName{Namespace: source, Name: target}
+		if _, ok := known[key]; !ok {
+			labels, err := r.hubNamespaceLabels(ctx, agent.AllowedTargetNamespaces, target)
+			p := *s.Pairing
+			p.Allowed = func(string) bool {
+				return err != nil || connection.Allows(agent.AllowedTargetNamespaces, target, labels)
+			}
+			known[key] = p.Leads(source, target)
+		}
+		return known[key]
+	}
+	if full, ofNamespace := r.hub.TakeRoom(originOf(s.Request, s.Us.Identifier), limits, leads); full != nil {
+		s.Full = plan.Full(s.ClassName, *full, ofNamespace)
+	}
 }
 
 // claimOf returns the claim of a request, and whether it is the last state of a vanished one; nil if there is nothing
@@ -140,7 +173,7 @@ func (r *requirementReconciler) claimOf(
 
 // seeHub looks up the claim's object in the hub's watch. It starts waiting for changes at the target before the lookup,
 // so that none is missed in between. A claim without a reason to wait stops waiting later.
-func (r *requirementReconciler) seeHub(s *scope.Scope) {
+func (r *requirementReconciler) seeHub(ctx context.Context, s *scope.Scope) error {
 	if s.Target != nil && !s.IsGoing() {
 		r.hub.Wait(*s.Target, s.Request)
 	}
@@ -148,13 +181,20 @@ func (r *requirementReconciler) seeHub(s *scope.Scope) {
 	// reported them.
 	state, _ := r.hub.Watcher.State(s.HubKind)
 	s.Hub.Known = state == kindwatch.StateSynced
+	var failed error
 	get := func(place ownership.Place) *unstructured.Unstructured {
-		obj, err := r.hub.Get(place)
-		if err != nil {
-			s.Hub.Known = s.Hub.Known && apierrors.IsNotFound(err)
-			return nil
+		obj, err := r.whole(ctx, s, place)
+		if err == nil {
+			return obj
 		}
-		return obj
+		if !errors.Is(err, kindwatch.ErrNotSynced) && !errors.Is(err, kindwatch.ErrNotWatched) && !apierrors.IsNotFound(err) {
+			s.Hub.Unknown = answer.OfHub(err, "get", s.Kind.GroupResource().String(), place.Namespace)
+			if s.Hub.Unknown == nil {
+				failed = err
+			}
+		}
+		s.Hub.Known = s.Hub.Known && apierrors.IsNotFound(err)
+		return nil
 	}
 	if s.Target != nil {
 		s.Hub.Target = get(*s.Target)
@@ -168,12 +208,36 @@ func (r *requirementReconciler) seeHub(s *scope.Scope) {
 		for _, place := range r.hub.PlacesOf(originOf(s.Request, s.Us.Identifier)) {
 			place = s.PlaceIn(place.Namespace) // The hub's version may have changed since.
 			known := place == recorded || s.Target != nil && place == *s.Target
-			if obj := get(place); !known && obj != nil && s.IsOwn(obj) {
+			// What says whose it is, is kept of each object: strays are not read.
+			if obj, err := r.hub.Get(place); known || err != nil || !s.IsOwn(obj) {
+				continue
+			}
+			if obj := get(place); obj != nil {
 				s.Hub.Elsewhere = append(s.Hub.Elsewhere, plan.PlacedObject{Place: place, Object: obj})
 			}
 		}
 	}
-	if !s.Hub.Known {
+	if !s.Hub.Known && s.Hub.Unknown == nil {
 		s.Hub.Unknown, s.Hub.Gone = r.unknown(s.HubKind), r.goneForGood(s.HubKind)
 	}
+	return failed
+}
+
+// whole returns an object of the hub. One that the watch keeps little of is read from the hub if it names the claim's
+// source: as the manager, like what the watch has.
+func (r *requirementReconciler) whole(ctx context.Context, s *scope.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
+	obj, err := r.hub.Get(place)
+	if err != nil || !view.IsReduced(obj) || view.MustSource(obj) != s.Us {
+		return obj, err
+	}
+	live, err := r.getHub(r.identities.Manager.In(ctx), place)
+	if err != nil {
+		return nil, err
+	}
+	if live == nil {
+		r.hub.Gone(place, obj)
+		return nil, apierrors.NewNotFound(place.Kind.GroupResource(), place.Name)
+	}
+	r.hub.ReadWhole(place, live)
+	return live, nil
 }

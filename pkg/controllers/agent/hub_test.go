@@ -80,7 +80,7 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	r := &requirementReconciler{hub: h}
 	see := func() plan.Plan {
 		s := &scope.Scope{Facts: offeredClaim(agenttest.Parse(t, `{'metadata':{'uid':'claim-uid'}}`))}
-		r.seeHub(s)
+		_ = r.seeHub(t.Context(), s)
 		return plan.Decide(s.Facts)
 	}
 	if p := see(); !p.Silent || len(p.Steps) > 0 {

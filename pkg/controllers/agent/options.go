@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
+	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -67,6 +68,9 @@ type Options struct {
 	// CredentialsPoll is how long credentials from a workload cluster are used before they are read again.
 	// CredentialsRetry is how long unusable ones are not retried.
 	CredentialsPoll, CredentialsRetry time.Duration
+
+	// HubBudget limits the memory for the claims in the hub; nil means no limit.
+	HubBudget *budget.Budget
 
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock

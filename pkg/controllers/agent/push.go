@@ -68,7 +68,7 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 		return nil, unreadable
 	}
 	if refused := s.RefusesFreeName(); refused != nil {
-		return &scope.Outcome{Problem: refused}, nil
+		return &scope.Outcome{Problem: refused, RetryAfter: condition.SlowRetry()}, nil
 	}
 	refused, err := r.dryRunCreate(ctx, s, key)
 	if refused == nil {

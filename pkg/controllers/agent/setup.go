@@ -88,14 +88,17 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create clients for the hub: %w", err)
 	}
-	// Objects in the hub are the administrator's, or were counted against the budget of their source cluster.
+	// No kind of the hub is dropped for its size: what is kept of each object is limited instead.
 	watched.Handler, watched.PerKind, watched.Total = a.hub.Handle, kindwatch.Unlimited, kindwatch.Unlimited
+	watched.Keep = a.hub.Keep
+	a.hub.LimitMemory(o.HubBudget)
 	if a.hub.Watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch the hub: %w", err)
 	}
 	a.hub.Watcher.Set(view.OwnerFixed, crossplane.XRDKind, crossplane.HubCRDKind, crossplane.HubSecretKind)
 	if o.Registerer != nil {
 		view.RegisterOrphans(o.Registerer, a.hub)
+		view.RegisterMemory(o.Registerer, a.hub)
 	}
 
 	a.requirements = newRequirementReconciler(requirementOptions{
@@ -174,6 +177,9 @@ func (a *agent) noteEnrolment(name mcr.ClusterName) bool {
 	c, ok := a.fleet.Lookup(name)
 	now := enrolment{class: c.Enrolment.Class, identifier: c.EffectiveIdentifier()}
 	before, known := a.enrolments[name]
+	if known && before.identifier != "" && (!ok || before.identifier != now.identifier) {
+		a.hub.ReduceSource(before.identifier)
+	}
 	if !ok {
 		delete(a.enrolments, name)
 		return false

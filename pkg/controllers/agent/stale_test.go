@@ -61,7 +61,7 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 			}
 		})
 	}
-	r.seeHub(s)
+	_ = r.seeHub(t.Context(), s)
 	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || p.Silent || p.Problem == nil {
 		t.Errorf("want nothing to be decided by what was known of the hub, got %+v", p)
 	}

@@ -111,6 +111,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 		reason.ReasonRecreating: verdict.InProgress, reason.ReasonSyncFailing: verdict.InProgress, reason.ReasonHubObjectDeleted: verdict.Failed,
 		reason.ReasonHubUnavailable: verdict.InProgress, reason.ReasonNamespaceRecreated: verdict.Failed, reason.ReasonSecretWithheld: verdict.Failed,
 		reason.ReasonReferencesUnresolved: verdict.InProgress, reason.ReasonReconcilePaused: verdict.Suspended,
+		reason.ReasonClaimLimitReached: verdict.Failed,
 	} {
 		unknown := becauseOf == reason.ReasonSyncFailing || becauseOf == reason.ReasonHubUnavailable
 		p := &condition.Problem{Reason: becauseOf, Message: "It is so", Unknown: unknown}

@@ -22,6 +22,8 @@ func TestParse(t *testing.T) {
 		"Default":  {reason: "Unless others are chosen, there are twenty-four.", attacks: 24},
 		"Chosen":   {reason: "An attack is enrolled once.", args: []string{"--attacks=drip,silent,drip"}, attacks: 2},
 		"Unknown":  {reason: "A typing error is not passed over.", args: []string{"--attacks=endless"}, fails: true},
+		"Hub":      {reason: "The hub can be measured instead.", args: []string{"--hub=100"}, attacks: 24},
+		"HubBelow": {reason: "Less than nothing cannot.", args: []string{"--hub=-1"}, fails: true},
 		"NoRounds": {reason: "Nothing cannot be measured.", args: []string{"--rounds=0"}, fails: true},
 		"Argument": {reason: "Nor is an argument that means nothing.", args: []string{"24"}, fails: true},
 	}

@@ -27,6 +27,7 @@ type settings struct {
 	attacks     []hostile.Attack
 	honest      int
 	rounds      int
+	hub         int
 	rate        int
 	paced       time.Duration
 	lead        time.Duration
@@ -48,6 +49,9 @@ func main() {
 	report.Main("bench-hostile", func(args []string, usage io.Writer) (report.Measure, string, error) {
 		s, output, err := parse(args, usage)
 		return func(ctx context.Context) (string, error) {
+			if s.hub > 0 {
+				return hubRun(ctx, s, func() string { return report.Machine(context.WithoutCancel(ctx)) })
+			}
 			r, err := run(ctx, s)
 			return render(r, s, report.Machine(context.WithoutCancel(ctx))), err
 		}, output, err
@@ -68,6 +72,7 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	attacks := f.String("attacks", worst, "names of attacks, separated by commas; all: every one")
 	f.IntVar(&s.honest, "honest", 2, "number of honest clusters, which are real ones")
 	f.IntVar(&s.rounds, "rounds", 2, "how often it is measured without and with hostile clusters")
+	f.IntVar(&s.hub, "hub", 0, "measure what so many large objects cost that claims leave in the hub, and as many that are created there, instead of hostile clusters")
 	f.IntVar(&s.rate, "rate", 10, "claims per second")
 	f.DurationVar(&s.paced, "paced", 30*time.Second, "how long claims are created each time")
 	f.DurationVar(&s.lead, "lead", 10*time.Second, "how long claims are created before a phase is measured, so that it does not begin at rest")
@@ -81,8 +86,8 @@ func parse(args []string, usage io.Writer) (settings, string, error) {
 	if f.NArg() > 0 {
 		return settings{}, "", fmt.Errorf("unexpected arguments: %q", f.Args())
 	}
-	if s.honest <= 0 || s.rounds <= 0 || s.rate <= 0 || s.paced <= 0 || s.lead <= 0 || s.patience <= 0 {
-		return settings{}, "", errors.New("--honest, --rounds, --rate, --paced, --lead and --patience must be positive")
+	if s.honest <= 0 || s.rounds <= 0 || s.rate <= 0 || s.paced <= 0 || s.lead <= 0 || s.patience <= 0 || s.hub < 0 {
+		return settings{}, "", errors.New("--honest, --rounds, --rate, --paced, --lead and --patience must be positive, and --hub not negative")
 	}
 	if *attacks == "all" {
 		s.attacks = hostile.Attacks()

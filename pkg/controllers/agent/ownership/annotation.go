@@ -6,7 +6,25 @@ package ownership
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
+
+// Annotations returns the annotations of an object of the hub that say whose it is, was and may become.
+func Annotations(obj metav1.Object) map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{
+		fleetv1alpha1.SourceUIDAnnotation, fleetv1alpha1.SourceNamespaceAnnotation,
+		fleetv1alpha1.SourceClusterUIDAnnotation, fleetv1alpha1.SourceNamespaceUIDAnnotation,
+		fleetv1alpha1.SourceClaimUIDAnnotation, fleetv1alpha1.CreatedByAnnotation, fleetv1alpha1.CreatedAtAnnotation,
+		fleetv1alpha1.AdoptableByAnnotation, fleetv1alpha1.ReleasedFromAnnotation,
+	} {
+		if value, ok := annotationOf(obj, name); ok {
+			out[name] = value
+		}
+	}
+	return out
+}
 
 // annotationOf is obj.GetAnnotations()[name], and whether it exists. GetAnnotations of an unstructured object copies
 // all annotations. For the few that are read here, each time a claim is reconciled, that was a twelfth of the manager's

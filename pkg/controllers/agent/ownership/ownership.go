@@ -5,6 +5,7 @@ package ownership
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -43,6 +44,19 @@ func SourceOf(obj metav1.Object) (Source, bool) {
 	identifier, hasIdentifier := annotationOf(obj, fleetv1alpha1.SourceUIDAnnotation)
 	namespace, hasNamespace := annotationOf(obj, fleetv1alpha1.SourceNamespaceAnnotation)
 	return Source{Identifier: identifier, Namespace: namespace}, hasIdentifier || hasNamespace
+}
+
+// FormerSourceOf returns the source whose deleted claim left an object in the hub, if one did.
+func FormerSourceOf(obj metav1.Object) (Source, bool) {
+	if _, named := SourceOf(obj); named {
+		return Source{}, false
+	}
+	from, _ := annotationOf(obj, fleetv1alpha1.ReleasedFromAnnotation)
+	at := strings.LastIndex(from, "/")
+	if at <= 0 {
+		return Source{}, false
+	}
+	return Source{Identifier: from[:at], Namespace: from[at+1:]}, true
 }
 
 // State is the ownership of an object in the hub, as seen by one source.

@@ -19,8 +19,8 @@ import (
 )
 
 // Facts are the inputs of a decision about a claim. They come from watches and caches, not from API requests. The
-// exception is Unauthenticated: credentials are read from the workload cluster when they are used and the last read is
-// old.
+// exceptions are Unauthenticated, since credentials are read from the workload cluster when they are used and the last
+// read is old, and objects of the hub of which the watch keeps little.
 type Facts struct {
 	request.Request
 
@@ -64,6 +64,9 @@ type Facts struct {
 
 	// Unresolved is why unresolved references keep the claim from being pushed; nil if they are resolved.
 	Unresolved *condition.Problem
+
+	// Full is why no further object may be created for the claim's cluster or namespace; nil if one may.
+	Full *condition.Problem
 
 	// Unauthenticated is why no identity can be used in the hub, and RetryAfter when to retry.
 	Unauthenticated *condition.Problem

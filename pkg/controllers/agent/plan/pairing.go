@@ -85,6 +85,22 @@ func (p *Pairing) mayChoose(target, classTarget string) bool {
 	return p.Allowed(target)
 }
 
+// Leads reports whether the class can lead claims of a namespace of the cluster to a namespace of the hub. It does to
+// where this namespace's own claims go.
+func (p *Pairing) Leads(namespace, target string) bool {
+	classTarget := p.Agent.DefaultTargetNamespace
+	if p.Agent.MatchNamespaces {
+		classTarget = namespace
+	}
+	switch own, untargeted := p.Target(); {
+	case target == classTarget, untargeted == nil && target == own:
+		return true
+	case p.Agent.AllowedTargetNamespaces == nil:
+		return p.Agent.Identity != nil
+	}
+	return p.Allowed(target)
+}
+
 // withdrawn reports whether claims may no longer be in a namespace of the hub, regardless of their current target: the
 // namespace is reserved, or not in the class's allowedTargetNamespaces. A class that lists none withdraws none.
 func (p *Pairing) withdrawn(namespace string) bool {

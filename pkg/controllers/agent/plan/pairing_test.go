@@ -168,3 +168,35 @@ func TestWithdrawn(t *testing.T) {
 		})
 	}
 }
+
+func TestLeads(t *testing.T) {
+	some := &fleetv1alpha1.AllowedNamespaces{List: []string{"other"}}
+	for name, tc := range map[string]struct {
+		reason      string
+		agent       fleetv1alpha1.AgentSpec
+		annotations map[string]string
+		target      string
+		want        bool
+	}{
+		"Default":    {reason: "The class says so.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, target: "bar", want: true},
+		"Matching":   {reason: "So it does.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true}, target: "foo", want: true},
+		"Attacker":   {reason: "It does not lead there.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, target: "attacker"},
+		"Allowed":    {reason: "Another namespace of the cluster may be paired with it.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", AllowedTargetNamespaces: some}, target: "other", want: true},
+		"NotAllowed": {reason: "None may.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", AllowedTargetNamespaces: some}, target: "attacker"},
+		"Identity": {
+			reason: "Its rights decide.", target: "other", want: true,
+			agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", Identity: &fleetv1alpha1.HubIdentity{CredentialsSecretName: "c"}},
+		},
+		"OwnTarget": {
+			reason: "The namespace's claims go there.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, target: "mine", want: true,
+			annotations: map[string]string{fleetv1alpha1.TargetNamespaceAnnotation: "mine", fleetv1alpha1.CredentialsSecretNameAnnotation: "c"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &Pairing{Agent: tc.agent, Namespace: "foo", Annotations: tc.annotations, Allowed: func(target string) bool { return target == "other" }}
+			if got := p.Leads("foo", tc.target); got != tc.want {
+				t.Errorf("%s got %t", tc.reason, got)
+			}
+		})
+	}
+}

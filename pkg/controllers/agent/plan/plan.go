@@ -155,6 +155,9 @@ func decideTarget(f Facts) Plan {
 			return Plan{Problem: p, WaitAt: f.Target, Down: Down{Object: there}}
 		}
 	}
+	if there == nil && f.Full != nil {
+		return Plan{Problem: f.Full, Slowly: true}
+	}
 	if going {
 		return Plan{Problem: recreating(f.Kind.Kind, *f.Target), Down: Down{Object: there}}
 	}
@@ -290,6 +293,9 @@ func (f *Facts) mayCreate() *condition.Problem {
 func (f *Facts) RefusesFreeName() *condition.Problem {
 	if p := f.mayCreate(); p != nil {
 		return p
+	}
+	if f.Full != nil {
+		return f.Full
 	}
 	return f.Unresolved
 }

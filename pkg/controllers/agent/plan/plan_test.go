@@ -119,6 +119,7 @@ func TestDecide(t *testing.T) {
 		unknown   = func(f *Facts) {
 			f.Hub.Known, f.Hub.Unknown = false, &condition.Problem{Reason: reason.ReasonKindNotServed}
 		}
+		full       = func(f *Facts) { f.Full = &condition.Problem{Reason: reason.ReasonClaimLimitReached} }
 		unresolved = func(f *Facts) { f.Unresolved = &condition.Problem{Reason: reason.ReasonReferencesUnresolved} }
 		notAllowed = func(f *Facts) {
 			f.Target, f.Hub.Target, f.Untargeted = nil, nil, &condition.Problem{Reason: reason.ReasonTargetNamespaceNotAllowed}
@@ -200,6 +201,11 @@ func TestDecide(t *testing.T) {
 		},
 		"HubUnknown":   {because: "Nothing is decided while the hub's objects are not known.", given: []func(*Facts){func(f *Facts) { f.Hub.Known = false }}, tells: "silent", waits: "bar"},
 		"HubForbidden": {because: "If they will not be known in a moment, it is told.", given: []func(*Facts){unknown}, tells: reason.ReasonKindNotServed, waits: "bar"},
+		"Full": {
+			because: "The class allows no more objects.", given: []func(*Facts){full}, tells: reason.ReasonClaimLimitReached,
+		},
+		"FullAndThere":    {because: "What exists stays.", given: []func(*Facts){synced, full}, steps: []Action{Protect, Push}, Down: all},
+		"FullAndConflict": {because: "The holder is named.", given: []func(*Facts){full, func(f *Facts) { f.Hub.Target = object("bar", them) }}, steps: []Action{Disclose}, tells: reason.ReasonConflict, waits: "bar"},
 		"Conflict": {
 			because: "A name that another source holds is left alone, and waited for.",
 			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", them) }},

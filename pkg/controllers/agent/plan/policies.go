@@ -61,10 +61,19 @@ func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePo
 //
 // The class decides. A claim can only ask for more care: keeping infrastructure can be undone, since it stays in the
 // target namespace, counts against its quota and names its source; deleting it cannot. So a claim of a class with
-// Orphan is always orphaned, and an invalid value is not guessed at. A deleted class's policy is not assumed.
+// Orphan is always orphaned, and an invalid value is not guessed at. A deleted class's policy is not assumed. What is
+// kept costs the hub something, so a class can forbid claims to ask for it: then nothing is done, since deleting is not
+// what its owner wants.
 func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, claim metav1.Object) (fleetv1alpha1.DeletionPolicy, *condition.Problem) {
 	asked := fleetv1alpha1.DeletionPolicy(claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation])
 	switch {
+	case asked == fleetv1alpha1.DeletionPolicyOrphan && class != nil && class.Spec.Agent.OrphanPolicy == fleetv1alpha1.OrphanPolicyForbidden &&
+		class.Spec.Agent.DeletionPolicy != fleetv1alpha1.DeletionPolicyOrphan:
+		return "", &condition.Problem{
+			Reason: reason.ReasonInvalidDeletionPolicy,
+			Message: fmt.Sprintf("The EnrollmentClass %q of this cluster does not let claims leave their objects in the hub. The claim is not "+
+				"deleted until the annotation %s is Delete or removed.", className, fleetv1alpha1.DeletionPolicyAnnotation),
+		}
 	case asked == fleetv1alpha1.DeletionPolicyOrphan:
 		return fleetv1alpha1.DeletionPolicyOrphan, nil
 	case asked != "" && asked != fleetv1alpha1.DeletionPolicyDelete:

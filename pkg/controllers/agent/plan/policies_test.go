@@ -91,6 +91,11 @@ func TestDeletionPolicy(t *testing.T) {
 	class := func(p fleetv1alpha1.DeletionPolicy) *fleetv1alpha1.EnrollmentClass {
 		return &fleetv1alpha1.EnrollmentClass{Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{DeletionPolicy: p}}}
 	}
+	forbidding := func(p fleetv1alpha1.DeletionPolicy) *fleetv1alpha1.EnrollmentClass {
+		c := class(p)
+		c.Spec.Agent.OrphanPolicy = fleetv1alpha1.OrphanPolicyForbidden
+		return c
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		class  *fleetv1alpha1.EnrollmentClass
@@ -106,6 +111,9 @@ func TestDeletionPolicy(t *testing.T) {
 		"ClaimCannotDelete":     {reason: "It may not ask for what cannot be undone and the class does not want.", class: class("Orphan"), asked: "Delete", want: "Orphan"},
 		"Misspelt":              {reason: "Nothing is deleted on a guess.", class: class("Delete"), asked: "orphan", says: reason.ReasonInvalidDeletionPolicy},
 		"MisspeltInOrphanClass": {reason: "A mistake is told wherever it is.", class: class("Orphan"), asked: "Keep", says: reason.ReasonInvalidDeletionPolicy},
+		"ForbiddenOrphan":       {reason: "The class bears the cost.", class: forbidding("Delete"), asked: "Orphan", says: reason.ReasonInvalidDeletionPolicy},
+		"ForbiddenInOrphan":     {reason: "The class orphans anyway.", class: forbidding("Orphan"), asked: "Orphan", want: "Orphan"},
+		"ForbiddenNotAsked":     {reason: "It concerns those that ask.", class: forbidding(""), want: "Delete"},
 		"NoClass":               {reason: "What the class said is not known any more.", says: reason.ReasonClassNotFound},
 		"NoClassDelete":         {reason: "It may have said Orphan.", asked: "Delete", says: reason.ReasonClassNotFound},
 		"NoClassOrphan":         {reason: "Whatever it said, this is allowed.", asked: "Orphan", want: "Orphan"},

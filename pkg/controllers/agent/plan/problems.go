@@ -52,6 +52,19 @@ func conflict(kind, target, name, holder string) *condition.Problem {
 	}
 }
 
+// Full is reported if a claim is not pushed because of a limit of its class.
+func Full(class string, limit int32, ofNamespace bool) *condition.Problem {
+	of, field := "cluster", "maxClaims"
+	if ofNamespace {
+		of, field = "namespace", "maxClaimsPerNamespace"
+	}
+	return &condition.Problem{
+		Reason: reason.ReasonClaimLimitReached,
+		Message: fmt.Sprintf("The hub has %d objects of claims of this %s, or left by its deleted claims, and the EnrollmentClass %q allows no more "+
+			"(spec.agent.%s). This claim is pushed as soon as there is room.", limit, of, class, field),
+	}
+}
+
 // Deleting is reported while a claim waits for the hub.
 func Deleting(kind, target, name string) *condition.Problem {
 	return &condition.Problem{

@@ -72,6 +72,10 @@ const (
 	// ReasonKindNotServed: the hub does not serve the claim's kind now.
 	ReasonKindNotServed = "KindNotServed"
 
+	// ReasonClaimLimitReached: the claim is not pushed, because the EnrollmentClass allows no more objects in the hub for
+	// the claims of its cluster or namespace; the message says which.
+	ReasonClaimLimitReached = "ClaimLimitReached"
+
 	// ReasonReferencesUnresolved: a field that one of the claim's references fills has no value yet.
 	ReasonReferencesUnresolved = "ReferencesUnresolved"
 
@@ -98,7 +102,7 @@ const (
 	ReasonWorkloadRejected = "WorkloadRejected"
 
 	// ReasonInvalidDeletionPolicy: the claim is being deleted, and its annotation agent.masthead.dev/deletion-policy is
-	// invalid. Nothing is deleted on a guess.
+	// invalid, or the EnrollmentClass forbids it. Nothing is deleted on a guess.
 	ReasonInvalidDeletionPolicy = "InvalidDeletionPolicy"
 
 	// ReasonDeleting: the claim is being deleted, and waits until it is gone from the hub, or for the finalizers of others.

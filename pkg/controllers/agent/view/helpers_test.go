@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -56,7 +55,7 @@ func watchedCluster(t *testing.T, name mcr.ClusterName, kind kindwatch.Kind, cla
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		kind.GroupVersionResource(): kind.Kind + "List",
 	}, claims...)
-	w.Watcher = startWatcher(t, client, func(kindwatch.Event) {})
+	w.Watcher = startWatcher(t, kindwatch.Options{Client: client, Handler: func(kindwatch.Event) {}})
 	w.Watcher.Set("test", kind)
 	w.Follow(kind.GroupResource().String(), Followed{Kind: kind})
 	if err := w.Watcher.WaitForSync(t.Context()); err != nil {
@@ -66,9 +65,9 @@ func watchedCluster(t *testing.T, name mcr.ClusterName, kind kindwatch.Kind, cla
 }
 
 // startWatcher runs a watcher until the test ends.
-func startWatcher(t *testing.T, client dynamic.Interface, handle func(kindwatch.Event)) *kindwatch.Watcher {
+func startWatcher(t *testing.T, o kindwatch.Options) *kindwatch.Watcher {
 	t.Helper()
-	w, err := kindwatch.New(kindwatch.Options{Client: client, Handler: handle})
+	w, err := kindwatch.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +85,6 @@ func fakeHub(t *testing.T) *Hub {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		ownershiptest.InBar("").Kind.GroupVersionResource(): "MySQLInstanceList",
 	})
-	h.Watcher = startWatcher(t, client, h.Handle)
+	h.Watcher = startWatcher(t, kindwatch.Options{Client: client, Handler: h.Handle, Keep: h.Keep})
 	return h
 }

@@ -41,6 +41,9 @@ type Hub struct {
 	// before mu.
 	refreshing sync.Mutex
 
+	// charges limits what the watcher keeps of claims.
+	charges charges
+
 	mu sync.Mutex
 
 	// published are the claim kinds that the hub offers, by CRD name. While the XRDs cannot be watched, the last known
@@ -65,6 +68,12 @@ type Hub struct {
 	// origins are the claims in the hub that name a source, by source.
 	origins originIndex
 
+	// left are the objects that deleted claims have left, by their former source. They count in TakeRoom.
+	left originIndex
+
+	// taken are the origins for which an object may be created now; see TakeRoom.
+	taken setmap.Map[string, ownership.Origin]
+
 	// newborns are the origins created just now, released those whose claims were released since.
 	newborns, released newborns
 
@@ -87,7 +96,7 @@ type servedVersions struct {
 
 // NewHub returns a Hub with an empty cache. Set its Watcher before using it.
 func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Request], definitions *request.Queue[mcreconcile.Request]) *Hub {
-	return &Hub{
+	h := &Hub{
 		Clock:        clock.RealClock{},
 		newborns:     newborns{},
 		released:     newborns{},
@@ -103,9 +112,13 @@ func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Reques
 		served:       map[schema.GroupResource]servedVersions{},
 		composed:     map[types.UID]sets.Set[types.NamespacedName]{},
 		origins:      originIndex{},
+		left:         originIndex{},
+		taken:        setmap.Map[string, ownership.Origin]{},
 		waiting:      setmap.Map[ownership.Place, request.Request]{},
 		waitsAt:      request.Map[ownership.Place]{},
 	}
+	h.charges = charges{reduce: h.reduce, charged: map[ownership.Place]charge{}, accounts: map[payer]*account{}}
+	return h
 }
 
 // MustSource returns the source that an object names, or the zero value.
@@ -119,6 +132,7 @@ func MustSource(obj *unstructured.Unstructured) ownership.Source {
 // would be counted as an orphan for as long as the process lives.
 func (h *Hub) Observe(key ownership.Place, obj *unstructured.Unstructured) {
 	h.Watcher.Observe(key.Kind, key.NamespacedName, obj)
+	h.releaseGone(key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// If the cache learns of the deletion after this, the handler of that event waits for mu and removes the object.
@@ -217,6 +231,9 @@ func (h *Hub) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bo
 
 // track maintains the indices of origins and deletions.
 func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
+	if e.Type == kindwatch.Deleted {
+		h.releaseGone(key)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.trackLocked(key, e)
@@ -235,6 +252,9 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 		return
 	}
 	s, named := ownership.SourceOf(e.Object)
+	if former, ok := ownership.FormerSourceOf(e.Object); ok {
+		h.left.insert(ownership.Origin{Source: former, Resource: key.Kind.GroupResource(), Name: key.Name}, key)
+	}
 	if !named {
 		return
 	}
@@ -244,6 +264,9 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 }
 
 func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
+	if former, ok := ownership.FormerSourceOf(obj); ok {
+		h.left.remove(ownership.Origin{Source: former, Resource: key.Kind.GroupResource(), Name: key.Name}, key)
+	}
 	s, named := ownership.SourceOf(obj)
 	if !named {
 		return

@@ -123,6 +123,7 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 	}
 	key := ownership.Place{Kind: e.Kind, NamespacedName: types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}}
 	h.track(key, e)
+	h.Requirements.AddInitial(h.roomFor(e)...)
 	for _, r := range h.WaitingFor(key) {
 		h.Requirements.Add(r)
 	}

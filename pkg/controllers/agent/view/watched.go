@@ -75,8 +75,10 @@ func (h *Hub) follow() {
 	h.Watcher.Set(OwnerClaims, slices.Collect(maps.Values(now))...)
 	if len(gone) > 0 {
 		h.origins.forgetKinds(gone)
+		h.left.forgetKinds(gone)
 		h.newborns.forgetKinds(gone)
 		h.deleted.forgetKinds(gone)
+		h.charges.releaseOthers(now)
 	}
 }
 

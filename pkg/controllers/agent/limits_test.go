@@ -1,0 +1,267 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+)
+
+func withLimits(cluster, namespace int32) func(*fleetv1alpha1.EnrollmentClass) {
+	return func(c *fleetv1alpha1.EnrollmentClass) {
+		if cluster > 0 {
+			c.Spec.Agent.MaxClaims = &cluster
+		}
+		if namespace > 0 {
+			c.Spec.Agent.MaxClaimsPerNamespace = &namespace
+		}
+	}
+}
+
+// notPushed checks that a claim has no object in the hub, and that no deletion has to wait for it.
+func (f *fixture) notPushed(name string) {
+	f.T.Helper()
+	f.settled()
+	if obj, err := f.get(f.hub, f.target, name); !apierrors.IsNotFound(err) {
+		f.T.Errorf("want nothing in the hub, got %v (%v)", obj.Object, err)
+	}
+	if claim, err := f.get(f.workload, f.namespace, name); err != nil || hasOurFinalizer(claim) {
+		f.T.Errorf("want no finalizer, got %v (%v)", claim.GetFinalizers(), err)
+	}
+}
+
+func TestClaimsBeyondTheLimitWait(t *testing.T) {
+	t.Parallel()
+	for name, limits := range map[string]func(*fleetv1alpha1.EnrollmentClass){"OfTheCluster": withLimits(2, 0), "OfTheNamespace": withLimits(9, 2)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, limits)
+			// A tenant of the hub can make objects that name the cluster.
+			stray := f.object("default", "stray")
+			stray.SetAnnotations(f.source().Annotations())
+			f.Create(f.hub, stray)
+			f.inHub(stray)
+			first := f.claim("a")
+			f.claim("b")
+			f.synced("a", reason.ReasonSynced)
+			f.synced("b", reason.ReasonSynced)
+			f.claim("c")
+			f.synced("c", reason.ReasonClaimLimitReached)
+			f.notPushed("c")
+
+			if err := f.workload.Delete(f.Ctx, first); err != nil {
+				t.Fatal(err)
+			}
+			f.gone(f.hub, f.target, "a")
+			f.synced("c", reason.ReasonSynced)
+
+			class := &fleetv1alpha1.EnrollmentClass{}
+			class.Name = f.class
+			f.Edit(f.hub, class, func() { withLimits(1, 1)(class) })
+			f.claim("d")
+			f.synced("d", reason.ReasonClaimLimitReached)
+			f.settled()
+			for _, there := range []string{"b", "c"} {
+				f.synced(there, reason.ReasonSynced)
+				f.pushed(there)
+			}
+		})
+	}
+}
+
+// TestConcurrentClaimsDoNotExceedTheLimit: what is being created counts.
+func TestConcurrentClaimsDoNotExceedTheLimit(t *testing.T) {
+	t.Parallel()
+	const claims, limit = 24, 5
+	f := newFixture(t, withLimits(limit, 0))
+	f.served()
+	for i := range claims {
+		f.claim(fmt.Sprint("db-", i))
+	}
+	f.lookedAt(claims)
+	f.settled()
+	list := f.list()
+	if err := f.hub.List(f.Ctx, list, client.InNamespace(f.target)); err != nil || len(list.Items) != limit {
+		t.Errorf("want %d objects in the hub, got %d (%v)", limit, len(list.Items), err)
+	}
+}
+
+// TestOrphansEndAtTheLimit: creating a claim and orphaning it, again and again, filled the hub.
+func TestOrphansEndAtTheLimit(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(*fixture, *unstructured.Unstructured){
+		"Orphaned": func(f *fixture, claim *unstructured.Unstructured) {
+			if err := f.workload.Delete(f.Ctx, claim); err != nil {
+				f.T.Fatal(err)
+			}
+		},
+		"FinalizerTornOut": func(f *fixture, claim *unstructured.Unstructured) {
+			f.Edit(f.workload, claim, func() {
+				claim.SetAnnotations(map[string]string{fleetv1alpha1.PausedAnnotation: fleetv1alpha1.PausedAnnotationTrue})
+			})
+			if err := f.workload.Delete(f.Ctx, claim); err != nil {
+				f.T.Fatal(err)
+			}
+			f.synced("db", reason.ReasonReconcilePaused)
+			f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, withLimits(1, 0))
+			claim := f.claim("db", withDeletionPolicy("Orphan"))
+			f.synced("db", reason.ReasonSynced)
+			f.settled()
+			leave(f, claim)
+			f.gone(f.workload, f.namespace, "db")
+			f.claim("next")
+			f.synced("next", reason.ReasonClaimLimitReached)
+			f.notPushed("next")
+
+			if err := f.hub.Delete(f.Ctx, f.object(f.target, "db")); err != nil {
+				t.Fatal(err)
+			}
+			f.synced("next", reason.ReasonSynced)
+		})
+	}
+}
+
+func TestForbiddenOrphanDeletesNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
+		c.Spec.Agent.OrphanPolicy = fleetv1alpha1.OrphanPolicyForbidden
+	})
+	claim := f.claim("db", withDeletionPolicy("Orphan"))
+	f.synced("db", reason.ReasonSynced)
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("db", reason.ReasonInvalidDeletionPolicy)
+	f.settled()
+	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil || ownership.Of(true, hub, f.source()) != ownership.Ours {
+		t.Fatalf("want the object in the hub unchanged, got %v (%v)", hub.Object, err)
+	}
+	f.Edit(f.workload, claim, func() { withDeletionPolicy("Delete")(claim) })
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+}
+
+// isReduced waits until the agent keeps an object of the hub whole, or reduced.
+func (f *fixture) isReduced(name string, want bool) {
+	f.T.Helper()
+	f.Within(fmt.Sprintf("%s is reduced: %t", name, want), func() error {
+		w, ok := f.agent.workloads.Get(f.cluster)
+		if !ok {
+			return errors.New("the cluster is not engaged")
+		}
+		kind, _ := w.KindOf(f.crd().Name)
+		obj, err := f.agent.hub.Watcher.Get(kind, client.ObjectKeyFromObject(f.object(f.target, name)))
+		if err == nil && view.IsReduced(obj) != want {
+			return fmt.Errorf("it is %v", obj.Object)
+		}
+		return err
+	})
+}
+
+// TestIdentifierThatIsEnrolledLaterGetsWhatItsObjectsSay: the watch keeps little of an object whose source is not
+// enrolled.
+func TestIdentifierThatIsEnrolledLaterGetsWhatItsObjectsSay(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.claim("old")
+	f.synced("old", reason.ReasonSynced)
+	f.isReduced("old", false)
+	later := ownership.Source{Identifier: f.identifier + "-later", Namespace: f.namespace}
+	obj := f.object(f.target, "db")
+	obj.SetAnnotations(later.Annotations())
+	obj.Object["spec"] = map[string]any{"version": "5.7", "compositionRef": map[string]any{"name": "chosen-in-the-hub"}}
+	f.Create(f.hub, obj)
+	f.ready("db", "10.0.0.1")
+	f.isReduced("db", true)
+	f.claim("db")
+	f.synced("db", reason.ReasonConflict)
+
+	cluster, _ := f.fleet.Lookup(f.cluster)
+	cluster.Identifier = later.Identifier
+	f.fleet.Set(cluster)
+	claim := f.synced("db", reason.ReasonSynced)
+	f.Within("what the hub's object says is shown", func() (err error) {
+		if claim, err = f.get(f.workload, f.namespace, "db"); err != nil {
+			return err
+		}
+		address, _, _ := unstructured.NestedString(claim.Object, "status", "address")
+		composition, _, _ := unstructured.NestedString(claim.Object, "spec", "compositionRef", "name")
+		if address != "10.0.0.1" || composition != "chosen-in-the-hub" {
+			return fmt.Errorf("it is %v", claim.Object)
+		}
+		return nil
+	})
+	f.isReduced("db", false)
+	f.isReduced("old", true)
+}
+
+// TestClaimsBeyondTheShareOfTheHubAreSynchronised: an object that is not kept whole costs requests, and nothing else.
+func TestClaimsBeyondTheShareOfTheHubAreSynchronised(t *testing.T) {
+	t.Parallel()
+	f := prepareFixture(t)
+	f.options = func(o *Options) { o.HubBudget = budget.New(1) }
+	f.start()
+	large := func(u *unstructured.Unstructured) {
+		u.SetAnnotations(map[string]string{"acmeco.org/large": strings.Repeat("x", 64<<10)})
+	}
+	claim := f.claim("db", large, withSecret("conn"))
+	hub := f.pushed("db")
+	f.synced("db", reason.ReasonSynced)
+	f.isReduced("db", true)
+	f.connectionSecret("conn", hub, "s3cret")
+	f.ready("db", "10.0.0.1")
+	f.Within("the status and the Secret come down", func() error {
+		claim, err := f.get(f.workload, f.namespace, "db")
+		if err != nil {
+			return err
+		}
+		if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); address != "10.0.0.1" {
+			return fmt.Errorf("its status is %v", claim.Object["status"])
+		}
+		return f.workload.Get(f.Ctx, client.ObjectKey{Namespace: f.namespace, Name: "conn"}, &corev1.Secret{})
+	})
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
+	f.Within("an edit goes up", func() error {
+		hub, err := f.get(f.hub, f.target, "db")
+		if version, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); err == nil && version != "8" {
+			return fmt.Errorf("the version is %q", version)
+		}
+		return err
+	})
+	f.settled()
+	before := len(f.hubRequests.about())
+	f.isReduced("db", true)
+	if after := len(f.hubRequests.about()); after != before {
+		t.Errorf("want no request at rest, got %v", f.hubRequests.about()[before:])
+	}
+	f.Edit(f.hub, hub, func() { hub.SetFinalizers([]string{"acmeco.org/keep"}) })
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	deleting := f.synced("db", reason.ReasonDeleting)
+	if address, _, _ := unstructured.NestedString(deleting.Object, "status", "address"); address != "10.0.0.1" {
+		t.Errorf("want the status to stay while the object is deleted, got %v", deleting.Object["status"])
+	}
+	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+}
