@@ -58,8 +58,8 @@ func Run(ctx context.Context, o Options) int {
 }
 
 // understand has all commands below root set begun when they have been understood: an error before that is one of
-// usage, whichever part of cobra found it. A command of commands refuses what it does not have, which cobra would answer
-// with its help, and success.
+// usage, whichever part of cobra found it. A command of commands refuses what it does not have, which cobra would
+// answer with its help, and success.
 func understand(root *cobra.Command, begun *bool) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -88,8 +88,8 @@ func kindAndName(arguments []string) (kind, name string, err error) {
 	return "", "", misused("specify the object: KIND NAME, or KIND/NAME")
 }
 
-// writeAnswer writes an answer for users: the causes, what could not be read and only then that nothing else is wrong, and
-// the walk.
+// writeAnswer writes an answer for users: the causes, what could not be read and only then that nothing else is wrong,
+// and the walk.
 func (a *app) writeAnswer(answer why.Answer) error {
 	colours := terminal.ColoursFor(a.Streams.Out, a.Getenv)
 	var b strings.Builder

@@ -302,8 +302,8 @@ func merged(want, others any) any {
 	return others
 }
 
-// trimmed drops empty lists that are not wanted, and a struct of such. No manager can own an empty list that is merged by
-// keys, so that no apply removes it, and none needs to.
+// trimmed drops empty lists that are not wanted, and a struct of such. No manager can own an empty list that is merged
+// by keys, so that no apply removes it, and none needs to.
 func trimmed(have, want any) any {
 	h, ok := have.(map[string]any)
 	if !ok {

@@ -106,9 +106,9 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*s
 	return nil, nil //nolint:nilnil // The comment says so.
 }
 
-// reportHeld says of a claim that is about to be released what holds it from then on: without our finalizer its status is
-// never written again. A claim that nothing else holds is gone with the finalizer, and costs no write. Ready stays as it
-// was: it is Crossplane's.
+// reportHeld says of a claim that is about to be released what holds it from then on: without our finalizer its status
+// is never written again. A claim that nothing else holds is gone with the finalizer, and costs no write. Ready stays
+// as it was: it is Crossplane's.
 func (r *requirementReconciler) reportHeld(ctx context.Context, s *scope.Scope) error {
 	others := slices.DeleteFunc(s.Workload.Unprotected(s.Claim).GetFinalizers(), func(f string) bool {
 		// The garbage collector removes its own in a moment.

@@ -34,8 +34,8 @@
 //
 // The ability to have claims in the namespaces that the class pairs with the cluster, with the content of the cluster's
 // own claims, and to read their status and connection Secrets. Nothing more; docs/design/agent.md says why, attack by
-// attack. An object of the hub that names the claim's source, but not its UID, is no more than a stray, except where the
-// claim goes or had its object.
+// attack. An object of the hub that names the claim's source, but not its UID, is no more than a stray, except where
+// the claim goes or had its object.
 //
 // Pausing a claim gains nothing over leaving it alone: the object in the hub is not paused, and a paused claim does not
 // keep its cluster from leaving. Requesting a reconcile queries the hub for that claim once in ten seconds at most

@@ -238,6 +238,6 @@ func (r *requirementReconciler) whole(ctx context.Context, s *scope.Scope, place
 		r.hub.Gone(place, obj)
 		return nil, apierrors.NewNotFound(place.Kind.GroupResource(), place.Name)
 	}
-	r.hub.ReadWhole(place, live)
+	r.hub.Kept.ReadWhole(place, live)
 	return live, nil
 }

@@ -221,8 +221,8 @@ func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 	f.synced("db", reason.ReasonSynced)
 }
 
-// strayOf creates an object that names the source of a claim, in a namespace of the hub where the claim's object is not.
-// It has a status, a composite resource and a password of its own.
+// strayOf creates an object that names the source of a claim, in a namespace of the hub where the claim's object is
+// not. It has a status, a composite resource and a password of its own.
 func (f *fixture) strayOf(name string) *unstructured.Unstructured {
 	f.T.Helper()
 	stray := f.object(f.hubNamespace(f.class+"-attacker"), name)
@@ -273,9 +273,9 @@ func (f *fixture) nothingFrom(stray *unstructured.Unstructured) {
 	}
 }
 
-// TestTenancyStrayHarmsNoClaim has an object in another namespace of the hub name the source of a claim, at every time in
-// the claim's life. It does not block the claim, nothing of it flows down or is recorded, and it is not deleted with the
-// claim.
+// TestTenancyStrayHarmsNoClaim has an object in another namespace of the hub name the source of a claim, at every time
+// in the claim's life. It does not block the claim, nothing of it flows down or is recorded, and it is not deleted with
+// the claim.
 func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 	t.Parallel()
 	wanting := func(u *unstructured.Unstructured) {

@@ -416,8 +416,8 @@ func TestDeletionWaitsForTheHub(t *testing.T) {
 	f.gone(f.hub, f.target, "db")
 }
 
-// A foreign finalizer keeps a claim after its object is gone from the hub, and its condition does not go on waiting for the
-// hub. A claim that nothing holds is not told about.
+// A foreign finalizer keeps a claim after its object is gone from the hub, and its condition does not go on waiting for
+// the hub. A claim that nothing holds is not told about.
 func TestDeletedClaimThatOthersHoldSaysSo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

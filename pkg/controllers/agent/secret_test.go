@@ -185,8 +185,8 @@ func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
 	}
 }
 
-// createOrphan creates what `kubectl delete --cascade=orphan` of its claim leaves of a copy, under another name, and immutable
-// if that is wanted.
+// createOrphan creates what `kubectl delete --cascade=orphan` of its claim leaves of a copy, under another name, and
+// immutable if that is wanted.
 func (f *fixture) createOrphan(name, as string, immutable bool) {
 	f.T.Helper()
 	s := &corev1.Secret{}

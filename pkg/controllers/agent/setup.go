@@ -90,8 +90,8 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	}
 	// No kind of the hub is dropped for its size: what is kept of each object is limited instead.
 	watched.Handler, watched.PerKind, watched.Total = a.hub.Handle, kindwatch.Unlimited, kindwatch.Unlimited
-	watched.Keep = a.hub.Keep
-	a.hub.LimitMemory(o.HubBudget)
+	watched.Keep = a.hub.Kept.Keep
+	a.hub.Kept.Limit(o.HubBudget)
 	if a.hub.Watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch the hub: %w", err)
 	}
@@ -178,7 +178,7 @@ func (a *agent) noteEnrolment(name mcr.ClusterName) bool {
 	now := enrolment{class: c.Enrolment.Class, identifier: c.EffectiveIdentifier()}
 	before, known := a.enrolments[name]
 	if known && before.identifier != "" && (!ok || before.identifier != now.identifier) {
-		a.hub.ReduceSource(before.identifier)
+		a.hub.Kept.ReduceSource(before.identifier)
 	}
 	if !ok {
 		delete(a.enrolments, name)

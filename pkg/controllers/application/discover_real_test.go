@@ -261,7 +261,8 @@ func (f *fixture) applied(u *unstructured.Unstructured, ids ...string) {
 }
 
 // One old failed Job of a CronJob does not make an Application Degraded: what a controller made is its controller's.
-// That holds for each kind, each source by labels or annotations, and for controllers that are no part of the Application.
+// That holds for each kind, each source by labels or annotations, and for controllers that are no part of the
+// Application.
 func TestWhatAControllerMadeIsNotDiscoveredByItsLabels(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

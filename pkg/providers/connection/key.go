@@ -59,8 +59,8 @@ func (k Key) Published() types.NamespacedName {
 }
 
 // EnrolledClass returns the EnrollmentClass named by an object's labels, and whether the object is enrolled. The words
-// of YAML for true and false mean that: "False" or "off" as the name of a class would connect nothing, but not release a
-// cluster either.
+// of YAML for true and false mean that: "False" or "off" as the name of a class would connect nothing, but not release
+// a cluster either.
 func EnrolledClass(labels map[string]string) (string, bool) {
 	v := labels[fleetv1alpha1.EnrollLabel]
 	switch strings.ToLower(v) {

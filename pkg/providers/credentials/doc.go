@@ -25,5 +25,6 @@
 // Nothing is read from a workload cluster here. A user who may write a kubeconfig Secret in the hub can make the
 // manager connect to an address of their choice, from the manager's network, and present the credentials of that
 // kubeconfig: they gain a TLS connection to hosts that the manager can reach and that are not refused, and learn what
-// the condition says: whether something listens there, whether it speaks TLS, and what is wrong with its certificate. Credentials of other clusters, or of the manager, are never sent there.
+// the condition says: whether something listens there, whether it speaks TLS, and what is wrong with its certificate.
+// Credentials of other clusters, or of the manager, are never sent there.
 package credentials

@@ -28,8 +28,8 @@ import (
 // observe a change within seconds.
 const DefaultWithdrawalGrace = time.Minute
 
-// withdraw takes the next step in removing a definition that is not offered. It returns the right that is missing for it:
-// without a word, the definition would stay closed for ever.
+// withdraw takes the next step in removing a definition that is not offered. It returns the right that is missing for
+// it: without a word, the definition would stay closed for ever.
 func (r *Reconciler) withdraw(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, kind kindwatch.Kind, current *unstructured.Unstructured,
 ) (reconcile.Result, *condition.Problem, error) {

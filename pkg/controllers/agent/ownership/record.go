@@ -15,16 +15,17 @@ import (
 )
 
 // Any object of the hub can name any source, in any namespace: by accident, as when a backup is restored under another
-// name, or on purpose, before the claim is pushed. So the object that is created for a claim has the claim's UID, by which
-// it is found until the claim's record says where it is. From then on the record decides: copies have that UID, too.
+// name, or on purpose, before the claim is pushed. So the object that is created for a claim has the claim's UID, by
+// which it is found until the claim's record says where it is. From then on the record decides: copies have that UID,
+// too.
 //
 // The claim records where its object is, and thereby whether it had one that was deleted. The record is on the claim
 // rather than in memory, so that a restart changes no answer. Its owner can change or remove it, but that affects only
 // objects of the same source.
 //
 // The place is written with the finalizer, before anything is created. That an object existed follows from the claim's
-// status: Crossplane's conditions come from an object that was the claim's, and stay when it is gone. If there are none,
-// or if they are about an earlier object, one more request records the object's UID.
+// status: Crossplane's conditions come from an object that was the claim's, and stay when it is gone. If there are
+// none, or if they are about an earlier object, one more request records the object's UID.
 
 // Record is what a claim says of its object in the hub.
 type Record struct {
@@ -40,8 +41,8 @@ func (r Record) Existed(claim *unstructured.Unstructured) bool {
 	return r.UID != "" || crossplane.IsReported(claim)
 }
 
-// Belongs reports whether an object of the hub that names the source of a claim is the claim's, other than by being where
-// the claim goes now.
+// Belongs reports whether an object of the hub that names the source of a claim is the claim's, other than by being
+// where the claim goes now.
 func Belongs(obj metav1.Object, claim *unstructured.Unstructured) bool {
 	if was, ok := RecordOf(claim); ok && was.Existed(claim) {
 		return obj.GetNamespace() == was.Namespace

@@ -189,8 +189,8 @@ func decideTaken(f Facts) Plan {
 // decideMove decides about a claim whose object in the hub is not at the target.
 //
 // Nothing moves silently. If a move was requested, the object is removed as for a deletion of the claim, so that it can
-// be recreated at the target; that starts only if the hub would accept it there. Nothing flows from an object at a place
-// that the claim does not record, and no password from a namespace that the administrator has withdrawn.
+// be recreated at the target; that starts only if the hub would accept it there. Nothing flows from an object at a
+// place that the claim does not record, and no password from a namespace that the administrator has withdrawn.
 func decideMove(f Facts, from PlacedObject, moves bool) Plan {
 	stays := Plan{Problem: targetChanged(from.Place, *f.Target), WaitAt: &from.Place}
 	if own := f.recorded(); own != nil {

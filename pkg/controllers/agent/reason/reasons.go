@@ -105,7 +105,8 @@ const (
 	// invalid, or the EnrollmentClass forbids it. Nothing is deleted on a guess.
 	ReasonInvalidDeletionPolicy = "InvalidDeletionPolicy"
 
-	// ReasonDeleting: the claim is being deleted, and waits until it is gone from the hub, or for the finalizers of others.
+	// ReasonDeleting: the claim is being deleted, and waits until it is gone from the hub, or for the finalizers of
+	// others.
 	ReasonDeleting = "Deleting"
 
 	// ReasonHubObjectDeleted: somebody else deleted the claim's object in the hub. It is recreated only if the class says

@@ -91,8 +91,8 @@ func (s *Scope) Intent(ctx context.Context, place ownership.Place, hub *unstruct
 }
 
 // Marks returns the annotations that Masthead sets on the claim's object in the hub: its source, that source's
-// residence, the claim's UID, and the identity that created it. Adopting an object, or taking it over from another cluster, counts as
-// creating it.
+// residence, the claim's UID, and the identity that created it. Adopting an object, or taking it over from another
+// cluster, counts as creating it.
 func (s *Scope) Marks(ctx context.Context, hub *unstructured.Unstructured) map[string]string {
 	marks := s.Us.Annotations()
 	maps.Copy(marks, s.Home.Annotations())

@@ -85,6 +85,6 @@ func fakeHub(t *testing.T) *Hub {
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
 		ownershiptest.InBar("").Kind.GroupVersionResource(): "MySQLInstanceList",
 	})
-	h.Watcher = startWatcher(t, kindwatch.Options{Client: client, Handler: h.Handle, Keep: h.Keep})
+	h.Watcher = startWatcher(t, kindwatch.Options{Client: client, Handler: h.Handle, Keep: h.Kept.Keep})
 	return h
 }

@@ -41,8 +41,8 @@ type Hub struct {
 	// before mu.
 	refreshing sync.Mutex
 
-	// charges limits what the watcher keeps of claims.
-	charges charges
+	// Kept limits what the watcher keeps of claims.
+	Kept Kept
 
 	mu sync.Mutex
 
@@ -117,7 +117,7 @@ func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Reques
 		waiting:      setmap.Map[ownership.Place, request.Request]{},
 		waitsAt:      request.Map[ownership.Place]{},
 	}
-	h.charges = charges{reduce: h.reduce, charged: map[ownership.Place]charge{}, accounts: map[payer]*account{}}
+	h.Kept = Kept{hub: h, charged: map[ownership.Place]charge{}, accounts: map[payer]*account{}}
 	return h
 }
 
@@ -132,7 +132,7 @@ func MustSource(obj *unstructured.Unstructured) ownership.Source {
 // would be counted as an orphan for as long as the process lives.
 func (h *Hub) Observe(key ownership.Place, obj *unstructured.Unstructured) {
 	h.Watcher.Observe(key.Kind, key.NamespacedName, obj)
-	h.releaseGone(key)
+	h.Kept.releaseGone(key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	// If the cache learns of the deletion after this, the handler of that event waits for mu and removes the object.
@@ -232,7 +232,7 @@ func (h *Hub) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bo
 // track maintains the indices of origins and deletions.
 func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
 	if e.Type == kindwatch.Deleted {
-		h.releaseGone(key)
+		h.Kept.releaseGone(key)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

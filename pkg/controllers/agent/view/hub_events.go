@@ -123,7 +123,7 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 	}
 	key := ownership.Place{Kind: e.Kind, NamespacedName: types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}}
 	h.track(key, e)
-	h.Requirements.AddInitial(h.roomFor(e)...)
+	h.Requirements.AddInitial(roomFor(h, e)...)
 	for _, r := range h.WaitingFor(key) {
 		h.Requirements.Add(r)
 	}
@@ -138,9 +138,9 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 	}
 }
 
-// enqueueSource queues the claim of an object in the hub if the claim's cluster is enrolled. A change of the claim's own
-// object goes ahead. Another object that names its source takes no turn from its cluster: the claim waits for what is at
-// its target, and ignores the rest.
+// enqueueSource queues the claim of an object in the hub if the claim's cluster is enrolled. A change of the claim's
+// own object goes ahead. Another object that names its source takes no turn from its cluster: the claim waits for what
+// is at its target, and ignores the rest.
 func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool, changed func(request.Request) bool) {
 	s, named := ownership.SourceOf(obj)
 	if !named || s.Identifier == "" {

@@ -64,12 +64,10 @@ func Reduced(obj *unstructured.Unstructured) *unstructured.Unstructured {
 // payer is who is charged for an object that is kept whole: a namespace of the hub, and the identifier of a cluster.
 type payer struct{ namespace, identifier string }
 
-// charges are the objects of the hub that are kept whole. The class of an account in the budget is the namespace.
-type charges struct {
+// Kept are the claims in the hub that are kept whole. The class of an account in the budget is the namespace.
+type Kept struct {
+	hub    *Hub
 	budget *budget.Budget
-
-	// reduce reduces the stored object at a place, if there is one.
-	reduce func(ownership.Place)
 
 	mu       sync.Mutex
 	charged  map[ownership.Place]charge
@@ -94,7 +92,7 @@ type account struct {
 }
 
 // hold charges a payer for an object instead of what was charged for it before, and reports whether there is room.
-func (c *charges) hold(at ownership.Place, by payer, bytes int64) bool {
+func (c *Kept) hold(at ownership.Place, by payer, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.drop(at)
@@ -116,14 +114,14 @@ func (c *charges) hold(at ownership.Place, by payer, bytes int64) bool {
 }
 
 // release charges nobody for an object any more.
-func (c *charges) release(at ownership.Place) {
+func (c *Kept) release(at ownership.Place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.settle(c.drop(at))
 }
 
 // releaseOthers releases the objects of kinds that are no longer watched, or not in that version.
-func (c *charges) releaseOthers(watched map[schema.GroupResource]kindwatch.Kind) {
+func (c *Kept) releaseOthers(watched map[schema.GroupResource]kindwatch.Kind) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for at := range c.charged {
@@ -134,7 +132,7 @@ func (c *charges) releaseOthers(watched map[schema.GroupResource]kindwatch.Kind)
 }
 
 // drop removes the charge for an object, and returns the account that had it. The caller holds mu.
-func (c *charges) drop(at ownership.Place) *account {
+func (c *Kept) drop(at ownership.Place) *account {
 	was, ok := c.charged[at]
 	if !ok {
 		return nil
@@ -146,7 +144,7 @@ func (c *charges) drop(at ownership.Place) *account {
 }
 
 // settle tells the budget what an account holds. One that holds nothing has no share. The caller holds mu.
-func (c *charges) settle(a *account) {
+func (c *Kept) settle(a *account) {
 	switch {
 	case a == nil:
 	case len(a.places) > 0 || a.yielding:
@@ -159,7 +157,7 @@ func (c *charges) settle(a *account) {
 
 // yield reduces everything that a payer is charged for. Its objects are kept whole again as they change, if there is
 // room.
-func (c *charges) yield(a *account) {
+func (c *Kept) yield(a *account) {
 	c.mu.Lock()
 	a.yielding = true
 	places := a.places.UnsortedList()
@@ -174,8 +172,8 @@ func (c *charges) yield(a *account) {
 	c.settle(a)
 }
 
-// LimitMemory sets the budget for what is kept whole. Without it, there is no limit. Call it before the watcher starts.
-func (h *Hub) LimitMemory(b *budget.Budget) { h.charges.budget = b }
+// Limit sets the budget for what is kept whole. Without it, there is no limit. Call it before the watcher starts.
+func (c *Kept) Limit(b *budget.Budget) { c.budget = b }
 
 // memory publishes masthead_agent_hub_memory_bytes on scrape.
 type memory struct {
@@ -198,53 +196,53 @@ func (m *memory) Describe(out chan<- *prometheus.Desc) { out <- m.used }
 
 // Collect implements prometheus.Collector.
 func (m *memory) Collect(out chan<- prometheus.Metric) {
-	used, _ := m.hub.charges.budget.Used()
+	used, _ := m.hub.Kept.budget.Used()
 	out <- prometheus.MustNewConstMetric(m.used, prometheus.GaugeValue, float64(used))
 }
 
 // Keep decides what the hub's watcher stores of an object. What is not a claim is the administrator's.
-func (h *Hub) Keep(kind kindwatch.Kind, obj *unstructured.Unstructured, size int64) *unstructured.Unstructured {
+func (c *Kept) Keep(kind kindwatch.Kind, obj *unstructured.Unstructured, size int64) *unstructured.Unstructured {
 	if kind.ClusterScoped || kind.MetadataOnly {
 		return obj
 	}
 	at := ownership.Place{Kind: kind, NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 	if id := MustSource(obj).Identifier; id != "" && !IsReduced(obj) {
-		if _, enrolled := h.Fleet.ByIdentifier(id); enrolled && h.charges.hold(at, payer{namespace: at.Namespace, identifier: id}, size) {
+		if _, enrolled := c.hub.Fleet.ByIdentifier(id); enrolled && c.hold(at, payer{namespace: at.Namespace, identifier: id}, size) {
 			return obj
 		}
 	}
-	h.charges.release(at)
+	c.release(at)
 	return Reduced(obj)
 }
 
 // reduce makes the watcher keep little of an object.
-func (h *Hub) reduce(at ownership.Place) {
-	if obj, err := h.Watcher.Get(at.Kind, at.NamespacedName); err == nil {
-		h.Watcher.KeepAgain(at.Kind, Reduced(obj))
+func (c *Kept) reduce(at ownership.Place) {
+	if obj, err := c.hub.Watcher.Get(at.Kind, at.NamespacedName); err == nil {
+		c.hub.Watcher.KeepAgain(at.Kind, Reduced(obj))
 	}
-	h.releaseGone(at)
+	c.releaseGone(at)
 }
 
 // ReduceSource reduces the objects that name a cluster that is not enrolled any more.
-func (h *Hub) ReduceSource(identifier string) {
-	for _, from := range h.originsIn(identifier) {
-		for _, at := range h.PlacesOf(from) {
-			h.reduce(at)
+func (c *Kept) ReduceSource(identifier string) {
+	for _, from := range c.hub.originsIn(identifier) {
+		for _, at := range c.hub.PlacesOf(from) {
+			c.reduce(at)
 		}
 	}
 }
 
 // ReadWhole passes the watcher an object that was read from the hub because it is reduced.
-func (h *Hub) ReadWhole(at ownership.Place, live *unstructured.Unstructured) {
-	h.Observe(at, live) // If it has changed meanwhile.
-	h.Watcher.KeepAgain(at.Kind, live.DeepCopy())
-	h.releaseGone(at)
+func (c *Kept) ReadWhole(at ownership.Place, live *unstructured.Unstructured) {
+	c.hub.Observe(at, live) // If it has changed meanwhile.
+	c.hub.Watcher.KeepAgain(at.Kind, live.DeepCopy())
+	c.releaseGone(at)
 }
 
 // releaseGone releases an object that the watcher does not have, or not whole. An answer of the hub is charged before
 // it turns out that the watch has already reported a later state.
-func (h *Hub) releaseGone(at ownership.Place) {
-	if obj, err := h.Watcher.Get(at.Kind, at.NamespacedName); apierrors.IsNotFound(err) || IsReduced(obj) {
-		h.charges.release(at)
+func (c *Kept) releaseGone(at ownership.Place) {
+	if obj, err := c.hub.Watcher.Get(at.Kind, at.NamespacedName); apierrors.IsNotFound(err) || IsReduced(obj) {
+		c.release(at)
 	}
 }

@@ -29,7 +29,7 @@ import (
 func limitedHub(t *testing.T, capacity int64) *Hub {
 	t.Helper()
 	h := syncedHub(t)
-	h.LimitMemory(budget.New(capacity))
+	h.Kept.Limit(budget.New(capacity))
 	for _, id := range []string{"w1", "w2"} {
 		h.Fleet.(*fakefleet.Fleet).Set(connection.Cluster{Name: mcr.ClusterName("c/f/" + id), Identifier: id})
 	}
@@ -93,7 +93,7 @@ func TestKeep(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := limitedHub(t, 1<<20)
 			before := tc.obj.DeepCopy()
-			got := h.Keep(tc.kind, tc.obj, int64(len(fmt.Sprint(tc.obj.Object))))
+			got := h.Kept.Keep(tc.kind, tc.obj, int64(len(fmt.Sprint(tc.obj.Object))))
 			if diff := cmp.Diff(before.Object, tc.obj.Object); diff != "" {
 				t.Errorf("want the object unchanged (-want +got):\n%s", diff)
 			}
@@ -175,8 +175,8 @@ func TestStraysTakeNoRoomFromTheClusterThatTheyName(t *testing.T) {
 		return kept("bar") == 6
 	})
 	until(t, "the budget is not exceeded", func() bool {
-		used, _ := h.charges.budget.Used()
-		return used <= h.charges.budget.Capacity() && int64(kept("attacker")+kept("bar"))*(128<<10) <= h.charges.budget.Capacity()
+		used, _ := h.Kept.budget.Used()
+		return used <= h.Kept.budget.Capacity() && int64(kept("attacker")+kept("bar"))*(128<<10) <= h.Kept.budget.Capacity()
 	})
 }
 
@@ -195,24 +195,24 @@ func TestChargesEnd(t *testing.T) {
 	us := ownership.Source{Identifier: "w1", Namespace: "foo"}
 	at := ownershiptest.InBar("db")
 	for name, end := range map[string]func(*Hub, *unstructured.Unstructured){
-		"Reduced":   func(h *Hub, _ *unstructured.Unstructured) { h.ReduceSource("w1") },
+		"Reduced":   func(h *Hub, _ *unstructured.Unstructured) { h.Kept.ReduceSource("w1") },
 		"Released":  func(h *Hub, o *unstructured.Unstructured) { o.SetAnnotations(nil); h.Observe(at, o) },
 		"Unwatched": func(h *Hub, _ *unstructured.Unstructured) { h.Want(hubOffers) },
-		"Yielded":   func(h *Hub, _ *unstructured.Unstructured) { h.charges.yield(h.charges.charged[at].account) },
+		"Yielded":   func(h *Hub, _ *unstructured.Unstructured) { h.Kept.yield(h.Kept.charged[at].account) },
 		"WatchBehind": func(h *Hub, _ *unstructured.Unstructured) {
-			_ = h.Keep(at.Kind, large(t, in("bar", "late"), us, 1, 64<<10), 64<<10)
-			h.charges.release(at)
-			h.releaseGone(in("bar", "late"))
+			_ = h.Kept.Keep(at.Kind, large(t, in("bar", "late"), us, 1, 64<<10), 64<<10)
+			h.Kept.release(at)
+			h.Kept.releaseGone(in("bar", "late"))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := limitedHub(t, 1<<20)
 			h.Observe(at, large(t, at, us, 1000, 64<<10))
-			if used, all := h.charges.budget.Used(); used < 64<<10 || len(all) != 1 {
+			if used, all := h.Kept.budget.Used(); used < 64<<10 || len(all) != 1 {
 				t.Fatalf("want the object to be charged, got %d and %v", used, all)
 			}
 			end(h, large(t, at, us, 1001, 64<<10))
-			if used, all := h.charges.budget.Used(); used != 0 || len(all) != 0 {
+			if used, all := h.Kept.budget.Used(); used != 0 || len(all) != 0 {
 				t.Errorf("want nothing to be charged, got %d and %v", used, all)
 			}
 			if obj, err := h.Watcher.Get(at.Kind, at.NamespacedName); err == nil && name != "WatchBehind" && !IsReduced(obj) {
@@ -230,7 +230,7 @@ func TestReadWhole(t *testing.T) {
 	h.Observe(at, live(1000))
 	h.Fleet.(*fakefleet.Fleet).Set(connection.Cluster{Name: "c/f/w9", Identifier: "w9"})
 	for name, version := range map[string]int{"Unchanged": 1000, "Older": 999} {
-		h.ReadWhole(at, live(version))
+		h.Kept.ReadWhole(at, live(version))
 		obj, err := h.Watcher.Get(at.Kind, at.NamespacedName)
 		if err != nil || obj.GetResourceVersion() != "1000" {
 			t.Fatalf("%s: want the watch's state, got %v (%v)", name, obj, err)
@@ -240,11 +240,11 @@ func TestReadWhole(t *testing.T) {
 		t.Errorf("want it whole, got %v", obj.Object)
 	}
 	gone := in("bar", "gone")
-	h.ReadWhole(gone, large(t, gone, us, 1, 64<<10))
+	h.Kept.ReadWhole(gone, large(t, gone, us, 1, 64<<10))
 	if _, err := h.Watcher.Get(gone.Kind, gone.NamespacedName); !apierrors.IsNotFound(err) {
 		t.Errorf("want what the watch has seen deleted to stay so, got %v", err)
 	}
-	if _, charged := h.charges.charged[gone]; charged {
+	if _, charged := h.Kept.charged[gone]; charged {
 		t.Error("want it not to be charged")
 	}
 }

@@ -69,7 +69,7 @@ func Room(identifier string) ownership.Place {
 }
 
 // roomFor returns the claims that wait for room if an event about an object has made some.
-func (h *Hub) roomFor(e kindwatch.Event) []request.Request {
+func roomFor(h *Hub, e kindwatch.Event) []request.Request {
 	before, now := e.Old, ownership.Source{}
 	if e.Type == kindwatch.Deleted {
 		before = e.Object

@@ -104,7 +104,7 @@ func TestRoomIsTold(t *testing.T) {
 			h := idleHub()
 			waiting := request.Request{ClusterName: "w1", Kind: at.Kind}
 			h.Wait(Room("w1"), waiting)
-			if got := len(h.roomFor(tc.event)) > 0; got != tc.want {
+			if got := len(roomFor(h, tc.event)) > 0; got != tc.want {
 				t.Errorf("want the claim to be queued: %t, got %t", tc.want, got)
 			}
 		})

@@ -78,7 +78,7 @@ func (h *Hub) follow() {
 		h.left.forgetKinds(gone)
 		h.newborns.forgetKinds(gone)
 		h.deleted.forgetKinds(gone)
-		h.charges.releaseOthers(now)
+		h.Kept.releaseOthers(now)
 	}
 }
 

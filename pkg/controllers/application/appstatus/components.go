@@ -146,8 +146,8 @@ func componentEntries(o Observation, now metav1.Time) []componentEntry {
 // none.
 //
 // The entry of a Job that has finished is the memory of it: nothing else is left once its ttlSecondsAfterFinished has
-// passed. It ends when the spec names another object, or when there is a Job of that name again. Likewise, the entry of a
-// CronJob is the memory of its last run while the next one is under way.
+// passed. It ends when the spec names another object, or when there is a Job of that name again. Likewise, the entry of
+// a CronJob is the memory of its last run while the next one is under way.
 func componentStatus(v ComponentView, was appsv1alpha1.ComponentStatus) appsv1alpha1.ComponentStatus {
 	c := appsv1alpha1.ComponentStatus{Name: v.Name, Group: v.Kind.Group, Version: v.Kind.Version, Kind: v.Kind.Kind}
 	if v.held != nil {
@@ -206,8 +206,8 @@ func (v *ComponentView) hasFinished(was appsv1alpha1.ComponentStatus) bool {
 // runNotEnded is what the library of health rules says of a CronJob with a run that has not ended.
 const runNotEnded = "The last run has not ended"
 
-// isRunning reports whether an object is a CronJob of which nothing more is known than that it runs. A HealthRule of the
-// hub may say otherwise.
+// isRunning reports whether an object is a CronJob of which nothing more is known than that it runs. A HealthRule of
+// the hub may say otherwise.
 func (v *ComponentView) isRunning() bool {
 	return v.Kind.Group == record.JobKind.Group && v.Kind.Kind == "CronJob" && v.Found.Health.Health == appsv1alpha1.HealthProgressing &&
 		strings.HasPrefix(v.Found.Health.Message, runNotEnded)

@@ -223,8 +223,8 @@ func TestStatusOfOneComponent(t *testing.T) {
 	}
 }
 
-// A Job that its ttlSecondsAfterFinished has deleted stays Healthy for as long as the spec names it, whatever happens to
-// the watch meanwhile. Its entry is all that is left of it.
+// A Job that its ttlSecondsAfterFinished has deleted stays Healthy for as long as the spec names it, whatever happens
+// to the watch meanwhile. Its entry is all that is left of it.
 func TestAJobThatHasFinished(t *testing.T) {
 	const healthy, progressing, unknown = appsv1alpha1.HealthHealthy, appsv1alpha1.HealthProgressing, appsv1alpha1.HealthUnknown
 	asJob := func(v *ComponentView) {

@@ -93,7 +93,8 @@ func TestMarksOfAnObjectAreThoseOfItsSource(t *testing.T) {
 	}
 }
 
-// Labels and annotations of an object with a controller are copies, or would be counted beside what its controller says.
+// Labels and annotations of an object with a controller are copies, or would be counted beside what its controller
+// says.
 func TestMarksOfAnObjectWithAController(t *testing.T) {
 	release := &appsv1alpha1.DiscoveredRelease{Name: "shop", Namespace: "flux"}
 	argo := appsv1alpha1.DiscoverySource{ArgoApplication: &appsv1alpha1.ArgoApplication{Name: "shop"}}
