@@ -183,7 +183,6 @@ func setupControllers(
 		Fleet: provider, Sources: describers, Gate: gate, Reporter: definitions, Users: users,
 		MaxConcurrentReconciles: o.Applications.Workers,
 		RequestTimeout:          o.Connections.RequestTimeout.Duration,
-		Lists:                   lists,
 		HealthLibrary:           library,
 		MetricsPerApplication:   o.Applications.Metrics == metricsPerApplication,
 		Registerer:              metrics.Registry,

@@ -319,7 +319,7 @@ type AgentSpec struct {
 	// orphanPolicy says whether a claim of a class with deletionPolicy: Delete may be orphaned by the annotation
 	// agent.masthead.dev/deletion-policy: Orphan: Allowed, or Forbidden. With Forbidden, a deleted claim with this
 	// annotation reports InvalidDeletionPolicy, and nothing is deleted until the annotation is changed or removed. An
-	// orphaned object stays in the hub, with what Crossplane provisioned, until somebody deletes it there.
+	// orphaned object stays in the hub, with what Crossplane provisioned, until it is deleted there.
 	// +kubebuilder:default=Allowed
 	// +optional
 	OrphanPolicy OrphanPolicy `json:"orphanPolicy,omitempty"`

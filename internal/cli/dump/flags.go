@@ -13,11 +13,11 @@ func managerFlags() []string {
 		"leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period",
 		"connection-workers", "connection-workers-per-namespace", "probe-interval", "probe-timeout",
 		"probe-failures", "unsynced-after", "connect-timeout", "backoff-base", "backoff-max", "grace-period",
-		"drain-timeout", "offboard-timeout", "request-timeout", "cluster-qps", "cluster-burst",
+		"drain-timeout", "offboard-timeout", "request-timeout", "cluster-qps", "cluster-burst", "cluster-lists",
 		"memory-budget-mib", "max-answer-mib", "max-list-mib", "max-decoded-mib",
 		"allow-insecure-kubeconfig-tls", "allow-kubeconfig-proxy", "allow-loopback-endpoints",
 		"denied-endpoint-cidrs", "agent-workers", "agent-workers-per-cluster", "hub-references-class",
-		"imports", "import-workers", "allowed-token-endpoints", "application-workers", "application-lists",
+		"imports", "import-workers", "allowed-token-endpoints", "application-workers",
 		"application-metrics", "health-library", "protected-namespaces",
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -34,11 +35,13 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	if err != nil || s == nil {
 		return reconcile.Result{}, err
 	}
-	defer r.hub.LeaveRoom(originOf(req, s.Us.Identifier))
 	s.Changes = seen
 	o := scope.Outcome{Hub: s.Own()}
 	if ctx, err = r.authenticate(ctx, s); err == nil {
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
+	}
+	if moves := o.Problem != nil && o.Problem.Reason == reason.ReasonMoving; !moves {
+		r.hub.LeaveRoom(originOf(req, s.Us.Identifier)) // What moves keeps it for the new object.
 	}
 	result, err := r.show(ctx, s, o, err)
 	wrote = s.Wrote

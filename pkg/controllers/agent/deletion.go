@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -91,7 +92,10 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope.Scope, plac
 // release removes the claim's finalizer. It returns why it cannot.
 func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*scope.Outcome, error) {
 	if err := r.reportHeld(ctx, s); err != nil {
-		return nil, err
+		if answer.IsUnanswered(err) || answer.IsConflict(err) {
+			return nil, err
+		}
+		log.FromContext(ctx).Error(err, "Cannot report what holds a deleted claim")
 	}
 	claim := s.Workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)

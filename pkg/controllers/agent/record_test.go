@@ -221,9 +221,9 @@ func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 	f.synced("db", reason.ReasonSynced)
 }
 
-// strayOf creates an object that names the source of a claim, in a namespace of the hub where the claim's object is
+// createStray creates an object that names the source of a claim, in a namespace of the hub where the claim's object is
 // not. It has a status, a composite resource and a password of its own.
-func (f *fixture) strayOf(name string) *unstructured.Unstructured {
+func (f *fixture) createStray(name string) *unstructured.Unstructured {
 	f.T.Helper()
 	stray := f.object(f.hubNamespace(f.class+"-attacker"), name)
 	stray.SetAnnotations(f.source().Annotations())
@@ -283,7 +283,7 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 	}
 	for name, live := range map[string]func(f *fixture) *unstructured.Unstructured{
 		"BeforeTheClaim": func(f *fixture) *unstructured.Unstructured {
-			stray := f.strayOf("db")
+			stray := f.createStray("db")
 			f.claim("db", wanting)
 			f.pushed("db")
 			f.ready("db", "a")
@@ -294,7 +294,7 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 			f.limitInHub(10)
 			f.claim("db", wanting)
 			f.synced("db", reason.ReasonRejected)
-			stray := f.strayOf("db")
+			stray := f.createStray("db")
 			f.poke("db")
 			f.nothingFrom(stray)
 			f.synced("db", reason.ReasonRejected)
@@ -310,7 +310,7 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 			f.Create(f.hub, taken)
 			f.claim("db", wanting)
 			f.synced("db", reason.ReasonConflict)
-			stray := f.strayOf("db")
+			stray := f.createStray("db")
 			f.poke("db")
 			f.nothingFrom(stray)
 			f.synced("db", reason.ReasonConflict)
@@ -323,7 +323,7 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 			hub := f.settledClaim("db")
 			f.deleteInHub(hub)
 			f.synced("db", reason.ReasonHubObjectDeleted)
-			stray := f.strayOf("db")
+			stray := f.createStray("db")
 			f.poke("db")
 			f.nothingFrom(stray)
 			f.synced("db", reason.ReasonHubObjectDeleted)
@@ -331,7 +331,7 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 		},
 		"BesideTheClaimsObject": func(f *fixture) *unstructured.Unstructured {
 			f.settledClaim("db")
-			stray := f.strayOf("db")
+			stray := f.createStray("db")
 			f.poke("db")
 			f.ready("db", "b")
 			f.Within("its status comes back", func() error {
@@ -345,7 +345,7 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 		},
 		"Copied": func(f *fixture) *unstructured.Unstructured {
 			hub := f.settledClaim("db")
-			stray := f.strayOf("db")
+			stray := f.createStray("db")
 			f.Edit(f.hub, stray, func() { stray.SetAnnotations(hub.GetAnnotations()) })
 			f.inHub(stray)
 			return stray

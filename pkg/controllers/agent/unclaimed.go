@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
@@ -88,7 +89,8 @@ func (r *requirementReconciler) released(req request.Request) {
 // slipped returns a missing claim as one that vanished if all that is left of it is a hub object that was just created;
 // nil if there is no such object, or if the claim's deletion was observed.
 func (r *requirementReconciler) slipped(ctx context.Context, w *view.Cluster, req request.Request) (*unstructured.Unstructured, error) {
-	if len(r.newObjects(req)) == 0 {
+	left := r.newObjects(req)
+	if len(left) == 0 {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
 	claim := &metav1.PartialObjectMetadata{}
@@ -105,6 +107,7 @@ func (r *requirementReconciler) slipped(ctx context.Context, w *view.Cluster, re
 	last.SetGroupVersionKind(req.Kind.GroupVersionKind)
 	last.SetNamespace(req.Namespace)
 	last.SetName(req.Name)
+	last.SetUID(types.UID(left[0].GetAnnotations()[fleetv1alpha1.SourceClaimUIDAnnotation]))
 	// It had the finalizer, or nothing would have been created.
 	last.SetFinalizers(w.Owner().Protected(nil))
 	r.vanish(req, last)

@@ -24,7 +24,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/health"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -39,7 +38,6 @@ const (
 	DefaultMaxConcurrentReconciles = 16
 	DefaultReconciliationTimeout   = 2 * time.Minute
 	DefaultRequestTimeout          = 10 * time.Second
-	DefaultLists                   = 8
 )
 
 // Options configure the controller.
@@ -65,9 +63,6 @@ type Options struct {
 	// ReconciliationTimeout bounds a reconcile, RequestTimeout one request to a workload cluster.
 	ReconciliationTimeout time.Duration
 	RequestTimeout        time.Duration
-
-	// Lists bounds concurrent lists of kinds, across all clusters.
-	Lists *kindwatch.ListGate
 
 	// HealthLibrary has the rules for kinds without a HealthRule on the hub; nil for none.
 	HealthLibrary *health.Library
@@ -105,9 +100,6 @@ func (o *Options) setDefaults() error {
 	if o.RequestTimeout <= 0 {
 		o.RequestTimeout = DefaultRequestTimeout
 	}
-	if o.Lists == nil {
-		o.Lists = kindwatch.NewListGate(DefaultLists)
-	}
 	if o.Users == nil {
 		o.Users = &readonlypolicy.Users{}
 	}
@@ -132,7 +124,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	local := mgr.GetLocalManager()
 	r := &reconciler{
-		fleet: o.Fleet, classes: local.GetClient(), lists: o.Lists, linger: o.linger, staleAfter: o.staleAfter, packer: record.NewPacker(),
+		fleet: o.Fleet, classes: local.GetClient(), linger: o.linger, staleAfter: o.staleAfter, packer: record.NewPacker(),
 		clock: o.Clock, requestTimeout: o.RequestTimeout, enrolments: map[mcr.ClusterName]string{},
 	}
 	r.reporter = definition.NewReports(o.Reporter, local.GetEventRecorder(controllerName), o.Fleet)

@@ -20,7 +20,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -37,7 +36,6 @@ type reconciler struct {
 	reporter       *definition.Reports
 	rollup         *rollup.Collector
 	metrics        *Metrics
-	lists          *kindwatch.ListGate
 	linger         time.Duration
 	staleAfter     time.Duration
 	packer         *record.Packer

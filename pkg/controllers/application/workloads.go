@@ -38,7 +38,7 @@ func (r *reconciler) newWorkload(
 	name mcr.ClusterName, cl cluster.Cluster, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request],
 ) (*workload.Cluster, error) {
 	return workload.New(name, cl, queue, workload.Options{
-		Clock: r.clock, RequestTimeout: r.requestTimeout, Lists: r.lists, Linger: r.linger, StaleAfter: r.staleAfter,
+		Clock: r.clock, RequestTimeout: r.requestTimeout, Linger: r.linger, StaleAfter: r.staleAfter,
 		Assessor: r.assessor, Packer: r.packer, Recorder: cl.GetEventRecorder(controllerName), Handler: r.handle,
 	})
 }

@@ -196,7 +196,7 @@ func (h *hub) refresh(s *hubKind) bool {
 	made := make(map[types.UID]madeMirror, len(objects))
 	mirrors := make([]*mirror, 0, len(objects))
 	for _, obj := range objects {
-		if spec, _ := obj.Object["spec"].(map[string]any); crossplane.IsWithheld(obj) || withheld.Has(compositeOf(spec)) {
+		if spec, _ := obj.Object["spec"].(map[string]any); crossplane.IsWithheld(obj) || withheld.Has(composedKind(spec)) {
 			continue
 		}
 		m := s.made[obj.GetUID()]

@@ -47,7 +47,7 @@ func mirroredKinds() []mirroredKind {
 			return text(spec, "group")
 		}},
 		{resource: resourceComposition, groupOf: func(spec map[string]any) string {
-			return compositeOf(spec).Group
+			return composedKind(spec).Group
 		}},
 		{resource: resourceDefinition, groupOf: func(spec map[string]any) string {
 			return text(spec, "crdSpecTemplate", "group")
@@ -65,9 +65,9 @@ func text(spec map[string]any, path ...string) string {
 	return s
 }
 
-// compositeOf returns the kind that a Composition with this spec composes. Crossplane v0.10 to v0.12 had another name
+// composedKind returns the kind that a Composition with this spec composes. Crossplane v0.10 to v0.12 had another name
 // for the field.
-func compositeOf(spec map[string]any) schema.GroupKind {
+func composedKind(spec map[string]any) schema.GroupKind {
 	for _, field := range []string{"compositeTypeRef", "from"} {
 		if group := groupOfVersion(text(spec, field, "apiVersion")); group != "" {
 			return schema.GroupKind{Group: group, Kind: text(spec, field, "kind")}

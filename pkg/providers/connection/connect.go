@@ -84,7 +84,10 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 		}
 	}
 	if used := creds.Fingerprint(); used != r.tried {
-		r.tried, r.attempts = used, 0 // Earlier failures say nothing about these.
+		r.tried = used
+		if !r.leaving { // Which ends after some attempts, with any credentials.
+			r.attempts = 0 // Earlier failures say nothing about these.
+		}
 	}
 	key := r.key
 	t, err := transport.New(string(r.name), creds, c.o.Credentials, c.o.UserAgent, func() { c.records.wake(key) })

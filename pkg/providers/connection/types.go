@@ -89,7 +89,7 @@ type Enrolment struct {
 	Deleting bool
 	// Endpoint is the address known to the source, or empty. It is never dialled, only used to detect changes.
 	Endpoint string
-	// Secret says which Secret is looked for, for messages.
+	// Secret names the Secret of the kubeconfig, for messages.
 	Secret string
 	// CredentialsVersion is the UID and resource version of the Secret's metadata; empty if there is no Secret.
 	CredentialsVersion string
@@ -198,7 +198,6 @@ func (p Pin) valid() bool {
 	return probe.ValidUID(p.UID) && (p.Identifier == "" || p.Identifier == p.UID || !probe.LikeUID(p.Identifier))
 }
 
-// claim returns what the enrolment holds according to the pin.
 // enrolment returns the enrolment that led there, which its source no longer describes.
 func (p Pin) enrolment(k Key) *Enrolment {
 	e := &Enrolment{
@@ -211,6 +210,7 @@ func (p Pin) enrolment(k Key) *Enrolment {
 	return e
 }
 
+// claim returns what the enrolment holds according to the pin.
 func (p Pin) claim() allocation.Claim {
 	return allocation.Claim{UID: p.UID, Identifier: p.Identifier, ObjectUID: p.ObjectUID}
 }

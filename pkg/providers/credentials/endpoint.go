@@ -33,7 +33,7 @@ type Endpoint struct {
 	// ProxyURL is the proxy to the server, or empty.
 	ProxyURL string
 
-	// Context is the kubeconfig's only context if it names no current one: most programs want to be told then.
+	// Context is the kubeconfig's only context if it names no current one: most programs need its name then.
 	Context string
 }
 

@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"errors"
+	"net/http"
 	"sync"
 	"time"
 
@@ -75,7 +76,7 @@ func (f *InFlight) Sent(req request.Request, err error) {
 	c := f.creations[req]
 	c.until = f.clock.Now().Add(f.grace)
 	var status apierrors.APIStatus
-	if err == nil || errors.As(err, &status) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
+	if err == nil || errors.As(err, &status) && status.Status().Code < http.StatusBadGateway && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
 		c.until = c.others
 	}
 	f.creations[req] = c

@@ -6,6 +6,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -69,6 +70,14 @@ func TestInFlight(t *testing.T) {
 				f.Sent(req, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(time.Second))
 			}, want: grace - time.Second,
+		},
+		"AnsweredByAProxy": {
+			reason: "An answer of what stands before the API server says nothing of what the server does.",
+			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
+				begun(f, c)
+				f.Sending(req, here)
+				f.Sent(req, apierrors.NewGenericServerResponse(http.StatusBadGateway, "patch", schema.GroupResource{}, "x", "", 0, true))
+			}, want: grace,
 		},
 		"GivenUpThenAnswered": {
 			reason: "An answer says nothing about an earlier request, which could still create the object once that of the second is deleted.",

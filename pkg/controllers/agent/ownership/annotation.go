@@ -4,11 +4,26 @@
 package ownership
 
 import (
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
+
+// maxValue is the maximum length of an annotation that says whose an object of the hub is. Ours are shorter; a cut one
+// equals no identifier in use. All readers cut: an index must find what it has stored when the object is gone.
+const maxValue = 512
+
+// mark is annotationOf for such an annotation.
+func mark(obj metav1.Object, name string) (string, bool) {
+	value, found := annotationOf(obj, name)
+	if len(value) > maxValue {
+		value = strings.Clone(value[:maxValue]) // A part of a string keeps all of it in memory.
+	}
+	return value, found
+}
 
 // Annotations returns the annotations of an object of the hub that say whose it is, was and may become.
 func Annotations(obj metav1.Object) map[string]string {
@@ -19,7 +34,7 @@ func Annotations(obj metav1.Object) map[string]string {
 		fleetv1alpha1.SourceClaimUIDAnnotation, fleetv1alpha1.CreatedByAnnotation, fleetv1alpha1.CreatedAtAnnotation,
 		fleetv1alpha1.AdoptableByAnnotation, fleetv1alpha1.ReleasedFromAnnotation,
 	} {
-		if value, ok := annotationOf(obj, name); ok {
+		if value, ok := mark(obj, name); ok {
 			out[name] = value
 		}
 	}

@@ -41,17 +41,17 @@ func (s Source) String() string { return s.Identifier + "/" + s.Namespace }
 // SourceOf returns the source that an object of the hub names. An object with only one of the annotations names a
 // source that nobody has.
 func SourceOf(obj metav1.Object) (Source, bool) {
-	identifier, hasIdentifier := annotationOf(obj, fleetv1alpha1.SourceUIDAnnotation)
-	namespace, hasNamespace := annotationOf(obj, fleetv1alpha1.SourceNamespaceAnnotation)
+	identifier, hasIdentifier := mark(obj, fleetv1alpha1.SourceUIDAnnotation)
+	namespace, hasNamespace := mark(obj, fleetv1alpha1.SourceNamespaceAnnotation)
 	return Source{Identifier: identifier, Namespace: namespace}, hasIdentifier || hasNamespace
 }
 
-// FormerSourceOf returns the source whose deleted claim left an object in the hub, if one did.
-func FormerSourceOf(obj metav1.Object) (Source, bool) {
+// FormerSource returns the source whose deleted claim left an object in the hub, if one did.
+func FormerSource(obj metav1.Object) (Source, bool) {
 	if _, named := SourceOf(obj); named {
 		return Source{}, false
 	}
-	from, _ := annotationOf(obj, fleetv1alpha1.ReleasedFromAnnotation)
+	from, _ := mark(obj, fleetv1alpha1.ReleasedFromAnnotation)
 	at := strings.LastIndex(from, "/")
 	if at <= 0 {
 		return Source{}, false

@@ -120,7 +120,7 @@ func (f *Facts) ownership(obj metav1.Object) ownership.State {
 }
 
 // Owns reports whether an object in the hub names the claim's source. At the claim's target it is the claim's then:
-// whoever may create objects there could also have its name taken.
+// a user who may create objects there could also have its name taken.
 func (f *Facts) Owns(obj metav1.Object) bool { return f.ownership(obj) == ownership.Ours }
 
 // IsOwn reports whether an object in the hub is the claim's, wherever it is.

@@ -96,7 +96,7 @@ func (p *Pairing) Leads(namespace, target string) bool {
 	case target == classTarget, untargeted == nil && target == own:
 		return true
 	case p.Agent.AllowedTargetNamespaces == nil:
-		return p.Agent.Identity != nil
+		return false
 	}
 	return p.Allowed(target)
 }

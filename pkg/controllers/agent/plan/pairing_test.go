@@ -184,7 +184,7 @@ func TestLeads(t *testing.T) {
 		"Allowed":    {reason: "Another namespace of the cluster may be paired with it.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", AllowedTargetNamespaces: some}, target: "other", want: true},
 		"NotAllowed": {reason: "None may.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", AllowedTargetNamespaces: some}, target: "attacker"},
 		"Identity": {
-			reason: "Its rights decide.", target: "other", want: true,
+			reason: "Its rights may reach where any user can name the cluster.", target: "other",
 			agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", Identity: &fleetv1alpha1.HubIdentity{CredentialsSecretName: "c"}},
 		},
 		"OwnTarget": {

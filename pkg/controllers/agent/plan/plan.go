@@ -212,6 +212,10 @@ func decideMove(f Facts, from PlacedObject, moves bool) Plan {
 			stays.Problem = f.Unresolved
 			return stays
 		}
+		if f.Full != nil {
+			stays.Problem = f.Full // As above.
+			return stays
+		}
 		move.Steps = append(move.Steps, Step{Do: Rehearse, At: *f.Target})
 	}
 	move.Steps = append(move.Steps, Step{Do: Remove, At: from.Place, Saw: from.Object, Policy: policy, To: f.Target})

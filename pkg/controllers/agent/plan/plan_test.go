@@ -280,6 +280,11 @@ func TestDecide(t *testing.T) {
 			given:   []func(*Facts){movedAway, recreate, unresolved},
 			tells:   reason.ReasonReferencesUnresolved, Down: all, waits: "old",
 		},
+		"MovesAtTheLimit": {
+			because: "An object that could not be created again is not removed.",
+			given:   []func(*Facts){movedAway, recreate, full},
+			tells:   reason.ReasonClaimLimitReached, Down: all, waits: "old",
+		},
 		"MovesWithReferencesAndHasBegun": {
 			because: "What has begun goes on.",
 			given:   []func(*Facts){movedAway, recreate, unresolved, func(f *Facts) { going(f.Hub.Recorded) }},

@@ -208,7 +208,7 @@ func AwaitsLateFields(hub *unstructured.Unstructured, now time.Time, patience ti
 // ConflictingFields returns the LateFields that an API server refused us because somebody else manages them.
 func ConflictingFields(err error, late [][]string) []string {
 	var out []string
-	causes := ConflictCauses(err)
+	causes := conflictCauses(err)
 	for _, path := range late {
 		field := strings.Join(path, ".")
 		if slices.ContainsFunc(causes, func(c metav1.StatusCause) bool {
@@ -222,8 +222,8 @@ func ConflictingFields(err error, late [][]string) []string {
 	return out
 }
 
-// ConflictCauses returns the fields that an API server refused us because somebody else manages them.
-func ConflictCauses(err error) []metav1.StatusCause {
+// conflictCauses returns the fields that an API server refused us because somebody else manages them.
+func conflictCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return nil

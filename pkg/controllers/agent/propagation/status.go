@@ -195,18 +195,9 @@ func AwaitsFirstStatus(claim, hub *unstructured.Unstructured, now time.Time, pat
 	if AgentSynced(claim) != nil {
 		return 0
 	}
-	if hasStatus(hub) {
+	if status, _ := hub.Object["status"].(map[string]any); len(status) > 0 {
 		return 0
 	}
 	left := hub.GetCreationTimestamp().Add(patience).Sub(now)
 	return min(max(left, 0), patience)
-}
-
-// hasStatus reports whether the hub's object, which may be nil, has a status.
-func hasStatus(hub *unstructured.Unstructured) bool {
-	if hub == nil {
-		return false
-	}
-	status, _ := hub.Object["status"].(map[string]any)
-	return len(status) > 0
 }

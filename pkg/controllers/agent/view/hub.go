@@ -252,7 +252,7 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 		return
 	}
 	s, named := ownership.SourceOf(e.Object)
-	if former, ok := ownership.FormerSourceOf(e.Object); ok {
+	if former, ok := ownership.FormerSource(e.Object); ok {
 		h.left.insert(ownership.Origin{Source: former, Resource: key.Kind.GroupResource(), Name: key.Name}, key)
 	}
 	if !named {
@@ -264,7 +264,7 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 }
 
 func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
-	if former, ok := ownership.FormerSourceOf(obj); ok {
+	if former, ok := ownership.FormerSource(obj); ok {
 		h.left.remove(ownership.Origin{Source: former, Resource: key.Kind.GroupResource(), Name: key.Name}, key)
 	}
 	s, named := ownership.SourceOf(obj)

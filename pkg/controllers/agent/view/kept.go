@@ -4,7 +4,6 @@
 package view
 
 import (
-	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// Whoever can write to a namespace of the hub, or whose claims lead there, decides how large the hub's objects of claim
+// Users who can write to a namespace of the hub, or whose claims lead there, decide how large the hub's objects of claim
 // kinds are, and how many there are. So an object is kept whole only if it names an enrolled cluster as its source, and
 // if there is room for it; of any other, a few annotations are kept (Reduced). That costs requests, and no function: an
 // object of which little is kept is read from the hub when its claim is reconciled. So nothing has to be listed again
@@ -29,10 +28,6 @@ import (
 // What is kept whole is charged to the namespace of the hub that the object is in and, within it, to the cluster that
 // it names. Charging it to that cluster alone would let the owner of any namespace use up the share of a cluster of
 // others by naming it; charging it to the namespace alone, one cluster that of others with the same target.
-
-// maxKeptValue is the maximum length of an annotation that is kept of a reduced object. Ours are shorter; a cut one
-// equals no identifier in use.
-const maxKeptValue = 512
 
 // reducedField marks a reduced object. A hub's object that has it is reduced in any case.
 const reducedField = "reduced"
@@ -52,12 +47,7 @@ func Reduced(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out.SetResourceVersion(obj.GetResourceVersion())
 	out.SetCreationTimestamp(obj.GetCreationTimestamp())
 	out.SetDeletionTimestamp(obj.GetDeletionTimestamp())
-	annotations := ownership.Annotations(obj)
-	for key, value := range annotations {
-		// A part of a string keeps all of it in memory.
-		annotations[key] = strings.Clone(value[:min(len(value), maxKeptValue)])
-	}
-	out.SetAnnotations(annotations)
+	out.SetAnnotations(ownership.Annotations(obj))
 	return out
 }
 
@@ -113,7 +103,7 @@ func (c *Kept) hold(at ownership.Place, by payer, bytes int64) bool {
 	return room
 }
 
-// release charges nobody for an object any more.
+// release ends the charge for an object.
 func (c *Kept) release(at ownership.Place) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

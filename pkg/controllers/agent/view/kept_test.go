@@ -222,6 +222,28 @@ func TestChargesEnd(t *testing.T) {
 	}
 }
 
+// TestIndexForgetsWhatIsGone: an index is asked with the stored object, of which little may be kept, and with the one that
+// the watch reports as deleted.
+func TestIndexForgetsWhatIsGone(t *testing.T) {
+	at, long := ownershiptest.InBar("db"), strings.Repeat("x", 2*512)
+	for name, annotations := range map[string]map[string]string{
+		"Identifier": {fleetv1alpha1.SourceUIDAnnotation: long, fleetv1alpha1.SourceNamespaceAnnotation: "foo"},
+		"Namespace":  {fleetv1alpha1.SourceUIDAnnotation: "w1", fleetv1alpha1.SourceNamespaceAnnotation: long},
+		"Left":       {fleetv1alpha1.ReleasedFromAnnotation: "w1/" + long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := limitedHub(t, 1<<20)
+			whole := objectAt(at, ownership.Source{})
+			whole.SetAnnotations(annotations)
+			h.track(at, kindwatch.Event{Type: kindwatch.Added, Kind: at.Kind, Object: Reduced(whole)})
+			h.track(at, kindwatch.Event{Type: kindwatch.Deleted, Kind: at.Kind, Object: whole})
+			if len(h.origins) > 0 || len(h.left) > 0 {
+				t.Errorf("want nothing of what is gone, got %v and %v", h.origins, h.left)
+			}
+		})
+	}
+}
+
 // TestReadWhole: a cluster is enrolled after the watch has seen its object.
 func TestReadWhole(t *testing.T) {
 	us := ownership.Source{Identifier: "w9", Namespace: "foo"}

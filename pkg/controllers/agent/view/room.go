@@ -68,7 +68,7 @@ func Room(identifier string) ownership.Place {
 	return ownership.Place{Kind: kindwatch.Kind{Resource: "claims"}, NamespacedName: types.NamespacedName{Name: identifier}}
 }
 
-// roomFor returns the claims that wait for room if an event about an object has made some.
+// roomFor returns a claim that waits for room if an event about an object has made some.
 func roomFor(h *Hub, e kindwatch.Event) []request.Request {
 	before, now := e.Old, ownership.Source{}
 	if e.Type == kindwatch.Deleted {
@@ -79,12 +79,13 @@ func roomFor(h *Hub, e kindwatch.Event) []request.Request {
 	if before == nil || countsFor(before) == now {
 		return nil
 	}
-	return h.WaitingFor(Room(countsFor(before).Identifier))
+	waiting := h.WaitingFor(Room(countsFor(before).Identifier))
+	return waiting[:min(len(waiting), 1)] // For one object. The others are tried again slowly.
 }
 
 // countsFor returns the source for which an object of the hub counts.
 func countsFor(obj *unstructured.Unstructured) ownership.Source {
-	if former, ok := ownership.FormerSourceOf(obj); ok {
+	if former, ok := ownership.FormerSource(obj); ok {
 		return former
 	}
 	return MustSource(obj)

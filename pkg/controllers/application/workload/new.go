@@ -34,8 +34,7 @@ type Options struct {
 	// RequestTimeout bounds one request to a cluster.
 	RequestTimeout time.Duration
 
-	// lists, linger and staleAfter are those of kindwatch.Options.
-	Lists              *kindwatch.ListGate
+	// linger and staleAfter are those of kindwatch.Options.
 	Linger, StaleAfter time.Duration
 
 	Assessor func() health.Assessor
@@ -72,8 +71,7 @@ func New(
 		Wanted:          record.NewWantedMarks(o.Clock),
 		Announcements:   appstatus.NewAnnouncements(o.Recorder, o.Clock),
 	}
-	watched.Clock, watched.Lists, watched.Linger = o.Clock, o.Lists, o.Linger
-	watched.StaleAfter = o.StaleAfter
+	watched.Clock, watched.Linger, watched.StaleAfter = o.Clock, o.Linger, o.StaleAfter
 	watched.Handler = func(e kindwatch.Event) { o.Handler(w, e) }
 	watched.Reduce = record.NewReducer(o.Assessor, &w.Texts, o.Packer, w.Wanted).Reduce
 	watched.Generation = w.Wanted.Current
