@@ -86,14 +86,7 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 	if s.Class, err = connection.Class(ctx, r.classes, s.ClassName); err != nil {
 		return nil, err
 	}
-	p, published, known := r.hub.Publication(req.Kind.GroupResource().String())
-	s.HubKind, s.Form = r.hub.HubKind(req.Kind), p.Form
-	s.Published = published && s.HubKind == req.Kind
-	// After a change of the hub's version, the definition decides whether the claims follow it, and nothing is reported
-	// before.
-	f, _ := w.Followed(req.Kind.GroupResource().String())
-	s.PublishedKnown = known && (s.HubKind == req.Kind || f.Retained)
-	s.Offered = s.Published && s.Class != nil && view.Offers(s.Class.Spec.Agent, req.Kind.Group)
+	r.findPublication(w, s)
 	if s.IsDisabled() {
 		return s, nil // Nothing is done in the hub.
 	}
@@ -107,6 +100,18 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 	}
 	r.takeRoom(ctx, s)
 	return s, nil
+}
+
+// findPublication looks up how the hub publishes the kind of a claim to its cluster.
+func (r *requirementReconciler) findPublication(w *view.Cluster, s *scope.Scope) {
+	p, published, known := r.hub.Publication(s.Kind.GroupResource().String())
+	s.HubKind, s.Form = r.hub.HubKind(s.Kind), p.Form
+	s.Published = published && s.HubKind == s.Kind
+	// After a change of the hub's version, the definition decides whether the claims follow it, and nothing is reported
+	// before.
+	f, _ := w.Followed(s.Kind.GroupResource().String())
+	s.PublishedKnown = known && (s.HubKind == s.Kind || f.Retained)
+	s.Offered = s.Published && s.Class != nil && view.Offers(s.Class.Spec.Agent, s.Kind.Group)
 }
 
 // takeRoom finds out whether the class allows another object in the hub, for a claim that may need one. The end of the
@@ -181,46 +186,64 @@ func (r *requirementReconciler) seeHub(ctx context.Context, s *scope.Scope) erro
 	// reported them.
 	state, _ := r.hub.Watcher.State(s.HubKind)
 	s.Hub.Known = state == kindwatch.StateSynced
-	var failed error
-	get := func(place ownership.Place) *unstructured.Unstructured {
-		obj, err := r.whole(ctx, s, place)
-		if err == nil {
-			return obj
-		}
-		if !errors.Is(err, kindwatch.ErrNotSynced) && !errors.Is(err, kindwatch.ErrNotWatched) && !apierrors.IsNotFound(err) {
-			s.Hub.Unknown = answer.OfHub(err, "get", s.Kind.GroupResource().String(), place.Namespace)
-			if s.Hub.Unknown == nil {
-				failed = err
-			}
-		}
-		s.Hub.Known = s.Hub.Known && apierrors.IsNotFound(err)
-		return nil
-	}
+	var err error
 	if s.Target != nil {
-		s.Hub.Target = get(*s.Target)
+		if s.Hub.Target, err = r.observed(ctx, s, *s.Target); err != nil {
+			return err
+		}
 	}
-	recorded, ok := s.RecordedPlace()
-	if ok {
-		s.Hub.Recorded = get(recorded)
+	if recorded, ok := s.RecordedPlace(); ok {
+		if s.Hub.Recorded, err = r.observed(ctx, s, recorded); err != nil {
+			return err
+		}
 	}
 	// Other objects do not matter to a claim whose object is where it should be.
 	if s.IsGoing() || s.Own() == nil {
-		for _, place := range r.hub.PlacesOf(originOf(s.Request, s.Us.Identifier)) {
-			place = s.PlaceIn(place.Namespace) // The hub's version may have changed since.
-			known := place == recorded || s.Target != nil && place == *s.Target
-			// What says whose it is, is kept of each object: strays are not read.
-			if obj, err := r.hub.Get(place); known || err != nil || !s.IsOwn(obj) {
-				continue
-			}
-			if obj := get(place); obj != nil {
-				s.Hub.Elsewhere = append(s.Hub.Elsewhere, plan.PlacedObject{Place: place, Object: obj})
-			}
+		if err = r.findElsewhere(ctx, s); err != nil {
+			return err
 		}
 	}
 	if !s.Hub.Known && s.Hub.Unknown == nil {
 		s.Hub.Unknown, s.Hub.Gone = r.unknown(s.HubKind), r.goneForGood(s.HubKind)
 	}
-	return failed
+	return nil
+}
+
+// findElsewhere looks up the claim's objects that are neither at its target nor where it records one.
+func (r *requirementReconciler) findElsewhere(ctx context.Context, s *scope.Scope) error {
+	recorded, _ := s.RecordedPlace()
+	for _, place := range r.hub.PlacesOf(originOf(s.Request, s.Us.Identifier)) {
+		place = s.PlaceIn(place.Namespace) // The hub's version may have changed since.
+		known := place == recorded || s.Target != nil && place == *s.Target
+		// What says whose it is, is kept of each object: strays are not read.
+		if obj, err := r.hub.Get(place); known || err != nil || !s.IsOwn(obj) {
+			continue
+		}
+		obj, err := r.observed(ctx, s, place)
+		if err != nil {
+			return err
+		}
+		if obj != nil {
+			s.Hub.Elsewhere = append(s.Hub.Elsewhere, plan.PlacedObject{Place: place, Object: obj})
+		}
+	}
+	return nil
+}
+
+// observed returns the object at a place of the hub, or nil if there is none, or if that is unknown.
+func (r *requirementReconciler) observed(ctx context.Context, s *scope.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
+	obj, err := r.whole(ctx, s, place)
+	if err == nil {
+		return obj, nil
+	}
+	s.Hub.Known = s.Hub.Known && apierrors.IsNotFound(err)
+	if apierrors.IsNotFound(err) || errors.Is(err, kindwatch.ErrNotSynced) || errors.Is(err, kindwatch.ErrNotWatched) {
+		return nil, nil //nolint:nilnil // The comment says so.
+	}
+	if s.Hub.Unknown = answer.OfHub(err, "get", s.Kind.GroupResource().String(), place.Namespace); s.Hub.Unknown == nil {
+		return nil, err
+	}
+	return nil, nil //nolint:nilnil // As above.
 }
 
 // whole returns an object of the hub. One that the watch keeps little of is read from the hub if it names the claim's

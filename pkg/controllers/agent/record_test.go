@@ -352,6 +352,7 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			f := newFixture(t)
 			f.served()
 			stray := live(f)

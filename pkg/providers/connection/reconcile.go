@@ -59,13 +59,8 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		p.classes.quota.Leave(key)
 		return reconcile.Result{}, nil
 	}
-	if r.leaving && p.classes.required {
-		// Who may not enrol does not make the manager connect either.
-		why, err := p.classes.holdByClass(ctx, key, &r.enrolment)
-		if err != nil {
-			return reconcile.Result{}, err
-		}
-		r.leaving = why == nil
+	if err := p.checkLeaving(ctx, r); err != nil {
+		return reconcile.Result{}, err
 	}
 	for range maxSteps {
 		p.take(ctx, r, e, held)
@@ -86,6 +81,16 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	}
 	p.view.publish(r)
 	return reconcile.Result{RequeueAfter: lifecycle.WakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))}, nil
+}
+
+// checkLeaving ends an enrolment without connecting to its cluster if the class would not let it enrol.
+func (p *Provider) checkLeaving(ctx context.Context, r *record) error {
+	if !r.leaving || !p.classes.required {
+		return nil
+	}
+	why, err := p.classes.holdByClass(ctx, r.key, &r.enrolment)
+	r.leaving = why == nil
+	return err
 }
 
 // recordOf returns the record of a key, and creates it for a new enrolment; nil without an enrolment or a record. It

@@ -149,17 +149,10 @@ func decideTarget(f Facts) Plan {
 	if taken {
 		return decideTaken(f)
 	}
-	going := there != nil && there.GetDeletionTimestamp() != nil
-	if there == nil || going {
-		if p := f.mayCreate(); p != nil {
-			return Plan{Problem: p, WaitAt: f.Target, Down: Down{Object: there}}
+	if there == nil || there.GetDeletionTimestamp() != nil {
+		if p := decideCreation(f); p != nil {
+			return *p
 		}
-	}
-	if there == nil && f.Full != nil {
-		return Plan{Problem: f.Full, Slowly: true}
-	}
-	if going {
-		return Plan{Problem: recreating(f.Kind.Kind, *f.Target), Down: Down{Object: there}}
 	}
 	carried := Plan{Down: Down{Object: f.Own(), All: true}}
 	if carried.Problem = f.Unresolved; carried.Problem != nil {
@@ -171,6 +164,22 @@ func decideTarget(f Facts) Plan {
 	}
 	carried.Steps = append(carried.Steps, Step{Do: Push, At: *f.Target, Saw: there})
 	return carried
+}
+
+// decideCreation decides about a claim without an object, or with one that is being deleted; nil if one may be created
+// now.
+func decideCreation(f Facts) *Plan {
+	there := f.Hub.Target
+	p := f.mayCreate()
+	switch {
+	case p != nil:
+		return &Plan{Problem: p, WaitAt: f.Target, Down: Down{Object: there}}
+	case there != nil:
+		return &Plan{Problem: recreating(f.Kind.Kind, *f.Target), Down: Down{Object: there}}
+	case f.Full != nil:
+		return &Plan{Problem: f.Full, Slowly: true}
+	}
+	return nil
 }
 
 // decideTaken decides about a claim whose name in the hub is taken.

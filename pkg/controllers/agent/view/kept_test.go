@@ -44,18 +44,18 @@ func in(namespace, name string) ownership.Place {
 }
 
 // large is an object with an annotation of so many bytes, as it is decoded.
-func large(t testing.TB, at ownership.Place, us ownership.Source, version int, bytes int) *unstructured.Unstructured {
-	t.Helper()
-	annotations := ""
+func large(tb testing.TB, at ownership.Place, us ownership.Source, version int, bytes int) *unstructured.Unstructured {
+	tb.Helper()
+	annotations := []byte{}
 	for key, value := range us.Annotations() {
-		annotations += fmt.Sprintf("%q:%q,", key, value)
+		annotations = fmt.Appendf(annotations, "%q:%q,", key, value)
 	}
 	obj := &unstructured.Unstructured{}
 	err := obj.UnmarshalJSON(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q,"metadata":{"namespace":%q,"name":%q,"uid":%q,"resourceVersion":"%d",
 		"annotations":{%s%q:%q,%q:%q}},"spec":{"size":1}}`, at.Kind.GroupVersion(), at.Kind.Kind, at.Namespace, at.Name,
 		at.Namespace+at.Name, version, annotations, fleetv1alpha1.AdoptableByAnnotation, strings.Repeat("x", bytes/2), "acmeco.org/x", strings.Repeat("y", bytes/2)))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return obj
 }

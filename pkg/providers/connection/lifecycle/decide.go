@@ -89,12 +89,8 @@ func Decide(o Observation) Decision {
 		return Decision{Step: StepWait}
 	case o.Enrolled && !o.SameObject:
 		return Decision{StepEvent, EventObjectReplaced}
-	case o.Leaving && !o.Enrolled && o.State == StatePending && !o.ConnectWaits:
-		return Decision{StepEvent, EventWanted}
-	case o.Leaving && !o.Enrolled && o.State == StateBackoff && !o.ConnectWaits && !o.Now.Before(o.RetryAt):
-		return Decision{StepEvent, EventRetry}
-	case o.Leaving && !o.Enrolled && !o.State.Engaged() && o.State != StateDraining:
-		return Decision{Step: StepWait}
+	case o.connectsToLeave():
+		return decideLeaving(o)
 	case !o.Enrolled && o.State != StateDraining:
 		return Decision{StepEvent, EventUnenrolled}
 	case o.State == StateDraining:
@@ -107,6 +103,22 @@ func Decide(o Observation) Decision {
 		return decideBackoff(o)
 	case o.State.Engaged():
 		return decideEngaged(o)
+	default:
+		return Decision{Step: StepWait}
+	}
+}
+
+// connectsToLeave reports whether an enrolment that has ended is yet to be connected, to be offboarded.
+func (o Observation) connectsToLeave() bool {
+	return o.Leaving && !o.Enrolled && !o.State.Engaged() && o.State != StateDraining
+}
+
+func decideLeaving(o Observation) Decision {
+	switch {
+	case o.State == StatePending && !o.ConnectWaits:
+		return Decision{StepEvent, EventWanted}
+	case o.State == StateBackoff && !o.ConnectWaits && !o.Now.Before(o.RetryAt):
+		return Decision{StepEvent, EventRetry}
 	default:
 		return Decision{Step: StepWait}
 	}
