@@ -21,7 +21,7 @@ import (
 
 // apply executes the steps of a plan until one of them stops it.
 func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p plan.Plan) (scope.Outcome, error) {
-	r.await(s, p)
+	await(r.hub, s, p)
 	o := scope.Outcome{Silent: p.Silent, Hub: p.Down.Object, All: p.Down.All, Problem: p.Problem, Holder: p.Holder, RetryAfter: p.Again}
 	if p.Slowly {
 		o.RetryAfter = condition.SlowRetry()
@@ -57,14 +57,14 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p pla
 }
 
 // await requeues a claim when what its plan waits for changes.
-func (r *requirementReconciler) await(s *scope.Scope, p plan.Plan) {
+func await(h *view.Hub, s *scope.Scope, p plan.Plan) {
 	switch {
 	case p.Problem != nil && p.Problem == s.Full:
-		r.hub.Wait(view.Room(s.Us.Identifier), s.Request)
+		h.Wait(view.Room(s.Us.Identifier), s.Request)
 	case p.WaitAt != nil:
-		r.hub.Wait(*p.WaitAt, s.Request)
+		h.Wait(*p.WaitAt, s.Request)
 	default:
-		r.hub.StopWaiting(s.Request)
+		h.StopWaiting(s.Request)
 	}
 }
 

@@ -27,8 +27,8 @@ import (
 )
 
 // unknown returns why the hub's claims of a kind are not known, or nil if they soon will be.
-func (r *requirementReconciler) unknown(kind kindwatch.Kind) *condition.Problem {
-	switch state, _ := r.hub.Watcher.State(kind); state {
+func unknown(h *view.Hub, kind kindwatch.Kind) *condition.Problem {
+	switch state, _ := h.Watcher.State(kind); state {
 	case kindwatch.StateNotServed:
 		return &condition.Problem{Reason: reason.ReasonKindNotServed, Message: fmt.Sprintf("The hub does not serve %s now.", kind.GroupResource())}
 	case kindwatch.StateForbidden:
@@ -49,8 +49,8 @@ func (r *requirementReconciler) unknown(kind kindwatch.Kind) *condition.Problem 
 
 // goneForGood reports whether the hub no longer has a definition of a kind. Then it has no objects of it: an API server
 // deletes them before the definition. A kind that is merely not served says nothing about its objects.
-func (r *requirementReconciler) goneForGood(kind kindwatch.Kind) bool {
-	_, err := r.hub.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
+func goneForGood(h *view.Hub, kind kindwatch.Kind) bool {
+	_, err := h.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
 	return apierrors.IsNotFound(err)
 }
 
@@ -86,7 +86,7 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 	if s.Class, err = connection.Class(ctx, r.classes, s.ClassName); err != nil {
 		return nil, err
 	}
-	r.findPublication(w, s)
+	findPublication(r.hub, w, s)
 	if s.IsDisabled() {
 		return s, nil // Nothing is done in the hub.
 	}
@@ -103,9 +103,9 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 }
 
 // findPublication looks up how the hub publishes the kind of a claim to its cluster.
-func (r *requirementReconciler) findPublication(w *view.Cluster, s *scope.Scope) {
-	p, published, known := r.hub.Publication(s.Kind.GroupResource().String())
-	s.HubKind, s.Form = r.hub.HubKind(s.Kind), p.Form
+func findPublication(h *view.Hub, w *view.Cluster, s *scope.Scope) {
+	p, published, known := h.Publication(s.Kind.GroupResource().String())
+	s.HubKind, s.Form = h.HubKind(s.Kind), p.Form
 	s.Published = published && s.HubKind == s.Kind
 	// After a change of the hub's version, the definition decides whether the claims follow it, and nothing is reported
 	// before.
@@ -204,7 +204,7 @@ func (r *requirementReconciler) seeHub(ctx context.Context, s *scope.Scope) erro
 		}
 	}
 	if !s.Hub.Known && s.Hub.Unknown == nil {
-		s.Hub.Unknown, s.Hub.Gone = r.unknown(s.HubKind), r.goneForGood(s.HubKind)
+		s.Hub.Unknown, s.Hub.Gone = unknown(r.hub, s.HubKind), goneForGood(r.hub, s.HubKind)
 	}
 	return nil
 }
