@@ -52,7 +52,7 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 		got    *condition.Problem
 		want   string
 	}{
-		"Hub":        {reason: "The claims of the kind in the hub.", got: r.unknown(claims), want: reason.ReasonKindNotServed},
+		"Hub":        {reason: "The claims of the kind in the hub.", got: unknown(r.hub, claims), want: reason.ReasonKindNotServed},
 		"Namespaces": {reason: "Where claims go.", got: namespacesUnknown(w), want: reason.ReasonWorkloadRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
