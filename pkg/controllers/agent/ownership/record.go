@@ -48,7 +48,8 @@ func Belongs(obj metav1.Object, claim *unstructured.Unstructured) bool {
 		return obj.GetNamespace() == was.Namespace
 	}
 	uid, _ := annotationOf(obj, fleetv1alpha1.SourceClaimUIDAnnotation)
-	return uid != "" && types.UID(uid) == claim.GetUID()
+	_, before, _ := parse(claim) // A restored claim has another UID than the one in its record.
+	return uid != "" && (types.UID(uid) == claim.GetUID() || types.UID(uid) == before)
 }
 
 // Consent returns what a claim's owner writes into fleetv1alpha1.RecreateAnnotation to replace the recorded object: its
@@ -88,12 +89,21 @@ func Records(claim *unstructured.Unstructured, hub metav1.Object) bool {
 
 // RecordOf returns a claim's record. A record copied from another claim does not count.
 func RecordOf(claim metav1.Object) (Record, bool) {
-	annotation, _ := annotationOf(claim, fleetv1alpha1.HubObjectAnnotation)
-	parts := strings.Split(annotation, "/")
-	if len(parts) != 3 || parts[0] == "" || parts[2] == "" || types.UID(parts[2]) != claim.GetUID() {
+	was, uid, ok := parse(claim)
+	if !ok || uid != claim.GetUID() {
 		return Record{}, false
 	}
-	return Record{Namespace: parts[0], UID: types.UID(parts[1])}, true
+	return was, true
+}
+
+// parse returns the record in a claim's annotation, and the UID of the claim that it is about.
+func parse(claim metav1.Object) (was Record, uid types.UID, ok bool) {
+	annotation, _ := annotationOf(claim, fleetv1alpha1.HubObjectAnnotation)
+	parts := strings.Split(annotation, "/")
+	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {
+		return Record{}, "", false
+	}
+	return Record{Namespace: parts[0], UID: types.UID(parts[1])}, types.UID(parts[2]), true
 }
 
 // RecordFor returns the annotation value by which a claim records an object of the hub.

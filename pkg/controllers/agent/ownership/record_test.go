@@ -75,6 +75,36 @@ func TestAnnouncement(t *testing.T) {
 	}
 }
 
+// TestBelongs is about an object in the namespace foo of the hub.
+func TestBelongs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, record, names string
+		shown, want           bool
+	}{
+		"Nothing":  {reason: "Any object can name any source."},
+		"Guessed":  {reason: "Another UID is that of another claim.", names: "x"},
+		"Created":  {reason: "The agent created it for this claim.", names: "claim-uid", want: true},
+		"Recorded": {reason: "The claim had an object there, and a restored one may name no claim.", record: "foo/hub-uid/claim-uid", want: true},
+		"Shown":    {reason: "As its conditions say.", record: "foo//claim-uid", shown: true, want: true},
+		"Announced": {
+			reason: "Nothing says that an object of the claim was ever there.", record: "foo//claim-uid",
+		},
+		"Copied":   {reason: "The claim had its object elsewhere.", record: "bar/hub-uid/claim-uid", names: "claim-uid"},
+		"Restored": {reason: "The claim is restored from the one for which it was created.", record: "foo//before", names: "before", want: true},
+		"Others":   {reason: "It is restored from another one.", record: "foo//before", names: "x"},
+		"NamesNone": {
+			reason: "A restored claim is no more credulous than another.", record: "foo//before", shown: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			obj := &metav1.ObjectMeta{Namespace: "foo", Annotations: map[string]string{fleetv1alpha1.SourceClaimUIDAnnotation: tc.names}}
+			if got := Belongs(obj, aClaim(tc.record, tc.shown)); got != tc.want {
+				t.Errorf("%s got %t", tc.reason, got)
+			}
+		})
+	}
+}
+
 func TestRecords(t *testing.T) {
 	hub := &metav1.ObjectMeta{Namespace: "bar", UID: "hub-uid"}
 	for name, tc := range map[string]struct {
