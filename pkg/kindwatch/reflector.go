@@ -235,8 +235,8 @@ func (k *kindWatch) emit(e Event) {
 	k.tell(e)
 }
 
-// tell is emit for callers that hold telling. Only it calls the handler. A panic of the handler ends the current attempt,
-// and everything is listed again.
+// tell is emit for callers that hold telling. Only it calls the handler. A panic of the handler ends the current
+// attempt, and everything is listed again.
 func (k *kindWatch) tell(e Event) {
 	k.mu.Lock()
 	silent := k.stopped || k.broken
