@@ -9,8 +9,8 @@
 // # What it guarantees
 //
 //   - A cluster whose class has a ReadWrite agent has copies of the hub's objects for the API groups that the class
-//     offers, except those that a label withholds, limited by spec.agent.discovery. Copies follow changes in the hub and
-//     are deleted when the original is deleted or no longer offered. Changes and deletions made in the cluster are
+//     offers, except those that a label withholds, limited by spec.agent.discovery. Copies follow changes in the hub
+//     and are deleted when the original is deleted or no longer offered. Changes and deletions made in the cluster are
 //     reverted.
 //   - A copy has the name, the spec, the status and the users' labels of its original, and nothing else of the hub: no
 //     annotations, owners, finalizers or managed fields, and no conversion settings, which name a Service of the hub.

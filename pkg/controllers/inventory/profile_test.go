@@ -335,6 +335,7 @@ func TestConditionsWhileConnecting(t *testing.T) {
 }
 
 func TestPinOf(t *testing.T) {
+	ofCluster := schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"}
 	cases := map[string]struct {
 		reason  string
 		profile *inventoryv1alpha1.ClusterProfile
@@ -344,7 +345,7 @@ func TestPinOf(t *testing.T) {
 		"Connected": {
 			reason:  "A cluster that was connected is pinned to what it led to.",
 			profile: published(),
-			want:    connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1", Class: "default"},
+			want:    connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1", Kind: ofCluster, Class: "default"},
 			wantOK:  true,
 		},
 		"ClassFull": {
@@ -352,7 +353,7 @@ func TestPinOf(t *testing.T) {
 			profile: published(func(p *inventoryv1alpha1.ClusterProfile) {
 				p.Status.Conditions = []metav1.Condition{{Type: ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonClassFull}}
 			}),
-			want:   connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1"},
+			want:   connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1", Kind: ofCluster},
 			wantOK: true,
 		},
 		"NeverConnected": {

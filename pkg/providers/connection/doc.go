@@ -120,41 +120,6 @@
 //     often brief, and the connection works. What is asked for or forbidden takes effect at once: pausing, a namespace
 //     that its class does not allow (any more), an identifier that is refused.
 //
-// # The list P1–P26 of what a provider must withstand
-//
-//	P1  serial connect           workers, admission: TestDeadClustersDelayNobody, TestOneNamespaceLeavesRoomToOthers, TestDeadClustersThatFailedBeforeLeaveRoom
-//	P2  blocking Engage          multicluster.Controller; nothing here waits in Engage
-//	P3  missing CRD              kindwatch; indexes are added with their informer:
-//	                             TestIndexesAreFrozenAndAppliedToEveryCluster
-//	P4  crash at start           no failure of a cluster ends Start: TestDeadClustersDelayNobody
-//	P5  no health check          TestDegradedFailsWritesHoldsWorkAndRecoversWithoutRestart, TestStoppedProcess
-//	P6  no back-off              TestBackoff, TestFlappingClusterBacksOff; package lifecycle: TestDecide
-//	P7  Secret changes unseen    package capi: TestKeysOfSecret, TestEnrolmentOnARealHub
-//	P8  tear-down on any change  credentials.Compare: TestCompare;
-//	                             TestTokenRotatedTwentyTimesRestartsNoInformerAndLosesNoEvent
-//	P9  break before make        TestEndpointChangeLeavesNoGap
-//	P10 never disengages         TestPausedNotReadyAndDeleting
-//	P11 label removal unseen     package capi: TestEnrolmentOnARealHub; TestLabelRemovedAndPutBack
-//	P12 paused, deleting         TestPausedNotReadyAndDeleting; without a finalizer, see above
-//	P13 name collisions          Key.ClusterName holds source, namespace and name: TestKeyAndClusterName
-//	P14 recreated, stale client  TestRecreatedObjectIsNeverServedByTheOldConnection
-//	P15 full caches              package closedcache: TestConnectsAndReconciles, TestTrim
-//	P16 5 QPS for each kind      one throttle for each cluster: TestThrottleCountsTheTimeThatRequestsWait
-//	P17 no time-outs on reads    TestReadsHaveADeadlineAndWatchesHaveNone
-//	P18 dangerous kubeconfigs    package credentials: TestParse, TestCheckAddress, FuzzParse; TestProberExplainsErrors,
-//	                             TestProxyAtADeniedAddressIsNotUsed
-//	P19 context of the engage    from Start, with a cause: TestStoppedProcess, TestEndpointChangeLeavesNoGap
-//	P20 Start errors             TestCacheThatStopsByItselfIsNoticed
-//	P21 status, events, metrics  snapshots, TestTwentyRoundsLeaveNothingBehind, TestMetricsFollowTheState
-//	P22 indexes after the start  refused: TestIndexesAreFrozenAndAppliedToEveryCluster
-//	P23 leader only              not handled: a replica that waits for the lease has no clusters. Warm connections
-//	                             would double the load on every workload cluster to save seconds in a fail-over, and
-//	                             nothing here answers requests of others, as webhooks would.
-//	P24 access to itself         not handled, because it cannot arise: the hub is refused, TestHubItselfIsRefused
-//	P25 goroutine leaks          TestTwentyRoundsLeaveNothingBehind
-//	P26 storms                   admission, first probes spread, one read of the Secret for a 401: TestAdmission,
-//	                             TestUnauthorizedReadsTheSecretAgain
-//
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
 // They receive the manager's requests to their cluster, which carry only that cluster's own credentials. Responses

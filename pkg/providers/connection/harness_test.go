@@ -378,7 +378,7 @@ func (s *fakeSource) setQuietly(name string, kubeconfig []byte, change ...func(*
 	if !ok {
 		e = &entry{Enrolment: Enrolment{
 			Object: ObjectReference{Namespace: nn(name).Namespace, Name: nn(name).Name, UID: types.UID("object-" + name)},
-			Class:  "default", Ready: true,
+			Class:  "default", Ready: true, Secret: "Secret of the test",
 		}}
 		s.entries[nn(name)] = e
 	}

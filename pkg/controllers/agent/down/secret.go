@@ -229,8 +229,8 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 }
 
 // isOrphan reports whether a Secret is a copy of this hub's that has no owner any more. `kubectl delete
-// --cascade=orphan` of its claim leaves it so, and it must not be in the way of the next claim of that name. Forging one
-// gains that one's own Secret is overwritten.
+// --cascade=orphan` of its claim leaves it so, and it must not be in the way of the next claim of that name. Forging
+// one gains that one's own Secret is overwritten.
 func isOrphan(have *corev1.Secret, f crossplane.Form, owner hubidentity.Owner) bool {
 	return len(have.OwnerReferences) == 0 && owner.IsManaged(have) && have.Annotations[view.HubSecretVersionAnnotation] != "" &&
 		deliverable(f, have.Type)

@@ -19,11 +19,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
-// Users who can write to a namespace of the hub, or whose claims lead there, decide how large the hub's objects of claim
-// kinds are, and how many there are. So an object is kept whole only if it names an enrolled cluster as its source, and
-// if there is room for it; of any other, a few annotations are kept (Reduced). That costs requests, and no function: an
-// object of which little is kept is read from the hub when its claim is reconciled. So nothing has to be listed again
-// when a cluster is enrolled.
+// Users who can write to a namespace of the hub, or whose claims lead there, decide how large the hub's objects of
+// claim kinds are, and how many there are. So an object is kept whole only if it names an enrolled cluster as its
+// source, and if there is room for it; of any other, a few annotations are kept (Reduced). That costs requests, and no
+// function: an object of which little is kept is read from the hub when its claim is reconciled. So nothing has to be
+// listed again when a cluster is enrolled.
 //
 // What is kept whole is charged to the namespace of the hub that the object is in and, within it, to the cluster that
 // it names. Charging it to that cluster alone would let the owner of any namespace use up the share of a cluster of

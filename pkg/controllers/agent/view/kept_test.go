@@ -222,8 +222,8 @@ func TestChargesEnd(t *testing.T) {
 	}
 }
 
-// TestIndexForgetsWhatIsGone: an index is asked with the stored object, of which little may be kept, and with the one that
-// the watch reports as deleted.
+// TestIndexForgetsWhatIsGone: an index is asked with the stored object, of which little may be kept, and with the one
+// that the watch reports as deleted.
 func TestIndexForgetsWhatIsGone(t *testing.T) {
 	at, long := ownershiptest.InBar("db"), strings.Repeat("x", 2*512)
 	for name, annotations := range map[string]map[string]string{
