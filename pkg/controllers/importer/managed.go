@@ -151,10 +151,10 @@ func verifyManaged(m *unstructured.Unstructured) error {
 	if !slices.Equal(policies, []string{"Observe"}) && !reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {
 		return fmt.Errorf("%s %q has managementPolicies other than Observe", m.GetKind(), m.GetName())
 	}
-	if policy, found, _ := unstructured.NestedString(m.Object, "spec", "deletionPolicy"); found && policy != "Orphan" {
+	if policy, found, err := unstructured.NestedString(m.Object, "spec", "deletionPolicy"); err != nil || found && policy != "Orphan" {
 		return fmt.Errorf("%s %q has a deletionPolicy other than Orphan", m.GetKind(), m.GetName())
 	}
-	if initial, _, _ := unstructured.NestedMap(m.Object, "spec", "initProvider"); len(initial) > 0 {
+	if initial, _, err := unstructured.NestedMap(m.Object, "spec", "initProvider"); err != nil || len(initial) > 0 {
 		return fmt.Errorf("%s %q has an initProvider", m.GetKind(), m.GetName())
 	}
 	return nil

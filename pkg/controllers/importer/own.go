@@ -54,7 +54,8 @@ func cascades(gk schema.GroupKind) [][]string {
 // verifyCascade checks, before an object is deleted or core may finish its deletion, that what core deletes with it
 // belongs to the import, or does not exist.
 func (r *Reconciler) verifyCascade(ctx context.Context, p *scope.Scope, o *unstructured.Unstructured) error {
-	if nodes, _, _ := unstructured.NestedSlice(o.Object, "status", "nodeRefs"); len(nodes) > 0 && len(cascades(o.GroupVersionKind().GroupKind())) > 0 {
+	nodes, _, err := unstructured.NestedSlice(o.Object, "status", "nodeRefs")
+	if (err != nil || len(nodes) > 0) && len(cascades(o.GroupVersionKind().GroupKind())) > 0 {
 		return scope.Stop(fleetv1alpha1.ConditionReflected, fleetv1alpha1.ReasonReflectionRefused,
 			"%s %q names Nodes in its status, which Cluster API core would delete; it is not deleted", o.GetKind(), o.GetName())
 	}

@@ -16,10 +16,9 @@ import (
 // only while someone has to act. Both serve people and generic tools: for kstatus, an Application is Current if Ready,
 // Failed if Stalled, and InProgress otherwise.
 func setReady(status *appsv1alpha1.ApplicationStatus, o Observation, set func(metav1.Condition)) {
-	ready := readyCondition(status, o)
-	set(ready)
+	set(readyCondition(status, o))
 	stalled := stalledCondition(status, o)
-	if ready.Status == metav1.ConditionTrue || stalled == nil {
+	if stalled == nil {
 		meta.RemoveStatusCondition(&status.Conditions, appsv1alpha1.ConditionStalled)
 		return
 	}
