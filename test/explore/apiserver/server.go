@@ -60,7 +60,8 @@ type Change struct {
 	Key      Key
 	Old, New *unstructured.Unstructured
 
-	// Manager is the field manager of the request, empty for a deletion and for the server's own controllers.
+	// Manager is the field manager of the request, by default the program of its User-Agent. It is empty for the server's
+	// own controllers.
 	Manager string
 
 	// DryRun is true for a write that is not stored.

@@ -381,7 +381,7 @@ func (s *Server) delete(c *call, body []byte) (int, any, error) {
 	}
 	dryRun := c.dryRun() || slices.Contains(options.DryRun, metav1.DryRunAll)
 	obj := s.marked(c.kind, old, options.PropagationPolicy)
-	change := Change{Key: c.key(), Old: old, DryRun: dryRun}
+	change := Change{Key: c.key(), Old: old, Manager: c.manager(), DryRun: dryRun}
 	if waits(obj) {
 		if equality.Semantic.DeepEqual(obj.Object, old.Object) {
 			return http.StatusOK, c.shown(old), nil

@@ -1,0 +1,239 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/test/explore/apiserver"
+)
+
+const (
+	crossplaneFinalizer = "finalizer.apiextensions.crossplane.io"
+	secretName          = "db-connection" //nolint:gosec // A name.
+)
+
+// option is a possible next step. Options of greater weight are chosen more often.
+type option struct {
+	label  string
+	weight int
+	do     func()
+}
+
+// Weights. Most steps let the system proceed, so that what others do meets it in the middle of something.
+const (
+	often  = 40
+	usual  = 8
+	seldom = 2
+	rare   = 1
+)
+
+// actors returns what users, administrators, Crossplane and hostile tenants can do now.
+func (w *world) actors() []option {
+	var out []option
+	for _, c := range w.clusters {
+		for _, team := range c.teams {
+			out = append(out, w.users(c, team)...)
+		}
+	}
+	out = append(out, w.administrators()...)
+	for _, obj := range w.hub.List(claims) {
+		out = append(out, w.crossplane(obj)...)
+	}
+	return append(out, w.strays()...)
+}
+
+// users returns what the owner of a namespace of a workload cluster can do.
+func (w *world) users(c *workload, team string) []option {
+	who := "user of " + c.identifier + "/" + team
+	claimsPath := path(claims, "v1alpha1", team, "")
+	claimPath := claimsPath + "/" + claimName
+	annotate := func(name, value string) func() {
+		return func() {
+			w.patch(c.server, "user", claimPath, map[string]any{"metadata": map[string]any{"annotations": map[string]any{name: value}}})
+		}
+	}
+	ns := c.server.Get(key(namespaces, "", team))
+	claim := c.server.Get(key(claims, team, claimName))
+	switch {
+	case ns == nil:
+		return []option{{who + " creates the namespace", usual, func() {
+			w.request(c.server, "user", http.MethodPost, path(namespaces, "v1", "", ""), "application/json", namespace(team).Object)
+		}}}
+	case ns.GetDeletionTimestamp() != nil:
+		return nil
+	}
+	out := []option{{who + " deletes the namespace", rare, func() {
+		w.request(c.server, "user", http.MethodDelete, path(namespaces, "v1", "", team), "application/json", nil)
+	}}}
+	if claim == nil {
+		if !slices.Contains(c.server.Resources(), claims) {
+			return out
+		}
+		return append(out, option{who + " creates the claim", usual, func() {
+			obj := object(claimGroup+"/v1alpha1", claimKind, team, claimName, map[string]any{
+				"version": "1", "writeConnectionSecretToRef": map[string]any{"name": secretName},
+			})
+			w.request(c.server, "user", http.MethodPost, claimsPath, "application/json", obj.Object)
+		}})
+	}
+	version, _, _ := unstructured.NestedString(claim.Object, "spec", "version")
+	out = append(out,
+		option{who + " edits the claim", seldom, func() {
+			w.patch(c.server, "user", claimPath, map[string]any{"spec": map[string]any{"version": version + "1"}})
+		}},
+		option{who + " removes the finalizers", rare, func() {
+			w.patch(c.server, "user", claimPath, map[string]any{"metadata": map[string]any{"finalizers": nil}})
+		}},
+		option{who + " removes the record", rare, func() {
+			w.patch(c.server, "user", claimPath, map[string]any{"metadata": map[string]any{
+				"annotations": map[string]any{fleetv1alpha1.HubObjectAnnotation: nil},
+			}})
+		}},
+	)
+	if claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation] == "" {
+		out = append(out, option{who + " keeps the object", rare, annotate(fleetv1alpha1.DeletionPolicyAnnotation, "Orphan")})
+	}
+	if claim.GetDeletionTimestamp() == nil {
+		out = append(out, option{who + " deletes the claim", usual, func() {
+			w.request(c.server, "user", http.MethodDelete, claimPath, "application/json", nil)
+		}})
+	}
+	if propagation.AgentSynced(claim)["reason"] == reason.ReasonHubObjectDeleted {
+		record := strings.Split(claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation], "/")
+		if consent := record[min(1, len(record)-1)]; consent != "" {
+			out = append(out, option{who + " consents to recreation", seldom, annotate(fleetv1alpha1.RecreateAnnotation, consent)})
+		} else {
+			out = append(out, option{who + " consents to recreation", seldom, annotate(fleetv1alpha1.RecreateAnnotation, string(claim.GetUID()))})
+		}
+	}
+	return out
+}
+
+// administrators returns what the owners of the hub can do.
+func (w *world) administrators() []option {
+	var out []option
+	for _, obj := range w.hub.List(claims) {
+		if obj.GetDeletionTimestamp() == nil {
+			p := path(claims, "v1alpha1", obj.GetNamespace(), obj.GetName())
+			out = append(out, option{"administrator deletes " + obj.GetNamespace() + "/" + obj.GetName(), rare, func() {
+				w.request(w.hub, "administrator", http.MethodDelete, p, "application/json", nil)
+			}})
+		}
+	}
+	if c := w.hub.Get(key(classes, "", className)); c != nil {
+		policy, _, _ := unstructured.NestedString(c.Object, "spec", "agent", "deletionPolicy")
+		next := map[string]string{"": "Orphan", "Delete": "Orphan", "Orphan": "Delete"}[policy]
+		out = append(out, option{"administrator sets the deletion policy " + next, rare, func() {
+			w.patch(w.hub, "administrator", path(classes, "v1alpha1", "", className), map[string]any{
+				"spec": map[string]any{"agent": map[string]any{"deletionPolicy": next}},
+			})
+		}})
+	}
+	return out
+}
+
+// crossplane returns what Crossplane can do with a claim in the hub.
+func (w *world) crossplane(obj *unstructured.Unstructured) []option {
+	name := obj.GetNamespace() + "/" + obj.GetName()
+	p := path(claims, "v1alpha1", obj.GetNamespace(), obj.GetName())
+	var out []option
+	if obj.GetDeletionTimestamp() != nil {
+		if slices.Contains(obj.GetFinalizers(), crossplaneFinalizer) {
+			out = append(out, option{"Crossplane releases " + name, usual, func() { w.setFinalizers(p, nil) }})
+		}
+		return out
+	}
+	if !slices.Contains(obj.GetFinalizers(), crossplaneFinalizer) {
+		return append(out, option{"Crossplane takes " + name, usual, func() { w.setFinalizers(p, []any{crossplaneFinalizer}) }})
+	}
+	version, _, _ := unstructured.NestedString(obj.Object, "spec", "version")
+	if address, _, _ := unstructured.NestedString(obj.Object, "status", "address"); address != "address of "+version {
+		out = append(out, option{"Crossplane reports " + name, usual, func() {
+			w.patch(w.hub, "crossplane", p+"/status", map[string]any{"status": map[string]any{
+				"address": "address of " + version,
+				"conditions": []any{
+					map[string]any{"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "lastTransitionTime": "2026-01-02T03:04:05Z"},
+					map[string]any{"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2026-01-02T03:04:05Z"},
+				},
+			}})
+		}})
+	}
+	if w.hub.Get(key(secrets, obj.GetNamespace(), secretName)) == nil {
+		out = append(out, option{"Crossplane publishes the Secret of " + name, usual, func() { w.publish(obj) }})
+	}
+	return out
+}
+
+func (w *world) setFinalizers(path string, finalizers any) {
+	w.patch(w.hub, "crossplane", path, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+}
+
+// publish writes a connection Secret whose password names its owner.
+func (w *world) publish(obj *unstructured.Unstructured) {
+	s := object("v1", "Secret", obj.GetNamespace(), secretName, nil)
+	s.Object["type"] = string(crossplane.SecretTypeConnection)
+	s.Object["data"] = map[string]any{"password": base64.StdEncoding.EncodeToString([]byte(passwordOf(obj)))}
+	_ = unstructured.SetNestedSlice(s.Object, []any{map[string]any{
+		"apiVersion": obj.GetAPIVersion(), "kind": obj.GetKind(), "name": obj.GetName(), "uid": string(obj.GetUID()), "controller": true,
+	}}, "metadata", "ownerReferences")
+	w.request(w.hub, "crossplane", http.MethodPost, path(secrets, "v1", obj.GetNamespace(), ""), "application/json", s.Object)
+}
+
+// passwordOf returns the password of a claim in the hub, which names the namespace that may have it.
+func passwordOf(obj *unstructured.Unstructured) string {
+	a := obj.GetAnnotations()
+	return fmt.Sprintf("%s/%s/%s", a[fleetv1alpha1.SourceUIDAnnotation], a[fleetv1alpha1.SourceNamespaceAnnotation],
+		a[fleetv1alpha1.SourceNamespaceUIDAnnotation])
+}
+
+// strays returns what a tenant of the hub can do who may create claims in the target namespaces: objects that name
+// another's claim as their source, before or after it is pushed.
+func (w *world) strays() []option {
+	var out []option
+	for _, name := range []string{targetName, movedName} {
+		if w.hub.Get(key(claims, name, claimName)) != nil {
+			continue
+		}
+		for _, c := range w.clusters {
+			obj := object(claimGroup+"/v1alpha1", claimKind, name, claimName, map[string]any{"version": "stray"})
+			obj.SetAnnotations(map[string]string{
+				fleetv1alpha1.SourceUIDAnnotation: c.identifier, fleetv1alpha1.SourceNamespaceAnnotation: c.teams[0],
+			})
+			out = append(out, option{fmt.Sprintf("stray for %s/%s in %s", c.identifier, c.teams[0], name), rare, func() {
+				w.request(w.hub, "stray", http.MethodPost, path(claims, "v1alpha1", name, ""), "application/json", obj.Object)
+			}})
+		}
+	}
+	return out
+}
+
+// background returns what the servers' own controllers can do.
+func (w *world) background() []option {
+	var out []option
+	for _, s := range w.servers() {
+		for _, step := range s.Pending() {
+			out = append(out, option{w.serverName(s) + " " + step.Name, usual, func() { s.Run(step) }})
+		}
+	}
+	return out
+}
+
+func (w *world) servers() []*apiserver.Server {
+	out := []*apiserver.Server{w.hub}
+	for _, c := range w.clusters {
+		out = append(out, c.server)
+	}
+	return out
+}

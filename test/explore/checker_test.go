@@ -1,0 +1,340 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/test/explore/apiserver"
+)
+
+// checker follows every change and records which properties it breaks.
+type checker struct {
+	w          *world
+	violations []string
+
+	claims map[types.UID]*claimHistory
+	// objects are the hub's claims, by UID.
+	objects map[types.UID]*objectHistory
+
+	// orphaned is whether the class has ever kept the objects of deleted claims.
+	orphaned bool
+	// writes counts the changes by Masthead.
+	writes int
+}
+
+// claimHistory is what happened to a claim in a workload cluster.
+type claimHistory struct {
+	cluster         *workload
+	namespace       string
+	last            *unstructured.Unstructured
+	gone            bool
+	keptWhenDeleted bool
+
+	// tampered means that a user removed Masthead's finalizer or record.
+	tampered bool
+	// recorded means that the claim has shown its object: by the record of its UID, or by Crossplane's conditions.
+	recorded bool
+	// consented means that the user has ever consented to the loss of an object.
+	consented bool
+
+	// objects were created for the claim by Masthead.
+	objects []*objectHistory
+}
+
+// objectHistory is what happened to a claim in the hub.
+type objectHistory struct {
+	last *unstructured.Unstructured
+	gone bool
+	// byMasthead means that Masthead created it, lostBy who deleted it.
+	byMasthead bool
+	deletedBy  string
+}
+
+func newChecker(w *world) *checker {
+	return &checker{w: w, claims: map[types.UID]*claimHistory{}, objects: map[types.UID]*objectHistory{}}
+}
+
+func (c *checker) fail(property, format string, args ...any) {
+	c.violations = append(c.violations, property+": "+fmt.Sprintf(format, args...))
+}
+
+// isAgent reports whether a change is Masthead's. It writes as its field managers, and deletes as its process.
+func isAgent(change apiserver.Change) bool {
+	return strings.HasPrefix(change.Manager, fleetv1alpha1.FieldManager) || strings.HasPrefix(change.Manager, "manager-")
+}
+
+func (c *checker) hubChanged(change apiserver.Change) {
+	if isAgent(change) {
+		c.writes++
+	}
+	switch change.Key.GroupResource {
+	case classes:
+		policy, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "deletionPolicy")
+		c.orphaned = c.orphaned || policy == "Orphan"
+	case claims:
+		c.objectChanged(change)
+	}
+}
+
+func (c *checker) objectChanged(change apiserver.Change) {
+	switch {
+	case change.Old == nil:
+		o := &objectHistory{last: change.New, byMasthead: isAgent(change)}
+		c.objects[change.New.GetUID()] = o
+		if o.byMasthead {
+			c.objectCreated(o)
+		}
+	case change.New == nil || change.New.GetDeletionTimestamp() != nil && change.Old.GetDeletionTimestamp() == nil:
+		o := c.objects[change.Old.GetUID()]
+		if change.Old.GetDeletionTimestamp() == nil {
+			o.deletedBy = change.Manager
+			if isAgent(change) {
+				c.objectDeleted(o)
+			}
+		}
+		o.gone = change.New == nil
+		if change.New != nil {
+			o.last = change.New
+		}
+	default:
+		o := c.objects[change.Old.GetUID()]
+		if isAgent(change) {
+			c.objectWritten(change)
+		}
+		o.last = change.New
+	}
+}
+
+// claimFor returns the claim that an object was created for.
+func (c *checker) claimFor(obj *unstructured.Unstructured) *claimHistory {
+	return c.claims[types.UID(obj.GetAnnotations()[fleetv1alpha1.SourceClaimUIDAnnotation])]
+}
+
+func (c *checker) objectCreated(o *objectHistory) {
+	claim := c.claimFor(o.last)
+	if claim == nil {
+		c.fail("Every object has a claim", "%s/%s was created for no claim: %v", o.last.GetNamespace(), o.last.GetName(), o.last.GetAnnotations())
+		return
+	}
+	for _, other := range claim.objects {
+		switch {
+		case !other.gone:
+			c.fail("A claim has one object", "%s/%s was created beside %s/%s", o.last.GetNamespace(), o.last.GetName(), other.last.GetNamespace(), other.last.GetName())
+		case claim.recorded && !claim.consented && !claim.tampered && !strings.HasPrefix(other.deletedBy, "manager-"):
+			c.fail("A lost object is not replaced silently", "%s/%s was deleted by %s and created again", other.last.GetNamespace(), other.last.GetName(), other.deletedBy)
+		}
+	}
+	claim.objects = append(claim.objects, o)
+}
+
+func (c *checker) objectWritten(change apiserver.Change) {
+	a := change.Old.GetAnnotations()
+	source, named := a[fleetv1alpha1.SourceUIDAnnotation]
+	if adoptable := a[fleetv1alpha1.AdoptableByAnnotation]; adoptable != "" {
+		return
+	}
+	if writer := strings.TrimPrefix(change.Manager, fleetv1alpha1.FieldManager+"-"); !named || writer != source {
+		c.fail("An object is written only for its source", "%s wrote %s of the source %q", change.Manager, change.Key, source)
+	}
+}
+
+func (c *checker) objectDeleted(o *objectHistory) {
+	claim := c.claimFor(o.last)
+	switch {
+	case claim == nil:
+		if !o.byMasthead {
+			return // A stray is named as an object of the claim. Its owner meant it to be.
+		}
+		c.fail("Nothing is deleted that a claim needs", "%s/%s is no claim's", o.last.GetNamespace(), o.last.GetName())
+	case !claim.gone && claim.last.GetDeletionTimestamp() == nil:
+		c.fail("Nothing is deleted that a claim needs", "%s/%s was deleted, and its claim was not", o.last.GetNamespace(), o.last.GetName())
+	case claim.keptWhenDeleted && !claim.tampered:
+		c.fail("Nothing is deleted that is kept", "%s/%s was deleted against the policy of its claim", o.last.GetNamespace(), o.last.GetName())
+	}
+}
+
+func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
+	if isAgent(change) {
+		c.writes++
+	}
+	switch change.Key.GroupResource {
+	case claims:
+		c.claimChanged(cluster, change)
+	case secrets:
+		c.secretChanged(cluster, change)
+	}
+}
+
+func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
+	obj := change.New
+	if obj == nil {
+		obj = change.Old
+	}
+	claim := c.claims[obj.GetUID()]
+	if claim == nil {
+		claim = &claimHistory{cluster: cluster, namespace: obj.GetNamespace()}
+		c.claims[obj.GetUID()] = claim
+	}
+	claim.last = obj
+	claim.gone = change.New == nil
+	a := obj.GetAnnotations()
+	claim.consented = claim.consented || a[fleetv1alpha1.RecreateAnnotation] != ""
+	record := strings.Split(a[fleetv1alpha1.HubObjectAnnotation], "/")
+	claim.recorded = claim.recorded || len(record) == 3 && record[1] != "" || crossplane.IsReported(obj)
+	if change.Old == nil {
+		return
+	}
+	if obj.GetDeletionTimestamp() != nil && change.Old.GetDeletionTimestamp() == nil || change.New == nil && change.Old.GetDeletionTimestamp() == nil {
+		claim.keptWhenDeleted = change.Old.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation] == "Orphan"
+	}
+	lostRecord := change.Old.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] != "" && a[fleetv1alpha1.HubObjectAnnotation] == ""
+	released := isProtected(change.Old) && (change.New == nil || !isProtected(change.New))
+	switch {
+	case !released && !lostRecord:
+	case !isAgent(change):
+		claim.tampered = true
+	case released && !claim.tampered:
+		c.claimReleased(claim)
+	}
+}
+
+func isProtected(claim *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(claim.GetFinalizers(), func(f string) bool { return strings.HasPrefix(f, fleetv1alpha1.RequirementFinalizer) })
+}
+
+// claimReleased checks a claim whose finalizer Masthead has removed.
+func (c *checker) claimReleased(claim *claimHistory) {
+	for _, o := range claim.objects {
+		if !o.gone && o.last.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation] != "" {
+			c.fail("A claim is released after its object", "%s/%s still exists and names it", o.last.GetNamespace(), o.last.GetName())
+		}
+	}
+	for _, pending := range c.w.pendingCreations() {
+		if strings.Contains(string(pending.body), string(claim.last.GetUID())) {
+			c.fail("A claim is released when nothing can be created for it", "%s can still be executed", pending.label)
+		}
+	}
+}
+
+// pendingCreations returns the requests that may still create a claim's object in the hub.
+func (w *world) pendingCreations() []*call {
+	var out []*call
+	isCreation := func(c *call) bool {
+		return c.server == w.hub && c.request.Method == "PATCH" && strings.Contains(c.label, claimPlural) && !strings.Contains(c.label, "dry run") &&
+			strings.Contains(string(c.body), `"resourceVersion":"0"`)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.late {
+		if isCreation(c) && time.Now().Before(c.landsUntil) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// secretChanged checks that a password reaches nobody but the namespace that it was made for.
+func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
+	if change.New == nil {
+		return
+	}
+	encoded, _, _ := unstructured.NestedString(change.New.Object, "data", "password")
+	password, err := base64.StdEncoding.DecodeString(encoded)
+	if encoded == "" || err != nil || string(password) == "//" {
+		return
+	}
+	parts := strings.Split(string(password), "/")
+	ns := cluster.server
+	_ = ns
+	if parts[0] != cluster.identifier || parts[1] != change.Key.Namespace {
+		c.fail("A password reaches only its owner", "that of %s is in %s/%s", password, cluster.identifier, change.Key.Namespace)
+	}
+}
+
+// settled checks the world when all faults have stopped and everything is at rest.
+func (c *checker) settled() {
+	for uid, claim := range c.claims {
+		name := claim.cluster.identifier + "/" + claim.namespace
+		if claim.gone {
+			for _, o := range claim.objects {
+				if !o.gone && o.last.GetDeletionTimestamp() == nil && o.last.GetAnnotations()[fleetv1alpha1.SourceClaimUIDAnnotation] != "" && !c.orphaned {
+					c.fail("No object is left behind", "the claim %s (%s) is gone, and %s/%s is not", name, uid, o.last.GetNamespace(), o.last.GetName())
+				}
+			}
+			continue
+		}
+		if claim.last.GetDeletionTimestamp() != nil {
+			c.fail("A deleted claim goes", "%s stays: %v", name, propagation.AgentSynced(claim.last))
+			continue
+		}
+		c.claimSettled(name, claim)
+	}
+}
+
+func (c *checker) claimSettled(name string, claim *claimHistory) {
+	synced := propagation.AgentSynced(claim.last)
+	live := claim.live()
+	switch synced["reason"] {
+	case reason.ReasonSynced:
+		if live == nil {
+			c.fail("A synchronised claim has its object", "%s has none", name)
+			return
+		}
+		want, _, _ := unstructured.NestedString(claim.last.Object, "spec", "version")
+		if have, _, _ := unstructured.NestedString(live.last.Object, "spec", "version"); have != want {
+			c.fail("A synchronised claim has its object", "%s has version %s, and its object %s", name, want, have)
+		}
+		up, _, _ := unstructured.NestedString(live.last.Object, "status", "address")
+		if down, _, _ := unstructured.NestedString(claim.last.Object, "status", "address"); up != down {
+			c.fail("A synchronised claim shows its object's status", "%s shows %q instead of %q", name, down, up)
+		}
+		c.secretSettled(name, claim, live)
+	case reason.ReasonConflict, reason.ReasonNamespaceRecreated:
+		if live != nil {
+			c.fail("A conflict is one", "%s has an object", name)
+		}
+		if holder := c.w.hub.Get(key(claims, targetName, claimName)); holder == nil {
+			c.fail("A conflict is one", "the name of %s is free", name)
+		}
+	case reason.ReasonHubObjectDeleted:
+		if live != nil {
+			c.fail("A loss is one", "%s has an object", name)
+		}
+	default:
+		c.fail("Every claim ends as if nothing had happened", "%s has the condition %v", name, synced)
+	}
+}
+
+// live returns the claim's object that exists and names it.
+func (h *claimHistory) live() *objectHistory {
+	for _, o := range h.objects {
+		if !o.gone && o.last.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation] != "" {
+			return o
+		}
+	}
+	return nil
+}
+
+func (c *checker) secretSettled(name string, claim *claimHistory, live *objectHistory) {
+	up := c.w.hub.Get(key(secrets, live.last.GetNamespace(), secretName))
+	if up == nil || len(up.GetOwnerReferences()) == 0 || up.GetOwnerReferences()[0].UID != live.last.GetUID() {
+		return
+	}
+	down := claim.cluster.server.Get(key(secrets, claim.namespace, secretName))
+	if down == nil {
+		c.fail("A synchronised claim has its Secret", "%s has none", name)
+	}
+}

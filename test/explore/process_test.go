@@ -1,0 +1,288 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent"
+	"github.com/masthead-dev/masthead/pkg/fence"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/providers/connection"
+	"github.com/masthead-dev/masthead/test/explore/apiserver"
+	"github.com/masthead-dev/masthead/test/fakefleet"
+)
+
+const (
+	leaseDuration = 15 * time.Second
+	renewInterval = 2 * time.Second
+)
+
+// process is a manager with the agent, as far as a walk distinguishes it from a real one.
+type process struct {
+	w      *world
+	name   string
+	fence  *fence.Fence
+	cancel context.CancelFunc
+	ended  chan struct{}
+
+	mu         sync.Mutex
+	calls      []*call
+	hung, dead bool
+}
+
+// call is a request that the process has sent and that was not executed yet. A late one has been given up.
+type call struct {
+	process  *process
+	server   *apiserver.Server
+	label    string
+	request  *http.Request
+	body     []byte
+	response chan response
+	// landsUntil is when a late call can be executed at the latest.
+	landsUntil time.Time
+}
+
+type response struct {
+	*http.Response
+	err error
+}
+
+var (
+	errConnectionLost = errors.New("the connection was lost")
+	errKilled         = errors.New("the process was killed")
+)
+
+// lease is a lease that the process holds as long as it renews.
+type lease struct{ resourcelock.Interface }
+
+func (lease) Identity() string { return "self" }
+
+func (lease) Update(context.Context, resourcelock.LeaderElectionRecord) error { return nil }
+
+// start starts a process and engages every cluster.
+func (w *world) start() {
+	w.started++
+	p := &process{w: w, name: fmt.Sprintf("manager-%d", w.started), fence: fence.New(leaseDuration, clock.RealClock{}), ended: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	p.cancel = cancel
+	p.renew()
+	go p.keepLease(ctx)
+
+	mgr, err := mcmanager.New(p.config(w.hub), nil, ctrl.Options{
+		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		GracefulShutdownTimeout: new(time.Duration(0)),
+	})
+	if err != nil {
+		panic(err)
+	}
+	gate, fleet := multicluster.NewGate(), &fakefleet.Fleet{}
+	if err := agent.Setup(mgr, agent.Options{
+		Fleet: fleet, Gate: gate, SkipNameValidation: new(true), MaxConcurrentReconciles: 2,
+	}); err != nil {
+		panic(err)
+	}
+	for _, c := range w.clusters {
+		fleet.Set(c.connection(w.hubID))
+	}
+	running := sync.WaitGroup{}
+	running.Go(func() { _ = mgr.Start(ctx) })
+	for _, c := range w.clusters {
+		cl, err := cluster.New(p.config(c.server), func(o *cluster.Options) { o.Scheme, o.Logger = scheme, logr.Discard() })
+		if err != nil {
+			panic(err)
+		}
+		running.Go(func() { _ = cl.Start(ctx) })
+		gate.Open(c.name)
+		running.Go(func() { _ = mgr.Engage(ctx, c.name, cl) })
+	}
+	go func() { running.Wait(); close(p.ended) }()
+	w.processes = append(w.processes, p)
+}
+
+// connection is what the fleet knows of a cluster.
+func (c *workload) connection(hub hubidentity.Identity) connection.Cluster {
+	return connection.Cluster{
+		Name: c.name, State: connection.StateConnected, UID: c.uid, Identifier: c.identifier, Hub: hubidentity.Owner{ID: hub},
+		Enrolment: connection.Enrolment{
+			Identifier: c.identifier, Class: className,
+			Object: connection.ObjectReference{
+				GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "default", Name: c.identifier, UID: "u",
+			},
+		},
+	}
+}
+
+func (p *process) config(server *apiserver.Server) *rest.Config {
+	return &rest.Config{
+		Host: "http://server.invalid", QPS: -1, UserAgent: p.name, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+		Transport: p.fence.Wrap(&transport{p, server}),
+	}
+}
+
+func (p *process) renew() {
+	_ = p.fence.Lock(lease{}).Update(context.Background(), resourcelock.LeaderElectionRecord{HolderIdentity: lease{}.Identity()})
+}
+
+// keepLease renews the lease as long as the process runs.
+func (p *process) keepLease(ctx context.Context) {
+	t := time.NewTicker(renewInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			if !p.isHung() {
+				p.renew()
+			}
+		}
+	}
+}
+
+func (p *process) isHung() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hung
+}
+
+func (p *process) setHung(hung bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hung = hung
+}
+
+// transport holds requests until the walk decides about them.
+type transport struct {
+	process *process
+	server  *apiserver.Server
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	c := &call{process: t.process, server: t.server, request: req, response: make(chan response, 1)}
+	if req.Body != nil {
+		var err error
+		if c.body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		_ = req.Body.Close()
+	}
+	if apiserver.IsDiscovery(req) || strings.Contains(req.URL.Path, "/events") {
+		// client-go discovers kinds under locks, and the explorer cannot wait while one is held.
+		return c.execute(req.Context())
+	}
+	c.label = t.process.w.serverName(t.server) + " " + req.Method + " " + short(req)
+	if !t.process.hold(c) {
+		return nil, errKilled
+	}
+	select {
+	case r := <-c.response:
+		return r.Response, r.err
+	case <-req.Context().Done():
+		t.process.abandon(c)
+		return nil, req.Context().Err()
+	}
+}
+
+func short(req *http.Request) string {
+	path := req.URL.Path
+	if req.URL.Query().Get("watch") != "" {
+		path += " watch"
+	}
+	if req.URL.Query().Get("dryRun") != "" {
+		path += " dry run"
+	}
+	return path
+}
+
+func (c *call) execute(ctx context.Context) (*http.Response, error) {
+	req := c.request.Clone(ctx)
+	if c.body != nil {
+		req.Body = io.NopCloser(bytes.NewReader(c.body))
+	}
+	return c.server.RoundTrip(req)
+}
+
+func (c *call) isRead() bool { return c.request.Method == http.MethodGet }
+
+func (c *call) isWatch() bool { return c.request.URL.Query().Get("watch") != "" }
+
+func (p *process) hold(c *call) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.dead {
+		return false
+	}
+	p.calls = append(p.calls, c)
+	return true
+}
+
+// take removes a call that is to be answered.
+func (p *process) take(c *call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, other := range p.calls {
+		if other == c {
+			p.calls = append(p.calls[:i:i], p.calls[i+1:]...)
+			return
+		}
+	}
+}
+
+// abandon keeps a call whose sender does not wait for the response any longer. Writes can still be executed.
+func (p *process) abandon(c *call) {
+	p.take(c)
+	if c.isRead() {
+		return
+	}
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	c.landsUntil = time.Now().Add(agent.DefaultInFlightGrace)
+	p.w.late = append(p.w.late, c)
+}
+
+func (p *process) held() []*call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]*call(nil), p.calls...)
+}
+
+// kill ends the process. What it has sent can still be executed.
+func (p *process) kill() {
+	p.mu.Lock()
+	p.dead = true
+	calls := p.calls
+	p.mu.Unlock()
+	for _, c := range calls {
+		p.abandon(c)
+		c.response <- response{err: errKilled}
+	}
+	p.cancel()
+}
+
+// name of the cluster in the fleet.
+func clusterName(identifier string) mcr.ClusterName {
+	return mcr.ClusterName("capi/fleet/" + identifier)
+}

@@ -1,0 +1,329 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explore
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/masthead-dev/masthead/test/explore/apiserver"
+)
+
+// options returns every possible next step, in a fixed order.
+func (w *world) options() []option {
+	out := w.proceed()
+	out = append(out, w.faults()...)
+	out = append(out, w.actors()...)
+	for _, d := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute} {
+		out = append(out, option{"wait " + d.String(), seldom, func() { time.Sleep(d) }})
+	}
+	return numbered(out)
+}
+
+// proceed returns the steps without faults.
+func (w *world) proceed() []option {
+	var out []option
+	for _, p := range w.processes {
+		if p.isHung() {
+			continue
+		}
+		for _, c := range p.held() {
+			out = append(out, option{"pass " + c.label, often, func() { p.pass(c) }})
+		}
+	}
+	for _, s := range w.servers() {
+		for _, watch := range s.Watches() {
+			if watch.Pending() > 0 && !w.isHung(watch.Client) {
+				out = append(out, option{"deliver " + w.serverName(s) + " " + watch.Resource.Resource, often, func() { watch.Deliver() }})
+			}
+		}
+	}
+	return append(out, w.background()...)
+}
+
+func (w *world) isHung(client string) bool {
+	for _, p := range w.processes {
+		if p.name == client {
+			return p.isHung()
+		}
+	}
+	return false
+}
+
+// faults returns what can go wrong.
+func (w *world) faults() []option {
+	var out []option
+	alive := 0
+	for _, p := range w.processes {
+		if !p.isHung() {
+			alive++
+			out = append(out, option{"kill " + p.name, rare, func() { w.kill(p) }}, option{"hang " + p.name, rare, func() { p.setHung(true) }})
+		} else {
+			out = append(out, option{"thaw " + p.name, seldom, func() { p.setHung(false) }}, option{"kill " + p.name, rare, func() { w.kill(p) }})
+		}
+		for _, c := range p.held() {
+			out = append(out, option{"lose " + c.label, rare, func() { p.lose(c) }})
+			if !c.isRead() {
+				out = append(out, option{"lose the response of " + c.label, rare, func() { p.loseResponse(c) }},
+					option{"give up " + c.label, rare, func() { p.giveUp(c) }})
+			}
+		}
+	}
+	if alive == 0 {
+		out = append(out, option{"start", often, w.start})
+	}
+	for _, c := range w.landing() {
+		out = append(out, option{"land " + c.label, usual, func() { w.land(c) }})
+	}
+	for _, s := range w.servers() {
+		if len(s.Watches()) > 0 {
+			out = append(out, option{"expire the history of " + w.serverName(s), rare, s.Expire})
+		}
+		for _, watch := range s.Watches() {
+			out = append(out, option{"disconnect " + w.serverName(s) + " " + watch.Resource.Resource, rare, watch.Disconnect},
+				option{"bookmark " + w.serverName(s) + " " + watch.Resource.Resource, rare, func() { watch.Deliver() }})
+		}
+	}
+	return out
+}
+
+// numbered makes labels unique.
+func numbered(options []option) []option {
+	slices.SortStableFunc(options, func(a, b option) int { return strings.Compare(a.label, b.label) })
+	n := 0
+	for i := range options {
+		if i > 0 && options[i].label == options[i-1].label[:min(len(options[i-1].label), len(options[i].label))] && n >= 0 && strings.TrimRight(options[i-1].label, "#0123456789 ") == strings.TrimRight(options[i].label, "#0123456789 ") {
+			n++
+			options[i].label += fmt.Sprintf(" #%d", n+1)
+		} else {
+			n = 0
+		}
+	}
+	return options
+}
+
+func (p *process) pass(c *call) {
+	p.take(c)
+	resp, err := c.execute(c.request.Context())
+	c.response <- response{resp, err}
+}
+
+// lose fails a request that did not reach the server.
+func (p *process) lose(c *call) {
+	p.take(c)
+	c.response <- response{err: errConnectionLost}
+}
+
+// loseResponse executes a request and fails it.
+func (p *process) loseResponse(c *call) {
+	p.take(c)
+	if resp, err := c.execute(c.request.Context()); err == nil {
+		_ = resp.Body.Close()
+	}
+	c.response <- response{err: errConnectionLost}
+}
+
+// giveUp fails a request that is still on its way.
+func (p *process) giveUp(c *call) {
+	p.abandon(c)
+	c.response <- response{err: errConnectionLost}
+}
+
+// landing returns the late requests that can still be executed.
+func (w *world) landing() []*call {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.late = slices.DeleteFunc(w.late, func(c *call) bool { return !time.Now().Before(c.landsUntil) })
+	return slices.Clone(w.late)
+}
+
+func (w *world) land(c *call) {
+	w.mu.Lock()
+	w.late = slices.DeleteFunc(w.late, func(other *call) bool { return other == c })
+	w.mu.Unlock()
+	if resp, err := c.execute(c.request.Context()); err == nil {
+		_ = resp.Body.Close()
+	}
+}
+
+func (w *world) kill(p *process) {
+	p.kill()
+	w.processes = slices.DeleteFunc(w.processes, func(other *process) bool { return other == p })
+	for _, s := range w.servers() {
+		for _, watch := range s.Watches() {
+			if watch.Client == p.name {
+				watch.Disconnect()
+			}
+		}
+	}
+}
+
+// do does a step and waits until the processes wait for the next one.
+func (w *world) do(o option) {
+	w.trace = append(w.trace, o.label)
+	o.do()
+	synctest.Wait()
+}
+
+// walk does random steps.
+func (w *world) walk(rng *rand.Rand, steps int) {
+	for range steps {
+		options := w.options()
+		total := 0
+		for _, o := range options {
+			total += o.weight
+		}
+		n := rng.IntN(total)
+		for _, o := range options {
+			if n -= o.weight; n < 0 {
+				w.do(o)
+				break
+			}
+		}
+		if len(w.checker.violations) > 0 {
+			return
+		}
+	}
+}
+
+// replay does the steps of a list that are possible when their turn comes.
+func (w *world) replay(labels []string) {
+	for _, label := range labels {
+		options := w.options()
+		if i := slices.IndexFunc(options, func(o option) bool { return o.label == label }); i >= 0 {
+			w.do(options[i])
+		}
+		if len(w.checker.violations) > 0 {
+			return
+		}
+	}
+}
+
+// Everything has come to rest when nothing has been written for restFor. It has to, within maxSteps.
+const (
+	restFor  = 12 * time.Minute
+	restStep = 5 * time.Second
+	maxSteps = 20_000
+)
+
+// settle stops all faults, lets everything proceed until it rests, and checks the result.
+func (w *world) settle() {
+	for _, p := range slices.Clone(w.processes) {
+		if p.isHung() {
+			p.setHung(false)
+		}
+	}
+	if len(w.processes) == 0 {
+		w.start()
+	}
+	synctest.Wait()
+	quiet, before, steps := time.Duration(0), w.versions(), 0
+	for ; quiet < restFor && steps < maxSteps; steps++ {
+		if next := w.next(); next != nil {
+			next.do()
+			synctest.Wait()
+		} else {
+			time.Sleep(restStep)
+			synctest.Wait()
+			quiet += restStep
+		}
+		if now := w.versions(); now != before {
+			quiet, before = 0, now
+		}
+		if len(w.checker.violations) > 0 {
+			return
+		}
+	}
+	if steps == maxSteps {
+		w.checker.fail("Everything comes to rest", "%v", w.checker.writes)
+		return
+	}
+	w.checker.settled()
+}
+
+// next returns the next step towards rest; nil if only time can bring one. What is late has been lost.
+func (w *world) next() *option {
+	if options := w.proceed(); len(options) > 0 {
+		slices.SortStableFunc(options, func(a, b option) int { return strings.Compare(a.label, b.label) })
+		return &options[0]
+	}
+	for _, obj := range w.hub.List(claims) {
+		if options := w.crossplane(obj); len(options) > 0 {
+			return &options[0]
+		}
+	}
+	return nil
+}
+
+func (w *world) versions() [3]int64 {
+	return [3]int64{w.hub.Version(), w.clusters[0].server.Version(), w.clusters[1].server.Version()}
+}
+
+// end ends all processes, without which a bubble does not end.
+func (w *world) end() {
+	ended := make([]*process, 0, len(w.processes))
+	for _, p := range slices.Clone(w.processes) {
+		w.kill(p)
+		ended = append(ended, p)
+	}
+	for _, p := range ended {
+		<-p.ended
+	}
+}
+
+// result is what came of a walk.
+type result struct {
+	violations []string
+	trace      []string
+	steps      int
+}
+
+// run runs a world in a bubble: what is given, and then everything until it rests.
+func run(t *testing.T, drive func(*world)) result {
+	t.Helper()
+	var out result
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld()
+		w.start()
+		synctest.Wait()
+		drive(w)
+		if len(w.checker.violations) == 0 {
+			w.settle()
+		}
+		out = result{violations: w.checker.violations, trace: w.trace, steps: len(w.trace)}
+		w.end()
+	})
+	return out
+}
+
+// shrink removes steps from a failing sequence as long as it breaks the same property.
+func shrink(t *testing.T, trace []string, property string) []string {
+	t.Helper()
+	breaks := func(steps []string) bool {
+		r := run(t, func(w *world) { w.replay(steps) })
+		return len(r.violations) > 0 && strings.HasPrefix(r.violations[0], property)
+	}
+	for size := len(trace) / 2; size > 0; {
+		removed := false
+		for from := 0; from+size <= len(trace); {
+			without := slices.Concat(trace[:from], trace[from+size:])
+			if breaks(without) {
+				trace, removed = without, true
+			} else {
+				from += size
+			}
+		}
+		if !removed || size > len(trace) {
+			size /= 2
+		}
+	}
+	return trace
+}
+
+var _ = apiserver.Key{}
