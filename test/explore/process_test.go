@@ -49,7 +49,7 @@ type process struct {
 
 	mu         sync.Mutex
 	calls      []*call
-	hung, dead bool
+	hung, dead, exited bool
 }
 
 // call is a request that the process has sent and that was not executed yet. A late one has been given up.
@@ -107,7 +107,12 @@ func (w *world) start() {
 		fleet.Set(c.connection(w.hubID))
 	}
 	running := sync.WaitGroup{}
-	running.Go(func() { _ = mgr.Start(ctx) })
+	running.Go(func() {
+		_ = mgr.Start(ctx) // It ends when it cannot read something for too long. Kubernetes restarts it then.
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.exited = true
+	})
 	for _, c := range w.clusters {
 		cl, err := cluster.New(p.config(c.server), func(o *cluster.Options) { o.Scheme, o.Logger = scheme, logr.Discard() })
 		if err != nil {
@@ -165,6 +170,12 @@ func (p *process) isHung() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.hung
+}
+
+func (p *process) hasExited() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.exited
 }
 
 func (p *process) setHung(hung bool) {

@@ -6,6 +6,7 @@ package explore
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -166,9 +167,22 @@ func (w *world) kill(p *process) {
 
 // do does a step and waits until the processes wait for the next one.
 func (w *world) do(o option) {
+	if debugTrace {
+		fmt.Println(time.Now().Format("15:04:05"), o.label)
+	}
 	w.trace = append(w.trace, o.label)
 	o.do()
 	synctest.Wait()
+	w.reap()
+}
+
+// reap removes processes that have ended on their own.
+func (w *world) reap() {
+	for _, p := range slices.Clone(w.processes) {
+		if p.hasExited() {
+			w.kill(p)
+		}
+	}
 }
 
 // walk does random steps.
@@ -219,13 +233,16 @@ func (w *world) settle() {
 			p.setHung(false)
 		}
 	}
-	if len(w.processes) == 0 {
-		w.start()
-	}
-	synctest.Wait()
 	quiet, before, steps := time.Duration(0), w.versions(), 0
 	for ; quiet < restFor && steps < maxSteps; steps++ {
+		if w.reap(); len(w.processes) == 0 {
+			w.start()
+			synctest.Wait()
+		}
 		if next := w.next(); next != nil {
+			if debugTrace {
+				fmt.Println(time.Now().Format("15:04:05"), "settle", next.label)
+			}
 			next.do()
 			synctest.Wait()
 		} else {
@@ -327,3 +344,7 @@ func shrink(t *testing.T, trace []string, property string) []string {
 }
 
 var _ = apiserver.Key{}
+
+func init() { debugTrace = os.Getenv("TRACE") != "" }
+
+var debugTrace bool

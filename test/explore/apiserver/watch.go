@@ -91,8 +91,10 @@ func (s *Server) watch(c *call) *http.Response {
 
 // closeAfter ends the watch when its client leaves, and after the time that the client wants it to last at most.
 func (w *Watch) closeAfter(ctx context.Context, seconds string) {
-	stop := context.AfterFunc(ctx, func() { w.remove(ctx.Err()) })
-	w.stream.closed = func() { stop(); w.remove(io.ErrClosedPipe) }
+	// Any other error than EOF can leave a goroutine of a metadata informer of controller-runtime behind: watch.Filter sends
+	// it to a reader that has left. No bubble ends with that.
+	stop := context.AfterFunc(ctx, func() { w.remove(io.EOF) })
+	w.stream.closed = func() { stop(); w.remove(io.EOF) }
 	if n, err := strconv.Atoi(seconds); err == nil {
 		t := time.AfterFunc(time.Duration(n)*time.Second, func() { w.remove(io.EOF) })
 		closed := w.stream.closed
