@@ -143,7 +143,10 @@ func (c *checker) objectCreated(o *objectHistory) {
 func (c *checker) objectWritten(change apiserver.Change) {
 	a := change.Old.GetAnnotations()
 	source, named := a[fleetv1alpha1.SourceUIDAnnotation]
-	if adoptable := a[fleetv1alpha1.AdoptableByAnnotation]; adoptable != "" {
+	if _, still := change.New.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation]; named && !still {
+		if claim := c.claimFor(change.Old); claim != nil && !claim.gone && claim.last.GetDeletionTimestamp() == nil {
+			c.fail("An object is kept by its claim", "%s released %s, and its claim was not deleted", change.Manager, change.Key)
+		}
 		return
 	}
 	if writer := strings.TrimPrefix(change.Manager, fleetv1alpha1.FieldManager+"-"); !named || writer != source {
@@ -286,7 +289,7 @@ func (c *checker) settled() {
 
 func (c *checker) claimSettled(name string, claim *claimHistory) {
 	synced := propagation.AgentSynced(claim.last)
-	live := claim.live()
+	live := c.live(claim)
 	switch synced["reason"] {
 	case reason.ReasonSynced:
 		if live == nil {
@@ -318,10 +321,19 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 	}
 }
 
-// live returns the claim's object that exists and names it.
-func (h *claimHistory) live() *objectHistory {
-	for _, o := range h.objects {
-		if !o.gone && o.last.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation] != "" {
+// live returns the object that is the claim's: one that was created for it, or one at its target that names its source.
+func (c *checker) live(claim *claimHistory) *objectHistory {
+	isNamed := func(o *objectHistory) bool {
+		a := o.last.GetAnnotations()
+		return !o.gone && a[fleetv1alpha1.SourceUIDAnnotation] == claim.cluster.identifier && a[fleetv1alpha1.SourceNamespaceAnnotation] == claim.namespace
+	}
+	for _, o := range claim.objects {
+		if isNamed(o) {
+			return o
+		}
+	}
+	for _, o := range c.objects {
+		if isNamed(o) && o.last.GetNamespace() == targetName {
 			return o
 		}
 	}

@@ -54,3 +54,16 @@ func TestExplore(t *testing.T) {
 	}
 	t.Logf("%d walks of %d steps from seed %d in %s", walks, total, seed, time.Since(began).Round(time.Millisecond))
 }
+
+func TestReplay(t *testing.T) {
+	file := os.Getenv("STEPS_FILE")
+	if file == "" {
+		t.Skip("no file")
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, func(w *world) { w.replay(strings.Split(strings.TrimSpace(string(b)), "\n")) })
+	t.Logf("%v", r.violations)
+}

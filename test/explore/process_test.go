@@ -47,8 +47,8 @@ type process struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	mu         sync.Mutex
-	calls      []*call
+	mu                 sync.Mutex
+	calls              []*call
 	hung, dead, exited bool
 }
 

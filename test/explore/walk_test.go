@@ -4,6 +4,7 @@
 package explore
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
 )
@@ -185,8 +188,24 @@ func (w *world) reap() {
 	}
 }
 
+// connect lets everything that needs no time proceed. Most walks begin with it.
+func (w *world) connect() {
+	for range maxSteps {
+		options := w.proceed()
+		if len(options) == 0 {
+			return
+		}
+		slices.SortStableFunc(options, func(a, b option) int { return strings.Compare(a.label, b.label) })
+		options[0].do()
+		synctest.Wait()
+	}
+}
+
 // walk does random steps.
 func (w *world) walk(rng *rand.Rand, steps int) {
+	if rng.IntN(4) > 0 {
+		w.do(option{label: "connect", do: w.connect})
+	}
 	for range steps {
 		options := w.options()
 		total := 0
@@ -209,7 +228,7 @@ func (w *world) walk(rng *rand.Rand, steps int) {
 // replay does the steps of a list that are possible when their turn comes.
 func (w *world) replay(labels []string) {
 	for _, label := range labels {
-		options := w.options()
+		options := append(w.options(), option{label: "connect", do: w.connect})
 		if i := slices.IndexFunc(options, func(o option) bool { return o.label == label }); i >= 0 {
 			w.do(options[i])
 		}
@@ -314,6 +333,9 @@ func run(t *testing.T, drive func(*world)) result {
 			w.settle()
 		}
 		out = result{violations: w.checker.violations, trace: w.trace, steps: len(w.trace)}
+		if debugTrace && len(w.checker.violations) > 0 {
+			w.dump()
+		}
 		w.end()
 	})
 	return out
@@ -348,3 +370,16 @@ var _ = apiserver.Key{}
 func init() { debugTrace = os.Getenv("TRACE") != "" }
 
 var debugTrace bool
+
+func (w *world) dump() {
+	for _, s := range w.servers() {
+		for _, r := range []schema.GroupResource{claims, secrets} {
+			for _, obj := range s.List(r) {
+				o := obj.DeepCopy()
+				o.SetManagedFields(nil)
+				b, _ := json.Marshal(o.Object)
+				fmt.Println(w.serverName(s), string(b))
+			}
+		}
+	}
+}
