@@ -40,6 +40,9 @@ func TestExplore(t *testing.T) {
 		walked := seed + uint64(i)
 		r := run(t, func(w *world) { w.walk(rand.New(rand.NewPCG(walked, 0)), steps) })
 		total += r.steps
+		if debugTrace || os.Getenv("VERBOSE") != "" {
+			t.Log(walked, r.steps, r.violations)
+		}
 		if len(r.violations) > 0 {
 			property, _, _ := strings.Cut(r.violations[0], ":")
 			short := r.trace

@@ -87,6 +87,9 @@ func (w *world) start() {
 	p := &process{w: w, name: fmt.Sprintf("manager-%d", w.started), fence: fence.New(leaseDuration, clock.RealClock{}), ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
+	w.mu.Lock()
+	w.holder = p
+	w.mu.Unlock()
 	p.renew()
 	go p.keepLease(ctx)
 
@@ -159,11 +162,18 @@ func (p *process) keepLease(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			if !p.isHung() {
+			if !p.isHung() && p.w.holds(p) {
 				p.renew()
 			}
 		}
 	}
+}
+
+// holds reports whether a process holds the lease.
+func (w *world) holds(p *process) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.holder == p
 }
 
 func (p *process) isHung() bool {

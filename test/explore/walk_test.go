@@ -63,13 +63,14 @@ func (w *world) isHung(client string) bool {
 // faults returns what can go wrong.
 func (w *world) faults() []option {
 	var out []option
-	alive := 0
+	free := true
 	for _, p := range w.processes {
-		if !p.isHung() {
-			alive++
-			out = append(out, option{"kill " + p.name, rare, func() { w.kill(p) }}, option{"hang " + p.name, rare, func() { p.setHung(true) }})
+		free = free && !p.fence.Open()
+		out = append(out, option{"kill " + p.name, rare, func() { w.kill(p) }})
+		if p.isHung() {
+			out = append(out, option{"thaw " + p.name, seldom, func() { p.setHung(false) }})
 		} else {
-			out = append(out, option{"thaw " + p.name, seldom, func() { p.setHung(false) }}, option{"kill " + p.name, rare, func() { w.kill(p) }})
+			out = append(out, option{"hang " + p.name, rare, func() { p.setHung(true) }})
 		}
 		for _, c := range p.held() {
 			out = append(out, option{"lose " + c.label, rare, func() { p.lose(c) }})
@@ -79,7 +80,7 @@ func (w *world) faults() []option {
 			}
 		}
 	}
-	if alive == 0 {
+	if free && len(w.processes) < 3 {
 		out = append(out, option{"start", often, w.start})
 	}
 	for _, c := range w.landing() {
@@ -248,8 +249,8 @@ const (
 // settle stops all faults, lets everything proceed until it rests, and checks the result.
 func (w *world) settle() {
 	for _, p := range slices.Clone(w.processes) {
-		if p.isHung() {
-			p.setHung(false)
+		if p.setHung(false); !w.holds(p) {
+			w.kill(p) // It notices that it has lost the lease.
 		}
 	}
 	quiet, before, steps := time.Duration(0), w.versions(), 0

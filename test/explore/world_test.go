@@ -62,6 +62,8 @@ type world struct {
 
 	mu   sync.Mutex
 	late []*call
+	// holder is the process that holds the lease, or held it last.
+	holder *process
 
 	checker *checker
 	trace   []string
