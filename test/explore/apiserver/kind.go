@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -181,7 +182,7 @@ func compile(definition *unstructured.Unstructured) (*kind, error) {
 	if k.validator, _, err = validation.NewSchemaValidator(internal); err != nil {
 		return nil, err
 	}
-	openAPI, err := builder.BuildOpenAPIV3(crd, version.Name, builder.Options{AllowNonStructural: true})
+	openAPI, err := builder.BuildOpenAPIV3(crd, version.Name, builder.Options{StripValueValidation: true, StripNullable: true})
 	if err != nil {
 		return nil, err
 	}
@@ -192,12 +193,32 @@ func compile(definition *unstructured.Unstructured) (*kind, error) {
 	return k, k.setManagers(converter)
 }
 
-// normalize prunes and defaults an object.
+// decoded prepares an object from a request. The result of an apply is not prepared like this: it can have nulls.
+func (k *kind) decoded(obj *unstructured.Unstructured) {
+	if k.schema != nil {
+		defaulting.PruneNonNullableNullsWithoutDefaults(obj.Object, k.schema)
+	}
+	k.normalize(obj)
+}
+
+// normalize brings an object into the form in which it is stored: typed fields, pruned and with defaults.
 func (k *kind) normalize(obj *unstructured.Unstructured) {
+	if typed, err := clientgoscheme.Scheme.New(k.gvk); err == nil {
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, typed) == nil {
+			obj.Object, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+			obj.SetGroupVersionKind(k.gvk)
+		}
+	}
+	typed, untyped := metav1.ObjectMeta{}, obj.Object["metadata"]
+	if m, ok := untyped.(map[string]any); ok && runtime.DefaultUnstructuredConverter.FromUnstructured(m, &typed) == nil {
+		obj.Object["metadata"], _ = runtime.DefaultUnstructuredConverter.ToUnstructured(&typed)
+		if typed.CreationTimestamp.IsZero() {
+			unstructured.RemoveNestedField(obj.Object, "metadata", "creationTimestamp")
+		}
+	}
 	switch {
 	case k.schema != nil:
 		pruning.PruneWithOptions(obj.Object, k.schema, true, structuralschema.UnknownFieldPathOptions{})
-		defaulting.PruneNonNullableNullsWithoutDefaults(obj.Object, k.schema)
 		defaulting.Default(obj.Object, k.schema)
 	case k.gvk.Kind == "Secret":
 		if obj.Object["type"] == nil {

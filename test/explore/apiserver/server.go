@@ -334,11 +334,10 @@ func refuse(req *http.Request, err error) *http.Response {
 }
 
 func statusOf(err error) metav1.Status {
-	var known apierrors.APIStatus
-	if !errors.As(err, &known) {
-		known = apierrors.NewInternalError(err)
+	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
+	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
+		status = known.Status()
 	}
-	status := known.Status()
 	status.Kind, status.APIVersion = "Status", "v1"
 	return status
 }

@@ -59,16 +59,11 @@ func (s *Server) create(c *call, body []byte) (*unstructured.Unstructured, error
 	if err != nil {
 		return nil, err
 	}
-	if rv := obj.GetResourceVersion(); rv != "" && rv != "0" {
-		return nil, apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
-	}
 	if obj.GetName() == "" && obj.GetGenerateName() != "" {
 		obj.SetName(obj.GetGenerateName() + rand.String(5))
 	}
 	c.name = obj.GetName()
-	if s.objects[c.key()] != nil {
-		return nil, apierrors.NewAlreadyExists(c.kind.groupResource(), c.name)
-	}
+	c.kind.decoded(obj)
 	return s.insert(c, c.kind.managers[c.subresource].UpdateNoErrors(c.empty(), obj, c.manager()))
 }
 
@@ -88,6 +83,7 @@ func (s *Server) insert(c *call, made any) (*unstructured.Unstructured, error) {
 	if c.kind.status {
 		delete(obj.Object, "status")
 	}
+	version := obj.GetResourceVersion()
 	obj.SetResourceVersion("")
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
@@ -101,6 +97,15 @@ func (s *Server) insert(c *call, made any) (*unstructured.Unstructured, error) {
 	errs := validation.ValidateObjectMetaAccessor(obj, c.kind.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	if errs = append(errs, c.kind.validate(obj, nil)...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(c.kind.gvk.GroupKind(), obj.GetName(), errs)
+	}
+	switch {
+	case c.Method == http.MethodPost && !c.dryRun() && version != "" && version != "0":
+		return nil, errors.New("resourceVersion should not be set on objects to be created")
+	case s.objects[c.key()] != nil:
+		return nil, apierrors.NewAlreadyExists(c.kind.groupResource(), c.name)
+	}
+	if c.dryRun() && version != "0" {
+		obj.SetResourceVersion(version)
 	}
 	return obj, s.commit(Change{Key: c.key(), New: obj, Manager: c.manager(), DryRun: c.dryRun()})
 }
@@ -161,7 +166,7 @@ func (s *Server) replace(c *call, body []byte) (*unstructured.Unstructured, erro
 		return nil, apierrors.NewConflict(c.kind.groupResource(), c.name, fmt.Errorf(
 			"Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
 	}
-	c.kind.normalize(obj)
+	c.kind.decoded(obj)
 	return s.update(c, old, c.kind.managers[c.subresource].UpdateNoErrors(old.DeepCopy(), obj, c.manager()))
 }
 
@@ -186,7 +191,7 @@ func (s *Server) patch(c *call, body []byte) (*unstructured.Unstructured, bool, 
 	if err := c.identify(obj); err != nil {
 		return nil, false, err
 	}
-	c.kind.normalize(obj)
+	c.kind.decoded(obj)
 	obj, err = s.update(c, old, c.kind.managers[c.subresource].UpdateNoErrors(old.DeepCopy(), obj, c.manager()))
 	return obj, false, err
 }
@@ -324,6 +329,18 @@ func (c *call) prepareUpdate(obj, old *unstructured.Unstructured) {
 		if status, ok := old.Object["status"]; ok {
 			obj.Object["status"] = status
 		}
+	}
+	if obj.GetUID() == "" {
+		obj.SetUID(old.GetUID())
+	}
+	if created := obj.GetCreationTimestamp(); created.IsZero() {
+		obj.SetCreationTimestamp(old.GetCreationTimestamp())
+	}
+	if obj.GetDeletionTimestamp() == nil {
+		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
+	}
+	if obj.GetDeletionGracePeriodSeconds() == nil {
+		obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
 	}
 	obj.SetGeneration(old.GetGeneration())
 	if c.kind.generations && !equality.Semantic.DeepEqual(content(obj), content(old)) {
