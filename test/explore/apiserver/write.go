@@ -104,7 +104,7 @@ func (s *Server) insert(c *call, made any) (*unstructured.Unstructured, error) {
 	case s.objects[c.key()] != nil:
 		return nil, apierrors.NewAlreadyExists(c.kind.groupResource(), c.name)
 	}
-	if c.dryRun() && version != "0" {
+	if c.dryRun() {
 		obj.SetResourceVersion(version)
 	}
 	return obj, s.commit(Change{Key: c.key(), New: obj, Manager: c.manager(), DryRun: c.dryRun()})
