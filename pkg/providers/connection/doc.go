@@ -19,7 +19,6 @@
 //	transport    sends requests to one API server, and limits, meters and paces its responses
 //	probe        queries an API server about itself, and turns errors into condition messages
 //	allocation   arbitrates between enrolments that want the same cluster, place in a class, or turn
-//	closedcache  the cache of one workload cluster
 //	reason       the reasons shown to users
 //
 // types.go, key.go and options.go are the public API. The Provider drives enrolments through the state machine, with
@@ -60,7 +59,7 @@
 //     or client certificate, a new connection is made, verified to reach the same cluster, engaged and synced before
 //     the old one ends. New credentials that do not work leave the active connection alone.
 //   - From the first probe that fails, writes to the cluster fail at once with multicluster.ErrClusterNotConnected and
-//     queued work is held, except for offboarding; caches are still served. After the threshold (five) it is
+//     queued work is held, except for offboarding; what is watched is still served. After the threshold (five) it is
 //     disengaged. If it recovers before that, its identity is verified and nothing restarts.
 //   - A name refers to one cluster, identified by the UID of its namespace kube-system, for as long as the enrolled
 //     object exists; across restarts if Pins are given. If two enrolments lead to one cluster or request one
@@ -84,8 +83,8 @@
 //     one whose last probe failed, if it then responds and is the same cluster. A cluster that is not connected then is
 //     not offboarded. One whose enrolment ended while no manager ran, or whose manager ended before it was done, is
 //     connected for it at the next start, if Pins know it and it is the same cluster.
-//   - No Secret of the hub, and no Secret or ConfigMap of a workload cluster, is cached, except for its metadata. No
-//     token is in a rest.Config, a log line, an event, a condition or a metric.
+//   - No Secret of the hub is cached, except for its metadata, and nothing of a workload cluster: package kindwatch
+//     watches it within bounds. No token is in a rest.Config, a log line, an event, a condition or a metric.
 //   - A cluster that belongs to another hub is not engaged, and nothing is written to a cluster that this hub has not
 //     claimed (hub.go, package hubidentity). A cluster that leaves is released to other hubs.
 //   - The only other writes are events on the enrolled objects in the hub, on transitions.
@@ -95,9 +94,8 @@
 // The work queue hands a key to one worker at a time, so the fields of a record need no lock; fields set by others are
 // atomic. The records, the view, the OffboardFuncs and the subpackages have a lock each. Locks are held for map
 // operations only, never during I/O and never while calling out (subscribers, the gate, Engage, the recorder), and no
-// lock is taken while holding another. Provider.mu guards the indexes until the Provider has started. Besides workers,
-// there are these goroutines: those of a connection's cache; one while a cluster is drained; one while a connection is
-// handed over.
+// lock is taken while holding another. Besides workers, there are these goroutines: one of each connection; one while a
+// cluster is drained; one while a connection is handed over.
 //
 // Workers do not wait for drains and hand-overs: a thousand clusters un-enrolled at once would block all of them. Half
 // as many clusters as are tried for the first time are offboarded at once, and as many have two connections.

@@ -29,7 +29,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -52,7 +51,6 @@ func New(o Options) (*Provider, error) {
 		answers:  transport.NewShared(o.Limits.Answers, pressure),
 		records:  newRecords(),
 		schedule: schedule{&o},
-		indexes:  map[closedcache.Key][]closedcache.Index{},
 	}
 	for _, s := range o.Sources {
 		p.sources[s.Name()] = s
@@ -153,7 +151,7 @@ func (p *Provider) Start(ctx context.Context, aware mcr.Aware) error {
 	return err
 }
 
-// prepare loads what the first connection needs, and freezes the indexes.
+// prepare loads what the first connection needs.
 func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
 	if err := p.loadHubUID(ctx); err != nil {
 		return err
@@ -169,7 +167,7 @@ func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
 	p.started = true
 	p.engager.aware, p.life.ctx = aware, ctx
 	p.connector.share = connectionOptions{
-		scheme: p.o.Scheme, byObject: p.o.CacheByObject, indexes: p.indexes, credentials: p.o.Credentials,
+		scheme: p.o.Scheme, credentials: p.o.Credentials,
 		requestTimeout: p.o.RequestTimeout, probeTimeout: p.o.ProbeTimeout,
 		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent, lists: p.o.Lists,
 	}
