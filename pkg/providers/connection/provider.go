@@ -30,8 +30,6 @@ type Provider struct {
 	life       *lifetime
 	// events and answers are shared by busy clusters.
 	events, answers *transport.Shared
-	// pressure decides when they are read more slowly.
-	pressure *transport.Pressure
 
 	// The state of enrolments, and its view for readers.
 	records *records

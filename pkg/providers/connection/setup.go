@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -39,16 +38,13 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a connection provider: %w", err)
 	}
-	m := newMetrics(o.Registerer)
-	pressure := transport.NewPressure(clock.RealClock{}, m.setPressure)
 	p := &Provider{
 		o:        &o,
 		sources:  map[string]Source{},
-		metrics:  m,
+		metrics:  newMetrics(o.Registerer),
 		life:     &lifetime{},
-		pressure: pressure,
-		events:   transport.NewShared(o.Limits.Events, pressure),
-		answers:  transport.NewShared(o.Limits.Answers, pressure),
+		events:   transport.NewShared(o.Limits.Events),
+		answers:  transport.NewShared(o.Limits.Answers),
 		records:  newRecords(),
 		schedule: schedule{&o},
 	}
@@ -145,7 +141,6 @@ func (p *Provider) Start(ctx context.Context, aware mcr.Aware) error {
 		}
 		return err
 	}
-	go p.pressure.Run(ctx)
 	err := p.controller.Start(ctx)
 	p.stop()
 	return err
