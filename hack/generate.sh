@@ -13,9 +13,9 @@ tool=$(hack/tool.sh controller-gen)
 # A Pod template has its own metadata, which would be dropped without the option.
 "$tool" crd:generateEmbeddedObjectMeta=true paths=./apis/apps/... output:crd:dir=config/crd/workload
 go run ./hack/trimcrd config/crd/workload/apps.masthead.dev_applications.yaml spec.healthCheck.template
-"$tool" object:headerFile=hack/boilerplate.go.txt crd paths=./internal/managedexample/... output:crd:dir=internal/managedexample
+"$tool" object:headerFile=hack/boilerplate.go.txt crd paths=./pkg/references/testdata/managedexample output:crd:dir=pkg/references/testdata/managedexample
 page=$(mktemp)
-go run ./hack/referenceschema internal/managedexample/network.example.org_subnets.yaml >"$page"
+go run ./hack/referenceschema pkg/references/testdata/managedexample/network.example.org_subnets.yaml >"$page"
 cat "$page" >config/references/schema.yaml
 go run ./hack/healthlibrary >"$page"
 cat "$page" >docs/health-library.md
