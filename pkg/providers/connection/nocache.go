@@ -27,7 +27,9 @@ func (noCache) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 }
 
 // List implements client.Reader.
-func (noCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return errNoCache }
+func (noCache) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errNoCache
+}
 
 // GetInformer implements cache.Informers.
 func (noCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
