@@ -17,9 +17,9 @@ const (
 	heapPercent = 90
 
 	// budgetPart of the heap is for what clusters make the manager hold: cached objects and answers in flight. The rest is
-	// for the connections, the hub's own objects, and garbage. The collector lets the heap grow to twice the live size, so
-	// that clusters which fill the budget grow the process by about a sixth of its limit, and uncounted memory adds another
-	// tenth.
+	// for the connections, the hub's own objects, and garbage. The collector lets the heap grow to twice the live size,
+	// so that clusters which fill the budget grow the process by about a sixth of its limit, and uncounted memory adds
+	// another tenth.
 	budgetPart = 12
 
 	// minBudget holds one answer of the largest size. unlimitedBudget is for a process without a memory limit.

@@ -13,10 +13,10 @@ import (
 )
 
 // errNoCache is the answer to everything that would be kept of a workload cluster without a bound.
-var errNoCache = errors.New("nothing of a workload cluster is cached: watch it with Connected.Shared, read it with the client")
+var errNoCache = errors.New("no cache: what is in a workload cluster is watched by package kindwatch, and read live")
 
-// noCache is the cache of a workload cluster, which keeps nothing: package kindwatch watches with bounds, and the client
-// reads live.
+// noCache is the cache of a workload cluster, which keeps nothing: package kindwatch watches with bounds, and the
+// client reads live.
 type noCache struct{}
 
 var _ cache.Cache = noCache{}
