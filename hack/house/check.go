@@ -12,8 +12,7 @@ import (
 )
 
 // The limits of what a reader can keep in mind. Anything larger is divided: a package into rooms; a cycle by moving
-// what both ends need below them; a type by moving what a step needs into its own type. docs/design/house.md describes
-// how that was done.
+// what both ends need below them; a type by moving what a step needs into its own type.
 const (
 	maxFiles   = 30
 	maxCycle   = 7

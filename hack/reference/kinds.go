@@ -28,7 +28,7 @@ with examples, which explains more.
 func kindPages() map[string]string {
 	return map[string]string{
 		"Application": "application.md", "ApplicationReport": "applicationreport.md", "ClusterImport": "importer.md",
-		"EnrollmentClass": "enrollmentclass.md", "HealthRule": "healthrule.md",
+		"EnrollmentClass": "enrolment.md#the-enrollmentclass", "HealthRule": "healthrule.md",
 	}
 }
 

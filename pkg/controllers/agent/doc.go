@@ -13,7 +13,7 @@
 //   - apply (apply.go) executes the plan's steps. Each write is conditional on the state that the plan saw.
 //   - show copies down and reports what the hub made of the claim, whether or not the steps succeeded.
 //
-// Guarantees and design decisions are in docs/design/agent.md.
+// Guarantees and design decisions are in docs/claims.md.
 //
 // # Where to change what
 //
@@ -33,7 +33,7 @@
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
 // The ability to have claims in the namespaces that the class pairs with the cluster, with the content of the cluster's
-// own claims, and to read their status and connection Secrets. Nothing more; docs/design/agent.md says why, attack by
+// own claims, and to read their status and connection Secrets. Nothing more; docs/claims.md says why, attack by
 // attack. An object of the hub that names the claim's source, but not its UID, is no more than a stray, except where
 // the claim goes or had its object.
 //
