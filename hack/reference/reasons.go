@@ -37,7 +37,7 @@ func chapters() []chapter {
 		{"pkg/references/errors.go", "References", "references.md#the-condition-referencesresolved"},
 		{"pkg/controllers/discovery/reasons.go", "Discovery", "discovery.md#reasons"},
 		{"apis/apps/v1alpha1/conditions.go", "Applications", "application.md#status"},
-		{"pkg/health/reasons.go", "Health of components", "health.md#reasons"},
+		{"pkg/health/reasons.go", "Health of components", "health.md#how-it-is-decided"},
 		{"pkg/controllers/application/definition/keeper.go", "The definition of Applications", "application.md#the-definition-in-the-cluster"},
 		{"apis/fleet/v1alpha1/applicationreport_types.go", "ApplicationReports", "applicationreport.md#status"},
 		{"apis/fleet/v1alpha1/clusterimport_constants.go", "ClusterImports", "importer.md#status"},
