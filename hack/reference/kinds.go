@@ -27,7 +27,7 @@ kind, with examples, says more.
 // kindPages are the pages about the kinds.
 func kindPages() map[string]string {
 	return map[string]string{
-		"Application": "application.md", "ApplicationReport": "applicationreport.md", "ClusterImport": "importer.md",
+		"Application": "application.md", "ApplicationReport": "application.md#in-the-hub-applicationreports", "ClusterImport": "importer.md",
 		"EnrollmentClass": "enrolment.md#the-enrollmentclass", "HealthRule": "health.md#healthrules",
 	}
 }

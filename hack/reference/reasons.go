@@ -39,7 +39,7 @@ func chapters() []chapter {
 		{"apis/apps/v1alpha1/conditions.go", "Applications", "application.md#status"},
 		{"pkg/health/reasons.go", "Health of components", "health.md#how-it-is-decided"},
 		{"pkg/controllers/application/definition/keeper.go", "The definition of Applications", "application.md#the-definition-in-the-cluster"},
-		{"apis/fleet/v1alpha1/applicationreport_types.go", "ApplicationReports", "applicationreport.md#status"},
+		{"apis/fleet/v1alpha1/applicationreport_types.go", "ApplicationReports", "application.md#in-the-hub-applicationreports"},
 		{"apis/fleet/v1alpha1/clusterimport_constants.go", "ClusterImports", "importer.md#status"},
 	}
 }
