@@ -14,10 +14,10 @@ func main() {
 func picture() string {
 	var p canvas
 	p.cluster(20, 20, 430, 500, "hub (management cluster)")
-	p.box(40, 66, 220, 52, kindObject, "EnrollmentClass", "who, whereto, whose rights")
+	p.box(40, 66, 220, 52, kindObject, "EnrollmentClass", "who, where to, whose rights")
 	p.box(40, 126, 220, 52, kindObject, "Cluster, or Secret", "masthead.dev/enroll=true")
 	p.box(40, 200, 220, 52, kindObject, "ClusterProfile", "the inventory")
-	p.box(40, 260, 220, 52, kindObject, "ApplicationReport", "how Applications fare")
+	p.box(40, 260, 220, 52, kindObject, "ApplicationReport", "the health of Applications")
 	p.box(40, 334, 220, 52, kindObject, "bar/sqldb", "the claim's object")
 	p.box(40, 394, 220, 52, kindObject, "bar/sql-creds", "its connection Secret")
 	p.box(40, 468, 220, 40, kindProgram, "Crossplane")
