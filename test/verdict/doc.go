@@ -8,6 +8,4 @@
 // Each package that computes a status has a Table of every state that the status can be in, created by the production
 // code, and Check checks that all tools come to the verdict that a person would. Reasons reads the constants of the
 // reasons from the source, so that a reason without a row fails the test.
-//
-// What the owner of one workload cluster gains through this: nothing, it is used by tests alone.
 package verdict
