@@ -49,7 +49,13 @@ func Belongs(obj metav1.Object, claim *unstructured.Unstructured) bool {
 	}
 	uid, _ := annotationOf(obj, fleetv1alpha1.SourceClaimUIDAnnotation)
 	_, before, _ := parse(claim) // A restored claim has another UID than the one in its record.
-	return uid != "" && (types.UID(uid) == claim.GetUID() || types.UID(uid) == before)
+	return IsFor(obj, claim) || uid != "" && types.UID(uid) == before
+}
+
+// IsFor reports whether an object of the hub was created for a claim, or is a copy of such an object.
+func IsFor(obj, claim metav1.Object) bool {
+	uid, _ := annotationOf(obj, fleetv1alpha1.SourceClaimUIDAnnotation)
+	return uid != "" && types.UID(uid) == claim.GetUID()
 }
 
 // Consent returns what a claim's owner writes into fleetv1alpha1.RecreateAnnotation to replace the recorded object: its

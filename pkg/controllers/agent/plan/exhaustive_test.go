@@ -122,6 +122,7 @@ const (
 	made        shape = "Made"       // The agent made it for this claim.
 	madeGoing   shape = "MadeGoing"  // It is being deleted.
 	named       shape = "Named"      // It names the claim's source without its UID: an old one, or a stray.
+	madeStale   shape = "MadeStale"  // Made for it as well, when the watch still showed an earlier namespace of the name.
 	madeBefore  shape = "MadeBefore" // It was made for the claim that a backup was taken of.
 	former      shape = "Former"     // An earlier namespace of the claim's name left it.
 	foreign     shape = "Foreign"
@@ -137,7 +138,7 @@ func hubObject(namespace string, s shape) *unstructured.Unstructured {
 	us := ownership.Source{Identifier: "w1", Namespace: "foo"}
 	annotations := map[string]string{}
 	switch s { //nolint:exhaustive // The others have no annotations.
-	case made, madeGoing, named, former, madeBefore:
+	case made, madeGoing, madeStale, named, former, madeBefore:
 		annotations = us.Annotations()
 	case foreign:
 		annotations = ownership.Source{Identifier: "w2", Namespace: "foo"}.Annotations()
@@ -149,6 +150,9 @@ func hubObject(namespace string, s shape) *unstructured.Unstructured {
 	switch s { //nolint:exhaustive // The others do not name a claim.
 	case made, madeGoing:
 		annotations[fleetv1alpha1.SourceClaimUIDAnnotation] = claimUID
+	case madeStale:
+		annotations[fleetv1alpha1.SourceClaimUIDAnnotation] = claimUID
+		annotations[fleetv1alpha1.SourceClusterUIDAnnotation], annotations[fleetv1alpha1.SourceNamespaceUIDAnnotation] = "c1", "n0"
 	case madeBefore:
 		annotations[fleetv1alpha1.SourceClaimUIDAnnotation] = formerUID
 	case former:
@@ -175,7 +179,7 @@ type hubState struct {
 
 func hubStates() []hubState {
 	out := []hubState{{Hub: "Unknown", Target: absent, Old: absent}, {Hub: "Gone", Target: absent, Old: absent}}
-	for _, target := range []shape{absent, made, madeGoing, named, madeBefore, former, foreign, unowned, consenting, releasedOne} {
+	for _, target := range []shape{absent, made, madeGoing, madeStale, named, madeBefore, former, foreign, unowned, consenting, releasedOne} {
 		for _, old := range []shape{absent, made, madeGoing, named, madeBefore} {
 			out = append(out, hubState{"Known", target, old, hubObject("bar", target), hubObject("old", old)})
 		}
@@ -370,7 +374,7 @@ func TestDecideExhaustive(t *testing.T) {
 		if obj.GetNamespace() == "bar" {
 			is = s.Target
 		}
-		ours := is == made || is == madeGoing || is == named || is == madeBefore
+		ours := is == made || is == madeGoing || is == madeStale || is == named || is == madeBefore
 		switch namespace, reported := obj.GetNamespace(), s.Reported; {
 		case !ours:
 			return false
@@ -381,7 +385,7 @@ func TestDecideExhaustive(t *testing.T) {
 		case s.Record == recordsOld.name, s.Record == announcesOld.name && reported:
 			return namespace == "old"
 		}
-		return is == made || is == madeGoing || is == madeBefore && s.Record == restored.name
+		return is == made || is == madeGoing || is == madeStale || is == madeBefore && s.Record == restored.name
 	}
 	exhaustive.Check(t, situations(), []exhaustive.Property[*situation]{
 		{
@@ -546,7 +550,7 @@ func TestDecideExhaustive(t *testing.T) {
 		{
 			Sentence: "A live claim that nothing stands in the way of is pushed.",
 			When: func(s *situation) bool {
-				free := s.Target == made || s.Target == named || s.Target == madeBefore || s.Target == absent && (!existed(s) || s.Class == "RecreateAlways")
+				free := s.Target == made || s.Target == madeStale || s.Target == named || s.Target == madeBefore || s.Target == absent && (!existed(s) || s.Class == "RecreateAlways")
 				return isLive(s) && !s.Paused && serves(s) && s.Targeted && s.Published == "Offered" && s.Hub == "Known" &&
 					!s.Unresolved && !s.Full && !s.Unauthenticated && free && (s.old == nil || !isClaims(s, s.old))
 			},
