@@ -131,7 +131,7 @@ wait_for "the garbage collector of w1" everything_gone
 show w1 get statefulsets,services,pods --namespace blog
 
 step "16. References: in w1, Subnets take their region from a ConfigMap, and one its network from another Subnet"
-show w1 apply --server-side -f config/samples/references/rights.yaml -f internal/managedexample/network.example.org_subnets.yaml
+show w1 apply --server-side -f config/samples/references/rights.yaml -f pkg/references/testdata/managedexample/network.example.org_subnets.yaml
 wait_for "the kind Subnet in w1" on w1 wait --for=condition=Established --timeout=5s crd/subnets.network.example.org
 show hub patch enrollmentclass default --type=merge -p '{"spec":{"references":{"mode":"Enabled"}}}'
 show w1 apply --namespace default -f config/samples/references/subnets.yaml

@@ -185,4 +185,7 @@ e2e)
   ;;
 *) all ;;
 esac
-as_built go run ./hack/slowest "$reports"/*.json
+if [[ $what != e2e ]]; then
+  echo "== the slowest tests"
+  cat "$reports"/{inside,long,plain,outside}.json | "$(hack/tool.sh gotestsum)" tool slowest --num 10
+fi

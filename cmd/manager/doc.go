@@ -6,8 +6,4 @@
 // It guarantees that if the hub lacks a CRD or a right that Masthead needs, one message names all of them and says what
 // to install, in the log and at /readyz. The program then waits instead of exiting: a Deployment would restart it again
 // and again, and the message would be lost among restarts.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the settings
-// here (limits, time-outs, which kubeconfigs are refused) are the same for every cluster, and are set by the operator
-// of the hub.
 package main

@@ -10,13 +10,12 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"runtime/debug"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -47,13 +46,15 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 		_, _ = fmt.Fprintln(stdout, version.Version)
 		return 0
 	}
-	tuneGarbageCollection(env, clock.RealClock{}, debug.SetGCPercent)
-	limit := limitMemory(os.DirFS("/"))
+	limit, err := limitMemory(memlimit.FromCgroup)
 	if in.Options.MemoryBudgetMiB == 0 {
 		in.Options.MemoryBudgetMiB = int(budgetOf(limit) / mebibyte)
 	}
 	log, level := newLogger(in.Options.Log, stderr)
 	useLogger(log)
+	if err != nil {
+		log.Info("Cannot tell the memory limit of the container", "reason", err.Error())
+	}
 	log.Info("Starting Masthead", "version", version.Version, "memoryLimitBytes", limit, "memoryBudgetMiB", in.Options.MemoryBudgetMiB)
 	if err := serve(ctx, in.Options, log, level); err != nil {
 		log.Error(err, "Stopping Masthead")

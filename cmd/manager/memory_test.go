@@ -4,60 +4,36 @@
 package main
 
 import (
+	"errors"
 	"math"
 	"os"
 	"runtime/debug"
 	"testing"
-	"testing/fstest"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/yaml"
 )
 
-func files(of map[string]string) fstest.MapFS {
-	root := fstest.MapFS{}
-	for name, text := range of {
-		root[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	return root
-}
-
-func TestCgroupLimit(t *testing.T) {
-	const gib = "1073741824\n"
-	for name, tc := range map[string]struct {
-		reason string
-		files  map[string]string
-		want   int64
-	}{
-		"None":      {"Outside of Linux there is none.", nil, 0},
-		"V2":        {"In a container, the group is the root.", map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": gib}, 1 << 30},
-		"V2Max":     {"No limit is written as max.", map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 0},
-		"V2HostNS":  {"The path can be the host's.", map[string]string{"proc/self/cgroup": "0::/kubepods/pod1\n", "sys/fs/cgroup/memory.max": gib}, 1 << 30},
-		"V2Nested":  {"The lowest of all groups counts.", map[string]string{"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/memory.max": gib, "sys/fs/cgroup/a/b/memory.max": "2147483648"}, 1 << 30},
-		"V1":        {"Version 1 has a hierarchy for memory.", map[string]string{"proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/docker/1\n", "sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes": gib}, 1 << 30},
-		"V1Max":     {"No limit is a very large number.", map[string]string{"proc/self/cgroup": "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 0},
-		"Hybrid":    {"Both may be there.", map[string]string{"proc/self/cgroup": "4:memory:/\n0::/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": gib, "sys/fs/cgroup/memory.max": "max"}, 1 << 30},
-		"Nonsense":  {"What cannot be read is no limit.", map[string]string{"proc/self/cgroup": "hello\n0::/\n", "sys/fs/cgroup/memory.max": "-5"}, 0},
-		"UpAndAway": {"A path does not lead out.", map[string]string{"proc/self/cgroup": "0::/../../etc\n", "sys/fs/cgroup/memory.max": gib}, 1 << 30},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := cgroupLimit(files(tc.files)); got != tc.want {
-				t.Errorf("%s\nwant %d, got %d", tc.reason, tc.want, got)
-			}
-		})
-	}
-}
-
 func TestMemoryIsLimitedBelowTheContainer(t *testing.T) {
 	before := debug.SetMemoryLimit(math.MaxInt64)
 	t.Cleanup(func() { debug.SetMemoryLimit(before) })
-	root := files(map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000000000"})
-	if got := limitMemory(root); got != 900_000_000 || debug.SetMemoryLimit(-1) != got {
-		t.Errorf("want 90 percent of the container's memory, got %d", got)
+	unlimited := func() (uint64, error) { return 0, memlimit.ErrNoLimit }
+	unknown := func() (uint64, error) { return 0, errors.New("no control group") }
+
+	if got, err := limitMemory(unlimited); got != 0 || err != nil {
+		t.Errorf("without a limit: want none, got %d, %v", got, err)
 	}
+	if got, err := limitMemory(unknown); got != 0 || err == nil {
+		t.Errorf("where the limit cannot be read: want none and an error, got %d, %v", got, err)
+	}
+	if got, err := limitMemory(memlimit.Limit(1_000_000_000)); got != 900_000_000 || debug.SetMemoryLimit(-1) != got || err != nil {
+		t.Errorf("want 90 percent of the container's memory, got %d, %v", got, err)
+	}
+	t.Setenv("GOMEMLIMIT", "5GiB") // The runtime has read it when the process begins.
 	debug.SetMemoryLimit(5 << 30)
-	if got := limitMemory(root); got != 5<<30 || debug.SetMemoryLimit(-1) != got {
-		t.Errorf("what the operator says by GOMEMLIMIT counts, got %d", got)
+	if got, err := limitMemory(memlimit.Limit(1_000_000_000)); got != 5<<30 || debug.SetMemoryLimit(-1) != got || err != nil {
+		t.Errorf("what the operator says by GOMEMLIMIT counts, got %d, %v", got, err)
 	}
 	for limit, want := range map[int64]int64{0: unlimitedBudget, 100 << 20: minBudget, 12 << 30: 1 << 30} {
 		if got := budgetOf(limit); got != want {

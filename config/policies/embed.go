@@ -3,9 +3,6 @@
 
 // Package policies holds the admission policies that keep imported clusters safe, as they are installed in a hub. They
 // are part of the program, so that the importer can compare what a hub has with what it needs (pkg/takeover).
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: they are
-// public.
 package policies
 
 import "embed"

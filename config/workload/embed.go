@@ -3,9 +3,6 @@
 
 // Package workload holds the rights that Masthead needs in a workload cluster, as its administrator applies them. They
 // are part of the command line, so that what it applies and what is written down are the same.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: they are
-// public.
 package workload
 
 import "embed"

@@ -20,15 +20,15 @@ import (
 const kindsPreface = `# Kinds
 
 ` + generated + `
-Every field of every kind of Masthead. A star after a field says that it is required. Each kind has a page of its own
-with examples, which explains more.
+Every field of every kind of Masthead. A star after a field says that it is required. A page about each
+kind, with examples, says more.
 `
 
 // kindPages are the pages about the kinds.
 func kindPages() map[string]string {
 	return map[string]string{
-		"Application": "application.md", "ApplicationReport": "applicationreport.md", "ClusterImport": "importer.md",
-		"EnrollmentClass": "enrollmentclass.md", "HealthRule": "healthrule.md",
+		"Application": "application.md", "ApplicationReport": "application.md#in-the-hub-applicationreports", "ClusterImport": "importer.md",
+		"EnrollmentClass": "enrolment.md#the-enrollmentclass", "HealthRule": "health.md#healthrules",
 	}
 }
 

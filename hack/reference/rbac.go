@@ -105,7 +105,10 @@ func describe(page *strings.Builder, role rbacv1.ClusterRole, why []string) {
 			}
 		}
 		reason := ""
-		if i < len(why) {
+		switch {
+		case i < len(why) && i > 0 && why[i] != "" && why[i] == why[i-1]:
+			reason = "As above."
+		case i < len(why):
 			reason = why[i]
 		}
 		fmt.Fprintf(page, "| %s | %s | %s | %s | %s |\n", code(groups), code(slices.Concat(rule.Resources, rule.NonResourceURLs)),

@@ -31,15 +31,15 @@ type chapter struct{ file, title, page string }
 func chapters() []chapter {
 	return []chapter{
 		{"pkg/providers/connection/reason/reasons.go", "Connections", "enrolment.md#reasons"},
-		{"pkg/controllers/inventory/reasons.go", "ClusterProfiles", "clusterprofile.md#status"},
-		{"apis/fleet/v1alpha1/conditions.go", "EnrollmentClasses and HealthRules", "enrollmentclass.md#status"},
-		{"pkg/controllers/agent/reason/reasons.go", "Claims", "requirements.md#the-condition-agentsynced"},
+		{"pkg/controllers/inventory/reasons.go", "ClusterProfiles", "enrolment.md#the-clusterprofile"},
+		{"apis/fleet/v1alpha1/conditions.go", "EnrollmentClasses and HealthRules", "enrolment.md#the-enrollmentclass"},
+		{"pkg/controllers/agent/reason/reasons.go", "Claims", "claims.md#the-condition-agentsynced"},
 		{"pkg/references/errors.go", "References", "references.md#the-condition-referencesresolved"},
 		{"pkg/controllers/discovery/reasons.go", "Discovery", "discovery.md#reasons"},
 		{"apis/apps/v1alpha1/conditions.go", "Applications", "application.md#status"},
-		{"pkg/health/reasons.go", "Health of components", "health.md#reasons"},
+		{"pkg/health/reasons.go", "Health of components", "health.md#how-it-is-decided"},
 		{"pkg/controllers/application/definition/keeper.go", "The definition of Applications", "application.md#the-definition-in-the-cluster"},
-		{"apis/fleet/v1alpha1/applicationreport_types.go", "ApplicationReports", "applicationreport.md#status"},
+		{"apis/fleet/v1alpha1/applicationreport_types.go", "ApplicationReports", "application.md#in-the-hub-applicationreports"},
 		{"apis/fleet/v1alpha1/clusterimport_constants.go", "ClusterImports", "importer.md#status"},
 	}
 }

@@ -11,7 +11,4 @@
 //     is no shell, no package manager and no base image.
 //   - The list and the licences are read from the binary that is shipped, not from go.mod: a module that is not linked
 //     is not listed, and a module without a recognisable licence fails the release.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it runs when
-// a release is made, on our own sources.
 package main

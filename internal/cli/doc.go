@@ -13,8 +13,4 @@
 //     workload cluster, which is used to connect to that cluster.
 //   - What could not be read is reported with the results. It never counts as healthy.
 //   - The exit code is 0 if the question was answered, 1 if not, and 2 for a usage error.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the program
-// runs with the rights of its user, shows them what these let them see, and sends nothing of one cluster to another.
-// What the owner writes into their objects is shown, without effect on the terminal.
 package cli

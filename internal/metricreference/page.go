@@ -23,8 +23,8 @@ and dashboards there are.
 A metric *of a cluster* has the labels ` + "`%[1]s`" + ` and ` + "`%[2]s`" + `, which are the namespace and the name of
 the object in the hub that enrols the cluster, and ` + "`%[3]s`" + `, which says what found it, such as ` + "`capi`" + ` or ` + "`kubeconfig`" + `.
 The hub itself has no namespace, and the name and the source ` + "`hub`" + `. Together they are the [cluster
-name](../enrolment.md#cluster-name). Series of a cluster are deleted when it is un-enrolled; those of its queues,
-claims, copies, Applications and references also when it is disconnected.
+name](../enrolment.md#identity-and-identifier). Series of a cluster are deleted when it is un-enrolled; those of its
+queues, claims, copies, Applications and references also when it is disconnected.
 `
 
 // Markdown returns the reference as a page.

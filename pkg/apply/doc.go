@@ -14,7 +14,4 @@
 //
 // What other managers own is not touched: an empty map that is wanted means that it has no entries of ours, and those
 // of others stay in it. That is what server-side apply does, and two managers would otherwise fight.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the caller
-// decides what is written where, and with whose rights.
 package apply

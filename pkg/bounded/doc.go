@@ -23,8 +23,4 @@
 // refuses them if the process has no room (package budget).
 //
 // Every refusal is an *Error: it names what was limited and the limit, and contains nothing that the server sent.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing. They can only make their own responses be refused. A Scanner keeps no text, and a refusal repeats none.
 package bounded

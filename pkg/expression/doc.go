@@ -13,7 +13,4 @@
 //     Expressions of untrusted users are therefore compiled by CompileLinear: it has no loops, and only functions whose
 //     result is about as large as their arguments.
 //   - A compiler error is on one line, with the position in the expression.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: an expression
-// can read only its input, and its cost is bounded; if the owner writes it, it is linear.
 package expression

@@ -22,8 +22,4 @@
 //
 // A slow API server may still execute a request later that was sent in time. The new leader must allow for that; see
 // pkg/controllers/agent/ledger, inflight.go.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing. It reads the method and path of this process's requests, and no response.
 package fence

@@ -16,9 +16,4 @@
 //   - Deletes have preconditions (AsSeen). This package does not check whether a definition has objects: the agent
 //     closes a definition first, discovery removes its copies first, and that of Applications is never removed.
 //   - Responses of API servers are classified in one place (answer.go), with the same messages for users (subject.go).
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing. Forged labels, records or states of definitions make Masthead leave those alone, and affect only the users
-// of that cluster. Text from its API server is bounded before it is repeated.
 package managed

@@ -59,9 +59,6 @@ type ControllerOptions[R mcreconcile.ClusterAware[R]] struct {
 	// NeedLeaderElection is true by default. Unlike multicluster-runtime's controller, this one honours false.
 	NeedLeaderElection *bool
 
-	// EnableWarmup starts the sources before the election is won.
-	EnableWarmup *bool
-
 	// SkipNameValidation allows two controllers with the same name, for tests only.
 	SkipNameValidation *bool
 
@@ -78,8 +75,7 @@ type ControllerOptions[R mcreconcile.ClusterAware[R]] struct {
 //     own goroutine, without a lock held, and is retried if it fails.
 //   - A goroutine for each source of each engagement lives until the controller stops. Here all goroutines of an
 //     engagement end with its context.
-//   - NeedLeaderElection and Warmup are hidden, since only the interface is embedded (milo-os/milo#732). Here they are
-//     honoured.
+//   - NeedLeaderElection is hidden, since only the interface is embedded (milo-os/milo#732). Here it is honoured.
 //   - A new instance of a cluster replaces the old one before the new one's watches have started. Here two live
 //     instances of one name are watched in parallel, and each one's watches end with its own context. Together with
 //     WaitForSync this allows make-before-break.
@@ -127,7 +123,6 @@ func NewController[R mcreconcile.ClusterAware[R]](
 		RateLimiter:             o.RateLimiter,
 		LogConstructor:          o.LogConstructor,
 		NeedLeaderElection:      o.NeedLeaderElection,
-		EnableWarmup:            o.EnableWarmup,
 		SkipNameValidation:      o.SkipNameValidation,
 	}
 	inner.DefaultFromConfig(mgr.GetControllerOptions())
@@ -274,16 +269,6 @@ func (c *Controller[R]) GetLogger() logr.Logger { return c.inner.GetLogger() }
 func (c *Controller[R]) NeedLeaderElection() bool {
 	l, ok := c.inner.(manager.LeaderElectionRunnable)
 	return !ok || l.NeedLeaderElection()
-}
-
-// Warmup lets the manager start the sources before the election is won, if EnableWarmup is set.
-func (c *Controller[R]) Warmup(ctx context.Context) error {
-	if w, ok := c.inner.(interface {
-		Warmup(ctx context.Context) error
-	}); ok {
-		return w.Warmup(ctx)
-	}
-	return nil
 }
 
 // guardOf returns the guard of the last engaged instance of a cluster, or nil.

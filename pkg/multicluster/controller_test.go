@@ -292,7 +292,7 @@ func TestUpstreamGoroutineLeakPerEngagement(t *testing.T) {
 
 func TestUpstreamNeedLeaderElectionIgnored(t *testing.T) {
 	upstream, err := mccontroller.New("test", newManager(t), mccontroller.Options{
-		Reconciler: newRecorder(), SkipNameValidation: new(true), NeedLeaderElection: new(false), EnableWarmup: new(true),
+		Reconciler: newRecorder(), SkipNameValidation: new(true), NeedLeaderElection: new(false),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -304,7 +304,6 @@ func TestUpstreamNeedLeaderElectionIgnored(t *testing.T) {
 	for _, want := range []bool{true, false} {
 		c := newController(t, newManager(t), newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) {
 			o.NeedLeaderElection = &want
-			o.EnableWarmup = new(true)
 		})
 		if got := c.NeedLeaderElection(); got != want {
 			t.Errorf("NeedLeaderElection: want %v, got %v", want, got)
@@ -313,26 +312,6 @@ func TestUpstreamNeedLeaderElectionIgnored(t *testing.T) {
 	if !newController(t, newManager(t), newRecorder()).NeedLeaderElection() {
 		t.Error("NeedLeaderElection is true by default")
 	}
-}
-
-func TestControllerWarmsUp(t *testing.T) {
-	c := newController(t, newManager(t), newRecorder(), func(o *ControllerOptions[mcreconcile.Request]) {
-		o.EnableWarmup = new(true)
-	})
-	s := newFakeSource()
-	watchWith(t, c, s)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	if err := c.Engage(ctx, "x", &fakeCluster{}); err != nil {
-		t.Fatal(err)
-	}
-	if len(s.started("x")) != 0 {
-		t.Error("a source was started before the controller")
-	}
-	if err := c.Warmup(ctx); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the source is not started", func() bool { return len(s.started("x")) == 1 })
 }
 
 func TestUpstreamIgnoresManagerOptions(t *testing.T) {

@@ -20,7 +20,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -126,14 +125,11 @@ func newFixture(t *testing.T, group string) *fixture {
 	return f
 }
 
-// newCluster returns a new instance of the cluster, with a cache like the one that Masthead uses.
+// newCluster returns a new instance of the cluster.
 func (f *fixture) newCluster(cfg *rest.Config) cluster.Cluster {
 	f.t.Helper()
 	cl, err := cluster.New(cfg, func(o *cluster.Options) {
 		o.Scheme = f.scheme
-		o.Cache.NewInformer = NewInformer
-		o.Cache.ReaderFailOnMissingInformer = true
-		o.Cache.DefaultTransform = cache.TransformStripManagedFields()
 	})
 	if err != nil {
 		f.t.Fatal(err)

@@ -8,36 +8,22 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
 )
 
 // WithDeadlines returns a client whose calls end after d at the latest, or with the context of the call if that is
-// earlier. d <= 0 means no deadline. If c can watch, the returned client can, too, and watches have no deadline.
+// earlier. d <= 0 means no deadline.
 //
 // A cluster that accepts connections and never answers blocks a client-go call until the context ends, which for a
-// reconcile is by default never, and a read that starts an informer waits just as long. rest.Config.Timeout does not
-// help: cluster.New shares one HTTP client between client and cache, and the timeout would end every watch.
+// reconcile is by default never. The timeout of an HTTP client is not enough: it starts only after client-go's rate
+// limiter has admitted the request.
 func WithDeadlines(c client.Client, d time.Duration) client.Client {
 	if d <= 0 {
 		return c
 	}
-	dc := &deadlineClient{Client: c, d: d}
-	if w, ok := c.(client.WithWatch); ok {
-		return &deadlineWatchClient{deadlineClient: dc, watcher: w}
-	}
-	return dc
-}
-
-// WithReadDeadlines does the same for a reader. The timeout of an HTTP client is not enough: it starts only after
-// client-go's rate limiter has admitted the request.
-func WithReadDeadlines(r client.Reader, d time.Duration) client.Reader {
-	if d <= 0 {
-		return r
-	}
-	return &deadlineReader{r: r, d: d}
+	return &deadlineClient{Client: c, d: d}
 }
 
 // forCall returns the context of one call, which ends when cancel is called. Until then the response stays charged,
@@ -49,25 +35,6 @@ func forCall(ctx context.Context, d time.Duration) (_ context.Context, cancel fu
 		stop()
 		decoded()
 	}
-}
-
-type deadlineReader struct {
-	r client.Reader
-	d time.Duration
-}
-
-// Get implements client.Reader.
-func (r *deadlineReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	ctx, cancel := forCall(ctx, r.d)
-	defer cancel()
-	return r.r.Get(ctx, key, obj, opts...)
-}
-
-// List implements client.Reader.
-func (r *deadlineReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	ctx, cancel := forCall(ctx, r.d)
-	defer cancel()
-	return r.r.List(ctx, list, opts...)
 }
 
 type deadlineClient struct {
@@ -195,17 +162,4 @@ func (s *deadlineSubResourceWriter) Apply(
 	ctx, cancel := forCall(ctx, s.d)
 	defer cancel()
 	return s.w.Apply(ctx, obj, opts...)
-}
-
-// deadlineWatchClient adds Watch, which lasts as long as its context.
-type deadlineWatchClient struct {
-	*deadlineClient
-	watcher client.WithWatch
-}
-
-// Watch implements client.WithWatch.
-func (c *deadlineWatchClient) Watch(
-	ctx context.Context, list client.ObjectList, opts ...client.ListOption,
-) (watch.Interface, error) {
-	return c.watcher.Watch(ctx, list, opts...)
 }

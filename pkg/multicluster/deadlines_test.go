@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -19,7 +18,7 @@ import (
 )
 
 // recordingClient returns a client whose calls do nothing but report the context that they received.
-func recordingClient(seen chan<- context.Context) client.WithWatch {
+func recordingClient(seen chan<- context.Context) client.Client {
 	return interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
 			seen <- ctx
@@ -52,10 +51,6 @@ func recordingClient(seen chan<- context.Context) client.WithWatch {
 		Apply: func(ctx context.Context, _ client.WithWatch, _ runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
 			seen <- ctx
 			return nil
-		},
-		Watch: func(ctx context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) (watch.Interface, error) {
-			seen <- ctx
-			return watch.NewFake(), nil
 		},
 		SubResourceGet: func(
 			ctx context.Context, _ client.Client, _ string, _, _ client.Object, _ ...client.SubResourceGetOption,
@@ -150,48 +145,9 @@ func TestWithDeadlines(t *testing.T) {
 	}
 }
 
-func TestWithDeadlinesDoesNotBoundWatches(t *testing.T) {
-	contexts := make(chan context.Context, 1)
-	c, ok := WithDeadlines(recordingClient(contexts), time.Hour).(client.WithWatch)
-	if !ok {
-		t.Fatal("a client that can watch cannot any more")
-	}
-	w, err := c.Watch(t.Context(), &corev1.ConfigMapList{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Stop()
-	seen := <-contexts
-	if _, ok := seen.Deadline(); ok || seen.Err() != nil {
-		t.Error("a watch has a deadline")
-	}
-}
-
 func TestWithDeadlinesOff(t *testing.T) {
 	c := fake.NewClientBuilder().Build()
 	if got := WithDeadlines(c, 0); got != client.Client(c) {
 		t.Error("without a duration, the client is returned as it is")
-	}
-}
-
-func TestWithReadDeadlines(t *testing.T) {
-	seen := make(chan context.Context, 1)
-	r := WithReadDeadlines(recordingClient(seen), time.Minute)
-	for what, call := range map[string]func() error{
-		"Get":  func() error { return r.Get(t.Context(), client.ObjectKey{Name: "x"}, &corev1.Namespace{}) },
-		"List": func() error { return r.List(t.Context(), &corev1.NamespaceList{}) },
-	} {
-		if err := call(); err != nil {
-			t.Fatal(err)
-		}
-		if _, ok := (<-seen).Deadline(); !ok {
-			t.Errorf("%s has no deadline", what)
-		}
-	}
-	if err := WithReadDeadlines(recordingClient(seen), 0).Get(t.Context(), client.ObjectKey{Name: "x"}, &corev1.Namespace{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := (<-seen).Deadline(); ok {
-		t.Error("none was asked for")
 	}
 }

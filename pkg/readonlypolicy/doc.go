@@ -10,9 +10,4 @@
 //   - A refusal by the policy is not reported as a problem while a changed username can explain it: the cluster is
 //     asked for the username again, the policy is rewritten, and the write is retried.
 //   - That is bounded: if the cluster confirms the username, or nothing asks it, the refusal is reported.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing. Forging a refusal's message delays its report for the owner's own cluster by half a minute, and makes
-// Masthead ask that cluster for a username once a minute.
 package readonlypolicy

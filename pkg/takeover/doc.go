@@ -20,8 +20,4 @@
 // to create clusterimports/objects, which a cluster administrator has as well. They do not prevent creating a managed
 // resource for the same cloud resource that is cluster-scoped or uses another provider configuration, nor changing the
 // ProviderConfig that an import names: its identity should have read-only rights in the cloud.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing: nothing is read from a workload cluster.
 package takeover

@@ -18,7 +18,7 @@ type Row struct {
 	Why string
 }
 
-// Reserved returns metadata that is never propagated. It is the only such list; docs/requirements.md shows it row by
+// Reserved returns metadata that is never propagated. It is the only such list; docs/claims.md shows it row by
 // row.
 //
 // A tool belongs here if it identifies its objects by a label or an annotation when it prunes, deletes or overwrites,

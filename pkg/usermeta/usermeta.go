@@ -5,10 +5,6 @@
 //
 // It guarantees that what Owned returns holds no key that a row of Reserved, or of the caller's own list, covers.
 // Labels and annotations are treated alike.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it prevents
-// the propagation, in either direction, of labels and annotations that control Crossplane, Kubernetes, Masthead or a
-// deployment tool.
 package usermeta
 
 import (

@@ -68,14 +68,14 @@ func TestOwned(t *testing.T) {
 
 // The documented list is the one in the code.
 func TestReservedIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/requirements.md")
+	page, err := os.ReadFile("../../docs/claims.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(page), "<!-- reserved metadata: begin -->\n")
 	table, _, ended := strings.Cut(table, "<!-- reserved metadata: end -->")
 	if !found || !ended {
-		t.Fatal("docs/requirements.md has no table of reserved metadata")
+		t.Fatal("docs/claims.md has no table of reserved metadata")
 	}
 	var want strings.Builder
 	want.WriteString("| Whose | Keys | What they would do on the other side |\n|---|---|---|\n")
@@ -87,6 +87,6 @@ func TestReservedIsDocumented(t *testing.T) {
 		want.WriteString("| " + r.Owner + " | " + keys + " | " + r.Why + " |\n")
 	}
 	if diff := cmp.Diff(want.String(), table); diff != "" {
-		t.Errorf("docs/requirements.md is not what the code does; the table should be (-want +got):\n%s\n%s", diff, want.String())
+		t.Errorf("docs/claims.md is not what the code does; the table should be (-want +got):\n%s\n%s", diff, want.String())
 	}
 }

@@ -5,7 +5,4 @@
 // reject values that they do not know, and they are installed, upgraded and removed on a real API server.
 //
 // The script hack/tool.sh builds Helm from source, in its own Go module, so that Masthead does not depend on it.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
-// tests only.
 package charts

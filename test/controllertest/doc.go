@@ -7,7 +7,4 @@
 //
 // It guarantees that nothing is left running when a test ends, also when it fails, and that a test waits for
 // conditions, never for time. The test of one controller embeds a Case in its own fixture.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
-// tests only.
 package controllertest

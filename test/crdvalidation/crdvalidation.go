@@ -4,10 +4,6 @@
 // Package crdvalidation validates objects against the schema of a CRD as an API server does, in the process of the
 // test: defaults, unknown fields, the structural schema and the rules in CEL. It takes milliseconds, where an API
 // server takes seconds.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing: it is used in tests only.
 package crdvalidation
 
 import (

@@ -130,7 +130,7 @@ func readCRDs(t *testing.T) crdvalidation.Validators {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	manifests := files(t, ".yaml")
 	for _, path := range slices.Sorted(maps.Keys(manifests)) {
-		if !regexp.MustCompile(`^(config/crd/bases|config/crd/workload|config/clusterprofiles|internal/managedexample)/[^/]+\.[^/]+_`).MatchString(path) {
+		if !regexp.MustCompile(`^(config/(crd/bases|crd/workload|clusterprofiles)|pkg/references/testdata/managedexample)/[^/]+\.[^/]+_`).MatchString(path) {
 			continue
 		}
 		crd := &apiextensionsv1.CustomResourceDefinition{}

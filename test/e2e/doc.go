@@ -11,8 +11,8 @@
 //     as a process. Here a signal stops exactly one program, at a certain moment, several managers run side by side,
 //     clouds and hostile clusters are simulated, and Prometheus scrapes the managers. Two processes of the suite run
 //     side by side, each with such a fleet and with a part of the specs (secondFleet).
-//   - kind (`make e2e-kind`; docs/kind.md): two workload clusters of test/kindfleet, and the manager as two Pods,
-//     which the charts install from the released image.
+//   - kind (`make e2e-kind`; docs/development.md): two workload clusters of test/kindfleet, and the manager as two
+//     Pods, which the charts install from the released image.
 //
 // A spec runs on both, with the variables fleet, manager and workloads, unless it declares with needs which fleet it
 // needs, and why. Each run ends with a list of the specs that ran and that did not run, and fails if a spec did not run

@@ -27,8 +27,4 @@
 //     rotated.
 //   - A TokenEndpoint gives tokens to the accounts that would get them from Google and Entra ID: it verifies the
 //     signature and the claims of an assertion, and the tenant, the client, the secret and the scope of a request.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing: it is used in tests and in the demo only.
 package fakecloud

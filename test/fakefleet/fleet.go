@@ -3,9 +3,6 @@
 
 // Package fakefleet is a fleet for the tests of controllers: tests set what connection.Provider would know about
 // clusters. The clusters themselves are real.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
-// tests only.
 package fakefleet
 
 import (

@@ -4,9 +4,6 @@
 // Package imported provides tests with the smallest objects of each kind that an import creates and that the admission
 // policies of the importer accept: managed resources, the objects of Cluster API that reflect a cluster, and the
 // identities which its providers refuse.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
-// tests only.
 package imported
 
 import (

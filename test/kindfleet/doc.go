@@ -9,9 +9,4 @@
 // that hack/kindnode/images.sh creates. If the node image brings no network for Pods, like the one
 // that hack/kindnode/image.sh builds without kindnetd, the nodes get one: a range of addresses each, and routes between
 // them. In that case, nothing in the network enforces a NetworkPolicy.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing: it is no part of a release. In the hub, Crossplane core and Cluster API core are cluster administrators, and
-// Masthead is not.
 package kindfleet

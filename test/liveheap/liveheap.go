@@ -7,9 +7,6 @@
 // collect whenever the heap has grown by a quarter. The size of the heap is not suitable: right after a collection it
 // already includes what other goroutines have allocated since, which is unbounded on a busy machine. Continuous
 // collections are not suitable either: they used more CPU time than what the tests are about.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
-// tests only.
 package liveheap
 
 import (

@@ -70,10 +70,4 @@
 // An idle workload cluster takes two to three percent of a processor core, the hub about four. A hub with all
 // components and two workload clusters are ready in 10 to 20 seconds on two cores, depending on the other load of the
 // machine; the command's `up` on a fleet that runs takes a tenth of a second.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing: it is no part of a release, and it runs with the rights of the person who starts it, on their machine only.
-// The folder and the files in it can be read by that person alone. Within a fleet, no credentials of one cluster are
-// valid in another, and none of the hub are stored in a workload cluster.
 package localfleet

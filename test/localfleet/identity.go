@@ -32,8 +32,13 @@ const (
 // procStat holds the needed fields of /proc/<pid>/stat.
 type procStat struct {
 	state     byte
+	threads   uint64
 	startTime uint64
 }
+
+// hasEnded reports whether all threads of the process have ended. The first can be a zombie while others still end, and
+// only the last closes the process's sockets.
+func (s procStat) hasEnded() bool { return (s.state == 'Z' || s.state == 'X') && s.threads <= 1 }
 
 // identify returns the identity of a running process.
 func identify(pid int) (processIdentity, error) {
@@ -60,11 +65,12 @@ func (p processIdentity) state() processState {
 		return stateExited
 	}
 	stat, err := readProcStat(p.PID)
-	if err != nil || stat.startTime != p.StartTime || stat.state == 'Z' || stat.state == 'X' {
+	if err != nil || stat.startTime != p.StartTime || stat.hasEnded() {
 		return stateExited
 	}
+	// A process that is ending has no executable any more.
 	executable, err := os.Readlink(procPath(p.PID, "exe"))
-	if err != nil || cleanExecutable(executable) != p.Executable {
+	if err == nil && cleanExecutable(executable) != p.Executable {
 		return stateExited
 	}
 	if bootID, err := readBootID(); err != nil || bootID != p.BootID {
@@ -140,7 +146,7 @@ func readProcStat(pid int) (procStat, error) {
 // parseProcStat parses /proc/<pid>/stat. The second field is the program's name in parentheses, which may itself
 // contain blanks and parentheses, so fields are counted after the last parenthesis. See proc(5).
 func parseProcStat(content string) (procStat, error) {
-	const startTimeField = 22 - 3 // the first field after the name is the third
+	const threadsField, startTimeField = 20 - 3, 22 - 3 // the first field after the name is the third
 	end := strings.LastIndexByte(content, ')')
 	if end < 0 {
 		return procStat{}, errors.New("no program name")
@@ -153,7 +159,11 @@ func parseProcStat(content string) (procStat, error) {
 	if err != nil {
 		return procStat{}, fmt.Errorf("start time: %w", err)
 	}
-	return procStat{state: fields[0][0], startTime: startTime}, nil
+	threads, err := strconv.ParseUint(fields[threadsField], 10, 64)
+	if err != nil {
+		return procStat{}, fmt.Errorf("number of threads: %w", err)
+	}
+	return procStat{state: fields[0][0], threads: threads, startTime: startTime}, nil
 }
 
 func readBootID() (string, error) {

@@ -18,6 +18,7 @@ func TestParseProcStat(t *testing.T) {
 	const rest = " S 1 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 987654 1 2 3"
 	type want struct {
 		State     string
+		Ended     bool
 		StartTime uint64
 		Err       bool
 	}
@@ -29,6 +30,8 @@ func TestParseProcStat(t *testing.T) {
 		"Plain":       {reason: "The start time is the 22nd field.", content: "42 (etcd)" + rest, want: want{State: "S", StartTime: 987654}},
 		"Blank":       {reason: "A program's name may contain blanks.", content: "42 (my prog)" + rest, want: want{State: "S", StartTime: 987654}},
 		"Parentheses": {reason: "A program's name may pretend to end early.", content: "42 (x) R 1 (y)" + rest, want: want{State: "S", StartTime: 987654}},
+		"Zombie":      {reason: "A zombie without threads has ended.", content: "42 (e) Z 1 42 42 0 -1 4 1 2 3 4 5 6 7 8 20 0 1 0 987654 1", want: want{State: "Z", Ended: true, StartTime: 987654}},
+		"Ending":      {reason: "The threads of a zombie can have sockets.", content: "42 (e) Z 1 42 42 0 -1 4 1 2 3 4 5 6 7 8 20 0 9 0 987654 1", want: want{State: "Z", StartTime: 987654}},
 		"Short":       {reason: "A line that ends early is refused.", content: "42 (etcd) S 1 2", want: want{Err: true}},
 		"Nameless":    {reason: "A line without a name is refused.", content: "42 etcd S", want: want{Err: true}},
 		"NoNumber":    {reason: "A start time that is no number is refused.", content: "42 (e) S 1 42 42 0 -1 4 1 2 3 4 5 6 7 8 20 0 9 0 x 1", want: want{Err: true}},
@@ -39,7 +42,7 @@ func TestParseProcStat(t *testing.T) {
 			stat, err := parseProcStat(tc.content)
 			got := want{Err: err != nil}
 			if err == nil {
-				got.State, got.StartTime = string(stat.state), stat.startTime
+				got.State, got.Ended, got.StartTime = string(stat.state), stat.hasEnded(), stat.startTime
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nparseProcStat(): -want, +got:\n%s", tc.reason, diff)

@@ -6,7 +6,4 @@
 //
 // Every block is run, or listed with the reason why it is not. The page that walks through every command of the plugin
 // is run on the fleet of the demo, and can be rewritten with what was printed (-update).
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
-// tests only.
 package printed

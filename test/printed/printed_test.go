@@ -99,12 +99,26 @@ func TestPagesAsPrinted(t *testing.T) {
 
 func withHelm(t *testing.T, pages *book, m *machine) {
 	t.Helper()
-	m.follow(t, pages.section(t, install, "With Helm")...)
+	withCharts := pages.section(t, install, "With Helm")
+	readmeHasTheSame(t, pages, withCharts[0])
+	m.follow(t, withCharts...)
 	m.follow(t, pages.section(t, upgrade, "Upgrade")...)
 	m.must(t, "hub", "helm uninstall masthead --namespace masthead-system")
 	m.must(t, "hub", "helm uninstall masthead-crds --namespace masthead-system")
 	// API servers remove a definition after its objects.
 	m.awaitRemoval(t, "hub", "kubectl get crds,clusterroles,clusterrolebindings,validatingadmissionpolicies -o name | grep masthead || echo nothing is left", "nothing is left")
+}
+
+// readmeHasTheSame checks that the README types what the page of the installation types first.
+func readmeHasTheSame(t *testing.T, pages *book, installed block) {
+	t.Helper()
+	for _, b := range pages.section(t, readme, "With Helm") {
+		for i, s := range b.steps {
+			if s.command != installed.steps[i].command {
+				t.Errorf("%s types %q, and %s %q", b.place, s.command, installed.place, installed.steps[i].command)
+			}
+		}
+	}
 }
 
 func withKubectl(t *testing.T, pages *book, m *machine) {
@@ -134,6 +148,7 @@ func withKubectl(t *testing.T, pages *book, m *machine) {
 	}
 	m.follow(t, pages.section(t, install, "Begin")...)
 	m.follow(t, pages.section(t, readme, "Install it")...)
+	pages.section(t, readme, "A session") // TestSessionIsOnTheWalk compares it with what is run.
 	m.await(t, "hub", `kubectl get clusterprofile kubeconfig-shop -o jsonpath='{range .status.conditions[*]}{.type}={.status}{"\n"}{end}'`, "Connected=True")
 	stop()
 }

@@ -167,6 +167,35 @@ func patience(command string) time.Duration {
 	return time.Minute // On a busy machine, clusters are slow to answer.
 }
 
+// TestSessionIsOnTheWalk checks that the walk has each command of the README's session with the same output, in the
+// same order.
+func TestSessionIsOnTheWalk(t *testing.T) {
+	var walked []step
+	for _, b := range blocks(t, walk) {
+		walked = append(walked, b.steps...)
+	}
+	found := 0
+	for _, b := range blocks(t, readme) {
+		if b.section != "A session" {
+			continue
+		}
+		for _, s := range b.steps {
+			at := slices.IndexFunc(walked, func(w step) bool {
+				return w.where == s.where && strings.ReplaceAll(w.command, " --allow-loopback-endpoints", "") == s.command &&
+					len(w.prints) > 0 && matches(s.prints, strings.Join(w.prints, "\n"))
+			})
+			if at < 0 {
+				t.Fatalf("%s shows what is not on %s from there on: %s$ %s\n%s", b.place, walk, s.where, s.command, strings.Join(s.prints, "\n"))
+			}
+			walked = walked[at+1:]
+			found++
+		}
+	}
+	if found < 4 {
+		t.Errorf("want the session of %s, got %d commands", readme, found)
+	}
+}
+
 // TestReferenceShowsWhatIsPrinted checks that the output that the page of the commands shows is also on the page of the
 // walk, or is a table of another fleet with the columns that the command has there.
 func TestReferenceShowsWhatIsPrinted(t *testing.T) {

@@ -14,8 +14,4 @@
 //     provider's webhook can convert.
 //   - A CRD of a Cluster API provider has the label by which Cluster API core finds the version that fulfils its
 //     contract. The providers add it when they are built for release.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing: it is used in tests and in the demo only.
 package providercrds

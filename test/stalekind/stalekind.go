@@ -3,9 +3,6 @@
 
 // Package stalekind makes kinds stale for the tests of controllers, without waiting for a clock and without an API
 // server.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
-// tests only.
 package stalekind
 
 import (

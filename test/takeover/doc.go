@@ -7,7 +7,4 @@
 //
 // The results of the tests are in the tables of docs/design/importer-safety.md. A test fails if a table differs from
 // its result; with -update it writes the table.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: there are
-// tests only.
 package takeover

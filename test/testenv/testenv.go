@@ -7,9 +7,6 @@
 // build it: nothing is skipped, because a skipped test looks like one that passed. API servers end with the tests,
 // regardless of how those end. Nothing is downloaded; the programs are those that `make controlplane` builds, and the
 // CRDs of others come out of the Go modules that define them.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used in
-// tests only.
 package testenv
 
 import (

@@ -20,13 +20,10 @@ import (
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 
-// The pages whose examples are run.
-const (
-	argoPage = "docs/argo-cd.md"
-	fluxPage = "docs/flux.md"
-)
+// gitopsPage is the page whose examples are run.
+const gitopsPage = "docs/gitops.md"
 
-// examples are what the pages tell users to copy.
+// examples are what the page tells users to copy.
 type examples struct {
 	// lua has Argo CD's health checks, by "group/Kind", in which "*" stands for any text without a slash.
 	lua map[string]string
@@ -37,24 +34,22 @@ type examples struct {
 
 var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 
-// read reads the pages once.
+// read reads the page once.
 var read = sync.OnceValues(func() (examples, error) { //nolint:gochecknoglobals // It is read once for all tests of a package.
 	root, err := localfleet.Repository()
 	if err != nil {
 		return examples{}, err
 	}
 	out := examples{lua: map[string]string{}, flux: map[schema.GroupKind]fluxExpressions{}}
-	for _, page := range []string{argoPage, fluxPage} {
-		text, err := os.ReadFile(filepath.Join(root, page))
-		if err != nil {
-			return examples{}, err
-		}
-		if err := out.parse(page, string(text)); err != nil {
-			return examples{}, err
-		}
+	text, err := os.ReadFile(filepath.Join(root, gitopsPage))
+	if err != nil {
+		return examples{}, err
+	}
+	if err := out.parse(gitopsPage, string(text)); err != nil {
+		return examples{}, err
 	}
 	if len(out.lua) == 0 || len(out.flux) == 0 {
-		return examples{}, fmt.Errorf("the pages have %d health checks for Argo CD and %d for Flux", len(out.lua), len(out.flux))
+		return examples{}, fmt.Errorf("the page has %d health checks for Argo CD and %d for Flux", len(out.lua), len(out.flux))
 	}
 	return out, nil
 })
@@ -122,5 +117,5 @@ func (e examples) argo(kind schema.GroupKind, object *unstructured.Unstructured)
 			return runLua(script, object)
 		}
 	}
-	return "", fmt.Errorf("%s has no health check for %s", argoPage, key)
+	return "", fmt.Errorf("%s has no health check for %s", gitopsPage, key)
 }

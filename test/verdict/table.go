@@ -61,7 +61,7 @@ type Table struct {
 
 	// Report is whether the kind only reports about something that nobody requested by creating the object, such as the
 	// state of another cluster. kstatus by itself finds such an object Current in every state but Terminating, so that it
-	// makes no roll-out fail, and users who want to wait for more use the expressions in docs/flux.md.
+	// makes no roll-out fail, and users who want to wait for more use the expressions in docs/gitops.md.
 	Report bool
 
 	// BuiltIn is whether Argo CD knows the kind itself, or assumes it healthy, so that the page has no health check for
@@ -108,7 +108,7 @@ func (tb Table) Check(t *testing.T) {
 			}
 			exprs, ok := page.flux[tb.Kind]
 			if tb.Report && !ok {
-				t.Fatalf("docs/flux.md has no healthCheckExprs for %s", tb.Kind)
+				t.Fatalf("docs/gitops.md has no healthCheckExprs for %s", tb.Kind)
 			}
 			if ok && tc.Want != Terminating {
 				if got, err := exprs.evaluate(tc.Object); err != nil || got != tc.Want.kstatus() {

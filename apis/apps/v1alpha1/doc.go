@@ -10,10 +10,6 @@
 // It guarantees that the KEP's validation needs no webhook: it is in the schema and in CEL rules, which the workload
 // cluster's API server evaluates. It holds types and constants only and imports nothing of Masthead.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: an
-// Application lives in a workload cluster, names objects of its own namespace only, and its summary in the hub is
-// bounded. Everything in it is untrusted input.
-//
 // +kubebuilder:object:generate=true
 // +groupName=apps.masthead.dev
 package v1alpha1

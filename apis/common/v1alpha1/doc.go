@@ -7,8 +7,5 @@
 // rules, within the cost that an API server allows a CRD. It holds types and constants only, and imports nothing of
 // Masthead, so that a provider can embed them without anything else.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the types
-// hold requests, and pkg/references decides what is permitted. Everything in them is untrusted input.
-//
 // +kubebuilder:object:generate=true
 package v1alpha1

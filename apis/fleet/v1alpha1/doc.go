@@ -9,11 +9,6 @@
 // It holds types and constants only and imports nothing of Masthead, so that other programs can import it without
 // importing a controller.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the owner of
-// a workload cluster has no rights in the hub, and no object of a workload cluster is ever decoded into one of these
-// types. What an ApplicationReport copies from a cluster (names, types, messages) is bounded, and stays in the
-// namespace of the enrolled object.
-//
 // +kubebuilder:object:generate=true
 // +groupName=fleet.masthead.dev
 package v1alpha1

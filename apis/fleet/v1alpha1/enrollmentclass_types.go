@@ -347,7 +347,7 @@ type AgentSpec struct {
 	RecreatePolicy RecreatePolicy `json:"recreatePolicy,omitempty"`
 
 	// excludedMetadata are labels and annotations that are not propagated between the clusters of this class and the hub,
-	// in addition to those that never are (see docs/requirements.md, "Metadata that stays where it is"). Each entry is a
+	// in addition to those that never are (see docs/claims.md, "Metadata that stays where it is"). Each entry is a
 	// key, or a domain followed by /*, which means every key whose prefix is that domain or a subdomain of it. Use it for
 	// marks by which tools delete or overwrite objects. Metadata propagated earlier is removed again.
 	// +kubebuilder:validation:MaxItems=64

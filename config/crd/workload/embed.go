@@ -4,9 +4,6 @@
 // Package workload holds the definitions of the kinds that the manager itself installs in workload clusters. They are
 // generated from apis/apps, and part of the program, so that a manager and its definition cannot be of different
 // versions.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: they are
-// public.
 package workload
 
 import _ "embed"

@@ -7,7 +7,4 @@
 // It guarantees that the rights are those of config/workload, without those for functions that the EnrollmentClass has
 // Disabled, and for claims only those on the kinds that the hub offers; and that the manager accepts the kubeconfigs
 // that it makes.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the
-// kubeconfig leads to their own cluster.
 package connect

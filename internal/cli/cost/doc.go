@@ -5,7 +5,4 @@
 //
 // It guarantees that a counter reset by a restart never yields a negative rate, and that a missing metric is not shown
 // as zero cost of something else.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the figures
-// are shown to users who may read the manager's metrics.
 package cost

@@ -14,7 +14,4 @@
 //   - Every text in the dump, including logs, passes through Redact, which removes what looks like credentials.
 //   - What could not be read is in the dump, with the reason.
 //   - No name from an API server leads out of the folder or the archive.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: the dump goes
-// to the user of the command. The owner's text is in it, cleaned for terminals.
 package dump

@@ -5,9 +5,6 @@
 //
 // It guarantees that every claim and every object that names a source is in one row, and that a row describes the hub's
 // object that names the claim as its source.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is a
-// function of objects that its user may read.
 package requirements
 
 import (

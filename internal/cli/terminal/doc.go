@@ -9,7 +9,4 @@
 // It guarantees that no text which passes through Clean, and so no cell of a Table and no string of a Document, moves
 // the cursor, changes a colour, or reorders adjacent text. FuzzClean tests this. Colours are written only if ColoursFor
 // allows it: to a terminal, unless disabled.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: they cannot
-// affect the user's terminal.
 package terminal

@@ -14,7 +14,4 @@
 //   - The first cause is never a derived finding if something below explains it.
 //   - A cause that blocks everything, such as a cluster without a connection, comes before failures behind it.
 //   - What could not be read is reported separately, and is never a cause.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is a
-// function of objects that its user may read.
 package why

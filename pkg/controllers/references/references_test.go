@@ -35,11 +35,11 @@ import (
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/internal/managedexample"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/references"
+	"github.com/masthead-dev/masthead/pkg/references/testdata/managedexample"
 	"github.com/masthead-dev/masthead/test/fakefleet"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
@@ -72,7 +72,8 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 // EnrollmentClasses.
 func run(m *testing.M) int {
 	ctrl.SetLogger(logr.Discard())
-	env, err := testenv.New(testenv.CRDs(), filepath.Join(testenv.Root(), "internal", "managedexample", "network.example.org_subnets.yaml"),
+	env, err := testenv.New(testenv.CRDs(),
+		filepath.Join(testenv.Root(), "pkg", "references", "testdata", "managedexample", "network.example.org_subnets.yaml"),
 		filepath.Join("testdata", "referencegrants.yaml"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

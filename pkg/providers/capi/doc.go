@@ -12,8 +12,4 @@
 // A Cluster is ready when Cluster API reports that its control plane is initialized. For a control plane without a
 // Cluster API object this is never reported: provisioned infrastructure and an endpoint are enough. Both spec.paused
 // and the annotation cluster.x-k8s.io/paused pause.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing: only objects of the hub are read here. A name never refers to another namespace than the Cluster's.
 package capi

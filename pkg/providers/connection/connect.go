@@ -141,13 +141,6 @@ func (c *connector) establish(ctx context.Context, r *record, creds *credentials
 	conn.verified = dials
 	r.uid, r.health = uid, health
 	r.version, r.versionAt = pr.Version(ctx, creds.Token()), c.o.Clock.Now()
-	key, logger := r.key, log.FromContext(ctx)
-	c.life.running.Go(func() {
-		err := t.Guard().Run("the cache", conn.run)
-		if conn.stoppedByItself() {
-			logger.Error(err, "The cluster's cache stopped unexpectedly")
-			c.records.wake(key)
-		}
-	})
+	c.life.running.Go(func() { _ = t.Guard().Run("the recorder of events", conn.run) })
 	return conn, nil
 }

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -30,7 +29,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -52,8 +50,6 @@ type lifetime struct {
 // connectionOptions are shared by all connections.
 type connectionOptions struct {
 	scheme         *runtime.Scheme
-	byObject       map[client.Object]cache.ByObject
-	indexes        map[closedcache.Key][]closedcache.Index
 	credentials    credentials.Options
 	requestTimeout time.Duration
 	probeTimeout   time.Duration
@@ -78,16 +74,10 @@ type connected struct {
 	shared   *kindwatch.Shared
 	lists    *kindwatch.ListGate
 	progress kindwatch.Progress
-	reader   client.Reader
 	// replaced is called when the connection that this one replaces has ended, and may be called again.
 	replaced func()
 	ctx      context.Context //nolint:containedctx // It is the life of this object.
 	cancel   context.CancelCauseFunc
-	// cacheCtx ends with ctx, or alone with stopCache, which looks like a cache that failed by itself.
-	cacheCtx  context.Context //nolint:containedctx // As above.
-	stopCache context.CancelFunc
-	// ended is closed when the cache and everything else has stopped.
-	ended chan struct{}
 }
 
 var _ Connected = &connected{}
@@ -110,8 +100,9 @@ func (c *connected) Progress() *kindwatch.Progress { return &c.progress }
 // Guard recovers panics of code that handles the cluster, and ends the connection.
 func (c *connected) Guard() *guard.Guard { return c.transport.Guard() }
 
-// GetAPIReader returns a reader whose requests have a deadline, including the wait for the rate limiter.
-func (c *connected) GetAPIReader() client.Reader { return c.reader }
+// GetAPIReader returns the client, which reads live. Its requests have a deadline, including the wait for the rate
+// limiter.
+func (c *connected) GetAPIReader() client.Reader { return c.GetClient() }
 
 // Context ends when this connection does.
 func (c *connected) Context() context.Context { return c.ctx }
@@ -153,23 +144,9 @@ func newConnected(
 			}
 			return kindwatch.NewMapper(served, everything, t.Account()), nil
 		}
-		co.Cache = cache.Options{
-			HTTPClient:                  watches,
-			ByObject:                    o.byObject,
-			DefaultTransform:            closedcache.Trim,
-			NewInformer:                 multicluster.NewInformer,
-			ReaderFailOnMissingInformer: true,
-			SyncPeriod:                  ptr.To[time.Duration](0),
-		}
-		co.NewCache = func(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
-			inner, err := cache.New(cfg, opts)
-			if err != nil {
-				return nil, err
-			}
-			return closedcache.New(inner, o.scheme, o.indexes), nil
-		}
-		co.Client = client.Options{Cache: &client.CacheOptions{DisableFor: closedcache.NeverCached(), Unstructured: true}}
+		co.NewCache = func(*rest.Config, cache.Options) (cache.Cache, error) { return noCache{}, nil }
 		co.NewClient = func(cfg *rest.Config, opts client.Options) (client.Client, error) {
+			opts.Cache = nil
 			c, err := client.New(cfg, opts)
 			if err != nil {
 				return nil, err
@@ -182,9 +159,7 @@ func newConnected(
 	}
 	c := &connected{
 		Cluster: cl, name: name, creds: creds, uid: uid, transport: t, dynamic: dyn,
-		reader: multicluster.WithReadDeadlines(cl.GetAPIReader(), o.requestTimeout),
-		prober: probe.New(t, o.probeTimeout), lists: o.lists,
-		ended: make(chan struct{}), replaced: func() {},
+		prober: probe.New(t, o.probeTimeout), lists: o.lists, replaced: func() {},
 	}
 	watched, err := multicluster.WatchOptions(c)
 	if err != nil {
@@ -194,26 +169,11 @@ func newConnected(
 		return nil, fmt.Errorf("cannot share watches: %w", err)
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
-	c.cacheCtx, c.stopCache = context.WithCancel(c.ctx)
 	return c, nil
 }
 
-// run runs the cache until the connection is closed.
-func (c *connected) run() error {
-	defer close(c.ended)
-	defer c.stopCache()
-	return c.Start(c.cacheCtx)
-}
-
-// stoppedByItself reports whether the cache has ended although the connection was not closed.
-func (c *connected) stoppedByItself() bool {
-	select {
-	case <-c.ended:
-		return c.ctx.Err() == nil
-	default:
-		return false
-	}
-}
+// run ends what the connection records events with when the connection is closed.
+func (c *connected) run() error { return c.Start(c.ctx) }
 
 // panicFailure is the failure of a connection that was closed after a panic. The panic value is only logged, since it
 // can contain text from the cluster.
@@ -223,14 +183,10 @@ func panicFailure() *reason.Failure {
 
 // lost returns why a connection that was not closed no longer works, or nil.
 func (c *connected) lost() *reason.Failure {
-	switch {
-	case c.transport.Panicked():
+	if c.transport.Panicked() {
 		return panicFailure()
-	case c.stoppedByItself():
-		return reason.New(ReasonEngageFailed, "The cluster's cache stopped unexpectedly")
-	default:
-		return nil
 	}
+	return nil
 }
 
 // close ends everything that belongs to the connection. Its clients then return multicluster.ErrClusterNotConnected.

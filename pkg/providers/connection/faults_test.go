@@ -20,10 +20,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	testingclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
@@ -303,62 +299,4 @@ func processOf(t *testing.T, s *apiServer) int {
 	}
 	t.Fatalf("there is no kube-apiserver on port %s", port)
 	return 0
-}
-
-// TestCacheThatStopsByItselfIsNoticed ends a cluster's cache from within.
-func TestCacheThatStopsByItselfIsNoticed(t *testing.T) {
-	s := realServer(t, 0)
-	f := newFrontend(t, s)
-	src := newFakeSource()
-	// The clock stands still: the back-off lasts until the test has seen it.
-	clock := testingclock.NewFakePassiveClock(time.Now())
-	h := newHarness(t, src, func(o *Options) { o.Clock = clock })
-	src.set("a", f.kubeconfig(t, s.token(t)))
-	h.waitFor(t, "a", StateConnected, "")
-	h.engagements("a")[0].cl.(*connected).stopCache()
-	connectiontest.Eventually(t, "an event says why", func() bool {
-		return strings.Contains(strings.Join(h.events.list(), "\n"), ReasonEngageFailed)
-	}, func() any { return h.events.list() })
-	clock.SetTime(clock.Now().Add(time.Hour))
-	src.wake("a")
-	connectiontest.Eventually(t, "it is connected anew", func() bool { return len(h.engagements("a")) == 2 })
-	h.waitFor(t, "a", StateConnected, "")
-}
-
-func TestIndexesAreFrozenAndAppliedToEveryCluster(t *testing.T) {
-	s := realServer(t, 0)
-	f := newFrontend(t, s)
-	src := newFakeSource()
-	index := func(p *Provider) error {
-		return p.IndexField(t.Context(), &corev1.ServiceAccount{}, "initial", func(o client.Object) []string { return []string{o.GetName()[:1]} })
-	}
-	missing := func(p *Provider) error {
-		return p.IndexField(t.Context(), unserved(), "x", func(client.Object) []string { return nil })
-	}
-	h := newHarnessWith(t, src, func(p *Provider) {
-		for _, fn := range []func(*Provider) error{index, missing} {
-			if err := fn(p); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-	src.set("a", f.kubeconfig(t, s.token(t)))
-	h.waitReconciled(t, "a", "masthead")
-	cl, err := h.Get(t.Context(), clusterName("a"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := &corev1.ServiceAccountList{}
-	if err := cl.GetClient().List(t.Context(), list, client.InNamespace("default"), client.MatchingFields{"initial": "m"}); err != nil || len(list.Items) != 1 {
-		t.Errorf("list by index: want one, got %d: %v", len(list.Items), err)
-	}
-	if err := index(h.Provider); err == nil {
-		t.Error("an index after the start must be refused")
-	}
-}
-
-func unserved() client.Object {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "nobody.example.org", Version: "v1", Kind: "Unserved"})
-	return u
 }

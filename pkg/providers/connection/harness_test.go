@@ -27,13 +27,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -47,6 +44,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 	mcsource "sigs.k8s.io/multicluster-runtime/pkg/source"
 
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -272,8 +270,8 @@ func (f *frontend) count(match func(line string) bool) int {
 	return n
 }
 
-// informerRequests counts lists and watches of the kind that the test controller watches.
-func (f *frontend) informerRequests() int {
+// watchRequests counts lists and watches of the kind that the test controller watches.
+func (f *frontend) watchRequests() int {
 	return f.count(func(l string) bool {
 		return strings.HasSuffix(l, "/serviceaccounts") && (strings.HasPrefix(l, "GET ") || strings.HasPrefix(l, "WATCH "))
 	})
@@ -564,55 +562,32 @@ func newHarnessWith(t testing.TB, src *fakeSource, prepare func(*Provider), chan
 	return h
 }
 
-// accounts watches the ServiceAccounts of one instance of a cluster with its cache, and enqueues them.
-type accounts struct {
-	name   mcr.ClusterName
-	cl     cluster.Cluster
-	queue  workqueue.TypedRateLimitingInterface[mcreconcile.Request]
-	synced chan struct{}
-}
-
-// Start implements multicluster.Instance.
-func (a *accounts) Start(ctx context.Context) error {
-	enqueue := func(o any) {
-		if account, ok := o.(*corev1.ServiceAccount); ok {
-			a.queue.Add(mcreconcile.Request{ClusterName: a.name, Request: reconcile.Request{NamespacedName: client.ObjectKeyFromObject(account)}})
-		}
-	}
-	var registration toolscache.ResourceEventHandlerRegistration
-	err := wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		informer, err := a.cl.GetCache().GetInformer(ctx, &corev1.ServiceAccount{}, cache.BlockUntilSynced(false))
-		if err != nil {
-			return false, nil //nolint:nilerr // The cluster does not answer yet: it is asked again.
-		}
-		registration, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-			AddFunc: enqueue, UpdateFunc: func(_, o any) { enqueue(o) }, DeleteFunc: enqueue,
-		})
-		return err == nil, nil
-	})
-	if err == nil && toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
-		close(a.synced)
-	}
-	<-ctx.Done()
-	return nil
-}
-
-// WaitForSync implements multicluster.Instance.
-func (a *accounts) WaitForSync(ctx context.Context) error {
-	select {
-	case <-a.synced:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// serviceAccounts is the kind that the test controller watches.
+var serviceAccounts = kindwatch.Kind{
+	GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Resource: "serviceaccounts",
 }
 
 // watchAccounts returns a source that watches ServiceAccounts in every cluster.
 func watchAccounts() mcsource.TypedSource[client.Object, mcreconcile.Request] {
-	return multicluster.NewInstances(multicluster.InstancesOptions[mcreconcile.Request, *accounts]{
-		What: "accounts", Added: func(mcr.ClusterName, *accounts, *accounts, bool) {}, Removed: func(mcr.ClusterName) {},
-		New: func(name mcr.ClusterName, cl cluster.Cluster, q workqueue.TypedRateLimitingInterface[mcreconcile.Request]) (*accounts, error) {
-			return &accounts{name: name, cl: cl, queue: q, synced: make(chan struct{})}, nil
+	return multicluster.NewInstances(multicluster.InstancesOptions[mcreconcile.Request, *kindwatch.Watcher]{
+		What: "accounts", Added: func(mcr.ClusterName, *kindwatch.Watcher, *kindwatch.Watcher, bool) {}, Removed: func(mcr.ClusterName) {},
+		New: func(
+			name mcr.ClusterName, cl cluster.Cluster, q workqueue.TypedRateLimitingInterface[mcreconcile.Request],
+		) (*kindwatch.Watcher, error) {
+			o, err := multicluster.WatchOptions(cl)
+			if err != nil {
+				return nil, err
+			}
+			o.Handler = func(e kindwatch.Event) {
+				if e.Object != nil {
+					q.Add(mcreconcile.Request{ClusterName: name, Request: reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}})
+				}
+			}
+			w, err := kindwatch.New(o)
+			if err == nil {
+				w.Set("test", serviceAccounts)
+			}
+			return w, err
 		},
 	})
 }

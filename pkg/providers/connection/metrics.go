@@ -40,8 +40,6 @@ type metrics struct {
 	panics    *prometheus.CounterVec
 	duration  prometheus.Observer
 	requests  *prometheus.CounterVec
-	// pace and delay are the last values about the processor.
-	pace, delay prometheus.Gauge
 
 	mu sync.Mutex
 	// counts are the request counts of enrolled clusters.
@@ -104,24 +102,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			metric.Label{Name: "verb", Values: strings.Join(slices.Sorted(maps.Keys(transport.Verbs())), ", ") + "; " + transport.OtherVerb},
 			metric.Label{Name: "code", Values: "the class of the status code: 1xx, 2xx, 3xx, 4xx, 5xx; " + transport.NoAnswer + " without an answer " +
 				"or with one that was refused"})),
-		pace: metric.NewGauge(reg, metric.Definition{
-			Name: "masthead_busy_clusters_pace_ratio",
-			Help: "The fraction of their pace at which clusters that send much are read, at most 1. It is reduced while CPU is " +
-				"scarce, so that the others are not delayed.",
-		}).WithLabelValues(),
-		delay: metric.NewGauge(reg, metric.Definition{
-			Name: "masthead_scheduling_delay_seconds",
-			Help: "How late this process wakes up from a short sleep, on average over a quarter of a second, which is its wait for a " +
-				"CPU core. More than 0.00125 means that CPU is scarce. 0 while no cluster sends much, because nothing is measured then.",
-		}).WithLabelValues(),
 		counts: map[mcr.ClusterName]*transport.Counts{},
 	}
-}
-
-// setPressure records the processor's pressure.
-func (m *metrics) setPressure(part float64, delay time.Duration) {
-	m.pace.Set(part)
-	m.delay.Set(delay.Seconds())
 }
 
 // RegisterMetrics registers the metrics of this package without values, for the reference documentation.

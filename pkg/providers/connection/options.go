@@ -15,8 +15,6 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
@@ -55,10 +53,8 @@ type Options struct {
 
 	// Credentials restrict what kubeconfigs may contain.
 	Credentials credentials.Options
-	// Scheme of the clients and caches of workload clusters. Default: client-go's.
+	// Scheme of the clients of workload clusters. Default: client-go's.
 	Scheme *runtime.Scheme
-	// CacheByObject restricts the caches of workload clusters (labels, fields, namespaces, transforms).
-	CacheByObject map[client.Object]cache.ByObject
 
 	// Recorder writes events on the enrolled objects when the state of their connection changes. Default: none.
 	Recorder EventRecorder

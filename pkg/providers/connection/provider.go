@@ -5,7 +5,6 @@ package connection
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -15,7 +14,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -32,8 +30,6 @@ type Provider struct {
 	life       *lifetime
 	// events and answers are shared by busy clusters.
 	events, answers *transport.Shared
-	// pressure decides when they are read more slowly.
-	pressure *transport.Pressure
 
 	// The state of enrolments, and its view for readers.
 	records *records
@@ -54,7 +50,6 @@ type Provider struct {
 
 	mu      sync.Mutex
 	started bool
-	indexes map[closedcache.Key][]closedcache.Index
 }
 
 var (
@@ -71,20 +66,9 @@ func (p *Provider) Get(_ context.Context, name mcr.ClusterName) (cluster.Cluster
 	return p.view.connection(name)
 }
 
-// IndexField adds an index to the caches of all clusters. It must be called before the Provider starts: an index that
-// only some connections have would make reads fail on the others.
-func (p *Provider) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
-	k, err := closedcache.KeyOf(obj, p.o.Scheme)
-	if err != nil {
-		return fmt.Errorf("cannot index by %s: %w", field, err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.started {
-		return fmt.Errorf("cannot index %s by %s: the provider has started", k.GVK.Kind, field)
-	}
-	p.indexes[k] = append(p.indexes[k], closedcache.Index{Object: obj, Field: field, Extract: extract})
-	return nil
+// IndexField implements mcr.Provider. There are no caches to be indexed.
+func (*Provider) IndexField(context.Context, client.Object, string, client.IndexerFunc) error {
+	return errNoCache
 }
 
 // List returns every enrolled cluster, sorted by name.

@@ -135,7 +135,7 @@ func (r *record) observe(e *Enrolment, now time.Time, grace time.Duration) lifec
 func (r *record) observeConnection(o *lifecycle.Observation) {
 	// A cluster is offboarded as far as possible even after a panic: nothing cleans up later. If starting the drain
 	// panicked, the drain has no end.
-	o.Lost = r.conn.stoppedByItself() || r.conn.transport.Panicked() && (r.state != StateDraining || r.drain == nil)
+	o.Lost = r.conn.transport.Panicked() && (r.state != StateDraining || r.drain == nil)
 	if t := r.conn.transport; t.Suspect() || r.state != StateDraining && t.ClaimWanted() {
 		o.SuspectAt = r.probedAt.Add(minProbeInterval)
 	}

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -29,7 +28,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/closedcache"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -40,19 +38,15 @@ func New(o Options) (*Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a connection provider: %w", err)
 	}
-	m := newMetrics(o.Registerer)
-	pressure := transport.NewPressure(clock.RealClock{}, m.setPressure)
 	p := &Provider{
 		o:        &o,
 		sources:  map[string]Source{},
-		metrics:  m,
+		metrics:  newMetrics(o.Registerer),
 		life:     &lifetime{},
-		pressure: pressure,
-		events:   transport.NewShared(o.Limits.Events, pressure),
-		answers:  transport.NewShared(o.Limits.Answers, pressure),
+		events:   transport.NewShared(o.Limits.Events),
+		answers:  transport.NewShared(o.Limits.Answers),
 		records:  newRecords(),
 		schedule: schedule{&o},
-		indexes:  map[closedcache.Key][]closedcache.Index{},
 	}
 	for _, s := range o.Sources {
 		p.sources[s.Name()] = s
@@ -147,13 +141,12 @@ func (p *Provider) Start(ctx context.Context, aware mcr.Aware) error {
 		}
 		return err
 	}
-	go p.pressure.Run(ctx)
 	err := p.controller.Start(ctx)
 	p.stop()
 	return err
 }
 
-// prepare loads what the first connection needs, and freezes the indexes.
+// prepare loads what the first connection needs.
 func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
 	if err := p.loadHubUID(ctx); err != nil {
 		return err
@@ -169,7 +162,7 @@ func (p *Provider) prepare(ctx context.Context, aware mcr.Aware) error {
 	p.started = true
 	p.engager.aware, p.life.ctx = aware, ctx
 	p.connector.share = connectionOptions{
-		scheme: p.o.Scheme, byObject: p.o.CacheByObject, indexes: p.indexes, credentials: p.o.Credentials,
+		scheme: p.o.Scheme, credentials: p.o.Credentials,
 		requestTimeout: p.o.RequestTimeout, probeTimeout: p.o.ProbeTimeout,
 		qps: p.o.QPS, burst: p.o.Burst, userAgent: p.o.UserAgent, lists: p.o.Lists,
 	}

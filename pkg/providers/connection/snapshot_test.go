@@ -249,7 +249,7 @@ func TestReadsHaveADeadlineAndWatchesHaveNone(t *testing.T) {
 	h := newHarness(t, src, func(o *Options) { o.RequestTimeout = 300 * time.Millisecond; o.ProbeFailureThreshold = 1000 })
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	h.waitReconciled(t, "a", "masthead")
-	before := f.informerRequests()
+	before := f.watchRequests()
 	cl, err := h.Get(t.Context(), clusterName("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func TestReadsHaveADeadlineAndWatchesHaveNone(t *testing.T) {
 	h.waitFor(t, "a", StateConnected, "")
 	s.createObject(t, "later")
 	h.waitReconciled(t, "a", "later")
-	if got := f.informerRequests(); got != before {
+	if got := f.watchRequests(); got != before {
 		t.Errorf("the time-out of requests cut a watch: want %d lists and watches, got %d", before, got)
 	}
 }

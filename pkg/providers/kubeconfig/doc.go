@@ -7,8 +7,4 @@
 // Secrets are watched by their metadata only, and the Secret of an enrolment is read from the API server when a
 // connection is made or its version has changed. Describe decides on enrolment, not a predicate on the label, so that
 // removing the label is noticed.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing: only objects of the hub are read here, and of an enrolment only its own Secret.
 package kubeconfig

@@ -34,8 +34,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
-	"github.com/masthead-dev/masthead/internal/managedexample"
 	"github.com/masthead-dev/masthead/pkg/references"
+	"github.com/masthead-dev/masthead/pkg/references/testdata/managedexample"
 	"github.com/masthead-dev/masthead/test/testenv"
 )
 
@@ -49,7 +49,7 @@ var (
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	env, err := testenv.New(filepath.Join(testenv.Root(), "internal", "managedexample", crdFile),
+	env, err := testenv.New(filepath.Join(testenv.Root(), "pkg", "references", "testdata", "managedexample", crdFile),
 		filepath.Join(testenv.Root(), "pkg", "controllers", "references", "testdata", "referencegrants.yaml"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -86,7 +86,7 @@ func run(m *testing.M) int {
 // schemaOfSubnets is the schema in the provider's package.
 func schemaOfSubnets(t *testing.T) *references.Schema {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(testenv.Root(), "internal", "managedexample", crdFile))
+	data, err := os.ReadFile(filepath.Join(testenv.Root(), "pkg", "references", "testdata", "managedexample", crdFile))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 // Command application measures how bin/manager keeps the status of Applications, and kubernetes-sigs/application beside
 // it, on the same API server with the same components: how soon the status exists, how soon it shows a change, and what
 // that costs. It also shows how each behaves in cases in which a controller of this kind can go wrong.
-// docs/benchmarks.md describes how it measures, and what is fair about the comparison. It prints tables in Markdown.
+// test/bench/README.md describes how it measures, and what is fair about the comparison. It prints tables in Markdown.
 package main
 
 import (

@@ -3,7 +3,7 @@
 
 // Command hostile measures what hostile API servers cost the honest clusters that are enrolled beside them, and the
 // manager: claims are carried at a steady rate without them, with them, and without them again, in one run of
-// bin/manager. docs/benchmarks.md describes how. It prints tables in Markdown.
+// bin/manager. test/bench/README.md describes how. It prints tables in Markdown.
 package main
 
 import (

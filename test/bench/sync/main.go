@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sync measures how bin/manager carries claims from workload clusters to the hub and their status back, and
-// kube-bind's konnector beside it, on the same real API servers with the same kind. docs/benchmarks.md describes how it
-// measures, and what is fair about the comparison. It prints tables in Markdown.
+// kube-bind's konnector beside it, on the same real API servers with the same kind. test/bench/README.md describes how
+// it measures, and what is fair about the comparison. It prints tables in Markdown.
 package main
 
 import (

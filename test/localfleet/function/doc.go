@@ -11,7 +11,4 @@
 //
 // What it guarantees: the same composite gives the same answer. Nothing is random and nothing is remembered between
 // calls, so that Crossplane writes nothing when nothing changed; the password changes exactly when spec.version does.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is part of
-// the test fleet and ships with no release. It reads only the composite in the request and holds no credentials.
 package function

@@ -33,7 +33,7 @@ func RegisterMetrics(reg prometheus.Registerer, i *Clients) {
 			Name: "reason", Values: usable + ", or why not: " + reason.ReasonCredentialsMissing + ", " + reason.ReasonCredentialsInvalid +
 				", " + reason.ReasonCredentialsRejected + ", " + reason.ReasonWorkloadRejected,
 		}},
-		See: "agent.md",
+		See: "claims.md",
 	})})
 }
 

@@ -50,7 +50,7 @@ func New(reg prometheus.Registerer) *Metrics {
 			Help:       "Claims of a workload cluster, by the reason of their condition AgentSynced.",
 			PerCluster: true,
 			Labels:     []metric.Label{{Name: "reason", Values: "the reason of the condition"}},
-			See:        "requirements.md#the-condition-agentsynced",
+			See:        "claims.md#the-condition-agentsynced",
 		}),
 		writes: metric.NewCounter(reg, metric.Definition{
 			Name:       "masthead_agent_writes_total",
@@ -65,7 +65,7 @@ func New(reg prometheus.Registerer) *Metrics {
 			Help:       "1 if the definition of a claim kind that is offered to a workload cluster exists there as in the hub, 0 if it was refused.",
 			PerCluster: true,
 			Labels:     []metric.Label{{Name: "crd", Values: "the name of the CustomResourceDefinition"}},
-			See:        "requirements.md#definitions",
+			See:        "claims.md#definitions",
 		}),
 		latencies: newLatencies(reg),
 		changed:   request.Map[Changes]{},

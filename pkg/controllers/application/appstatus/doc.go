@@ -18,8 +18,4 @@
 //   - the entries of components, and the counts: components.go; of dependencies: dependencies.go;
 //   - the condition Ready: ready.go; other conditions: conditions.go;
 //   - held entries: hold.go; the history and the choice of Events: history.go.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing. A status is written to the observed cluster. The hub gets a bounded Summary of it.
 package appstatus

@@ -8,7 +8,4 @@
 // with another applicable rule are reassessed. An unchanged status is not written.
 //
 // status.go decides which rule is followed, and computes its status; it is pure. The controller is in rules.go.
-//
-// What does the owner of one workload cluster gain? Nothing: rules are written in the hub, and nothing of a workload
-// cluster is read here.
 package healthrule

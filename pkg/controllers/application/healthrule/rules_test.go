@@ -264,7 +264,7 @@ func TestHealthRules(t *testing.T) {
 	t.Run("Sample", func(t *testing.T) { testSampleRules(t, f) })
 }
 
-// testSampleRules checks that the API server accepts the rules that are shipped and shown in docs/healthrule.md, and
+// testSampleRules checks that the API server accepts the rules that are shipped and shown in docs/health.md, and
 // that they compile.
 func testSampleRules(t *testing.T, f *rulesFixture) {
 	t.Helper()
@@ -273,7 +273,7 @@ func testSampleRules(t *testing.T, f *rulesFixture) {
 	if err != nil || len(entries) == 0 {
 		t.Fatalf("there are no samples in %s (%v)", folder, err)
 	}
-	page, err := os.ReadFile(filepath.Join(testenv.Root(), "docs", "healthrule.md"))
+	page, err := os.ReadFile(filepath.Join(testenv.Root(), "docs", "health.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func testSampleRules(t *testing.T, f *rulesFixture) {
 		}
 		_, manifest, _ := strings.Cut(string(data), "apiVersion:")
 		if !strings.Contains(string(page), "apiVersion:"+manifest) {
-			t.Errorf("docs/healthrule.md does not show %s as it is", e.Name())
+			t.Errorf("docs/health.md does not show %s as it is", e.Name())
 		}
 		var rule fleetv1alpha1.HealthRule
 		if err := yaml.UnmarshalStrict(data, &rule); err != nil {

@@ -48,7 +48,7 @@ type Observation struct {
 	// attempt was requested.
 	Changed bool
 
-	// Lost reports whether the cache stopped by itself, or the cluster's data made the manager panic. Drained reports
+	// Lost reports whether the cluster's data made the manager panic. Drained reports
 	// whether the drain is complete.
 	Lost, Drained bool
 

@@ -11,7 +11,4 @@
 // test verifies that no other does.
 //
 // To add an event or an action, add it to transition.go and to the table; package connection performs actions.
-//
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: a cluster's
-// responses cause events of its own enrolment only, and none of these events skips the back-off.
 package lifecycle

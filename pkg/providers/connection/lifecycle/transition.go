@@ -28,8 +28,8 @@ const (
 	EventProbeSucceeded Event = "ProbeSucceeded"
 	// EventProbeFailed means: the probe failed, below the threshold.
 	EventProbeFailed Event = "ProbeFailed"
-	// EventLost means: the connection no longer works: too many probes failed, another cluster responds, the cache stopped
-	// by itself, the cluster's data made the manager panic, or a controller refused the cluster.
+	// EventLost means: the connection no longer works: too many probes failed, another cluster responds, the cluster's
+	// data made the manager panic, or a controller refused the cluster.
 	EventLost Event = "Lost"
 	// EventTokenChanged means: the Secret holds another token, and nothing else changed.
 	EventTokenChanged Event = "TokenChanged"

@@ -5,7 +5,4 @@
 // users read them in conditions, events and metrics. Other packages use them by the names in package connection.
 //
 // A new reason is added to reasons.go, to package connection's list, and to the tables in docs/enrolment.md.
-//
-// What does the owner of one workload cluster gain? Nothing: no reason contains text from a cluster, and messages
-// contain only what package probe accepts.
 package reason

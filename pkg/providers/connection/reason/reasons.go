@@ -59,7 +59,7 @@ const (
 	ReasonClassFull = "ClassFull"
 	// ReasonDraining means: the cluster is being disengaged, and running work is given time to end.
 	ReasonDraining = "Draining"
-	// ReasonEngageFailed means: a controller refused the cluster, or its cache stopped by itself.
+	// ReasonEngageFailed means: a controller refused the cluster.
 	ReasonEngageFailed = "EngageFailed"
 	// ReasonPanicked means: the manager panicked while handling the cluster's data, and disconnected it. It will retry.
 	ReasonPanicked = "Panicked"

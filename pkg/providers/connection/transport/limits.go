@@ -38,8 +38,7 @@ type Pace struct {
 	// BusyPerSecond is how many a cluster may send in a second, and half of Burst on top of that, before it is busy.
 	BusyPerSecond int
 	// SharedPerSecond is how many are read per second from all busy clusters together, if there are several. Each has an
-	// equal share. While the processor is short, they get an eighth of that, and a single one an eighth of PerSecond, but
-	// each at least LeastPerSecond.
+	// equal share, but at least LeastPerSecond.
 	SharedPerSecond, LeastPerSecond int
 }
 

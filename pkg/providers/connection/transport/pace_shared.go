@@ -63,8 +63,8 @@ func (l *load) wait(until time.Time) {
 	}
 }
 
-// Shared divides the reading pace among busy clusters. A single busy cluster gets its full pace, several get less each,
-// and all are read more slowly while the processor is short: busy clusters do not delay those that send little.
+// Shared divides the reading pace among busy clusters. A single busy cluster gets its full pace, several get less each:
+// busy clusters do not delay those that send little.
 //
 // One limiter for all was rejected: a cluster with many watches would use most of it, and the others would queue behind
 // it. So was a pace that falls only when the processor is short: until it has fallen, other clusters wait behind data
@@ -72,7 +72,6 @@ func (l *load) wait(until time.Time) {
 type Shared struct {
 	// perSecond is for all busy clusters together, and atLeast the minimum for each.
 	perSecond, atLeast float64
-	pressure           *Pressure
 
 	mu   sync.Mutex
 	busy map[*Allowance]time.Time
@@ -80,11 +79,9 @@ type Shared struct {
 	swept time.Time
 }
 
-// NewShared returns the shared part of a pace. pressure is nil if the processor is never short.
-func NewShared(p Pace, pressure *Pressure) *Shared {
-	return &Shared{
-		perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), pressure: pressure, busy: map[*Allowance]time.Time{},
-	}
+// NewShared returns the shared part of a pace.
+func NewShared(p Pace) *Shared {
+	return &Shared{perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), busy: map[*Allowance]time.Time{}}
 }
 
 // share records whether a cluster is busy, and returns how many of its events may be read per second.
@@ -93,14 +90,10 @@ func (s *Shared) share(a *Allowance, isBusy bool, alone float64, now time.Time) 
 		return alone
 	}
 	busy := s.note(a, isBusy, now)
-	if !isBusy {
+	if !isBusy || busy == 1 {
 		return alone
 	}
-	most := alone
-	if busy > 1 {
-		most = min(alone, s.perSecond/float64(busy))
-	}
-	return min(alone, max(s.atLeast, most*s.pressure.want(now)))
+	return min(alone, max(s.atLeast, s.perSecond/float64(busy)))
 }
 
 // note records whether a cluster is busy, and returns the number of busy clusters.

@@ -321,7 +321,7 @@ func TestBusyClustersShareAPace(t *testing.T) {
 		"TwentyOf": {reason: "Twenty have a twentieth.", busy: 20, want: 12},
 	} {
 		t.Run(name, func(t *testing.T) {
-			shared, start := NewShared(limits, nil), time.Unix(1_000, 0)
+			shared, start := NewShared(limits), time.Unix(1_000, 0)
 			type sender struct {
 				*Allowance
 				next   time.Time
@@ -379,7 +379,7 @@ func TestClusterThatIsReadSlowlyStaysBusy(t *testing.T) {
 		PerSecond: 2_000, Burst: 1_000, SustainedPerSecond: 500, SustainedBurst: 100_000,
 		BusyPerSecond: 100, SharedPerSecond: 100, LeastPerSecond: 5,
 	}
-	shared, start := NewShared(limits, nil), time.Unix(1_000, 0)
+	shared, start := NewShared(limits), time.Unix(1_000, 0)
 	senders := make([]*Allowance, 20)
 	next := make([]time.Time, len(senders))
 	for i := range senders {

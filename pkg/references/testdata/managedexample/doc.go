@@ -5,9 +5,6 @@
 // shows that the Go type can be embedded, and the schema snippet for authors of XRDs and CRDs is taken out of the CRD
 // that is generated from it.
 //
-// What does the owner of one workload cluster gain from the hub or another cluster through this? Nothing: it is used by
-// tests and generators only.
-//
 // +kubebuilder:object:generate=true
 // +groupName=network.example.org
 // +versionName=v1alpha1
