@@ -272,6 +272,9 @@ func (c *checker) settled() {
 	for uid, claim := range c.claims {
 		name := claim.cluster.identifier + "/" + claim.namespace
 		if claim.gone {
+			if claim.tampered {
+				continue // Who removes the finalizer by force keeps the object.
+			}
 			for _, o := range claim.objects {
 				if !o.gone && o.last.GetDeletionTimestamp() == nil && o.last.GetAnnotations()[fleetv1alpha1.SourceClaimUIDAnnotation] != "" && !c.orphaned {
 					c.fail("No object is left behind", "the claim %s (%s) is gone, and %s/%s is not", name, uid, o.last.GetNamespace(), o.last.GetName())

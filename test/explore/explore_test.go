@@ -67,6 +67,11 @@ func TestReplay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := run(t, func(w *world) { w.replay(strings.Split(strings.TrimSpace(string(b)), "\n")) })
+	steps := strings.Split(strings.TrimSpace(string(b)), "\n")
+	r := run(t, func(w *world) { w.replay(steps) })
 	t.Logf("%v", r.violations)
+	if os.Getenv("SHRINK") != "" && len(r.violations) > 0 {
+		property, _, _ := strings.Cut(r.violations[0], ":")
+		t.Logf("%s", strings.Join(shrink(t, steps, property), "\n"))
+	}
 }
