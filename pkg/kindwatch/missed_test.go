@@ -14,7 +14,7 @@ import (
 func TestStoreReportsWhatWentUnseen(t *testing.T) {
 	for _, tc := range []struct {
 		name, reason string
-		known        bool
+		known        string
 		listed       []any
 		version      string
 		want         []string
@@ -23,12 +23,16 @@ func TestStoreReportsWhatWentUnseen(t *testing.T) {
 		{name: "gone", reason: "The list is newer, and does not have it.", version: "20", want: []string{"Deleted a/1"}},
 		{name: "old list", reason: "A list from before it was written says nothing about it.", version: "9", left: true},
 		{
-			name: "known before", reason: "It is reported once.", known: true, version: "20",
+			name: "known before", reason: "It is reported once.", known: "1", version: "20",
 			want: []string{"Deleted a/1"},
 		},
 		{
-			name: "another", reason: "Another object took its name, which is reported.", listed: []any{object("a", "2", "19")}, version: "20",
-			want: []string{"Added a/2"},
+			name: "another", reason: "Another object took its name.", listed: []any{object("a", "2", "19")}, version: "20",
+			want: []string{"Deleted a/1", "Added a/2"},
+		},
+		{
+			name: "between", reason: "It came and went between two others.", known: "0", listed: []any{object("a", "2", "19")}, version: "20",
+			want: []string{"Deleted a/1", "Deleted a/0", "Added a/2"},
 		},
 		{name: "still there", reason: "It is what was written.", listed: []any{object("a", "1", "10")}, version: "20", want: []string{"Added a/1"}},
 	} {
@@ -40,8 +44,8 @@ func TestStoreReportsWhatWentUnseen(t *testing.T) {
 			if err := s.Replace(nil, "5"); err != nil {
 				t.Fatal(err)
 			}
-			if tc.known {
-				if err := s.Add(object("a", "1", "8")); err != nil {
+			if tc.known != "" {
+				if err := s.Add(object("a", tc.known, "8")); err != nil {
 					t.Fatal(err)
 				}
 				s.UpdateResourceVersion("8")

@@ -94,11 +94,13 @@ func (s *store) advance(version string) {
 }
 
 // missed returns the observed objects that are missing from both the store and a newer list: they were written and
-// deleted while no watch was running. Their writers wait for a deletion event. The caller holds mu.
+// deleted while no watch was running, and another object may have their name. Their writers wait for a deletion event.
+// The caller holds mu.
 func (s *store) missed(fresh indexer, listVersion string) []*item {
 	var out []*item
 	for key, o := range s.observed.items {
-		if o.kept() && s.known.items[key] == nil && fresh.items[key] == nil && !newerVersion(o.ResourceVersion, listVersion) {
+		isThere := func(in indexer) bool { return in.items[key] != nil && in.items[key].UID == o.UID }
+		if o.kept() && !isThere(s.known) && !isThere(fresh) && !newerVersion(o.ResourceVersion, listVersion) {
 			out = append(out, o)
 		}
 	}
