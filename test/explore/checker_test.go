@@ -309,7 +309,8 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 		}
 		c.secretSettled(name, claim, live)
 	case reason.ReasonConflict, reason.ReasonNamespaceRecreated:
-		if live != nil {
+		ns := claim.cluster.server.Get(key(namespaces, "", claim.namespace))
+		if live != nil && live.last.GetAnnotations()[fleetv1alpha1.SourceNamespaceUIDAnnotation] == string(ns.GetUID()) {
 			c.fail("A conflict is one", "%s has an object", name)
 		}
 		if holder := c.w.hub.Get(key(claims, targetName, claimName)); holder == nil {

@@ -7,8 +7,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,60 +20,81 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
+// The environment of TestExplore: the seed of the first walk, and how many minutes of processor time walks may take.
+const (
+	seedEnv    = "MASTHEAD_EXPLORE_SEED"
+	minutesEnv = "MASTHEAD_EXPLORE_MINUTES"
+)
+
+// TestExplore ends after this many steps if it is not out of time before.
+const (
+	stepsPerWalk   = 150
+	enoughSteps    = 1_000_000
+	defaultMinutes = 0.2
+)
+
 func TestMain(m *testing.M) {
 	ctrl.SetLogger(logr.Discard())
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
-	utilruntime.ErrorHandlers = nil
+	utilruntime.ErrorHandlers = nil //nolint:reassign // They write to standard error, and wait.
 	os.Exit(m.Run())
 }
 
-func number(name string, otherwise int) int {
-	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
-		return n
+// processorTime is what the test has taken so far.
+func processorTime(tb testing.TB) time.Duration {
+	tb.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		tb.Fatal(err)
 	}
-	return otherwise
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
+// TestExplore walks until it has done enough, and shortens the first walk that breaks a property.
 func TestExplore(t *testing.T) {
-	seed, walks, steps := uint64(number("SEED", 1)), number("WALKS", 20), number("STEPS", 150)
-	began, total := time.Now(), 0
-	for i := range walks {
-		walked := seed + uint64(i)
-		r := run(t, func(w *world) { w.walk(rand.New(rand.NewPCG(walked, 0)), steps) })
-		total += r.steps
-		if debugTrace || os.Getenv("VERBOSE") != "" {
-			t.Log(walked, r.steps, r.violations)
-		}
-		if len(r.violations) > 0 {
+	seed, err := strconv.ParseUint(os.Getenv(seedEnv), 10, 64)
+	if err != nil {
+		seed = 1
+	}
+	minutes, err := strconv.ParseFloat(os.Getenv(minutesEnv), 64)
+	if err != nil {
+		minutes = defaultMinutes
+	}
+	budget := time.Duration(minutes * float64(time.Minute))
+	walks, steps := uint64(0), 0
+	for ; steps < enoughSteps && processorTime(t) < budget; walks++ {
+		r := run(t, func(w *world) { w.walk(rand.New(rand.NewPCG(seed+walks, 0)), stepsPerWalk) }) //nolint:gosec // A test is repeated with its seed.
+		if steps += len(r.trace); len(r.violations) > 0 {
 			property, _, _ := strings.Cut(r.violations[0], ":")
-			short := r.trace
-			if os.Getenv("NOSHRINK") == "" {
-				short = shrink(t, r.trace, property)
-			}
-			t.Errorf("seed %d, %d steps, shortened to %d: %s\n%s", walked, r.steps, len(short), r.violations[0], strings.Join(short, "\n"))
-			if t.Failed() && number("MAXFAIL", 1) <= 1 {
-				break
-			}
+			short := shrink(t, r.trace, property)
+			t.Fatalf("seed %d: %s\nin %d steps. What matters of them, for testdata:\n# %s\n%s",
+				seed+walks, r.violations[0], len(r.trace), property, strings.Join(short, "\n"))
 		}
 	}
-	t.Logf("%d walks of %d steps from seed %d in %s", walks, total, seed, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d walks of %d steps in all, from seed %d, in %s of processor time", walks, steps, seed, processorTime(t).Round(time.Second))
 }
 
-func TestReplay(t *testing.T) {
-	file := os.Getenv("STEPS_FILE")
-	if file == "" {
-		t.Skip("no file")
+// TestCounterexamples replays what once broke a property. The first line of each file names it.
+func TestCounterexamples(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.steps"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no counterexamples", err)
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps := strings.Split(strings.TrimSpace(string(b)), "\n")
-	r := run(t, func(w *world) { w.replay(steps) })
-	t.Logf("%v", r.violations)
-	if os.Getenv("SHRINK") != "" && len(r.violations) > 0 {
-		property, _, _ := strings.Cut(r.violations[0], ":")
-		t.Logf("%s", strings.Join(shrink(t, steps, property), "\n"))
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".steps"), func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps := strings.Split(strings.TrimSpace(string(content)), "\n")[1:]
+			r := run(t, func(w *world) { w.replay(steps) })
+			if len(r.violations) > 0 {
+				t.Error(r.violations[0])
+			}
+			if len(r.trace) != len(steps) {
+				t.Errorf("Of %d steps %d were possible.", len(steps), len(r.trace))
+			}
+		})
 	}
 }

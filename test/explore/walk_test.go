@@ -4,17 +4,13 @@
 package explore
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
 )
@@ -98,16 +94,13 @@ func (w *world) faults() []option {
 	return out
 }
 
-// numbered makes labels unique.
+// numbered makes labels unique, and the order the same each time.
 func numbered(options []option) []option {
 	slices.SortStableFunc(options, func(a, b option) int { return strings.Compare(a.label, b.label) })
-	n := 0
-	for i := range options {
-		if i > 0 && options[i].label == options[i-1].label[:min(len(options[i-1].label), len(options[i].label))] && n >= 0 && strings.TrimRight(options[i-1].label, "#0123456789 ") == strings.TrimRight(options[i].label, "#0123456789 ") {
-			n++
-			options[i].label += fmt.Sprintf(" #%d", n+1)
-		} else {
-			n = 0
+	seen := map[string]int{}
+	for i, o := range options {
+		if seen[o.label]++; seen[o.label] > 1 {
+			options[i].label += fmt.Sprintf(" #%d", seen[o.label])
 		}
 	}
 	return options
@@ -171,9 +164,6 @@ func (w *world) kill(p *process) {
 
 // do does a step and waits until the processes wait for the next one.
 func (w *world) do(o option) {
-	if debugTrace {
-		fmt.Println(time.Now().Format("15:04:05"), o.label)
-	}
 	w.trace = append(w.trace, o.label)
 	o.do()
 	synctest.Wait()
@@ -189,17 +179,27 @@ func (w *world) reap() {
 	}
 }
 
-// connect lets everything that needs no time proceed. Most walks begin with it.
+// connect lets everything proceed until the agent watches the claims of every cluster. Most walks begin with it.
 func (w *world) connect() {
 	for range maxSteps {
-		options := w.proceed()
-		if len(options) == 0 {
+		if options := w.proceed(); len(options) > 0 {
+			numbered(options)[0].do()
+		} else if w.isConnected() {
 			return
+		} else {
+			time.Sleep(time.Second)
 		}
-		slices.SortStableFunc(options, func(a, b option) int { return strings.Compare(a.label, b.label) })
-		options[0].do()
 		synctest.Wait()
 	}
+}
+
+func (w *world) isConnected() bool {
+	for _, c := range w.clusters {
+		if !slices.ContainsFunc(c.server.Watches(), func(watch *apiserver.Watch) bool { return watch.Resource == claims }) {
+			return false
+		}
+	}
+	return true
 }
 
 // walk does random steps.
@@ -260,9 +260,6 @@ func (w *world) settle() {
 			synctest.Wait()
 		}
 		if next := w.next(); next != nil {
-			if debugTrace {
-				fmt.Println(time.Now().Format("15:04:05"), "settle", next.label)
-			}
 			next.do()
 			synctest.Wait()
 		} else {
@@ -287,8 +284,7 @@ func (w *world) settle() {
 // next returns the next step towards rest; nil if only time can bring one. What is late has been lost.
 func (w *world) next() *option {
 	if options := w.proceed(); len(options) > 0 {
-		slices.SortStableFunc(options, func(a, b option) int { return strings.Compare(a.label, b.label) })
-		return &options[0]
+		return &numbered(options)[0]
 	}
 	for _, obj := range w.hub.List(claims) {
 		if options := w.crossplane(obj); len(options) > 0 {
@@ -314,11 +310,10 @@ func (w *world) end() {
 	}
 }
 
-// result is what came of a walk.
+// result is what came of a walk: the properties that were broken, and the steps.
 type result struct {
 	violations []string
 	trace      []string
-	steps      int
 }
 
 // run runs a world in a bubble: what is given, and then everything until it rests.
@@ -333,10 +328,7 @@ func run(t *testing.T, drive func(*world)) result {
 		if len(w.checker.violations) == 0 {
 			w.settle()
 		}
-		out = result{violations: w.checker.violations, trace: w.trace, steps: len(w.trace)}
-		if debugTrace && len(w.checker.violations) > 0 {
-			w.dump()
-		}
+		out = result{violations: w.checker.violations, trace: w.trace}
 		w.end()
 	})
 	return out
@@ -364,23 +356,4 @@ func shrink(t *testing.T, trace []string, property string) []string {
 		}
 	}
 	return trace
-}
-
-var _ = apiserver.Key{}
-
-func init() { debugTrace = os.Getenv("TRACE") != "" }
-
-var debugTrace bool
-
-func (w *world) dump() {
-	for _, s := range w.servers() {
-		for _, r := range []schema.GroupResource{claims, secrets} {
-			for _, obj := range s.List(r) {
-				o := obj.DeepCopy()
-				o.SetManagedFields(nil)
-				b, _ := json.Marshal(o.Object)
-				fmt.Println(w.serverName(s), string(b))
-			}
-		}
-	}
 }
