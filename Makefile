@@ -73,6 +73,11 @@ e2e-kind: controlplane ## Run the end-to-end tests in a hub and two workload clu
 kind-node-image: controlplane ## Build the node image for e2e-kind from source, as root, where none can be pulled (five minutes once, on two cores).
 	@hack/kindnode/image.sh
 
+.PHONY: explore
+explore: ## Walk the agent through random orders of events for MINUTES=10 of one processor, from SEED= (default: the time).
+	@MASTHEAD_EXPLORE_MINUTES=$(or $(MINUTES),10) MASTHEAD_EXPLORE_SEED=$(or $(SEED),$(shell date +%s)) \
+		go test ./test/explore -run TestExplore -count=1 -v -timeout 24h
+
 .PHONY: fuzz
 fuzz: ## Fuzz the parsers of untrusted input for FUZZTIME each (default 30s).
 	@hack/fuzz.sh

@@ -6,6 +6,8 @@ cd "$(dirname "$0")/.."
 what=${1:-all}
 export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlplane}
 export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
+# How long the agent is walked through orders of events, of one processor; a million steps are enough before that.
+export MASTHEAD_EXPLORE_MINUTES=${MASTHEAD_EXPLORE_MINUTES:-10}
 # For a busy machine; envtest allows 20 seconds each.
 export KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=2m KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=2m
 # Two fifths of the processor time of the tests is that of API servers and etcd, and a part of theirs is the collection
@@ -24,7 +26,9 @@ mkdir -p "$reports"
 # server, a policy, a program or a page. So do tests of other packages that are one long sequence or one long answer;
 # what they share with other goroutines is in shorter tests of the same packages. The detector made them take two to
 # ten times as long.
-unraced='(apis|hack)/|/(pkg/takeover|test/(charts|docs|monitoring|printed|providercrds|takeover))$'
+unraced='(apis|hack)/|/(pkg/takeover|test/(charts|docs|explore|monitoring|printed|providercrds|takeover))$'
+# Nor do those that check pure functions in every situation.
+unraced+='|/pkg/(controllers/(agent/plan|application/appstatus)|providers/connection/lifecycle)$'
 long_packages=(pkg/controllers/importer pkg/kindwatch pkg/providers/connection)
 long_tests='^(TestImportSurvivesKills|TestRestoredImport|TestNothingIsMadeWhileItMustNot|TestHonestGiants|TestHonestGiantsAreRead|TestEndlessAnswersEnd)$'
 # Of the attacks of hostile API servers, those that are an answer of many megabytes.

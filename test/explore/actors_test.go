@@ -21,7 +21,7 @@ import (
 
 const (
 	crossplaneFinalizer = "finalizer.apiextensions.crossplane.io"
-	secretName          = "db-connection" //nolint:gosec // A name.
+	secretName          = "db-connection"
 )
 
 // option is a possible next step. Options of greater weight are chosen more often.

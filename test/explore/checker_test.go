@@ -6,6 +6,7 @@ package explore
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -236,7 +237,7 @@ func (c *checker) claimReleased(claim *claimHistory) {
 func (w *world) pendingCreations() []*call {
 	var out []*call
 	isCreation := func(c *call) bool {
-		return c.server == w.hub && c.request.Method == "PATCH" && strings.Contains(c.label, claimPlural) && !strings.Contains(c.label, "dry run") &&
+		return c.server == w.hub && c.request.Method == http.MethodPatch && strings.Contains(c.label, claimPlural) && !strings.Contains(c.label, "dry run") &&
 			strings.Contains(string(c.body), `"resourceVersion":"0"`)
 	}
 	w.mu.Lock()
@@ -260,8 +261,6 @@ func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
 		return
 	}
 	parts := strings.Split(string(password), "/")
-	ns := cluster.server
-	_ = ns
 	if parts[0] != cluster.identifier || parts[1] != change.Key.Namespace {
 		c.fail("A password reaches only its owner", "that of %s is in %s/%s", password, cluster.identifier, change.Key.Namespace)
 	}

@@ -14,7 +14,6 @@
 //   - make explore MINUTES=10 walks for ten minutes of one processor. SEED= begins with another seed.
 //   - TestExplore walks in CI. It prints the number of walks and of steps, and its seed.
 //   - TestCounterexamples replays the files of testdata, each a sequence of steps that once broke a property.
-//   - TestGuards switches the agent's guards off, one at a time, and expects a walk to find the harm.
 //
 // A walk that fails is shortened to the steps that matter, and printed as such a file.
 package explore

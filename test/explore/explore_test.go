@@ -64,7 +64,7 @@ func TestExplore(t *testing.T) {
 	budget := time.Duration(minutes * float64(time.Minute))
 	walks, steps := uint64(0), 0
 	for ; steps < enoughSteps && processorTime(t) < budget; walks++ {
-		r := run(t, func(w *world) { w.walk(rand.New(rand.NewPCG(seed+walks, 0)), stepsPerWalk) }) //nolint:gosec // A test is repeated with its seed.
+		r := run(t, func(w *world) { w.walk(rand.New(rand.NewPCG(seed+walks, 0)), stepsPerWalk) })
 		if steps += len(r.trace); len(r.violations) > 0 {
 			property, _, _ := strings.Cut(r.violations[0], ":")
 			short := shrink(t, r.trace, property)

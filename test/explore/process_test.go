@@ -248,8 +248,6 @@ func (c *call) execute(ctx context.Context) (*http.Response, error) {
 
 func (c *call) isRead() bool { return c.request.Method == http.MethodGet }
 
-func (c *call) isWatch() bool { return c.request.URL.Query().Get("watch") != "" }
-
 func (p *process) hold(c *call) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

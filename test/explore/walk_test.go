@@ -21,7 +21,7 @@ func (w *world) options() []option {
 	out = append(out, w.faults()...)
 	out = append(out, w.actors()...)
 	for _, d := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute} {
-		out = append(out, option{"wait " + d.String(), seldom, func() { time.Sleep(d) }})
+		out = append(out, option{"wait " + d.String(), seldom, func() { sleep(d) }})
 	}
 	return numbered(out)
 }
@@ -106,9 +106,12 @@ func numbered(options []option) []option {
 	return options
 }
 
+// sleep lets the time of the bubble pass.
+func sleep(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // It takes no time.
+
 func (p *process) pass(c *call) {
 	p.take(c)
-	resp, err := c.execute(c.request.Context())
+	resp, err := c.execute(c.request.Context()) //nolint:bodyclose // The client closes it.
 	c.response <- response{resp, err}
 }
 
@@ -187,7 +190,7 @@ func (w *world) connect() {
 		} else if w.isConnected() {
 			return
 		} else {
-			time.Sleep(time.Second)
+			sleep(time.Second)
 		}
 		synctest.Wait()
 	}
@@ -263,7 +266,7 @@ func (w *world) settle() {
 			next.do()
 			synctest.Wait()
 		} else {
-			time.Sleep(restStep)
+			sleep(restStep)
 			synctest.Wait()
 			quiet += restStep
 		}

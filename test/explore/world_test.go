@@ -141,13 +141,13 @@ func (w *world) request(s *apiserver.Server, as, method, path, contentType strin
 	if err != nil {
 		panic(err)
 	}
-	req, err := http.NewRequest(method, "http://server.invalid"+path, bytes.NewReader(encoded)) //nolint:noctx // It is answered at once.
+	req, err := http.NewRequest(method, "http://server.invalid"+path, bytes.NewReader(encoded))
 	if err != nil {
 		panic(err)
 	}
 	req.Header.Set("User-Agent", as)
 	req.Header.Set("Content-Type", contentType)
-	resp, err := s.RoundTrip(req)
+	resp, err := s.RoundTrip(req) //nolint:bodyclose // It is in memory.
 	if err != nil {
 		panic(err)
 	}

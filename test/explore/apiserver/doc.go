@@ -1,10 +1,10 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver is a Kubernetes API server in memory, behind an http.RoundTripper, that does nothing on its own: each
-// request is executed when RoundTrip is called, each event reaches its watcher when Watch.Deliver is called, and each
-// step of the garbage collector and of the controllers of namespaces and definitions happens when it is chosen from
-// Pending. So a test decides the order of everything, and a million orders fit into minutes.
+// Package apiserver is a Kubernetes API server in memory, behind an http.RoundTripper, that does nothing on its own:
+// each request is executed when RoundTrip is called, each event reaches its watcher when Watch.Deliver is called, and
+// each step of the garbage collector and of the controllers of namespaces and definitions happens when it is chosen
+// from Pending. So a test decides the order of everything, and a million orders fit into minutes.
 //
 // It keeps what a controller depends on: resource versions and optimistic locking, UIDs, generations, finalizers,
 // ownerReferences, preconditions, the three patches and server-side apply with managed fields, defaulting, pruning and

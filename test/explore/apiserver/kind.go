@@ -108,6 +108,7 @@ func (k *kind) setManagers(converter managedfields.TypeConverter) error {
 // unversioned converts, defaults and creates objects of kinds with one version.
 type unversioned struct{}
 
+// Convert implements runtime.ObjectConvertor.
 func (unversioned) Convert(in, out, _ any) error {
 	from, okFrom := in.(*unstructured.Unstructured)
 	to, okTo := out.(*unstructured.Unstructured)
@@ -118,16 +119,20 @@ func (unversioned) Convert(in, out, _ any) error {
 	return nil
 }
 
+// ConvertToVersion implements runtime.ObjectConvertor.
 func (unversioned) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
 	return in, nil
 }
 
+// ConvertFieldLabel implements runtime.ObjectConvertor.
 func (unversioned) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
 	return label, value, nil
 }
 
+// Default implements runtime.ObjectDefaulter.
 func (unversioned) Default(runtime.Object) {}
 
+// New implements runtime.ObjectCreater.
 func (unversioned) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
 	obj := &unstructured.Unstructured{}
 	obj.SetGroupVersionKind(gvk)

@@ -36,7 +36,7 @@ type side struct {
 	versions, uids map[string][]string
 }
 
-// request is a request in which @version, @stale, @uid and @former stand for what the server itself has given an object.
+// request is a request in which @version, @stale, @uid and @former stand for what the server has given an object.
 type request struct {
 	method, path, contentType, body string
 }
@@ -189,9 +189,9 @@ func randomRequest(rng *rand.Rand) request {
 	case 3:
 		return request{"PATCH", at + query, string(types.MergePatchType), fmt.Sprintf(`{"metadata":{%s},%s}`, meta, content)}
 	case 4, 5:
-		// Null is not applied: whether it removes what others own depends on the history of the field. Nor does a map lose its
-		// last entry: kube-apiserver 1.36 leaves null there (structured-merge-diff#305), and the version of that library here
-		// leaves it empty.
+		// Null is not applied: whether it removes what others own depends on the history of the field. Nor does a map lose
+		// its last entry: kube-apiserver 1.36 leaves null there (structured-merge-diff#305), and the version of that
+		// library here leaves it empty.
 		object = strings.NewReplacer(`"finalizers":null`, `"finalizers":[]`, `{"a":null}`, `{"a":"1"}`, `{"a":{"b":1}}`, `{}`, `"ref":{"name":"x"}`, `"policy":"x"`, `"spec":{}`, `"spec":{"size":1}`).Replace(object)
 		return request{"PATCH", at + apply, string(types.ApplyPatchType), object}
 	case 6:
@@ -229,10 +229,10 @@ func TestSameAsReal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := &side{name: "kube-apiserver", http: transport, host: strings.TrimSuffix(env.Config.Host, "/"), versions: map[string][]string{}, uids: map[string][]string{}}
+	kube := &side{name: "kube-apiserver", http: transport, host: strings.TrimSuffix(env.Config.Host, "/"), versions: map[string][]string{}, uids: map[string][]string{}}
 	server := New("memory", time.Now)
 	ours := &side{name: "ours", http: server, host: "http://memory.invalid", versions: map[string][]string{}, uids: map[string][]string{}}
-	real.prepare(t, func() {})
+	kube.prepare(t, func() {})
 	ours.prepare(t, func() {
 		for steps := server.Pending(); len(steps) > 0; steps = server.Pending() {
 			server.Run(steps[0])
@@ -243,7 +243,7 @@ func TestSameAsReal(t *testing.T) {
 	differences := 0
 	for i := range 4000 {
 		r := randomRequest(rng)
-		want, got := real.send(t, r), ours.send(t, r)
+		want, got := kube.send(t, r), ours.send(t, r)
 		if !reflect.DeepEqual(want, got) {
 			wantText, _ := json.Marshal(want)
 			gotText, _ := json.Marshal(got)

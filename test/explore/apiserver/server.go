@@ -194,7 +194,8 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 func (s *Server) parse(req *http.Request) (*call, error) {
 	c := &call{Request: req, metadata: strings.Contains(req.Header.Get("Accept"), "as=PartialObjectMetadata")}
 	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
-	group, rest := "", parts
+	var group string
+	var rest []string
 	switch {
 	case len(parts) >= 3 && parts[0] == "api":
 		rest = parts[1:]
@@ -204,7 +205,7 @@ func (s *Server) parse(req *http.Request) (*call, error) {
 		return nil, noSuchPath()
 	}
 	version, rest := rest[0], rest[1:]
-	if rest[0] == "namespaces" && len(rest) > 2 && !(group == "" && slices.Contains([]string{"status", "finalize"}, rest[2])) {
+	if rest[0] == "namespaces" && len(rest) > 2 && (group != "" || rest[2] != "status") {
 		c.namespace, rest = rest[1], rest[2:]
 	}
 	c.kind = s.kinds[schema.GroupResource{Group: group, Resource: rest[0]}]
@@ -217,7 +218,7 @@ func (s *Server) parse(req *http.Request) (*call, error) {
 	if len(rest) > 2 {
 		c.subresource = rest[2]
 	}
-	if c.subresource != "" && !(c.subresource == "status" && c.kind.status) || c.name != "" && c.kind.namespaced && c.namespace == "" {
+	if c.subresource != "" && (c.subresource != "status" || !c.kind.status) || c.name != "" && c.kind.namespaced && c.namespace == "" {
 		return nil, noSuchPath()
 	}
 	return c, nil
@@ -272,7 +273,7 @@ func (c *call) selects() (func(*unstructured.Unstructured) bool, error) {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	for _, r := range byField.Requirements() {
-		if r.Field != "metadata.name" && r.Field != "metadata.namespace" && !(r.Field == "type" && c.kind.gvk.Kind == "Secret") {
+		if r.Field != "metadata.name" && r.Field != "metadata.namespace" && (r.Field != "type" || c.kind.gvk.Kind != "Secret") {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", r.Field))
 		}
 	}

@@ -91,8 +91,8 @@ func (s *Server) watch(c *call) *http.Response {
 
 // closeAfter ends the watch when its client leaves, and after the time that the client wants it to last at most.
 func (w *Watch) closeAfter(ctx context.Context, seconds string) {
-	// Any other error than EOF can leave a goroutine of a metadata informer of controller-runtime behind: watch.Filter sends
-	// it to a reader that has left. No bubble ends with that.
+	// Any other error than EOF can leave a goroutine of a metadata informer of controller-runtime behind: watch.Filter
+	// sends it to a reader that has left. No bubble ends with that.
 	stop := context.AfterFunc(ctx, func() { w.remove(io.EOF) })
 	w.stream.closed = func() { stop(); w.remove(io.EOF) }
 	if n, err := strconv.Atoi(seconds); err == nil {

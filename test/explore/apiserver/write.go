@@ -164,7 +164,7 @@ func (s *Server) replace(c *call, body []byte) (*unstructured.Unstructured, erro
 	}
 	if uid := obj.GetUID(); uid != "" && uid != old.GetUID() {
 		return nil, apierrors.NewConflict(c.kind.groupResource(), c.name, fmt.Errorf(
-			"Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
+			"precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
 	}
 	c.kind.decoded(obj)
 	return s.update(c, old, c.kind.managers[c.subresource].UpdateNoErrors(old.DeepCopy(), obj, c.manager()))

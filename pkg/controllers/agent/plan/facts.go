@@ -110,8 +110,8 @@ func (f *Facts) IsDisabled() bool {
 // it.
 func (f *Facts) IsPaused() bool { return !f.Vanished && isPaused(f.Claim) }
 
-// ownership returns the ownership of an object in the hub, as seen by the claim. An object that was created for this very
-// claim stays its own, even if it names an earlier namespace: the watch of namespaces can be behind that of claims.
+// ownership returns the ownership of an object in the hub, as seen by the claim. An object that was created for this
+// very claim stays its own, even if it names an earlier namespace: the watch of namespaces can be behind.
 func (f *Facts) ownership(obj metav1.Object) ownership.State {
 	owned := ownership.Of(true, obj, f.Us)
 	if owned == ownership.Ours && f.Home.Succeeds(obj) && !ownership.IsFor(obj, f.Claim) {
