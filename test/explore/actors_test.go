@@ -269,14 +269,18 @@ func passwordOf(obj *unstructured.Unstructured) string {
 		a[fleetv1alpha1.SourceNamespaceUIDAnnotation])
 }
 
-// strays returns what a tenant of the hub can do who may create claims in the target namespaces: objects that name
-// another's claim as their source, before or after it is pushed.
+// strays returns what can be in the way in the target namespaces: what somebody else made there, and objects by which a
+// tenant of the hub names another's claim as their source, before or after it is pushed.
 func (w *world) strays() []option {
 	var out []option
 	for _, name := range []string{targetName, movedName} {
 		if w.hub.Get(key(claims, name, claimName)) != nil {
 			continue
 		}
+		out = append(out, option{"administrator makes " + name + "/" + claimName, rare, func() {
+			obj := object(claimGroup+"/v1alpha1", claimKind, name, claimName, nil)
+			w.request(w.hub.Server, "administrator", http.MethodPost, path(claims, "v1alpha1", name, ""), "application/json", obj.Object)
+		}})
 		for _, c := range w.clusters {
 			obj := object(claimGroup+"/v1alpha1", claimKind, name, claimName, map[string]any{"version": "stray"})
 			obj.SetAnnotations(map[string]string{

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
+	owned "github.com/masthead-dev/masthead/test/ownership"
 )
 
 // checker follows every change and records which properties it breaks.
@@ -37,8 +39,8 @@ type checker struct {
 	orphaned, disabled bool
 	// withdrawn is whether the claim kind was ever not published.
 	withdrawn bool
-	// writes counts the changes by Masthead.
-	writes int
+	// names is the history of the names of the hub.
+	names owned.History
 }
 
 // claimHistory is what happened to a claim in a workload cluster.
@@ -80,7 +82,7 @@ type objectHistory struct {
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, claims: map[types.UID]*claimHistory{}, objects: map[types.UID]*objectHistory{}}
+	return &checker{w: w, claims: map[types.UID]*claimHistory{}, objects: map[types.UID]*objectHistory{}, names: owned.History{Live: true}}
 }
 
 func (c *checker) fail(property, format string, args ...any) {
@@ -93,9 +95,6 @@ func isAgent(change apiserver.Change) bool {
 }
 
 func (c *checker) hubChanged(change apiserver.Change) {
-	if isAgent(change) {
-		c.writes++
-	}
 	switch change.Key.GroupResource {
 	case classes:
 		policy, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "deletionPolicy")
@@ -116,6 +115,9 @@ func (c *checker) otherHubChanged(change apiserver.Change) {
 }
 
 func (c *checker) objectChanged(change apiserver.Change) {
+	if before, after := ownerOf(change.Old), ownerOf(change.New); before != after {
+		c.names.Changed(change.Key.Namespace, after)
+	}
 	switch {
 	case change.Old == nil:
 		o := &objectHistory{last: change.New, byMasthead: isAgent(change)}
@@ -141,6 +143,33 @@ func (c *checker) objectChanged(change apiserver.Change) {
 			c.objectWritten(change)
 		}
 		o.last = change.New
+	}
+}
+
+// ownerOf returns the owner of the name of an object.
+func ownerOf(obj *unstructured.Unstructured) string {
+	switch {
+	case obj == nil:
+		return owned.Nobody
+	case !isNamed(obj):
+		return owned.Foreign
+	}
+	return sourceOf(obj)
+}
+
+// reported records what a claim has just reported of the name of its object, if that is known to be about its target.
+func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unstructured) {
+	synced := propagation.AgentSynced(after)
+	record, recorded := ownership.RecordOf(after)
+	us := claim.cluster.identifier + "/" + claim.namespace
+	if maps.Equal(propagation.AgentSynced(before), synced) || !recorded || claim.tampered {
+		return
+	}
+	switch synced["reason"] {
+	case reason.ReasonSynced:
+		c.names.Reported(us, record.Namespace, func(owner string) bool { return owner == us })
+	case reason.ReasonConflict:
+		c.names.Reported(us, record.Namespace, func(owner string) bool { return owner != us && owner != owned.Nobody })
 	}
 }
 
@@ -214,9 +243,6 @@ func (c *checker) objectDeleted(o *objectHistory) {
 }
 
 func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
-	if isAgent(change) {
-		c.writes++
-	}
 	switch change.Key.GroupResource {
 	case namespaces:
 		c.namespaceChanged(cluster, change)
@@ -260,6 +286,9 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 			c.fail("Only users create claims", "%s created %s in %s", change.Manager, change.Key, cluster.identifier)
 		}
 		return
+	}
+	if change.New != nil && isAgent(change) {
+		c.reported(claim, change.Old, change.New)
 	}
 	claim.justProtected = change.New != nil && isProtected(change.New) && !isProtected(change.Old)
 	deleted := change.New == nil || change.New.GetDeletionTimestamp() != nil
@@ -335,6 +364,9 @@ func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
 
 // settled checks the world when all faults have stopped and everything is at rest.
 func (c *checker) settled() {
+	if err := c.names.Check(); err != nil {
+		c.fail("Names are owned like locks", "%v", err)
+	}
 	for uid, claim := range c.claims {
 		name := claim.cluster.identifier + "/" + claim.namespace
 		if claim.gone {
