@@ -59,14 +59,6 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 			f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(1000), "spec", "storageGB") })
 			return reason.ReasonRejected
 		},
-		"TargetNamespaceChanged": func(f *fixture, _ *unstructured.Unstructured) string {
-			f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.DefaultTargetNamespace = f.hubNamespace(f.class + "-new") })
-			return reason.ReasonTargetNamespaceChanged
-		},
-		"KindNotOffered": func(f *fixture, _ *unstructured.Unstructured) string {
-			f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.APIGroups = []string{"others.example.org"} })
-			return reason.ReasonKindNotOffered
-		},
 		"FinalizerRefused": func(f *fixture, claim *unstructured.Unstructured) string {
 			f.refuseFinalizers(claim)
 			f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })

@@ -140,26 +140,6 @@ func TestOrphansEndAtTheLimit(t *testing.T) {
 	}
 }
 
-func TestForbiddenOrphanDeletesNothing(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
-		c.Spec.Agent.OrphanPolicy = fleetv1alpha1.OrphanPolicyForbidden
-	})
-	claim := f.claim("db", withDeletionPolicy("Orphan"))
-	f.synced("db", reason.ReasonSynced)
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.synced("db", reason.ReasonInvalidDeletionPolicy)
-	f.settled()
-	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil || ownership.Of(true, hub, f.source()) != ownership.Ours {
-		t.Fatalf("want the object in the hub unchanged, got %v (%v)", hub.Object, err)
-	}
-	f.Edit(f.workload, claim, func() { withDeletionPolicy("Delete")(claim) })
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
-}
-
 // isReduced waits until the agent keeps an object of the hub whole, or reduced.
 func (f *fixture) isReduced(name string, want bool) {
 	f.T.Helper()

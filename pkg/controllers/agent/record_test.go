@@ -94,79 +94,6 @@ func (f *fixture) annotateClaim(name, key, value string) {
 	})
 }
 
-func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	hub := f.settledClaim("db")
-
-	// A finalizer in the hub holds the object for a while before it is deleted.
-	f.Edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/hold"}) })
-	f.deleteInHub(hub)
-	f.says("db", reason.ReasonHubObjectDeleted, f.consent("db"), fleetv1alpha1.RecreateAnnotation)
-	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
-	f.gone(f.hub, f.target, "db")
-	f.Within("the owner is told by an event", func() error {
-		events := &eventsv1.EventList{}
-		if err := f.workload.List(f.Ctx, events, client.InNamespace(f.namespace)); err != nil {
-			return err
-		}
-		for _, e := range events.Items {
-			if e.Reason == reason.ReasonHubObjectDeleted && e.Type == "Warning" {
-				return nil
-			}
-		}
-		return errors.New("there is none")
-	})
-
-	// Neither a change of the claim nor a restart creates another one.
-	f.poke("db")
-	f.settled()
-	f.restart()
-	f.lookedAt(1)
-	f.settled()
-	f.synced("db", reason.ReasonHubObjectDeleted)
-	f.notIn(f.target, "db")
-
-	// The owner requests another one, and gets exactly one.
-	f.annotateClaim("db", fleetv1alpha1.RecreateAnnotation, f.consent("db"))
-	second := f.inHubAnew("db", hub.GetUID())
-	f.synced("db", reason.ReasonSynced)
-	f.ready("db", "a")
-	f.recorded("db", second)
-	f.deleteInHub(second)
-	f.says("db", reason.ReasonHubObjectDeleted, string(second.GetUID()))
-	f.settled()
-	f.notIn(f.target, "db")
-
-	// A restored object is the claim's, though the API server considers it a different one.
-	restored := f.object(f.target, "db")
-	restored.SetAnnotations(f.source().Annotations())
-	restored.Object["spec"] = map[string]any{"version": "5.7"}
-	f.Create(f.hub, restored)
-	f.synced("db", reason.ReasonSynced)
-	f.ready("db", "b")
-	f.recorded("db", restored)
-
-	// After the claim is deleted, another claim of its name starts without a record.
-	f.deleteInHub(restored)
-	f.synced("db", reason.ReasonHubObjectDeleted)
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
-		t.Fatal(err)
-	}
-	f.gone(f.workload, f.namespace, "db")
-	f.settledClaim("db")
-}
-
-func TestObjectDeletedInTheHubIsReplacedIfTheClassSaysSo(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
-		c.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
-	})
-	hub := f.settledClaim("db")
-	f.deleteInHub(hub)
-	f.recorded("db", f.inHubAnew("db", hub.GetUID()))
-}
-
 func TestLossWhileAClusterIsAwayIsNone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -368,7 +295,7 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 }
 
 // TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject has a Crossplane that shows no conditions: a lost
-// object is still reported, and nothing is created in its place.
+// object is still reported, by an event as well, and nothing is created in its place.
 func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -387,6 +314,18 @@ func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T
 	f.settled()
 	f.deleteInHub(hub)
 	f.says("db", reason.ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
+	f.Within("the owner is told by an event", func() error {
+		events := &eventsv1.EventList{}
+		if err := f.workload.List(f.Ctx, events, client.InNamespace(f.namespace)); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Reason == reason.ReasonHubObjectDeleted && e.Type == "Warning" {
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
 	f.settled()
 	f.notIn(f.target, "db")
 }

@@ -14,10 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // withDeletionPolicy sets the deletion policy annotation of a claim.
@@ -79,25 +77,6 @@ func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 	}
 }
 
-func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	claim := f.claim("db", withDeletionPolicy("orphan"))
-	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.synced("db", reason.ReasonInvalidDeletionPolicy)
-	f.settled()
-	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
-		t.Fatalf("want the object in the hub to stay, got %v (%v)", hub.Object, err)
-	}
-	f.Edit(f.workload, claim, func() { withDeletionPolicy("Delete")(claim) })
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
-}
-
 // TestClaimThatVanishesWhileItIsLookedForIsNotForgotten: a claim vanishes just after a reconcile has found neither the
 // claim nor its last state.
 func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
@@ -140,31 +119,4 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	if f.agent.requirements.ledger.Of(req).Vanished == nil {
 		t.Error("want the last state of the claim to be kept until its object in the hub is looked for")
 	}
-}
-
-func TestClaimThatVanishesIsOrphanedIfItsPolicySaysSo(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, orphaning)
-	f.claim("db")
-	f.pushed("db")
-	w, ok := f.agent.workloads.Get(f.cluster)
-	if !ok {
-		t.Fatal("the cluster is not engaged")
-	}
-	kind, _ := w.KindOf(f.crd().Name)
-	ghost := f.object(f.target, "ghost")
-	ghost.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
-	ghost.Object["spec"] = map[string]any{"version": "8"}
-	f.Create(f.hub, ghost)
-
-	last := f.object(f.namespace, "ghost")
-	last.SetFinalizers([]string{agenttest.OurFinalizer})
-	f.agent.handleWorkload(w, kindwatch.Event{Type: kindwatch.Deleted, Kind: kind, Object: last})
-	f.Within("the object is released", func() error {
-		hub, err := f.get(f.hub, f.target, "ghost")
-		if err == nil && hub.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == "" {
-			err = errors.New("it is not")
-		}
-		return err
-	})
 }

@@ -531,61 +531,6 @@ func TestDeletionLeavesForeignObjectsAlone(t *testing.T) {
 	}
 }
 
-func TestNamespacePairing(t *testing.T) {
-	t.Parallel()
-	t.Run("MissingNamespaceIsNamedAndNothingElseHappens", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) { c.Spec.Agent.DefaultTargetNamespace = "nowhere" })
-		f.claim("db")
-		c := propagation.AgentSynced(f.synced("db", reason.ReasonTargetNamespaceMissing))
-		if want := `The namespace "nowhere" does not exist in the hub.`; c["message"] != want {
-			t.Errorf("want the message %q, got %q", want, c["message"])
-		}
-	})
-	t.Run("MatchNamespaces", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
-			c.Spec.Agent.DefaultTargetNamespace, c.Spec.Agent.MatchNamespaces = "", true
-		})
-		f.Create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
-		f.claim("db")
-		f.Within("the claim goes to the namespace of its own name", func() error {
-			_, err := f.get(f.hub, f.namespace, "db")
-			return err
-		})
-		system := f.object("kube-system", "db")
-		system.Object["spec"] = map[string]any{}
-		f.Create(f.workload, system)
-		f.Within("a namespace of the control plane is refused", func() error {
-			u, err := f.get(f.workload, "kube-system", "db")
-			if c := propagation.AgentSynced(u); err != nil || c["reason"] != reason.ReasonTargetNamespaceNotAllowed {
-				return fmt.Errorf("the condition is %v: %w", c, errors.Join(err, errors.New("not refused")))
-			}
-			return nil
-		})
-	})
-	t.Run("ChangedTargetMovesNothing", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t)
-		claim := f.claim("db")
-		f.pushed("db")
-		f.synced("db", reason.ReasonSynced)
-		f.Create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.target + "-new"}})
-		class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
-		f.Edit(f.hub, class, func() { class.Spec.Agent.DefaultTargetNamespace = f.target + "-new" })
-		f.synced("db", reason.ReasonTargetNamespaceChanged)
-		f.settled()
-		if _, err := f.get(f.hub, f.target+"-new", "db"); !apierrors.IsNotFound(err) {
-			t.Errorf("want no second object, got %v", err)
-		}
-		if err := f.workload.Delete(f.Ctx, claim); err != nil {
-			t.Fatal(err)
-		}
-		f.gone(f.workload, f.namespace, "db")
-		f.gone(f.hub, f.target, "db")
-	})
-}
-
 // limitInHub creates a policy in the hub that is not part of the definition.
 func (f *fixture) limitInHub(storageGB int64) {
 	f.T.Helper()

@@ -6,7 +6,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -152,25 +151,6 @@ func TestDefinitionThatCannotBeRemovedIsReported(t *testing.T) {
 				return nil
 			})
 		})
-	}
-}
-
-func TestDefinitionStaysInAClusterThatIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.served()
-	f.settled()
-	class := &fleetv1alpha1.EnrollmentClass{}
-	class.Name = f.class
-	before := len(f.workloadAsked.writes())
-	f.Edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
-	f.settled()
-	f.withdraw()
-	f.settled()
-	// Other tests have left claims with our finalizer in the cluster, which are released.
-	got := slices.DeleteFunc(f.workloadAsked.writes()[before:], func(request string) bool { return !strings.Contains(request, f.group) })
-	if len(got) != 0 {
-		t.Errorf("want nothing to be written to the cluster, got %v", got)
 	}
 }
 
