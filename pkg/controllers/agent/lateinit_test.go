@@ -17,7 +17,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
@@ -136,27 +135,6 @@ func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 	f.specIs(f.hub, f.target, "db", map[string]string{"compositionRef": "e2"})
 }
 
-func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.served()
-	w, ok := f.agent.workloads.Get(f.cluster)
-	if !ok {
-		t.Fatal("the cluster is not engaged")
-	}
-	gone := f.object(f.namespace, "gone")
-	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
-	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: gone}}
-	s.Kind.GroupVersionKind, s.Namespace, s.Name = f.gvk(), f.namespace, "gone"
-	_, err := f.agent.requirements.late.Apply(f.Ctx, s, fleetv1alpha1.LateInitFieldManager, map[string]any{"compositionRef": map[string]any{"name": "c"}})
-	if !apierrors.IsConflict(err) {
-		t.Errorf("want it to be refused, got %v", err)
-	}
-	if _, err := f.get(f.workload, f.namespace, "gone"); !apierrors.IsNotFound(err) {
-		t.Errorf("want no claim, got %v", err)
-	}
-}
-
 // Finding that a field is the user's must push it: the watch does not requeue a claim for Masthead's own write, if its
 // response was here first.
 func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
@@ -173,6 +151,18 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 		t.Fatal("the cluster is not engaged")
 	}
 	kind, _ := w.KindOf(f.crd().Name)
+	// A claim that is gone meanwhile is not made by its fields.
+	gone := f.object(f.namespace, "gone")
+	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
+	of := &scope.Scope{Workload: w, Facts: plan.Facts{Request: w.Request(kind, gone), Claim: gone}}
+	_, err := f.agent.requirements.late.Apply(f.Ctx, of, fleetv1alpha1.LateInitFieldManager, map[string]any{"compositionRef": map[string]any{"name": "c"}})
+	if !apierrors.IsConflict(err) {
+		t.Errorf("want it to be refused, got %v", err)
+	}
+	if _, err := f.get(f.workload, f.namespace, "gone"); !apierrors.IsNotFound(err) {
+		t.Errorf("want no claim, got %v", err)
+	}
+
 	hub, err := f.get(f.hub, f.target, "db")
 	if err != nil {
 		t.Fatal(err)
