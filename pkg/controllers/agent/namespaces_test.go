@@ -146,30 +146,6 @@ func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T
 	f.pushedTo(f.target, "db")
 }
 
-func TestAuthenticatingToTheCentralClusterMatchNamespacesIsOverriddenByAnnotation(t *testing.T) {
-	t.Parallel()
-	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
-		class.Spec.Agent.DefaultTargetNamespace, class.Spec.Agent.MatchNamespaces = "", true
-		allowTargets(class.Name + "-bar")(class)
-	})
-	f.hubNamespace(f.namespace)
-	bar := f.hubNamespace(f.class + "-bar")
-	f.start()
-	f.claim("unlisted")
-	f.synced("unlisted", reason.ReasonTargetNamespaceNotAllowed)
-	f.notIn(f.namespace, "unlisted")
-
-	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.AllowedTargetNamespaces = nil })
-	f.pushedTo(f.namespace, "unlisted")
-	f.editClass(func(a *fleetv1alpha1.AgentSpec) {
-		a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{List: []string{f.namespace, bar}}
-	})
-	f.targetAnnotation(bar)
-	f.claim("annotated")
-	f.pushedTo(bar, "annotated")
-	f.notIn(f.namespace, "annotated")
-}
-
 func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -14,7 +14,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
 // pause pauses a claim, and waits until its condition says so.
@@ -100,28 +99,4 @@ func TestPausedClaimIsCarriedWhenItIsUnpaused(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-func TestClusterWithPausedClaimsLeaves(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	for _, name := range []string{"kept", "going"} {
-		f.settledClaim(name)
-		f.pause(name)
-	}
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "going")); err != nil {
-		t.Fatal(err)
-	}
-	f.says("going", reason.ReasonReconcilePaused, "being deleted")
-	f.settled()
-
-	fakefleet.Drain(t, f.manager.Gate, f.cluster)
-	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
-		t.Fatal(err)
-	}
-	f.finalizersAre("kept")
-	f.gone(f.workload, f.namespace, "going")
-	for _, name := range []string{"kept", "going"} {
-		f.inHubAsIs(name)
-	}
 }
