@@ -5,7 +5,6 @@ package agent
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +15,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
@@ -46,35 +44,6 @@ func (f *fixture) specIs(c client.Client, namespace, name string, want map[strin
 		}
 		return nil
 	})
-}
-
-func TestFieldsThatCrossplaneFillsInAreShownForOneRequest(t *testing.T) {
-	t.Parallel()
-	f := prepareFixture(t)
-	f.options = patient
-	f.start()
-	f.served()
-	f.claim("db")
-	f.pushed("db")
-	f.fill("db", map[string]string{"resourceRef": "xdb-1"})
-	f.fill("db", map[string]string{"compositionRef": "c"})
-	f.ready("db", "db.example.org")
-	f.synced("db", reason.ReasonSynced)
-	f.specIs(f.workload, f.namespace, "db", map[string]string{"resourceRef": "xdb-1", "compositionRef": "c"})
-	f.settled()
-	got := append(f.hubRequests.about(f.group, "/mysqlinstances/db"), f.workloadAsked.about(f.group, "/mysqlinstances/db")...)
-	if len(got) != 4 {
-		t.Errorf("want 4 requests: the finalizer, the apply, the fields that were filled in, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
-	}
-
-	f.stopAgent()
-	f.hubRequests, f.workloadAsked = newRequests(f.number), newRequests(f.number)
-	f.restart()
-	f.lookedAt(1)
-	f.settled()
-	if got := append(f.hubRequests.writes(), f.workloadAsked.writes()...); len(got) != 0 {
-		t.Errorf("want no write after a restart: what was filled in is not taken for the user's, got:\n%s", strings.Join(got, "\n"))
-	}
 }
 
 func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {

@@ -170,6 +170,19 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 		t.Errorf("want 3 requests for a claim and its status: the finalizer with the announcement, the apply, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
 	}
 
+	f.claim("filled")
+	f.pushed("filled")
+	f.fill("filled", map[string]string{"resourceRef": "xdb-1"})
+	f.fill("filled", map[string]string{"compositionRef": "c"})
+	f.ready("filled", "db.example.org")
+	f.synced("filled", reason.ReasonSynced)
+	f.specIs(f.workload, f.namespace, "filled", map[string]string{"resourceRef": "xdb-1", "compositionRef": "c"})
+	f.settled()
+	got = append(f.hubRequests.about(f.group, "/mysqlinstances/filled"), f.workloadAsked.about(f.group, "/mysqlinstances/filled")...)
+	if len(got) != 4 {
+		t.Errorf("want 4 requests: the finalizer, the apply, the fields that were filled in, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
+	}
+
 	before := len(f.hubRequests.writes()) + len(f.workloadAsked.writes())
 	reads := len(f.hubRequests.about()) + len(f.workloadAsked.about())
 	w, ok := f.agent.workloads.Get(f.cluster)
@@ -186,11 +199,11 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 		t.Errorf("want no read either, got:\n%s", strings.Join(append(f.hubRequests.about(), f.workloadAsked.about()...), "\n"))
 	}
 
-	// A restarted agent finds nothing to change.
+	// A restarted agent finds nothing to change: what was filled in is not taken for the user's.
 	f.stopAgent()
 	f.hubRequests, f.workloadAsked = newRequests(f.number), newRequests(f.number)
 	f.restart()
-	f.lookedAt(2)
+	f.lookedAt(3)
 	f.settled()
 	if got := append(f.hubRequests.writes(), f.workloadAsked.writes()...); len(got) != 0 {
 		t.Errorf("want no write after a restart, got:\n%s", strings.Join(got, "\n"))
