@@ -47,6 +47,7 @@ type checker struct {
 type claimHistory struct {
 	cluster         *workload
 	namespace       string
+	namespaceUID    types.UID
 	last            *unstructured.Unstructured
 	gone            bool
 	keptWhenDeleted bool
@@ -273,7 +274,9 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	claim := c.claims[obj.GetUID()]
 	if claim == nil {
 		claim = &claimHistory{cluster: cluster, namespace: obj.GetNamespace()}
-		claim.mayMove = mayMove(cluster.server.Locked(key(namespaces, "", claim.namespace)))
+		if ns := cluster.server.Locked(key(namespaces, "", claim.namespace)); ns != nil {
+			claim.mayMove, claim.namespaceUID = mayMove(ns), ns.GetUID()
+		}
 		c.claims[obj.GetUID()] = claim
 	}
 	claim.last = obj
@@ -357,7 +360,13 @@ func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
 		return
 	}
 	parts := strings.Split(string(password), "/")
-	if parts[0] != cluster.identifier || parts[1] != change.Key.Namespace {
+	// A copy for a claim that is gone without the watch knowing is collected at once.
+	madeFor, inherited := c.claims[types.UID(parts[2])], false
+	for _, r := range change.New.GetOwnerReferences() {
+		owner := c.claims[r.UID]
+		inherited = owner != nil && !owner.gone && madeFor != nil && owner.namespaceUID != madeFor.namespaceUID
+	}
+	if parts[0] != cluster.identifier || parts[1] != change.Key.Namespace || inherited {
 		c.fail("A password reaches only its owner", "that of %s is in %s/%s", password, cluster.identifier, change.Key.Namespace)
 	}
 }
