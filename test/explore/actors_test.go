@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -316,6 +318,27 @@ func (w *world) servers() []*apiserver.Server {
 	}
 	return out
 }
+
+// moveClocks returns the changes of what properties depend on. Those of managers are for the next one.
+func (w *world) moveClocks() []option {
+	var out []option
+	for _, d := range []time.Duration{time.Second, agent.DefaultInFlightGrace} {
+		out = append(out, option{"requests last " + d.String(), rare, func() { w.clocks.inFlight = d }})
+	}
+	for _, d := range []time.Duration{agent.DefaultInFlightGrace, time.Minute} {
+		out = append(out, option{"managers wait for requests for " + d.String(), rare, func() { w.clocks.grace = d }})
+	}
+	for _, d := range []time.Duration{5 * time.Second, 15 * time.Second, time.Minute} {
+		out = append(out, option{"leases last " + d.String(), rare, func() { w.clocks.lease = d }})
+	}
+	for _, d := range []time.Duration{-maxSkew, maxSkew} {
+		out = append(out, option{"clock of the hub " + d.String(), rare, func() { w.clocks.skew = d }})
+	}
+	return out
+}
+
+// maxSkew is how much the hub's clock may be ahead or behind.
+const maxSkew = 4 * time.Second
 
 // restore returns the losses of claims with a workload cluster: the one that replaces it does not have them yet.
 func (w *world) restore() []option {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -158,7 +159,9 @@ func ownerOf(obj *unstructured.Unstructured) string {
 	return sourceOf(obj)
 }
 
-// reported records what a claim has just reported of the name of its object, if that is known to be about its target.
+var hubNamespace = regexp.MustCompile(`in the namespace "([^"]+)" of the hub`)
+
+// reported records what a claim has just reported of the name of its object, if it records that.
 func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unstructured) {
 	synced := propagation.AgentSynced(after)
 	record, recorded := ownership.RecordOf(after)
@@ -170,7 +173,9 @@ func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unst
 	case reason.ReasonSynced:
 		c.names.Reported(us, record.Namespace, func(owner string) bool { return owner == us })
 	case reason.ReasonConflict:
-		c.names.Reported(us, record.Namespace, func(owner string) bool { return owner != us && owner != owned.Nobody })
+		message, _ := synced["message"].(string)
+		at := hubNamespace.FindStringSubmatch(message)
+		c.names.Reported(us, at[1], func(owner string) bool { return owner != us && owner != owned.Nobody })
 	}
 }
 
@@ -224,7 +229,7 @@ const (
 func (c *checker) objectDeleted(o *objectHistory) {
 	claim := c.claimFor(o.last)
 	age := time.Since(o.last.GetCreationTimestamp().Time)
-	if named, _, _ := unstructured.NestedString(o.last.Object, "spec", "resourceRef", "name"); named != "" && !crossplane.IsReported(o.last) && age < bindingTime {
+	if named, _, _ := unstructured.NestedString(o.last.Object, "spec", "resourceRef", "name"); named != "" && !crossplane.IsReported(o.last) && age < bindingTime-2*maxSkew {
 		c.fail("Nothing is deleted while Crossplane binds it", "%s/%s is %s old", o.last.GetNamespace(), o.last.GetName(), age)
 	}
 	switch {
@@ -464,8 +469,8 @@ func targetOf(claim *claimHistory) string {
 	return cmp.Or(ns.GetAnnotations()[fleetv1alpha1.TargetNamespaceAnnotation], targetName)
 }
 
-// live returns the object that is the claim's: one that was created for it, or one that names its source at its target
-// or where it was recorded.
+// live returns the object that is the claim's: one that was created for it, or one that names its source where it was
+// recorded or at its target.
 func (c *checker) live(claim *claimHistory) *objectHistory {
 	isSource := func(o *objectHistory) bool {
 		a := o.last.GetAnnotations()
@@ -477,7 +482,7 @@ func (c *checker) live(claim *claimHistory) *objectHistory {
 		}
 	}
 	record, _ := ownership.RecordOf(claim.last)
-	for _, at := range []string{targetOf(claim), record.Namespace} {
+	for _, at := range []string{record.Namespace, targetOf(claim)} {
 		for _, o := range c.objects {
 			if isSource(o) && o.last.GetNamespace() == at {
 				return o

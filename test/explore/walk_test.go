@@ -22,6 +22,7 @@ func (w *world) options() []option {
 	out = append(out, w.faults()...)
 	out = append(out, w.actors()...)
 	out = append(out, w.restore()...)
+	out = append(out, w.moveClocks()...)
 	for _, d := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute} {
 		out = append(out, option{"wait " + d.String(), seldom, func() { w.waited += d; sleep(d) }})
 	}
