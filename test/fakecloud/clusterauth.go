@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -68,7 +68,7 @@ func (a *clusterAuth) Observe(_ context.Context, mg resource.Managed) (managed.E
 	if time.Since(refreshed) > period || a.seen.get(mg.GetUID()) != a.cloud.currentRotation() {
 		return managed.ExternalObservation{ResourceExists: true}, nil
 	}
-	mg.SetConditions(xpv1.Available())
+	mg.SetConditions(xpv2.Available())
 	return managed.ExternalObservation{ResourceExists: true, ResourceUpToDate: true}, nil
 }
 
@@ -117,6 +117,6 @@ func (a *clusterAuth) renew(ctx context.Context, mg resource.Managed) (managed.C
 		return nil, fmt.Errorf("cannot set lastRefreshTime: %w", err)
 	}
 	a.seen.set(mg.GetUID(), rotation)
-	mg.SetConditions(xpv1.Available())
+	mg.SetConditions(xpv2.Available())
 	return connection, nil
 }

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"slices"
 
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -41,7 +41,7 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 	if err := unstructured.SetNestedMap(object.Object, e.shape(found.atProvider), "status", "atProvider"); err != nil {
 		return managed.ExternalObservation{}, fmt.Errorf("cannot set status.atProvider: %w", err)
 	}
-	mg.SetConditions(xpv1.Available())
+	mg.SetConditions(xpv2.Available())
 	return managed.ExternalObservation{
 		ResourceExists: true, ResourceUpToDate: upToDate(mg, found, e.shape), ConnectionDetails: connection,
 	}, nil
@@ -50,7 +50,7 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 // upToDate compares forProvider with the cloud. A provider that only observes does not compare.
 func upToDate(mg resource.Managed, found *cloudResource, shape shaper) bool {
 	policies := mg.GetManagementPolicies()
-	if len(policies) > 0 && !slices.Contains(policies, xpv1.ManagementActionAll) && !slices.Contains(policies, xpv1.ManagementActionUpdate) {
+	if len(policies) > 0 && !slices.Contains(policies, xpv2.ManagementActionAll) && !slices.Contains(policies, xpv2.ManagementActionUpdate) {
 		return true
 	}
 	shown := shape(found.atProvider)

@@ -4,9 +4,9 @@
 package fakecloud
 
 import (
-	xpv1 "github.com/crossplane/crossplane-runtime/v2/apis/common/v1"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -34,27 +34,27 @@ func (m *managedResource) set(path string, value any) {
 }
 
 // GetManagementPolicies is part of resource.Managed.
-func (m *managedResource) GetManagementPolicies() xpv1.ManagementPolicies {
-	var policies xpv1.ManagementPolicies
+func (m *managedResource) GetManagementPolicies() xpv2.ManagementPolicies {
+	var policies xpv2.ManagementPolicies
 	m.into("spec.managementPolicies", &policies)
 	return policies
 }
 
 // SetManagementPolicies is part of resource.Managed.
-func (m *managedResource) SetManagementPolicies(policies xpv1.ManagementPolicies) {
+func (m *managedResource) SetManagementPolicies(policies xpv2.ManagementPolicies) {
 	m.set("spec.managementPolicies", policies)
 }
 
 // GetCondition is part of resource.Managed.
-func (m *managedResource) GetCondition(conditionType xpv1.ConditionType) xpv1.Condition {
-	var status xpv1.ConditionedStatus
+func (m *managedResource) GetCondition(conditionType xpv2.ConditionType) xpv2.Condition {
+	var status xpv2.ConditionedStatus
 	m.into("status", &status)
 	return status.GetCondition(conditionType)
 }
 
 // SetConditions is part of resource.Managed.
-func (m *managedResource) SetConditions(conditions ...xpv1.Condition) {
-	var status xpv1.ConditionedStatus
+func (m *managedResource) SetConditions(conditions ...xpv2.Condition) {
+	var status xpv2.ConditionedStatus
 	m.into("status", &status)
 	status.SetConditions(conditions...)
 	m.set("status.conditions", status.Conditions)
@@ -69,18 +69,18 @@ func (l *legacy) DeepCopyObject() runtime.Object {
 }
 
 // GetDeletionPolicy is part of resource.LegacyManaged.
-func (l *legacy) GetDeletionPolicy() xpv1.DeletionPolicy {
-	var policy xpv1.DeletionPolicy
+func (l *legacy) GetDeletionPolicy() xpv2.DeletionPolicy {
+	var policy xpv2.DeletionPolicy
 	l.into("spec.deletionPolicy", &policy)
 	return policy
 }
 
 // SetDeletionPolicy is part of resource.LegacyManaged.
-func (l *legacy) SetDeletionPolicy(policy xpv1.DeletionPolicy) { l.set("spec.deletionPolicy", policy) }
+func (l *legacy) SetDeletionPolicy(policy xpv2.DeletionPolicy) { l.set("spec.deletionPolicy", policy) }
 
 // GetWriteConnectionSecretToReference is part of resource.LegacyManaged.
-func (l *legacy) GetWriteConnectionSecretToReference() *xpv1.SecretReference {
-	reference := &xpv1.SecretReference{}
+func (l *legacy) GetWriteConnectionSecretToReference() *xpv2.SecretReference {
+	reference := &xpv2.SecretReference{}
 	if !l.into("spec.writeConnectionSecretToRef", reference) {
 		return nil
 	}
@@ -88,13 +88,13 @@ func (l *legacy) GetWriteConnectionSecretToReference() *xpv1.SecretReference {
 }
 
 // SetWriteConnectionSecretToReference is part of resource.LegacyManaged.
-func (l *legacy) SetWriteConnectionSecretToReference(reference *xpv1.SecretReference) {
+func (l *legacy) SetWriteConnectionSecretToReference(reference *xpv2.SecretReference) {
 	l.set("spec.writeConnectionSecretToRef", reference)
 }
 
 // GetProviderConfigReference is part of resource.LegacyManaged.
-func (l *legacy) GetProviderConfigReference() *xpv1.Reference {
-	reference := &xpv1.Reference{}
+func (l *legacy) GetProviderConfigReference() *xpv2.Reference {
+	reference := &xpv2.Reference{}
 	if !l.into("spec.providerConfigRef", reference) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (l *legacy) GetProviderConfigReference() *xpv1.Reference {
 }
 
 // SetProviderConfigReference is part of resource.LegacyManaged.
-func (l *legacy) SetProviderConfigReference(reference *xpv1.Reference) {
+func (l *legacy) SetProviderConfigReference(reference *xpv2.Reference) {
 	l.set("spec.providerConfigRef", reference)
 }
 
@@ -115,8 +115,8 @@ func (m *modern) DeepCopyObject() runtime.Object {
 }
 
 // GetWriteConnectionSecretToReference is part of resource.ModernManaged.
-func (m *modern) GetWriteConnectionSecretToReference() *xpv1.LocalSecretReference {
-	reference := &xpv1.LocalSecretReference{}
+func (m *modern) GetWriteConnectionSecretToReference() *xpv2.LocalSecretReference {
+	reference := &xpv2.LocalSecretReference{}
 	if !m.into("spec.writeConnectionSecretToRef", reference) {
 		return nil
 	}
@@ -124,13 +124,13 @@ func (m *modern) GetWriteConnectionSecretToReference() *xpv1.LocalSecretReferenc
 }
 
 // SetWriteConnectionSecretToReference is part of resource.ModernManaged.
-func (m *modern) SetWriteConnectionSecretToReference(reference *xpv1.LocalSecretReference) {
+func (m *modern) SetWriteConnectionSecretToReference(reference *xpv2.LocalSecretReference) {
 	m.set("spec.writeConnectionSecretToRef", reference)
 }
 
 // GetProviderConfigReference is part of resource.ModernManaged.
-func (m *modern) GetProviderConfigReference() *xpv1.ProviderConfigReference {
-	reference := &xpv1.ProviderConfigReference{}
+func (m *modern) GetProviderConfigReference() *xpv2.ProviderConfigReference {
+	reference := &xpv2.ProviderConfigReference{}
 	if !m.into("spec.providerConfigRef", reference) {
 		return nil
 	}
@@ -138,6 +138,6 @@ func (m *modern) GetProviderConfigReference() *xpv1.ProviderConfigReference {
 }
 
 // SetProviderConfigReference is part of resource.ModernManaged.
-func (m *modern) SetProviderConfigReference(reference *xpv1.ProviderConfigReference) {
+func (m *modern) SetProviderConfigReference(reference *xpv2.ProviderConfigReference) {
 	m.set("spec.providerConfigRef", reference)
 }
