@@ -370,7 +370,7 @@ func installCRDs(t *testing.T, env *envtest.Environment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	capi, err := testenv.ModuleCRDs(t.Context(), "sigs.k8s.io/cluster-api", "config/crd/bases")
+	capi, err := testenv.ClusterAPICRDs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ var (
 		if err != nil {
 			return nil, err
 		}
-		clusterAPI, err := testenv.ModuleCRDs(ctx, "sigs.k8s.io/cluster-api", "config/crd/bases")
+		clusterAPI, err := testenv.ClusterAPICRDs(ctx)
 		if err != nil {
 			return nil, err
 		}

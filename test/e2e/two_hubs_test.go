@@ -41,7 +41,7 @@ func startSecondHub(ctx context.Context) *secondHub {
 	GinkgoHelper()
 	profiles, err := testenv.ModuleCRDs(ctx, "sigs.k8s.io/cluster-inventory-api", "config/crd/bases")
 	Expect(err).NotTo(HaveOccurred())
-	clusterAPI, err := testenv.ModuleCRDs(ctx, "sigs.k8s.io/cluster-api", "config/crd/bases")
+	clusterAPI, err := testenv.ClusterAPICRDs(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	env, err := testenv.New(testenv.CRDs(), filepath.Join(profiles, "multicluster.x-k8s.io_clusterprofiles.yaml"),
 		filepath.Join(clusterAPI, "cluster.x-k8s.io_clusters.yaml"))

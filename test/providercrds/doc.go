@@ -3,7 +3,7 @@
 
 // Package providercrds gives tests the real CRDs of the Crossplane providers and of the Cluster API providers for AWS,
 // Azure and Google Cloud, and those of Cluster API core. They are read from the source of the Go modules that the
-// go.mod files of hack/providers and of the repository pin; no code of the providers is compiled, and nothing is copied
+// go.mod files of hack/providers and hack/controlplane pin; no code of the providers is compiled, and nothing is copied
 // into the repository.
 //
 // # Guarantees

@@ -15,7 +15,7 @@ var (
 	providerAzure = source{pin: "hack/providers", module: "github.com/upbound/provider-azure", folder: "package/crds"}
 	providerGCP   = source{pin: "hack/providers", module: "github.com/upbound/provider-gcp", folder: "package/crds"}
 
-	clusterAPI      = source{pin: ".", module: "sigs.k8s.io/cluster-api", folder: "config/crd/bases"}
+	clusterAPI      = source{pin: "hack/controlplane/controllers", module: "sigs.k8s.io/cluster-api", folder: "core/config/crd/bases"}
 	clusterAPIAWS   = source{pin: "hack/providers", module: "sigs.k8s.io/cluster-api-provider-aws/v2", folder: "config/crd/bases"}
 	clusterAPIAzure = source{pin: "hack/providers", module: "sigs.k8s.io/cluster-api-provider-azure", folder: "config/crd/bases"}
 	clusterAPIGCP   = source{pin: "hack/providers", module: "sigs.k8s.io/cluster-api-provider-gcp", folder: "config/crd/bases"}

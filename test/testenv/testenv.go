@@ -66,9 +66,17 @@ func ModuleCRDs(ctx context.Context, module, folder string) (string, error) {
 	return PinnedCRDs(ctx, ".", module, folder)
 }
 
+// controllers is the folder that pins Crossplane and Cluster API.
+var controllers = filepath.Join("hack", "controlplane", "controllers")
+
 // CrossplaneCRDs is the folder with the CRDs of the Crossplane that the control planes run.
 func CrossplaneCRDs(ctx context.Context) (string, error) {
-	return PinnedCRDs(ctx, filepath.Join("hack", "controlplane", "controllers"), "github.com/crossplane/crossplane/v2", filepath.Join("cluster", "crds"))
+	return PinnedCRDs(ctx, controllers, "github.com/crossplane/crossplane/v2", filepath.Join("cluster", "crds"))
+}
+
+// ClusterAPICRDs is the same of Cluster API.
+func ClusterAPICRDs(ctx context.Context) (string, error) {
+	return PinnedCRDs(ctx, controllers, "sigs.k8s.io/cluster-api", filepath.Join("core", "config", "crd", "bases"))
 }
 
 // PinnedCRDs is a folder of a Go module that a go.mod in a folder of the repository requires. The go command downloads
