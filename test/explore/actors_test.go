@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -77,6 +77,7 @@ func (w *world) users(c *workload, team string) []option {
 	out := []option{{who + " deletes the namespace", rare, func() {
 		w.request(c.server, "user", http.MethodDelete, path(namespaces, "v1", "", team), "application/json", nil)
 	}}}
+	out = append(out, w.retargets(c, who, ns)...)
 	if claim == nil {
 		if !slices.Contains(c.server.Resources(), claims) {
 			return out
@@ -109,14 +110,38 @@ func (w *world) users(c *workload, team string) []option {
 		out = append(out, option{who + " deletes the claim", usual, func() {
 			w.request(c.server, "user", http.MethodDelete, claimPath, "application/json", nil)
 		}})
+		if w.checker.claims[claim.GetUID()].justProtected {
+			out = append(out, option{who + " deletes the claim before its finalizer counts", usual, func() {
+				c.server.Remove(key(claims, team, claimName))
+			}})
+		}
 	}
 	if propagation.AgentSynced(claim)["reason"] == reason.ReasonHubObjectDeleted {
-		record := strings.Split(claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation], "/")
-		if consent := record[min(1, len(record)-1)]; consent != "" {
-			out = append(out, option{who + " consents to recreation", seldom, annotate(fleetv1alpha1.RecreateAnnotation, consent)})
-		} else {
-			out = append(out, option{who + " consents to recreation", seldom, annotate(fleetv1alpha1.RecreateAnnotation, string(claim.GetUID()))})
+		record, _ := ownership.RecordOf(claim)
+		out = append(out, option{who + " consents to recreation", seldom, annotate(fleetv1alpha1.RecreateAnnotation, record.Consent(claim))})
+	}
+	return out
+}
+
+// retargets returns what the owner of a namespace can do to move its claims.
+func (w *world) retargets(c *workload, who string, ns *unstructured.Unstructured) []option {
+	annotate := func(name string, value any) func() {
+		return func() {
+			w.patch(c.server, "user", path(namespaces, "v1", "", ns.GetName()), map[string]any{
+				"metadata": map[string]any{"annotations": map[string]any{name: value}},
+			})
 		}
+	}
+	a := ns.GetAnnotations()
+	var out []option
+	if a[fleetv1alpha1.TargetNamespaceAnnotation] == "" {
+		out = append(out, option{who + " chooses another target", rare, annotate(fleetv1alpha1.TargetNamespaceAnnotation, movedName)})
+	} else {
+		out = append(out, option{who + " chooses the first target", rare, annotate(fleetv1alpha1.TargetNamespaceAnnotation, nil)})
+	}
+	if a[fleetv1alpha1.OnTargetChangeAnnotation] == "" {
+		out = append(out, option{who + " lets objects move", rare,
+			annotate(fleetv1alpha1.OnTargetChangeAnnotation, fleetv1alpha1.OnTargetChangeRecreate)})
 	}
 	return out
 }
@@ -140,8 +165,29 @@ func (w *world) administrators() []option {
 				"spec": map[string]any{"agent": map[string]any{"deletionPolicy": next}},
 			})
 		}})
+		mode, _, _ := unstructured.NestedString(c.Object, "spec", "agent", "mode")
+		other := map[string]fleetv1alpha1.AgentMode{"ReadWrite": "Disabled", "Disabled": "ReadWrite"}[mode]
+		out = append(out, option{"administrator sets the mode " + string(other), rare, func() { w.setMode(other) }})
+	}
+	if x := w.hub.Get(key(xrds, "", xrdName)); x != nil {
+		next := map[string]string{"": "false", "true": "false", "false": "true"}[x.GetLabels()[fleetv1alpha1.PublishLabel]]
+		out = append(out, option{"administrator sets the label publish=" + next, rare, func() { w.setPublished(next) }})
 	}
 	return out
+}
+
+// setMode sets what the agent does in the clusters of the class.
+func (w *world) setMode(mode fleetv1alpha1.AgentMode) {
+	w.patch(w.hub, "administrator", path(classes, "v1alpha1", "", className), map[string]any{
+		"spec": map[string]any{"agent": map[string]any{"mode": string(mode)}},
+	})
+}
+
+// setPublished sets whether the claim kind is offered to the clusters.
+func (w *world) setPublished(value string) {
+	w.patch(w.hub, "administrator", path(xrds, crossplane.XRDKind.Version, "", xrdName), map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{fleetv1alpha1.PublishLabel: value}},
+	})
 }
 
 // crossplane returns what Crossplane can do with a claim in the hub.

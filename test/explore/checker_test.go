@@ -4,6 +4,7 @@
 package explore
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -30,8 +32,8 @@ type checker struct {
 	// objects are the hub's claims, by UID.
 	objects map[types.UID]*objectHistory
 
-	// orphaned is whether the class has ever kept the objects of deleted claims.
-	orphaned bool
+	// orphaned is whether the class has ever kept the objects of deleted claims, disabled whether its mode was Disabled.
+	orphaned, disabled bool
 	// writes counts the changes by Masthead.
 	writes int
 }
@@ -43,6 +45,11 @@ type claimHistory struct {
 	last            *unstructured.Unstructured
 	gone            bool
 	keptWhenDeleted bool
+
+	// justProtected means that the last change was Masthead's finalizer.
+	justProtected bool
+	// mayMove means that the namespace's owner has ever consented to moving objects.
+	mayMove bool
 
 	// tampered means that a user removed Masthead's finalizer or record.
 	tampered bool
@@ -84,7 +91,8 @@ func (c *checker) hubChanged(change apiserver.Change) {
 	switch change.Key.GroupResource {
 	case classes:
 		policy, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "deletionPolicy")
-		c.orphaned = c.orphaned || policy == "Orphan"
+		mode, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "mode")
+		c.orphaned, c.disabled = c.orphaned || policy == "Orphan", c.disabled || mode == "Disabled"
 	case claims:
 		c.objectChanged(change)
 	}
@@ -132,20 +140,25 @@ func (c *checker) objectCreated(o *objectHistory) {
 	}
 	for _, other := range claim.objects {
 		switch {
-		case !other.gone:
+		case !other.gone && isNamed(other.last):
 			c.fail("A claim has one object", "%s/%s was created beside %s/%s", o.last.GetNamespace(), o.last.GetName(), other.last.GetNamespace(), other.last.GetName())
-		case claim.recorded && !claim.consented && !claim.tampered && !strings.HasPrefix(other.deletedBy, "manager-"):
+		case other.gone && claim.recorded && !claim.consented && !claim.tampered && !claim.mayMove && !strings.HasPrefix(other.deletedBy, "manager-"):
 			c.fail("A lost object is not replaced silently", "%s/%s was deleted by %s and created again", other.last.GetNamespace(), other.last.GetName(), other.deletedBy)
 		}
 	}
 	claim.objects = append(claim.objects, o)
 }
 
+// isNamed reports whether an object names a source. Masthead releases an object by removing the name.
+func isNamed(obj *unstructured.Unstructured) bool {
+	return obj.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation] != ""
+}
+
 func (c *checker) objectWritten(change apiserver.Change) {
 	a := change.Old.GetAnnotations()
 	source, named := a[fleetv1alpha1.SourceUIDAnnotation]
 	if _, still := change.New.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation]; named && !still {
-		if claim := c.claimFor(change.Old); claim != nil && !claim.gone && claim.last.GetDeletionTimestamp() == nil {
+		if claim := c.claimFor(change.Old); claim != nil && !claim.gone && !claim.mayMove && claim.last.GetDeletionTimestamp() == nil {
 			c.fail("An object is kept by its claim", "%s released %s, and its claim was not deleted", change.Manager, change.Key)
 		}
 		return
@@ -163,9 +176,9 @@ func (c *checker) objectDeleted(o *objectHistory) {
 			return // A stray is named as an object of the claim. Its owner meant it to be.
 		}
 		c.fail("Nothing is deleted that a claim needs", "%s/%s is no claim's", o.last.GetNamespace(), o.last.GetName())
-	case !claim.gone && claim.last.GetDeletionTimestamp() == nil:
+	case !claim.gone && !claim.mayMove && claim.last.GetDeletionTimestamp() == nil:
 		c.fail("Nothing is deleted that a claim needs", "%s/%s was deleted, and its claim was not", o.last.GetNamespace(), o.last.GetName())
-	case claim.keptWhenDeleted && !claim.tampered:
+	case claim.keptWhenDeleted && !claim.tampered && !claim.mayMove:
 		c.fail("Nothing is deleted that is kept", "%s/%s was deleted against the policy of its claim", o.last.GetNamespace(), o.last.GetName())
 	}
 }
@@ -175,11 +188,25 @@ func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
 		c.writes++
 	}
 	switch change.Key.GroupResource {
+	case namespaces:
+		c.namespaceChanged(cluster, change)
 	case claims:
 		c.claimChanged(cluster, change)
 	case secrets:
 		c.secretChanged(cluster, change)
 	}
+}
+
+func (c *checker) namespaceChanged(cluster *workload, change apiserver.Change) {
+	for _, claim := range c.claims {
+		if claim.cluster == cluster && claim.namespace == change.Key.Name {
+			claim.mayMove = claim.mayMove || mayMove(change.New)
+		}
+	}
+}
+
+func mayMove(ns *unstructured.Unstructured) bool {
+	return ns != nil && ns.GetAnnotations()[fleetv1alpha1.OnTargetChangeAnnotation] == fleetv1alpha1.OnTargetChangeRecreate
 }
 
 func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
@@ -190,26 +217,30 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	claim := c.claims[obj.GetUID()]
 	if claim == nil {
 		claim = &claimHistory{cluster: cluster, namespace: obj.GetNamespace()}
+		claim.mayMove = mayMove(cluster.server.Locked(key(namespaces, "", claim.namespace)))
 		c.claims[obj.GetUID()] = claim
 	}
 	claim.last = obj
 	claim.gone = change.New == nil
-	a := obj.GetAnnotations()
-	claim.consented = claim.consented || a[fleetv1alpha1.RecreateAnnotation] != ""
-	record := strings.Split(a[fleetv1alpha1.HubObjectAnnotation], "/")
-	claim.recorded = claim.recorded || len(record) == 3 && record[1] != "" || crossplane.IsReported(obj)
+	claim.consented = claim.consented || obj.GetAnnotations()[fleetv1alpha1.RecreateAnnotation] != ""
+	record, recorded := ownership.RecordOf(obj)
+	claim.recorded = claim.recorded || record.UID != "" || crossplane.IsReported(obj)
 	if change.Old == nil {
 		return
 	}
-	if obj.GetDeletionTimestamp() != nil && change.Old.GetDeletionTimestamp() == nil || change.New == nil && change.Old.GetDeletionTimestamp() == nil {
-		claim.keptWhenDeleted = change.Old.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation] == "Orphan"
+	claim.justProtected = change.New != nil && isProtected(change.New) && !isProtected(change.Old)
+	deleted := change.New == nil || change.New.GetDeletionTimestamp() != nil
+	if deleted && change.Old.GetDeletionTimestamp() == nil {
+		claim.keptWhenDeleted = isProtected(change.Old) && change.Old.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation] == "Orphan"
 	}
-	lostRecord := change.Old.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] != "" && a[fleetv1alpha1.HubObjectAnnotation] == ""
+	_, before := ownership.RecordOf(change.Old)
 	released := isProtected(change.Old) && (change.New == nil || !isProtected(change.New))
 	switch {
-	case !released && !lostRecord:
+	case !released && (recorded || !before):
 	case !isAgent(change):
-		claim.tampered = true
+		claim.tampered = claim.tampered || !change.Removed
+	case released && !deleted:
+		claim.recorded = false // The class is Disabled.
 	case released && !claim.tampered:
 		c.claimReleased(claim)
 	}
@@ -222,12 +253,12 @@ func isProtected(claim *unstructured.Unstructured) bool {
 // claimReleased checks a claim whose finalizer Masthead has removed.
 func (c *checker) claimReleased(claim *claimHistory) {
 	for _, o := range claim.objects {
-		if !o.gone && o.last.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation] != "" {
+		if !o.gone && isNamed(o.last) && !c.disabled {
 			c.fail("A claim is released after its object", "%s/%s still exists and names it", o.last.GetNamespace(), o.last.GetName())
 		}
 	}
 	for _, pending := range c.w.pendingCreations() {
-		if strings.Contains(string(pending.body), string(claim.last.GetUID())) {
+		if strings.Contains(string(pending.body), string(claim.last.GetUID())) && !c.disabled {
 			c.fail("A claim is released when nothing can be created for it", "%s can still be executed", pending.label)
 		}
 	}
@@ -274,8 +305,11 @@ func (c *checker) settled() {
 			if claim.tampered {
 				continue // Who removes the finalizer by force keeps the object.
 			}
+			// A claim of that name takes over what names its source. What a stray hides is counted as an orphan.
 			for _, o := range claim.objects {
-				if !o.gone && o.last.GetDeletionTimestamp() == nil && o.last.GetAnnotations()[fleetv1alpha1.SourceClaimUIDAnnotation] != "" && !c.orphaned {
+				kept := !isNamed(o.last) || c.orphaned || c.disabled || claim.cluster.server.Get(key(claims, claim.namespace, claimName)) != nil ||
+					c.hasStray(o)
+				if !o.gone && o.last.GetDeletionTimestamp() == nil && !kept {
 					c.fail("No object is left behind", "the claim %s (%s) is gone, and %s/%s is not", name, uid, o.last.GetNamespace(), o.last.GetName())
 				}
 			}
@@ -289,9 +323,24 @@ func (c *checker) settled() {
 	}
 }
 
+// hasStray reports whether an object that Masthead did not create ever named the same source as another.
+func (c *checker) hasStray(o *objectHistory) bool {
+	for _, other := range c.objects {
+		if !other.byMasthead && sourceOf(other.last) == sourceOf(o.last) {
+			return true
+		}
+	}
+	return false
+}
+
+func sourceOf(obj *unstructured.Unstructured) string {
+	a := obj.GetAnnotations()
+	return a[fleetv1alpha1.SourceUIDAnnotation] + "/" + a[fleetv1alpha1.SourceNamespaceAnnotation]
+}
+
 func (c *checker) claimSettled(name string, claim *claimHistory) {
 	synced := propagation.AgentSynced(claim.last)
-	live := c.live(claim)
+	live, target := c.live(claim), targetOf(claim)
 	switch synced["reason"] {
 	case reason.ReasonSynced:
 		if live == nil {
@@ -309,11 +358,15 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 		c.secretSettled(name, claim, live)
 	case reason.ReasonConflict, reason.ReasonNamespaceRecreated:
 		ns := claim.cluster.server.Get(key(namespaces, "", claim.namespace))
-		if live != nil && live.last.GetAnnotations()[fleetv1alpha1.SourceNamespaceUIDAnnotation] == string(ns.GetUID()) {
+		if live != nil && live.last.GetNamespace() == target && live.last.GetAnnotations()[fleetv1alpha1.SourceNamespaceUIDAnnotation] == string(ns.GetUID()) {
 			c.fail("A conflict is one", "%s has an object", name)
 		}
-		if holder := c.w.hub.Get(key(claims, targetName, claimName)); holder == nil {
+		if holder := c.w.hub.Get(key(claims, target, claimName)); holder == nil {
 			c.fail("A conflict is one", "the name of %s is free", name)
+		}
+	case reason.ReasonTargetNamespaceChanged:
+		if live == nil || live.last.GetNamespace() == target {
+			c.fail("An object that stays is elsewhere", "%s has none outside %s", name, target)
 		}
 	case reason.ReasonHubObjectDeleted:
 		if live != nil {
@@ -324,20 +377,30 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 	}
 }
 
-// live returns the object that is the claim's: one that was created for it, or one at its target that names its source.
+// targetOf returns the namespace of the hub that a claim's object shall be in.
+func targetOf(claim *claimHistory) string {
+	ns := claim.cluster.server.Get(key(namespaces, "", claim.namespace))
+	return cmp.Or(ns.GetAnnotations()[fleetv1alpha1.TargetNamespaceAnnotation], targetName)
+}
+
+// live returns the object that is the claim's: one that was created for it, or one that names its source at its target
+// or where it was recorded.
 func (c *checker) live(claim *claimHistory) *objectHistory {
-	isNamed := func(o *objectHistory) bool {
+	isSource := func(o *objectHistory) bool {
 		a := o.last.GetAnnotations()
 		return !o.gone && a[fleetv1alpha1.SourceUIDAnnotation] == claim.cluster.identifier && a[fleetv1alpha1.SourceNamespaceAnnotation] == claim.namespace
 	}
 	for _, o := range claim.objects {
-		if isNamed(o) {
+		if isSource(o) {
 			return o
 		}
 	}
-	for _, o := range c.objects {
-		if isNamed(o) && o.last.GetNamespace() == targetName {
-			return o
+	record, _ := ownership.RecordOf(claim.last)
+	for _, at := range []string{targetOf(claim), record.Namespace} {
+		for _, o := range c.objects {
+			if isSource(o) && o.last.GetNamespace() == at {
+				return o
+			}
 		}
 	}
 	return nil

@@ -47,9 +47,11 @@ type process struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
 
-	mu                 sync.Mutex
-	calls              []*call
-	hung, dead, exited bool
+	mu           sync.Mutex
+	calls        []*call
+	dead, exited bool
+	// frozen is closed when the process is thawed; nil if it runs.
+	frozen chan struct{}
 }
 
 // call is a request that the process has sent and that was not executed yet. A late one has been given up.
@@ -145,7 +147,7 @@ func (c *workload) connection(hub hubidentity.Identity) connection.Cluster {
 func (p *process) config(server *apiserver.Server) *rest.Config {
 	return &rest.Config{
 		Host: "http://server.invalid", QPS: -1, UserAgent: p.name, ContentConfig: rest.ContentConfig{ContentType: "application/json"},
-		Transport: p.fence.Wrap(&transport{p, server}),
+		Transport: &freezer{p, p.fence.Wrap(&transport{p, server})},
 	}
 }
 
@@ -179,7 +181,7 @@ func (w *world) holds(p *process) bool {
 func (p *process) isHung() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.hung
+	return p.frozen != nil
 }
 
 func (p *process) hasExited() bool {
@@ -188,10 +190,36 @@ func (p *process) hasExited() bool {
 	return p.exited
 }
 
-func (p *process) setHung(hung bool) {
+func (p *process) freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.hung = hung
+	p.frozen = make(chan struct{})
+}
+
+func (p *process) thaw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.frozen != nil {
+		close(p.frozen)
+		p.frozen = nil
+	}
+}
+
+// freezer lets a frozen process begin no request.
+type freezer struct {
+	process *process
+	next    http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *freezer) RoundTrip(req *http.Request) (*http.Response, error) {
+	f.process.mu.Lock()
+	frozen := f.process.frozen
+	f.process.mu.Unlock()
+	if frozen != nil && !isUnheld(req) {
+		<-frozen
+	}
+	return f.next.RoundTrip(req)
 }
 
 // transport holds requests until the walk decides about them.
@@ -210,8 +238,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		_ = req.Body.Close()
 	}
-	if apiserver.IsDiscovery(req) || strings.Contains(req.URL.Path, "/events") {
-		// client-go discovers kinds under locks, and the explorer cannot wait while one is held.
+	if isUnheld(req) {
 		return c.execute(req.Context())
 	}
 	c.label = t.process.w.serverName(t.server) + " " + req.Method + " " + short(req)
@@ -225,6 +252,12 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.process.abandon(c)
 		return nil, req.Context().Err()
 	}
+}
+
+// isUnheld reports whether a request is answered at once: client-go discovers kinds under locks, and the explorer cannot
+// wait while one is held.
+func isUnheld(req *http.Request) bool {
+	return apiserver.IsDiscovery(req) || strings.Contains(req.URL.Path, "/events")
 }
 
 func short(req *http.Request) string {
@@ -290,6 +323,7 @@ func (p *process) held() []*call {
 
 // kill ends the process. What it has sent can still be executed.
 func (p *process) kill() {
+	p.thaw()
 	p.mu.Lock()
 	p.dead = true
 	calls := p.calls

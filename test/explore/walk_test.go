@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
 )
 
@@ -64,9 +65,9 @@ func (w *world) faults() []option {
 		free = free && !p.fence.Open()
 		out = append(out, option{"kill " + p.name, rare, func() { w.kill(p) }})
 		if p.isHung() {
-			out = append(out, option{"thaw " + p.name, seldom, func() { p.setHung(false) }})
+			out = append(out, option{"thaw " + p.name, seldom, func() { p.thaw() }})
 		} else {
-			out = append(out, option{"hang " + p.name, rare, func() { p.setHung(true) }})
+			out = append(out, option{"hang " + p.name, rare, func() { p.freeze() }})
 		}
 		for _, c := range p.held() {
 			out = append(out, option{"lose " + c.label, rare, func() { p.lose(c) }})
@@ -249,10 +250,12 @@ const (
 	maxSteps = 20_000
 )
 
-// settle stops all faults, lets everything proceed until it rests, and checks the result.
+// settle stops all faults, offers the claim kind again, lets everything proceed until it rests, and checks the result.
 func (w *world) settle() {
+	w.setMode(fleetv1alpha1.AgentModeReadWrite)
+	w.setPublished("true")
 	for _, p := range slices.Clone(w.processes) {
-		if p.setHung(false); !w.holds(p) {
+		if p.thaw(); !w.holds(p) {
 			w.kill(p) // It notices that it has lost the lease.
 		}
 	}

@@ -99,6 +99,7 @@ func (r *requirementReconciler) do(
 	case plan.Disclose:
 		stopped, err = r.disclose(ctx, s, st.At)
 	case plan.Remove:
+		r.hub.Wait(st.At, s.Request) // It may be elsewhere than the claim's object.
 		stopped, err = r.removeAt(ctx, s, st.At, st.Policy)
 	case plan.AwaitCreations:
 		if inFlight > 0 {

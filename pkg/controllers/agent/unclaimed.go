@@ -30,8 +30,8 @@ import (
 // has not been changed for its claim since, and names the very cluster in which the claim is missing; that cluster's
 // API server is queried once more. For older objects, a missing claim proves nothing: the claim of a restored or
 // replacement cluster may still appear. Backups contain the recorded time too, so restored objects are not taken for
-// new. A claim that this process released, or saw deleted after its finalizer was removed by force, keeps its object
-// (Released in package view).
+// new. If an older object names the claim, too, it may be the claim's, and all stay. A claim that this process
+// released, or saw deleted after its finalizer was removed by force, keeps its object (Released in package view).
 //
 // Rejected: having the claim confirm its object, and marking unconfirmed objects. That is exact for any age, but costs
 // each claim one more write to the hub.

@@ -64,8 +64,8 @@ type Change struct {
 	// own controllers.
 	Manager string
 
-	// DryRun is true for a write that is not stored.
-	DryRun bool
+	// DryRun is true for a write that is not stored, Removed for what Remove does.
+	DryRun, Removed bool
 
 	version int64
 }
@@ -93,6 +93,17 @@ func (s *Server) Get(key Key) *unstructured.Unstructured {
 	}
 	return nil
 }
+
+// Remove removes an object in spite of its finalizers. A real server does so with an object that has got its first one
+// while a deletion is executed.
+func (s *Server) Remove(key Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store(Change{Key: key, Old: s.objects[key], Removed: true})
+}
+
+// Locked is Get for an observer. The object must not be modified.
+func (s *Server) Locked(key Key) *unstructured.Unstructured { return s.objects[key] }
 
 // List returns the objects of a resource by namespace and name. They must not be modified.
 func (s *Server) List(resource schema.GroupResource) []*unstructured.Unstructured {

@@ -230,8 +230,8 @@ func (r *Reconciler) Accept(
 	r.reporter.DefinitionServed(req.ClusterName, req.Name)
 	r.metrics.Definition(req.ClusterName, req.Name, true)
 	w.SetAccepted(req.Name)
-	if !r.Follow(w, req.Name, view.Followed{Kind: kind, InHub: true}) {
-		r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
-	}
+	// Followed anew or not: a kind that is offered again before its withdrawal was carried out has claims that say so.
+	r.Follow(w, req.Name, view.Followed{Kind: kind, InHub: true})
+	r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
 	return result, nil
 }
