@@ -148,7 +148,7 @@ for target in "${wanted[@]}"; do
 done
 
 # Ours, so it has no version: go build decides whether there is something to do.
-(cd "${root}" && go build -o "${out}/.building.localfleet-function" -ldflags "-s -w" ./test/localfleet/cmd/function) 9>&- ||
+(cd "${root}/test" && go build -o "${out}/.building.localfleet-function" -ldflags "-s -w" ./localfleet/cmd/function) 9>&- ||
   die "cannot build localfleet-function"
 if cmp -s "${out}/.building.localfleet-function" "${out}/localfleet-function"; then
   rm -f "${out}/.building.localfleet-function"

@@ -46,6 +46,6 @@ VERSION=$MASTHEAD_KIND_VERSION hack/kindnode/images.sh
 MASTHEAD_HELM_BIN=$(hack/tool.sh helm)
 export MASTHEAD_HELM_BIN
 # With the flags of bin/manager, so that packages that both use are compiled only once.
-CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)" go test -c -o bin/kindnode/e2e.test ./test/e2e
+CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)" go -C test test -c -o ../bin/kindnode/e2e.test ./e2e
 took "the programs and images"
 hack/kindnode/engine.sh hack/kindnode/e2e.sh --engine

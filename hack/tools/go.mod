@@ -4,6 +4,7 @@ go 1.26.3
 
 tool (
 	github.com/itchyny/gojq/cmd/gojq
+	github.com/yuin/gopher-lua/cmd/glua
 	golang.org/x/tools/cmd/deadcode
 	gotest.tools/gotestsum
 	sigs.k8s.io/controller-tools/cmd/controller-gen
@@ -11,6 +12,7 @@ tool (
 
 require (
 	github.com/bitfield/gotestdox v0.2.2 // indirect
+	github.com/chzyer/readline v0.0.0-20180603132655-2972be24d48e // indirect
 	github.com/clipperhouse/stringish v0.1.1 // indirect
 	github.com/clipperhouse/uax29/v2 v2.3.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
@@ -49,6 +51,7 @@ require (
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
+	github.com/yuin/gopher-lua v1.1.2 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/mod v0.42.0 // indirect

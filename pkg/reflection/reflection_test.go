@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/masthead-dev/masthead/internal/test/fakecloud/layouts"
+	"github.com/masthead-dev/masthead/internal/test/imported"
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
-	"github.com/masthead-dev/masthead/test/imported"
 )
 
 // each runs the test for each fixture, in each shape of group that its provider has.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/masthead-dev/masthead/internal/test/verdict"
 	"github.com/masthead-dev/masthead/pkg/takeover"
-	"github.com/masthead-dev/masthead/test/verdict"
 )
 
 // importerTests are the folders whose tests are about imports.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/design/importer-safety.md")

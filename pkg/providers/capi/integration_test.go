@@ -30,12 +30,12 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // patience is the timeout for conditions that a test waits for.

@@ -34,9 +34,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/references"
 	"github.com/masthead-dev/masthead/pkg/references/testdata/managedexample"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 const crdFile = "network.example.org_subnets.yaml"

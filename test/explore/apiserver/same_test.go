@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/masthead-dev/masthead/test/controllertest"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 )
 
 var servers controllertest.Servers

@@ -16,17 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/masthead-dev/masthead/test/localfleet"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // repository visits the files of a folder of the repository.
 func repository(t *testing.T, folder, suffix string, visit func(path string, text []byte)) {
 	t.Helper()
-	root, err := localfleet.Repository()
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = filepath.WalkDir(filepath.Join(root, folder), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(testenv.Root(), folder), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, suffix) {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/masthead-dev/masthead/test/localfleet"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // gitopsPage is the page whose examples are run.
@@ -36,12 +36,8 @@ var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 
 // read reads the page once.
 var read = sync.OnceValues(func() (examples, error) { //nolint:gochecknoglobals // It is read once for all tests of a package.
-	root, err := localfleet.Repository()
-	if err != nil {
-		return examples{}, err
-	}
 	out := examples{lua: map[string]string{}, flux: map[schema.GroupKind]fluxExpressions{}}
-	text, err := os.ReadFile(filepath.Join(root, gitopsPage))
+	text, err := os.ReadFile(filepath.Join(testenv.Root(), gitopsPage))
 	if err != nil {
 		return examples{}, err
 	}

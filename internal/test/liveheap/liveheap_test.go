@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/masthead-dev/masthead/test/liveheap"
+	"github.com/masthead-dev/masthead/internal/test/liveheap"
 )
 
 func TestWatch(t *testing.T) {

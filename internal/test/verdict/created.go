@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/masthead-dev/masthead/test/localfleet"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // Created returns an object as an API server returns it right after it was created, before any controller has processed
@@ -23,11 +23,7 @@ import (
 // repository.
 func Created(t *testing.T, definition string, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
-	root, err := localfleet.Repository()
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(filepath.Join(root, definition))
+	text, err := os.ReadFile(filepath.Join(testenv.Root(), definition))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,10 +27,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/masthead-dev/masthead/test/fakecloud"
-	"github.com/masthead-dev/masthead/test/imported"
-	"github.com/masthead-dev/masthead/test/providercrds"
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/imported"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/masthead-dev/masthead/test/providercrds"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
 )
 
 func TestLoadEveryCRD(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // quick are options with which every answer ends soon.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // Case is one test, and how long it waits.

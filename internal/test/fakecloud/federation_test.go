@@ -21,7 +21,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/masthead-dev/masthead/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/fakecloud"
 )
 
 const (

@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
 
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 func configOf(t *testing.T, h *Honest) *rest.Config {

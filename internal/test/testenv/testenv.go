@@ -41,7 +41,7 @@ const patience = 2 * time.Minute
 // looks at and above the working folder, which is that of the package in a test.
 func Root() string {
 	if _, file, _, _ := runtime.Caller(0); filepath.IsAbs(file) {
-		return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+		return filepath.Dir(filepath.Dir(filepath.Dir(filepath.Dir(file))))
 	}
 	working, err := os.Getwd()
 	if err != nil {

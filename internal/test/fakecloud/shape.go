@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
+	"github.com/masthead-dev/masthead/internal/test/fakecloud/layouts"
 )
 
 // fixture returns what a provider shows of a resource in one of the layouts. The layouts are part of the program, so

@@ -17,18 +17,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/masthead-dev/masthead/test/localfleet"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // Reasons returns the values of the exported constants Reason… in a folder of the repository, by name. With words, it
 // returns only constants whose own comment or whose group's comment contains one of the words.
 func Reasons(t *testing.T, folder string, words ...string) map[string]string {
 	t.Helper()
-	root, err := localfleet.Repository()
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(filepath.Join(root, folder))
+	entries, err := os.ReadDir(filepath.Join(testenv.Root(), folder))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +33,7 @@ func Reasons(t *testing.T, folder string, words ...string) map[string]string {
 		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, folder, e.Name()), nil, parser.ParseComments)
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(testenv.Root(), folder, e.Name()), nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/masthead-dev/masthead/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/fakecloud"
 )
 
 // post requests a token from an endpoint, and returns the status of the answer.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // contractLabel is the label from which Cluster API core reads which version of a CRD fulfils its contract v1beta1.

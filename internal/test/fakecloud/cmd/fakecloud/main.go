@@ -26,8 +26,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/masthead-dev/masthead/test/fakecloud"
-	"github.com/masthead-dev/masthead/test/providercrds"
+	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
 )
 
 // The clusters, by their names in the clouds.
