@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs test/e2e in kind: a hub and two workload clusters, with the manager as Pods. It needs bin/controlplane.
-#   E2E_KIND_IMAGE=kindest/node:v1.36.3   a node image that the engine has or can pull; otherwise one is built from source
+#   E2E_KIND_IMAGE=kindest/node:v1.37.0   a node image that the engine has or can pull; otherwise one is built from source
 #   FOCUS=regexp chooses specs    VERBOSE=true shows each step    MASTHEAD_E2E_DIR=folder leaves the clusters and their kubeconfigs
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -1,5 +1,5 @@
-// The Crossplane providers and Cluster API providers whose CRDs the tests of the importer use: test/providercrds reads them out
-// of the source of these modules. Nothing of them is compiled.
+// The Crossplane providers and Cluster API providers whose CRDs the tests of the importer use: internal/test/providercrds reads them
+// out of the source of these modules. Nothing of them is compiled.
 module github.com/masthead-dev/masthead/hack/providers
 
 go 1.26.0
