@@ -78,6 +78,7 @@ func (w *world) users(c *workload, team string) []option {
 		w.request(c.server, "user", http.MethodDelete, path(namespaces, "v1", "", team), "application/json", nil)
 	}}}
 	out = append(out, w.retargets(c, who, ns)...)
+	out = append(out, w.ownSecret(c, who, team)...)
 	if claim == nil {
 		if !slices.Contains(c.server.Resources(), claims) {
 			return out
@@ -123,6 +124,23 @@ func (w *world) users(c *workload, team string) []option {
 	return out
 }
 
+// ownSecret returns what the owner of a namespace can do with a Secret of their own that has the name of a claim's.
+func (w *world) ownSecret(c *workload, who, team string) []option {
+	p := path(secrets, "v1", team, "")
+	switch have := c.server.Get(key(secrets, team, secretName)); {
+	case have == nil:
+		s := object("v1", "Secret", team, secretName, nil)
+		s.Object["data"] = map[string]any{"own": "eQ=="}
+		return []option{{who + " creates their own Secret", rare, func() {
+			w.request(c.server, "user", http.MethodPost, p, "application/json", s.Object)
+		}}}
+	default:
+		return []option{{who + " deletes the Secret", rare, func() {
+			w.request(c.server, "user", http.MethodDelete, p+"/"+secretName, "application/json", nil)
+		}}}
+	}
+}
+
 // retargets returns what the owner of a namespace can do to move its claims.
 func (w *world) retargets(c *workload, who string, ns *unstructured.Unstructured) []option {
 	annotate := func(name string, value any) func() {
@@ -153,7 +171,7 @@ func (w *world) administrators() []option {
 		if obj.GetDeletionTimestamp() == nil {
 			p := path(claims, "v1alpha1", obj.GetNamespace(), obj.GetName())
 			out = append(out, option{"administrator deletes " + obj.GetNamespace() + "/" + obj.GetName(), rare, func() {
-				w.request(w.hub, "administrator", http.MethodDelete, p, "application/json", nil)
+				w.request(w.hub.Server, "administrator", http.MethodDelete, p, "application/json", nil)
 			}})
 		}
 	}
@@ -161,7 +179,7 @@ func (w *world) administrators() []option {
 		policy, _, _ := unstructured.NestedString(c.Object, "spec", "agent", "deletionPolicy")
 		next := map[string]string{"": "Orphan", "Delete": "Orphan", "Orphan": "Delete"}[policy]
 		out = append(out, option{"administrator sets the deletion policy " + next, rare, func() {
-			w.patch(w.hub, "administrator", path(classes, "v1alpha1", "", className), map[string]any{
+			w.patch(w.hub.Server, "administrator", path(classes, "v1alpha1", "", className), map[string]any{
 				"spec": map[string]any{"agent": map[string]any{"deletionPolicy": next}},
 			})
 		}})
@@ -178,14 +196,14 @@ func (w *world) administrators() []option {
 
 // setMode sets what the agent does in the clusters of the class.
 func (w *world) setMode(mode fleetv1alpha1.AgentMode) {
-	w.patch(w.hub, "administrator", path(classes, "v1alpha1", "", className), map[string]any{
+	w.patch(w.hub.Server, "administrator", path(classes, "v1alpha1", "", className), map[string]any{
 		"spec": map[string]any{"agent": map[string]any{"mode": string(mode)}},
 	})
 }
 
 // setPublished sets whether the claim kind is offered to the clusters.
 func (w *world) setPublished(value string) {
-	w.patch(w.hub, "administrator", path(xrds, crossplane.XRDKind.Version, "", xrdName), map[string]any{
+	w.patch(w.hub.Server, "administrator", path(xrds, crossplane.XRDKind.Version, "", xrdName), map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{fleetv1alpha1.PublishLabel: value}},
 	})
 }
@@ -204,10 +222,17 @@ func (w *world) crossplane(obj *unstructured.Unstructured) []option {
 	if !slices.Contains(obj.GetFinalizers(), crossplaneFinalizer) {
 		return append(out, option{"Crossplane takes " + name, usual, func() { w.setFinalizers(p, []any{crossplaneFinalizer}) }})
 	}
+	if named, _, _ := unstructured.NestedString(obj.Object, "spec", "resourceRef", "name"); named == "" {
+		return append(out, option{"Crossplane binds " + name, usual, func() {
+			w.patch(w.hub.Server, "crossplane", p, map[string]any{"spec": map[string]any{
+				"resourceRef": map[string]any{"apiVersion": claimGroup + "/v1alpha1", "kind": "X" + claimKind, "name": claimName}, "size": "small",
+			}})
+		}})
+	}
 	version, _, _ := unstructured.NestedString(obj.Object, "spec", "version")
 	if address, _, _ := unstructured.NestedString(obj.Object, "status", "address"); address != "address of "+version {
 		out = append(out, option{"Crossplane reports " + name, usual, func() {
-			w.patch(w.hub, "crossplane", p+"/status", map[string]any{"status": map[string]any{
+			w.patch(w.hub.Server, "crossplane", p+"/status", map[string]any{"status": map[string]any{
 				"address": "address of " + version,
 				"conditions": []any{
 					map[string]any{"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "lastTransitionTime": "2026-01-02T03:04:05Z"},
@@ -223,7 +248,7 @@ func (w *world) crossplane(obj *unstructured.Unstructured) []option {
 }
 
 func (w *world) setFinalizers(path string, finalizers any) {
-	w.patch(w.hub, "crossplane", path, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+	w.patch(w.hub.Server, "crossplane", path, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
 }
 
 // publish writes a connection Secret whose password names its owner.
@@ -234,7 +259,7 @@ func (w *world) publish(obj *unstructured.Unstructured) {
 	_ = unstructured.SetNestedSlice(s.Object, []any{map[string]any{
 		"apiVersion": obj.GetAPIVersion(), "kind": obj.GetKind(), "name": obj.GetName(), "uid": string(obj.GetUID()), "controller": true,
 	}}, "metadata", "ownerReferences")
-	w.request(w.hub, "crossplane", http.MethodPost, path(secrets, "v1", obj.GetNamespace(), ""), "application/json", s.Object)
+	w.request(w.hub.Server, "crossplane", http.MethodPost, path(secrets, "v1", obj.GetNamespace(), ""), "application/json", s.Object)
 }
 
 // passwordOf returns the password of a claim in the hub, which names the namespace that may have it.
@@ -258,7 +283,7 @@ func (w *world) strays() []option {
 				fleetv1alpha1.SourceUIDAnnotation: c.identifier, fleetv1alpha1.SourceNamespaceAnnotation: c.teams[0],
 			})
 			out = append(out, option{fmt.Sprintf("stray for %s/%s in %s", c.identifier, c.teams[0], name), rare, func() {
-				w.request(w.hub, "stray", http.MethodPost, path(claims, "v1alpha1", name, ""), "application/json", obj.Object)
+				w.request(w.hub.Server, "stray", http.MethodPost, path(claims, "v1alpha1", name, ""), "application/json", obj.Object)
 			}})
 		}
 	}
@@ -277,9 +302,29 @@ func (w *world) background() []option {
 }
 
 func (w *world) servers() []*apiserver.Server {
-	out := []*apiserver.Server{w.hub}
+	out := []*apiserver.Server{w.hub.Server}
 	for _, c := range w.clusters {
 		out = append(out, c.server)
+	}
+	if w.other.holder != nil {
+		out = append(out, w.other.Server)
+	}
+	return out
+}
+
+// restore returns the losses of claims with a workload cluster: the one that replaces it does not have them yet.
+func (w *world) restore() []option {
+	var out []option
+	for _, c := range w.clusters {
+		if len(c.server.List(claims)) == 0 {
+			continue
+		}
+		out = append(out, option{"restore " + c.identifier + " without its claims", rare, func() {
+			for _, claim := range c.server.List(claims) {
+				w.checker.claims[claim.GetUID()].lost = true
+			}
+			c.server.Lose(claims)
+		}})
 	}
 	return out
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
 )
@@ -34,6 +35,8 @@ type checker struct {
 
 	// orphaned is whether the class has ever kept the objects of deleted claims, disabled whether its mode was Disabled.
 	orphaned, disabled bool
+	// withdrawn is whether the claim kind was ever not published.
+	withdrawn bool
 	// writes counts the changes by Masthead.
 	writes int
 }
@@ -50,6 +53,11 @@ type claimHistory struct {
 	justProtected bool
 	// mayMove means that the namespace's owner has ever consented to moving objects.
 	mayMove bool
+
+	// slipped means that its deletion did not wait for its finalizer.
+	slipped bool
+	// lost means that a backup was restored that does not have the claim.
+	lost bool
 
 	// tampered means that a user removed Masthead's finalizer or record.
 	tampered bool
@@ -93,8 +101,17 @@ func (c *checker) hubChanged(change apiserver.Change) {
 		policy, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "deletionPolicy")
 		mode, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "mode")
 		c.orphaned, c.disabled = c.orphaned || policy == "Orphan", c.disabled || mode == "Disabled"
+	case xrds:
+		c.withdrawn = c.withdrawn || change.New.GetLabels()[fleetv1alpha1.PublishLabel] == "false"
 	case claims:
 		c.objectChanged(change)
+	}
+}
+
+// otherHubChanged checks the hub that has enrolled the clusters of another.
+func (c *checker) otherHubChanged(change apiserver.Change) {
+	if change.Key.GroupResource == claims && isAgent(change) {
+		c.fail("A cluster belongs to one hub", "%s wrote %s", change.Manager, change.Key)
 	}
 }
 
@@ -168,8 +185,18 @@ func (c *checker) objectWritten(change apiserver.Change) {
 	}
 }
 
+// An object may be deleted for a missing claim, or while Crossplane binds it, depending on its age.
+const (
+	newbornTime = 5 * time.Minute
+	bindingTime = 10 * time.Second
+)
+
 func (c *checker) objectDeleted(o *objectHistory) {
 	claim := c.claimFor(o.last)
+	age := time.Since(o.last.GetCreationTimestamp().Time)
+	if named, _, _ := unstructured.NestedString(o.last.Object, "spec", "resourceRef", "name"); named != "" && !crossplane.IsReported(o.last) && age < bindingTime {
+		c.fail("Nothing is deleted while Crossplane binds it", "%s/%s is %s old", o.last.GetNamespace(), o.last.GetName(), age)
+	}
 	switch {
 	case claim == nil:
 		if !o.byMasthead {
@@ -178,6 +205,9 @@ func (c *checker) objectDeleted(o *objectHistory) {
 		c.fail("Nothing is deleted that a claim needs", "%s/%s is no claim's", o.last.GetNamespace(), o.last.GetName())
 	case !claim.gone && !claim.mayMove && claim.last.GetDeletionTimestamp() == nil:
 		c.fail("Nothing is deleted that a claim needs", "%s/%s was deleted, and its claim was not", o.last.GetNamespace(), o.last.GetName())
+	case claim.lost && age > newbornTime:
+		c.fail("What a restored cluster may still claim is kept", "%s/%s is %s old", o.last.GetNamespace(), o.last.GetName(), age)
+	case claim.lost:
 	case claim.keptWhenDeleted && !claim.tampered && !claim.mayMove:
 		c.fail("Nothing is deleted that is kept", "%s/%s was deleted against the policy of its claim", o.last.GetNamespace(), o.last.GetName())
 	}
@@ -226,6 +256,9 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	record, recorded := ownership.RecordOf(obj)
 	claim.recorded = claim.recorded || record.UID != "" || crossplane.IsReported(obj)
 	if change.Old == nil {
+		if isAgent(change) {
+			c.fail("Only users create claims", "%s created %s in %s", change.Manager, change.Key, cluster.identifier)
+		}
 		return
 	}
 	claim.justProtected = change.New != nil && isProtected(change.New) && !isProtected(change.Old)
@@ -238,7 +271,7 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	switch {
 	case !released && (recorded || !before):
 	case !isAgent(change):
-		claim.tampered = claim.tampered || !change.Removed
+		claim.tampered, claim.slipped = claim.tampered || !change.Removed, claim.slipped || change.Removed
 	case released && !deleted:
 		claim.recorded = false // The class is Disabled.
 	case released && !claim.tampered:
@@ -268,7 +301,7 @@ func (c *checker) claimReleased(claim *claimHistory) {
 func (w *world) pendingCreations() []*call {
 	var out []*call
 	isCreation := func(c *call) bool {
-		return c.server == w.hub && c.request.Method == http.MethodPatch && strings.Contains(c.label, claimPlural) && !strings.Contains(c.label, "dry run") &&
+		return c.server == w.hub.Server && c.request.Method == http.MethodPatch && strings.Contains(c.label, claimPlural) && !strings.Contains(c.label, "dry run") &&
 			strings.Contains(string(c.body), `"resourceVersion":"0"`)
 	}
 	w.mu.Lock()
@@ -283,6 +316,9 @@ func (w *world) pendingCreations() []*call {
 
 // secretChanged checks that a password reaches nobody but the namespace that it was made for.
 func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
+	if change.Old != nil && isAgent(change) && change.Old.GetAnnotations()[view.HubSecretVersionAnnotation] == "" {
+		c.fail("A user's Secret stays", "%s wrote %s in %s", change.Manager, change.Key, cluster.identifier)
+	}
 	if change.New == nil {
 		return
 	}
@@ -302,7 +338,7 @@ func (c *checker) settled() {
 	for uid, claim := range c.claims {
 		name := claim.cluster.identifier + "/" + claim.namespace
 		if claim.gone {
-			if claim.tampered {
+			if claim.tampered || claim.lost || claim.slipped && c.w.waited > newbornTime/2 {
 				continue // Who removes the finalizer by force keeps the object.
 			}
 			// A claim of that name takes over what names its source. What a stray hides is counted as an orphan.
@@ -367,6 +403,10 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 	case reason.ReasonTargetNamespaceChanged:
 		if live == nil || live.last.GetNamespace() == target {
 			c.fail("An object that stays is elsewhere", "%s has none outside %s", name, target)
+		}
+	case reason.ReasonSecretConflict:
+		if s := claim.cluster.server.Get(key(secrets, claim.namespace, secretName)); s == nil || len(s.GetOwnerReferences()) > 0 {
+			c.fail("A conflict is one", "no Secret is in the way of %s", name)
 		}
 	case reason.ReasonHubObjectDeleted:
 		if live != nil {

@@ -42,6 +42,7 @@ const (
 // process is a manager with the agent, as far as a walk distinguishes it from a real one.
 type process struct {
 	w      *world
+	hub    *hub
 	name   string
 	fence  *fence.Fence
 	cancel context.CancelFunc
@@ -83,19 +84,19 @@ func (lease) Identity() string { return "self" }
 
 func (lease) Update(context.Context, resourcelock.LeaderElectionRecord) error { return nil }
 
-// start starts a process and engages every cluster.
-func (w *world) start() {
+// start starts a process of a hub and engages every cluster.
+func (w *world) start(h *hub) {
 	w.started++
-	p := &process{w: w, name: fmt.Sprintf("manager-%d", w.started), fence: fence.New(leaseDuration, clock.RealClock{}), ended: make(chan struct{})}
+	p := &process{w: w, hub: h, name: fmt.Sprintf("manager-%d", w.started), fence: fence.New(leaseDuration, clock.RealClock{}), ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	w.mu.Lock()
-	w.holder = p
+	h.holder = p
 	w.mu.Unlock()
 	p.renew()
 	go p.keepLease(ctx)
 
-	mgr, err := mcmanager.New(p.config(w.hub), nil, ctrl.Options{
+	mgr, err := mcmanager.New(p.config(h.Server), nil, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
 		GracefulShutdownTimeout: new(time.Duration(0)),
 	})
@@ -109,7 +110,7 @@ func (w *world) start() {
 		panic(err)
 	}
 	for _, c := range w.clusters {
-		fleet.Set(c.connection(w.hubID))
+		fleet.Set(c.connection(h.id))
 	}
 	running := sync.WaitGroup{}
 	running.Go(func() {
@@ -164,7 +165,7 @@ func (p *process) keepLease(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			if !p.isHung() && p.w.holds(p) {
+			if !p.isHung() && p.holds() {
 				p.renew()
 			}
 		}
@@ -172,10 +173,10 @@ func (p *process) keepLease(ctx context.Context) {
 }
 
 // holds reports whether a process holds the lease.
-func (w *world) holds(p *process) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.holder == p
+func (p *process) holds() bool {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	return p.hub.holder == p
 }
 
 func (p *process) isHung() bool {

@@ -21,8 +21,9 @@ func (w *world) options() []option {
 	out := w.proceed()
 	out = append(out, w.faults()...)
 	out = append(out, w.actors()...)
+	out = append(out, w.restore()...)
 	for _, d := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute} {
-		out = append(out, option{"wait " + d.String(), seldom, func() { sleep(d) }})
+		out = append(out, option{"wait " + d.String(), seldom, func() { w.waited += d; sleep(d) }})
 	}
 	return numbered(out)
 }
@@ -60,9 +61,9 @@ func (w *world) isHung(client string) bool {
 // faults returns what can go wrong.
 func (w *world) faults() []option {
 	var out []option
-	free := true
+	free := map[*hub]bool{w.hub: true, w.other: w.isConnected() && !w.checker.withdrawn}
 	for _, p := range w.processes {
-		free = free && !p.fence.Open()
+		free[p.hub] = free[p.hub] && !p.fence.Open()
 		out = append(out, option{"kill " + p.name, rare, func() { w.kill(p) }})
 		if p.isHung() {
 			out = append(out, option{"thaw " + p.name, seldom, func() { p.thaw() }})
@@ -77,8 +78,11 @@ func (w *world) faults() []option {
 			}
 		}
 	}
-	if free && len(w.processes) < 3 {
-		out = append(out, option{"start", often, w.start})
+	if free[w.hub] && len(w.processes) < 3 {
+		out = append(out, option{"start", often, func() { w.start(w.hub) }})
+	}
+	if free[w.other] && len(w.processes) < 3 {
+		out = append(out, option{"start the other hub", rare, func() { w.start(w.other) }})
 	}
 	for _, c := range w.landing() {
 		out = append(out, option{"land " + c.label, usual, func() { w.land(c) }})
@@ -206,20 +210,36 @@ func (w *world) isConnected() bool {
 	return true
 }
 
-// walk does random steps.
+// walk does random steps. Of what happens seldom, each walk has only some kinds, so that it gets further.
 func (w *world) walk(rng *rand.Rand, steps int) {
 	if rng.IntN(4) > 0 {
 		w.do(option{label: "connect", do: w.connect})
 	}
+	without := map[string]bool{}
+	weight := func(o option) int {
+		if o.weight > seldom {
+			return o.weight
+		}
+		k := kindOf(o.label)
+		if _, drawn := without[k]; !drawn {
+			without[k] = rng.IntN(3) > 0
+		}
+		if without[k] {
+			return 0
+		}
+		return o.weight
+	}
 	for range steps {
-		options := w.options()
-		total := 0
+		options, total := w.options(), 0
 		for _, o := range options {
-			total += o.weight
+			total += weight(o)
+		}
+		if total == 0 {
+			return
 		}
 		n := rng.IntN(total)
 		for _, o := range options {
-			if n -= o.weight; n < 0 {
+			if n -= weight(o); n < 0 {
 				w.do(o)
 				break
 			}
@@ -228,6 +248,18 @@ func (w *world) walk(rng *rand.Rand, steps int) {
 			return
 		}
 	}
+}
+
+// kindOf returns what a step is about, other than of whom.
+func kindOf(label string) string {
+	words := strings.Fields(label)
+	switch words[0] {
+	case "user":
+		return strings.Join(words[3:], " ")
+	case "administrator", "start":
+		return strings.Join(words[:min(2, len(words))], " ")
+	}
+	return words[0]
 }
 
 // replay does the steps of a list that are possible when their turn comes.
@@ -255,14 +287,14 @@ func (w *world) settle() {
 	w.setMode(fleetv1alpha1.AgentModeReadWrite)
 	w.setPublished("true")
 	for _, p := range slices.Clone(w.processes) {
-		if p.thaw(); !w.holds(p) {
+		if p.thaw(); !p.holds() || p.hub == w.other {
 			w.kill(p) // It notices that it has lost the lease.
 		}
 	}
 	quiet, before, steps := time.Duration(0), w.versions(), 0
 	for ; quiet < restFor && steps < maxSteps; steps++ {
 		if w.reap(); len(w.processes) == 0 {
-			w.start()
+			w.start(w.hub)
 			synctest.Wait()
 		}
 		if next := w.next(); next != nil {
@@ -328,7 +360,7 @@ func run(t *testing.T, drive func(*world)) result {
 	var out result
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld()
-		w.start()
+		w.start(w.hub)
 		synctest.Wait()
 		drive(w)
 		if len(w.checker.violations) == 0 {

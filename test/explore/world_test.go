@@ -52,21 +52,29 @@ var (
 	xrds       = crossplane.XRDKind.GroupResource()
 )
 
-// world is a hub, its workload clusters and the processes that connect them.
+// world is a hub, its workload clusters and the processes that connect them. The other hub enrols the same clusters
+// later, by mistake.
 type world struct {
-	hub       *apiserver.Server
-	hubID     hubidentity.Identity
-	clusters  []*workload
-	processes []*process
-	started   int
+	hub, other *hub
+	clusters   []*workload
+	processes  []*process
+	started    int
 
 	mu   sync.Mutex
 	late []*call
-	// holder is the process that holds the lease, or held it last.
-	holder *process
 
 	checker *checker
 	trace   []string
+	// waited is for how long nothing was done.
+	waited time.Duration
+}
+
+// hub is a management cluster.
+type hub struct {
+	*apiserver.Server
+	id hubidentity.Identity
+	// holder is the process that holds the lease, or held it last.
+	holder *process
 }
 
 // workload is a workload cluster.
@@ -80,7 +88,7 @@ type workload struct {
 
 // newWorld makes the servers and what an administrator has prepared in them. Nothing runs yet.
 func newWorld() *world {
-	w := &world{hubID: "hub-a", hub: apiserver.New("hub", time.Now)}
+	w := &world{hub: newHub("hub", "hub-a"), other: newHub("other", "hub-b")}
 	for identifier, teams := range map[string][]string{"a": {"team-1", "team-2"}, "b": {"team-1"}} {
 		c := &workload{
 			server: apiserver.New(identifier, time.Now), name: clusterName(identifier), identifier: identifier,
@@ -93,32 +101,47 @@ func newWorld() *world {
 	}
 	w.checker = newChecker(w)
 
-	w.create(w.hub, crds, readCRD(), nil)
-	w.create(w.hub, crds, xrdCRD(), nil)
-	w.create(w.hub, crds, claimCRD(), nil)
-	w.settleServer(w.hub)
-	for _, name := range []string{targetName, movedName} {
-		w.create(w.hub, namespaces, namespace(name), nil)
+	for _, h := range []*hub{w.hub, w.other} {
+		w.fill(h.Server)
 	}
-	w.create(w.hub, classes, class(), nil)
-	w.create(w.hub, xrds, xrd(), map[string]any{"conditions": []any{
-		map[string]any{"type": "Established", "status": "True"}, map[string]any{"type": "Offered", "status": "True"},
-	}})
 	for _, c := range w.clusters {
 		for _, name := range append([]string{"kube-system"}, c.teams...) {
 			w.create(c.server, namespaces, namespace(name), nil)
 		}
 	}
 	w.hub.Observe = w.checker.hubChanged
+	w.other.Observe = w.checker.otherHubChanged
 	for _, c := range w.clusters {
 		c.server.Observe = func(change apiserver.Change) { w.checker.clusterChanged(c, change) }
 	}
 	return w
 }
 
+func newHub(name string, id hubidentity.Identity) *hub {
+	return &hub{Server: apiserver.New(name, time.Now), id: id}
+}
+
+// fill makes what an administrator has prepared in a hub.
+func (w *world) fill(s *apiserver.Server) {
+	w.create(s, crds, readCRD(), nil)
+	w.create(s, crds, xrdCRD(), nil)
+	w.create(s, crds, claimCRD(), nil)
+	w.settleServer(s)
+	for _, name := range []string{targetName, movedName} {
+		w.create(s, namespaces, namespace(name), nil)
+	}
+	w.create(s, classes, class(), nil)
+	w.create(s, xrds, xrd(), map[string]any{"conditions": []any{
+		map[string]any{"type": "Established", "status": "True"}, map[string]any{"type": "Offered", "status": "True"},
+	}})
+}
+
 func (w *world) serverName(s *apiserver.Server) string {
-	if s == w.hub {
+	switch s {
+	case w.hub.Server:
 		return "hub"
+	case w.other.Server:
+		return "other hub"
 	}
 	for _, c := range w.clusters {
 		if s == c.server {
@@ -264,7 +287,7 @@ func claimCRD() *unstructured.Unstructured {
 	condition := fields("type", "status", "reason", "message", "lastTransitionTime")
 	condition["properties"].(map[string]any)["observedGeneration"] = map[string]any{"type": "integer", "format": "int64"} //nolint:forcetypeassert // Made above.
 	condition["required"] = []any{"type", "status", "reason", "lastTransitionTime"}
-	spec := fields("version")
+	spec := fields("version", "size")
 	properties := spec["properties"].(map[string]any) //nolint:forcetypeassert // Made above.
 	properties["compositeDeletePolicy"] = map[string]any{"type": "string", "default": "Background"}
 	properties["resourceRef"] = fields("apiVersion", "kind", "name")

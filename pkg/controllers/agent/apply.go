@@ -109,6 +109,9 @@ func (r *requirementReconciler) do(
 		stopped, err = r.release(ctx, s)
 	case plan.Forget:
 		r.forget(s.Request)
+		if s.Vanished {
+			r.hub.Requirements.Add(s.Request) // A claim of that name may exist again.
+		}
 	}
 	return object, stopped, err
 }

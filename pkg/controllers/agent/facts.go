@@ -154,19 +154,19 @@ func (r *requirementReconciler) claimOf(
 		return nil, false, nil
 	}
 	claim, err = w.Watcher.Get(req.Kind, req.NamespacedName)
-	last := r.vanishedClaim(req, claim != nil)
+	last := r.ledger.Of(req).Vanished
 	switch {
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
 		return nil, false, nil // Its creation makes a new request.
 	case client.IgnoreNotFound(err) != nil:
 		return nil, false, err
-	case err != nil && last == nil && !f.DeletionsOnly:
+	case last != nil:
+		return last, true, nil
+	case err != nil && !f.DeletionsOnly:
 		if last, err = r.slipped(ctx, w, req); err != nil || last == nil {
 			r.forgetAllButVanished(req)
 			return nil, false, err
 		}
-		return last, true, nil
-	case err != nil && last != nil:
 		return last, true, nil
 	case err != nil, f.DeletionsOnly && (claim.GetDeletionTimestamp() == nil || !w.BearsFinalizer(claim)):
 		// It is gone, or not managed by Masthead.

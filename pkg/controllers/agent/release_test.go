@@ -137,7 +137,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	if err := <-looked; err != nil {
 		t.Fatal(err)
 	}
-	if f.agent.requirements.vanishedClaim(req, false) == nil {
+	if f.agent.requirements.ledger.Of(req).Vanished == nil {
 		t.Error("want the last state of the claim to be kept until its object in the hub is looked for")
 	}
 }

@@ -28,16 +28,8 @@ func vanished(e kindwatch.Event, owner hubidentity.Owner) bool {
 		owner.IsProtected(e.Object)
 }
 
-// vanish stores the last state of a claim until its object in the hub is deleted.
+// vanish stores the last state of a claim until its object in the hub is deleted. A claim that exists again waits for
+// that: it may have another target, and would leave the object behind.
 func (r *requirementReconciler) vanish(req request.Request, last *unstructured.Unstructured) {
 	r.ledger.Edit(req, func(e *ledger.Entry) { e.Vanished = last })
-}
-
-// vanishedClaim returns the last state of a claim that vanished. A claim that exists again takes over its object in the
-// hub, unless that is being deleted already.
-func (r *requirementReconciler) vanishedClaim(req request.Request, exists bool) *unstructured.Unstructured {
-	if exists {
-		r.ledger.Edit(req, func(e *ledger.Entry) { e.Vanished = nil })
-	}
-	return r.ledger.Of(req).Vanished
 }

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -173,6 +174,19 @@ func (s *Server) Expire() {
 		w.stream.write(w.encode(event{Type: watch.Error}))
 		w.stream.end(io.EOF)
 	}
+}
+
+// Lose removes the objects of a resource without a trace, as if the server had been restored from a backup without them.
+func (s *Server) Lose(resource schema.GroupResource) {
+	for _, obj := range s.List(resource) {
+		s.Remove(Key{resource, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}})
+	}
+	s.mu.Lock()
+	for _, w := range s.watches {
+		w.pending = nil
+	}
+	s.mu.Unlock()
+	s.Expire()
 }
 
 func (w *Watch) encode(e event) []byte {
