@@ -20,7 +20,7 @@ demo: controlplane build ## Start a hub and two workload clusters on this machin
 
 .PHONY: demo-import
 demo-import: controlplane build ## Import three clusters from EKS, AKS and GKE, which are simulated on this machine, and walk them through their lifecycle; leaves them running.
-	@go build -o $(BIN)/fakecloud ./test/fakecloud/cmd/fakecloud # without -trimpath: it finds the repository by its own path
+	@go build -o $(BIN)/fakecloud ./internal/test/fakecloud/cmd/fakecloud # without -trimpath: it finds the repository by its own path
 	@hack/demo-import.sh
 
 .PHONY: demo-down
@@ -33,7 +33,7 @@ build: ## Build bin/manager, bin/kubectl-masthead and bin/localfleet.
 	@echo "building bin/manager, bin/kubectl-masthead and bin/localfleet"
 	@CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/manager ./cmd/manager
 	@CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/kubectl-masthead ./cmd/kubectl-masthead
-	@CGO_ENABLED=0 go build -trimpath -o $(BIN)/localfleet ./cmd/localfleet
+	@CGO_ENABLED=0 go -C test build -trimpath -o $(BIN)/localfleet ./localfleet/cmd/localfleet
 
 .PHONY: controlplane
 controlplane: ## Build etcd, kube-apiserver, kube-controller-manager, kubectl, kwok, Crossplane and Cluster API into bin/controlplane (about ten minutes the first time, seconds afterwards).
@@ -76,7 +76,7 @@ kind-node-image: controlplane ## Build the node image for e2e-kind from source, 
 .PHONY: explore
 explore: ## Walk the agent through random orders of events for MINUTES=10 of one processor, from SEED= (default: the time).
 	@MASTHEAD_EXPLORE_MINUTES=$(or $(MINUTES),10) MASTHEAD_EXPLORE_SEED=$(or $(SEED),$(shell date +%s)) \
-		go test ./test/explore -run TestExplore -count=1 -v -timeout 24h
+		go -C test test ./explore -run TestExplore -count=1 -v -timeout 24h
 
 .PHONY: fuzz
 fuzz: ## Fuzz the parsers of untrusted input for FUZZTIME each (default 30s).
@@ -114,7 +114,7 @@ generate: ## Regenerate deep copies and CRDs from the Go types in apis/, and fro
 
 .PHONY: walk
 walk: controlplane ## Run every command of kubectl masthead on a fleet of this machine, and write what they print into docs/walk.md and docs/cli.md.
-	@go test -count=1 ./test/printed -run 'TestWalkAsPrinted|TestReferenceShowsWhatIsPrinted' -update
+	@go -C test test -count=1 ./printed -run 'TestWalkAsPrinted|TestReferenceShowsWhatIsPrinted' -update
 
 .PHONY: docs
 docs: ## Build the site of the documentation into dist/site, without the network (apt-get install mkdocs mkdocs-material).

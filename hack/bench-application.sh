@@ -19,4 +19,5 @@ if [[ " $* " != *" --peer="* && " $* " != *" --peer "* ]]; then
   fi
   peer=(--peer "$program")
 fi
-go run ./test/bench/application "${peer[@]}" "$@"
+go -C test build -o ../bin/bench-application ./bench/application
+bin/bench-application "${peer[@]}" "$@"

@@ -6,4 +6,5 @@ cd "$(dirname "$0")/.."
 export MASTHEAD_CONTROLPLANE_BIN=${MASTHEAD_CONTROLPLANE_BIN:-$PWD/bin/controlplane}
 export KUBEBUILDER_ASSETS=$MASTHEAD_CONTROLPLANE_BIN
 export GOWORK=off
-go run ./test/bench/hostile "$@"
+go -C test build -o ../bin/bench-hostile ./bench/hostile
+bin/bench-hostile "$@"

@@ -32,4 +32,5 @@ if [[ ${PEER:-} != none ]]; then
   fi
   peer=(--konnector "$bin/$name" --konnector-lifted "$bin/$name-lifted" --kube-bind-crds "$source/deploy/crd")
 fi
-go run ./test/bench/sync "${peer[@]}" "$@"
+go -C test build -o ../bin/bench-sync ./bench/sync
+bin/bench-sync "${peer[@]}" "$@"

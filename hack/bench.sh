@@ -11,8 +11,9 @@ if [[ ${ONLY:-} != fleet ]]; then
 fi
 table=$(mktemp)
 trap 'rm -f "$table"' EXIT
+go -C test build -o ../bin/bench-fleet ./bench/fleet
 for n in ${WORKLOADS:-2 10}; do
-  go run ./test/bench/fleet --workloads "$n" >>"$table"
+  bin/bench-fleet --workloads "$n" >>"$table"
 done
 echo "| clusters | memory | goroutines | label to first reconcile: median (range) | claim to Secret: median (range) |"
 echo "|---|---|---|---|---|"

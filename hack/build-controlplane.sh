@@ -70,7 +70,7 @@ targets=(
   "kube-controller-manager|${pins}/kubernetes|k8s.io/kubernetes/cmd/kube-controller-manager|${kubernetes}|${kubernetes_version}"
   "kubectl|${pins}/kubernetes|k8s.io/kubernetes/cmd/kubectl|${kubernetes}|${kubernetes_version}"
   "crossplane|${pins}/controllers|github.com/crossplane/crossplane/v2/cmd/crossplane|${crossplane}|-X github.com/crossplane/crossplane-runtime/v2/pkg/version.version=${crossplane}"
-  "cluster-api|${pins}/controllers|sigs.k8s.io/cluster-api|${clusterapi}|-X sigs.k8s.io/cluster-api/version.gitVersion=${clusterapi}"
+  "cluster-api|${pins}/controllers|sigs.k8s.io/cluster-api/core|${clusterapi}|-X sigs.k8s.io/cluster-api/version.gitVersion=${clusterapi}"
   "kwok|${pins}/kubernetes|./kwok|${kwok}|"
 )
 
@@ -148,7 +148,7 @@ for target in "${wanted[@]}"; do
 done
 
 # Ours, so it has no version: go build decides whether there is something to do.
-(cd "${root}" && go build -o "${out}/.building.localfleet-function" -ldflags "-s -w" ./test/localfleet/cmd/function) 9>&- ||
+(cd "${root}/test" && go build -o "${out}/.building.localfleet-function" -ldflags "-s -w" ./localfleet/cmd/function) 9>&- ||
   die "cannot build localfleet-function"
 if cmp -s "${out}/.building.localfleet-function" "${out}/localfleet-function"; then
   rm -f "${out}/.building.localfleet-function"

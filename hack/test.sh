@@ -75,15 +75,16 @@ of_pkg() {
 # group after the other would leave a processor idle while the last package of each group runs.
 unit() {
   echo "== unit and integration tests (the first run compiles everything twice: allow some minutes)"
-  local all inside outside plain gotestsum failed=
-  mapfile -t all < <(go list ./... | grep -v '/test/e2e$')
+  local all inside outside plain fleets_plain fleets_raced gotestsum failed=
+  mapfile -t all < <(go list ./...)
   mapfile -t inside < <(printf "%s\n" "${all[@]}" | grep -vE "$unraced" | grep '/masthead/pkg/' | longest_first)
   mapfile -t outside < <(printf "%s\n" "${all[@]}" | grep -vE "$unraced" | grep -v '/masthead/pkg/')
   mapfile -t plain < <(printf "%s\n" "${all[@]}" | grep -E "$unraced")
+  mapfile -t fleets_plain < <(go -C test list ./... | grep -E "$unraced")
+  mapfile -t fleets_raced < <(go -C test list ./... | grep -vE "$unraced|/test/e2e$")
   gotestsum=$(hack/tool.sh gotestsum)
-  # For test/charts and test/printed, which would wait for the compiler.
-  hack/tool.sh helm >/dev/null
-  hack/tool.sh gojq >/dev/null
+  # For test/charts, test/printed and the verdicts of tools, which would wait for the compiler.
+  for tool in helm gojq glua; do hack/tool.sh $tool >/dev/null; done
   # As a process group, which is ended as a whole. Otherwise an interrupt would end the shell only.
   set -m
   of_pkg "${inside[@]}" &
@@ -93,14 +94,16 @@ unit() {
   trap "kill -INT -- -$beside 2>/dev/null; wait $beside" EXIT
   # Without the race detector: see the top of this file for what and why.
   as_built packages plain 1 "${plain[@]}" || failed=yes
+  (cd test && as_built packages fleets-plain 1 "${fleets_plain[@]}") || failed=yes
   raced outside 1 "${outside[@]}" || failed=yes
+  (cd test && raced fleets-raced 1 "${fleets_raced[@]}") || failed=yes
   modules || failed=yes
   wait "$beside" || failed=yes
   trap - EXIT
   [[ -z $failed ]] || exit 1
 }
 
-# modules tests the modules of their own. The managed resources of the importer are in the typed structs of the AWS
+# modules tests the smaller modules. The managed resources of the importer are in the typed structs of the AWS
 # provider, which compile for minutes once; vet would look through all of these, too.
 modules() {
   (cd hack/release && as_built go test ./...) &&
@@ -123,7 +126,7 @@ prepare_e2e() {
   MASTHEAD_PROMETHEUS_BIN=${MASTHEAD_PROMETHEUS_BIN:-$(hack/prometheus.sh prometheus)}
   MASTHEAD_PROMTOOL_BIN=${MASTHEAD_PROMTOOL_BIN:-$(hack/prometheus.sh promtool)}
   export MASTHEAD_PROMETHEUS_BIN MASTHEAD_PROMTOOL_BIN
-  as_built go test -c -o "$reports/e2e.test" ./test/e2e
+  as_built go -C test test -c -o "$reports/e2e.test" ./e2e
 }
 
 # specs REPORT ARGUMENT...: end-to-end specs in a fleet of their own. It ends by running a program, not `go test`, which
@@ -191,5 +194,5 @@ e2e)
 esac
 if [[ $what != e2e ]]; then
   echo "== the slowest tests"
-  cat "$reports"/{inside,long,plain,outside}.json | "$(hack/tool.sh gotestsum)" tool slowest --num 10
+  cat "$reports"/{inside,long,plain,outside,fleets-plain,fleets-raced}.json | "$(hack/tool.sh gotestsum)" tool slowest --num 10
 fi

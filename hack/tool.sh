@@ -8,6 +8,7 @@ case $name in
   deadcode) module=hack/tools package=golang.org/x/tools/cmd/deadcode path=golang.org/x/tools ;;
   gojq) module=hack/tools package=github.com/itchyny/gojq/cmd/gojq path=github.com/itchyny/gojq ;;
   gotestsum) module=hack/tools package=gotest.tools/gotestsum path=gotest.tools/gotestsum ;;
+  glua) module=hack/tools package=github.com/yuin/gopher-lua/cmd/glua path=github.com/yuin/gopher-lua ;;
   helm) module=hack/tools/helm package=helm.sh/helm/v4/cmd/helm path=helm.sh/helm/v4 ;;
   golangci-lint) module=hack/tools/golangci-lint package=github.com/golangci/golangci-lint/v2/cmd/golangci-lint path=github.com/golangci/golangci-lint/v2 ;;
   *) echo "tool.sh: no tool is called \"$name\"" >&2; exit 2 ;;

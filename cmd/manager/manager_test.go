@@ -34,7 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // output is a buffer that the manager writes while the test reads.
@@ -370,7 +370,7 @@ func installCRDs(t *testing.T, env *envtest.Environment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	capi, err := testenv.ModuleCRDs(t.Context(), "sigs.k8s.io/cluster-api", "config/crd/bases")
+	capi, err := testenv.ClusterAPICRDs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

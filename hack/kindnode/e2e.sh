@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs test/e2e in kind: a hub and two workload clusters, with the manager as Pods. It needs bin/controlplane.
-#   E2E_KIND_IMAGE=kindest/node:v1.36.3   a node image that the engine has or can pull; otherwise one is built from source
+#   E2E_KIND_IMAGE=kindest/node:v1.37.0   a node image that the engine has or can pull; otherwise one is built from source
 #   FOCUS=regexp chooses specs    VERBOSE=true shows each step    MASTHEAD_E2E_DIR=folder leaves the clusters and their kubeconfigs
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -46,6 +46,6 @@ VERSION=$MASTHEAD_KIND_VERSION hack/kindnode/images.sh
 MASTHEAD_HELM_BIN=$(hack/tool.sh helm)
 export MASTHEAD_HELM_BIN
 # With the flags of bin/manager, so that packages that both use are compiled only once.
-CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)" go test -c -o bin/kindnode/e2e.test ./test/e2e
+CGO_ENABLED=0 GOFLAGS="-trimpath $(go env GOFLAGS)" go -C test test -c -o ../bin/kindnode/e2e.test ./e2e
 took "the programs and images"
 hack/kindnode/engine.sh hack/kindnode/e2e.sh --engine

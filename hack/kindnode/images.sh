@@ -19,7 +19,7 @@ for name in crossplane cluster-api localfleet-function; do
 done
 
 mkdir -p "$work/standin"/{bin,usr/sbin,tmp,var/lib/mysql,var/www/html}
-CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o "$work/standin/bin/standin" ./test/kindfleet/standin
+CGO_ENABLED=0 go -C test build -trimpath -ldflags "-s -w" -o "$work/standin/bin/standin" ./kindfleet/standin
 for name in mysqld apache2 sleep wget eat; do ln -s standin "$work/standin/bin/$name"; done
 while read -r image program; do
   archive "docker.io/library/$image" "$work/standin" "$out/standin-${image%%:*}.tar" "{\"Entrypoint\":[$program],\"Env\":[\"PATH=/bin\"]}"

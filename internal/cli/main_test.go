@@ -28,9 +28,9 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/config/crd/workload"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // The API servers of a hub and of a workload cluster, started by the first test that needs them. Each test has its own
@@ -43,7 +43,7 @@ var (
 		if err != nil {
 			return nil, err
 		}
-		clusterAPI, err := testenv.ModuleCRDs(ctx, "sigs.k8s.io/cluster-api", "config/crd/bases")
+		clusterAPI, err := testenv.ClusterAPICRDs(ctx)
 		if err != nil {
 			return nil, err
 		}

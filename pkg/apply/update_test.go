@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/masthead-dev/masthead/test/controllertest"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 )
 
 var servers controllertest.Servers

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/masthead-dev/masthead/internal/test/hostile"
+	"github.com/masthead-dev/masthead/internal/test/liveheap"
 	"github.com/masthead-dev/masthead/pkg/bounded"
-	"github.com/masthead-dev/masthead/test/hostile"
-	"github.com/masthead-dev/masthead/test/liveheap"
 )
 
 // maxHostileHeap is what the watches of one hostile API server may add to the live heap, with the server itself.

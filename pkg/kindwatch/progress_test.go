@@ -13,8 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/masthead-dev/masthead/internal/test/hostile"
 	"github.com/masthead-dev/masthead/pkg/guard"
-	"github.com/masthead-dev/masthead/test/hostile"
 )
 
 // TestProgressNamesWhatIsWrong has kinds of API servers that never get anywhere. Before, nothing told of them but the

@@ -11,7 +11,7 @@
 //   - Clusters are served in turn, and each gets only a part of the workers, which it earns (FairQueue).
 //   - Requests of a disconnected cluster are held, and those of a cluster that left are purged at once (Gate).
 //   - After a cluster is disengaged, it leaves no goroutine, handler, queued item, back-off or metric series behind.
-//   - A manager that is stopped ends, including hub controllers without a fair queue (NewHubQueue).
+//   - A manager that is stopped ends.
 //   - No call hangs (WithDeadlines); every log line says which cluster it is about (LogConstructor).
 //
 // # Locks

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/masthead-dev/masthead/internal/test/fakecloud/layouts"
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 )
 
 // FuzzReflect feeds untrusted observations. Regardless of what is observed, the API server accepts the resulting

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/masthead-dev/masthead/internal/test/crdvalidation"
+	"github.com/masthead-dev/masthead/internal/test/fakecloud/layouts"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/crdvalidation"
-	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
-	"github.com/masthead-dev/masthead/test/providercrds"
 )
 
 // installed is what a hub has installed. It is read once, because the CRDs have megabytes.

@@ -12,8 +12,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/masthead-dev/masthead/internal/test/fakecloud/layouts"
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
 )
 
 var (

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/masthead-dev/masthead/internal/test/fakecloud/layouts"
+	"github.com/masthead-dev/masthead/internal/test/imported"
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
-	"github.com/masthead-dev/masthead/test/imported"
 )
 
 // each runs the test for each fixture, in each shape of group that its provider has.
@@ -94,7 +94,7 @@ func checkObserveOnly(t *testing.T, mr *unstructured.Unstructured, imp reflectio
 	}
 }
 
-// checkShape compares the objects that an import creates with those of test/imported. With those, the random histories
+// checkShape compares the objects that an import creates with those of internal/test/imported. With those, the random histories
 // of test/takeover show that nothing in the cloud is changed, so that is true of an import's objects as well.
 // ClusterAuth is left out: its controller has no method that changes anything.
 func checkShape(t *testing.T, mr *unstructured.Unstructured) {
@@ -109,7 +109,7 @@ func checkShape(t *testing.T, mr *unstructured.Unstructured) {
 		return
 	}
 	if diff := cmp.Diff(shapeOf(same), shapeOf(mr)); diff != "" {
-		t.Errorf("%s %q is not as in test/imported: -want, +got:\n%s", gvk.Kind, mr.GetName(), diff)
+		t.Errorf("%s %q is not as in internal/test/imported: -want, +got:\n%s", gvk.Kind, mr.GetName(), diff)
 	}
 }
 

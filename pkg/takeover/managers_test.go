@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/test/imported"
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/imported"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // importsOfEachCloud are specs of ClusterImports, with the managed resource for the cluster that somebody else could

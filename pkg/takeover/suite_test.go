@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/takeover"
-	"github.com/masthead-dev/masthead/test/providercrds"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // namespace is where the tests create their objects.

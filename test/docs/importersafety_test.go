@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/masthead-dev/masthead/internal/test/verdict"
 	"github.com/masthead-dev/masthead/pkg/takeover"
-	"github.com/masthead-dev/masthead/test/verdict"
 )
 
 // importerTests are the folders whose tests are about imports.
-var importerTests = regexp.MustCompile(`^(pkg/controllers/importer|pkg/takeover|pkg/reflection|test/takeover|test/fakecloud|test/e2e)/`)
+var importerTests = regexp.MustCompile(`^(pkg/controllers/importer|pkg/takeover|pkg/reflection|test/takeover|internal/test/fakecloud|test/e2e)/`)
 
 // TestThreatsHaveGuardsAndTests compares the table of threats in docs/design/importer-safety.md with the tests and the
 // policies: every threat names a guard and tests that exist and are about imports, and every policy is a guard.

@@ -19,7 +19,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"github.com/masthead-dev/masthead/test/crdvalidation"
+	"github.com/masthead-dev/masthead/internal/test/crdvalidation"
 )
 
 // foreign are the API groups of other projects in examples, whose schemas are not here.

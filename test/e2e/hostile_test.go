@@ -15,9 +15,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/masthead-dev/masthead/internal/test/hostile"
 	"github.com/masthead-dev/masthead/test/bench/process"
 	"github.com/masthead-dev/masthead/test/harness"
-	"github.com/masthead-dev/masthead/test/hostile"
 )
 
 // shippedMemoryLimit is the memory limit in config/manager/deployment.yaml, and hostileMemory how much more memory than

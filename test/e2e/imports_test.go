@@ -18,11 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/fakecloud"
 	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
-	"github.com/masthead-dev/masthead/test/providercrds"
 )
 
 // The cluster of EKS that is imported is w1 of the fleet.

@@ -24,9 +24,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // secondHub is another hub with its own manager: an API server with what Masthead needs, which offers what the first
@@ -41,7 +41,7 @@ func startSecondHub(ctx context.Context) *secondHub {
 	GinkgoHelper()
 	profiles, err := testenv.ModuleCRDs(ctx, "sigs.k8s.io/cluster-inventory-api", "config/crd/bases")
 	Expect(err).NotTo(HaveOccurred())
-	clusterAPI, err := testenv.ModuleCRDs(ctx, "sigs.k8s.io/cluster-api", "config/crd/bases")
+	clusterAPI, err := testenv.ClusterAPICRDs(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	env, err := testenv.New(testenv.CRDs(), filepath.Join(profiles, "multicluster.x-k8s.io_clusterprofiles.yaml"),
 		filepath.Join(clusterAPI, "cluster.x-k8s.io_clusters.yaml"))

@@ -14,8 +14,8 @@ import (
 
 // disabledControllers do nothing useful in a cluster with made-up nodes, or need components that a fleet does not have,
 // and cost informers and goroutines.
-const disabledControllers = "-node-ipam-controller,-node-lifecycle-controller,-node-route-controller,-service-lb-controller," +
-	"-cloud-node-lifecycle-controller,-persistentvolume-attach-detach-controller,-persistentvolume-binder-controller," +
+const disabledControllers = "-node-ipam-controller,-node-lifecycle-controller," +
+	"-persistentvolume-attach-detach-controller,-persistentvolume-binder-controller," +
 	"-persistentvolume-expander-controller,-persistentvolume-protection-controller,-persistentvolumeclaim-protection-controller," +
 	"-volumeattributesclass-protection-controller,-ephemeral-volume-controller,-horizontal-pod-autoscaler-controller," +
 	"-certificatesigningrequest-signing-controller,-certificatesigningrequest-approving-controller," +

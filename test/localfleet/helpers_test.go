@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // eventually fails the test if the condition does not become true.

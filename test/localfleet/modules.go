@@ -36,7 +36,7 @@ var (
 		pin: "hack/controlplane/controllers", module: "github.com/crossplane/crossplane/v2", folder: "cluster/crds",
 	}
 	clusterAPICRDs = moduleFiles{
-		pin: "hack/controlplane/controllers", module: "sigs.k8s.io/cluster-api", folder: "config/crd/bases",
+		pin: "hack/controlplane/controllers", module: "sigs.k8s.io/cluster-api", folder: "core/config/crd/bases",
 	}
 	inventoryCRDs = moduleFiles{
 		pin: ".", module: "sigs.k8s.io/cluster-inventory-api", folder: "config/crd/bases",

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 // gettingStarted is the page for newcomers.

@@ -19,9 +19,9 @@ import (
 	namespacedec2 "github.com/upbound/provider-aws/v2/apis/namespaced/ec2/v1beta1"
 	namespacedeks "github.com/upbound/provider-aws/v2/apis/namespaced/eks/v1beta1"
 
+	"github.com/masthead-dev/masthead/internal/test/fakecloud/layouts"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
 	"github.com/masthead-dev/masthead/pkg/reflection"
-	"github.com/masthead-dev/masthead/test/fakecloud/layouts"
-	"github.com/masthead-dev/masthead/test/providercrds"
 )
 
 // typed are functions that return a new struct of the provider for each kind.

@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 	"github.com/masthead-dev/masthead/pkg/takeover"
-	"github.com/masthead-dev/masthead/test/fakecloud"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // TestCanary makes the importer itself import a cluster, in hubs with and without the admission policies, with and

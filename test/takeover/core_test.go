@@ -23,11 +23,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/internal/test/imported"
+	"github.com/masthead-dev/masthead/internal/test/providercrds"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/test/bench/auditlog"
-	"github.com/masthead-dev/masthead/test/imported"
 	"github.com/masthead-dev/masthead/test/localfleet"
-	"github.com/masthead-dev/masthead/test/providercrds"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // coreFleet is a hub with Cluster API core, and a cluster that the rows of the test import one after the other.

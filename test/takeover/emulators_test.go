@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/masthead-dev/masthead/test/imported"
+	"github.com/masthead-dev/masthead/internal/test/imported"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/internal/test/imported"
 	"github.com/masthead-dev/masthead/pkg/takeover"
-	"github.com/masthead-dev/masthead/test/imported"
 )
 
 // guard is one of the things that keep a provider of Cluster API away from an imported cluster.

@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/internal/test/imported"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/takeover"
-	"github.com/masthead-dev/masthead/test/imported"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // attempt is a request that one rule of the policies refuses.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/masthead-dev/masthead/test/testenv"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/design/importer-safety.md")
@@ -53,7 +53,7 @@ func (s *table) check(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("docs/design/importer-safety.md differs from what was found (go test ./test/takeover -update writes it); found:\n%s\ndocumented:\n%s", s.markdown(), documented)
+		t.Fatalf("docs/design/importer-safety.md differs from what was found (go -C test test ./takeover -update writes it); found:\n%s\ndocumented:\n%s", s.markdown(), documented)
 	}
 	if err := os.WriteFile(path, []byte(before+begin+s.markdown()+end+after), 0o600); err != nil {
 		t.Fatal(err)

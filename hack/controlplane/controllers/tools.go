@@ -10,5 +10,5 @@ package controllers
 
 import (
 	_ "github.com/crossplane/crossplane/v2/cmd/crossplane"
-	_ "sigs.k8s.io/cluster-api"
+	_ "sigs.k8s.io/cluster-api/core"
 )

@@ -176,7 +176,7 @@ func TestSynchronizationPullPublishesNamespacedComposites(t *testing.T) {
 
 // What Crossplane does with resourceRefs: ExistingComposedResourceObserver reads each object and its connection
 // details, and DeletingComposedResourceGarbageCollector deletes what no function wants and nothing else controls (both
-// in internal/controller/apiextensions/composite/composition_functions.go of Crossplane 2.3).
+// in internal/controller/apiextensions/composite/composition_functions.go of Crossplane 2.4).
 func TestForgedResourceRefsNeverReachTheHub(t *testing.T) {
 	t.Parallel()
 	f := newCompositeFixture(t)

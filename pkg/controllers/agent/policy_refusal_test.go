@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
-	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 const refusedByPolicy = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"` +

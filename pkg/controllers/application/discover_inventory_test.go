@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
-	"github.com/masthead-dev/masthead/test/controllertest"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 )
 
 // An inventory that is not understood, or not fully visible, keeps an Application from being healthy, even before it

@@ -24,8 +24,8 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
-	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 var discoveredConfigMaps = []appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}}

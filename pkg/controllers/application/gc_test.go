@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // collectGarbage runs the garbage collector of the real kube-controller-manager on the workload cluster.

@@ -26,10 +26,10 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/internal/test/fakefleet"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
-	"github.com/masthead-dev/masthead/test/controllertest"
-	"github.com/masthead-dev/masthead/test/fakefleet"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // lane is the API servers of a hub and of a workload cluster. A test has exclusive use of them while it runs, and its

@@ -16,9 +16,9 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
-	"github.com/masthead-dev/masthead/test/controllertest"
 )
 
 // protect has the API server refuse owner references of ConfigMaps of one name in the namespace, and waits until it

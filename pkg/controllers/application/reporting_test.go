@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
-	"github.com/masthead-dev/masthead/test/controllertest"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 )
 
 func (f *fixture) deployment(name, application string) *appsv1.Deployment {

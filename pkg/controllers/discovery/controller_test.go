@@ -11,11 +11,11 @@ import (
 	"k8s.io/client-go/tools/events"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
-	"github.com/masthead-dev/masthead/test/fakefleet"
 )
 
 // slowFleet does something between a lookup and its answer, once.

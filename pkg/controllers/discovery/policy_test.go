@@ -25,8 +25,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/managed"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 func answer(code int, body string) *http.Response {

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/masthead-dev/masthead/internal/test/stalekind"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/test/stalekind"
 )
 
 // TestWhatIsStaleIsTold is about copies that can be neither listed nor watched any more: nothing is written on the

@@ -34,7 +34,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
@@ -120,7 +119,7 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	}
 	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[reconcile.Request]{
 		Reconciler: r, MaxConcurrentReconciles: o.MaxConcurrentReconciles, SkipNameValidation: o.SkipNameValidation,
-		NewQueue: multicluster.NewHubQueue[reconcile.Request], ReconciliationTimeout: reconcileTimeout,
+		ReconciliationTimeout: reconcileTimeout,
 	})
 	if err != nil {
 		return fmt.Errorf("cannot create the controller of ClusterImports: %w", err)

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/test/fakecloud"
+	"github.com/masthead-dev/masthead/internal/test/fakecloud"
 )
 
 // BenchmarkImports imports a number of EKS clusters at once, each with two node pools. It reports how long that takes,

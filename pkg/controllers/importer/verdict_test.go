@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/verdict"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
-	"github.com/masthead-dev/masthead/test/verdict"
 )
 
 // TestVerdictsOnClusterImports checks that, for each state of an import, tools that wait come to the verdict that a

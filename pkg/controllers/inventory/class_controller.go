@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 const (
@@ -52,7 +51,6 @@ func setupClasses(mgr manager.Manager, o Options) error {
 	c, err := controller.NewTyped(classControllerName, mgr, controller.TypedOptions[allClasses]{
 		Reconciler:         &classReconciler{hub: mgr.GetClient(), clock: o.Clock},
 		SkipNameValidation: o.SkipNameValidation,
-		NewQueue:           multicluster.NewHubQueue[allClasses],
 		LogConstructor: func(*allClasses) logr.Logger {
 			return mgr.GetLogger().WithValues("controller", classControllerName)
 		},

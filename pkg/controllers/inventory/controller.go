@@ -31,7 +31,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -111,7 +110,6 @@ func setupProfiles(mgr manager.Manager, o Options) error {
 		// Each reconcile is at most two small writes to the hub, so a few workers keep up with a fleet that starts.
 		MaxConcurrentReconciles: 5,
 		SkipNameValidation:      o.SkipNameValidation,
-		NewQueue:                multicluster.NewHubQueue[request],
 		LogConstructor: func(req *request) logr.Logger {
 			l := mgr.GetLogger().WithValues("controller", controllerName)
 			if req != nil {

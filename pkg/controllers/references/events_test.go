@@ -19,8 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/references"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // networkOf makes a group serve Networks, and returns one that takes its region from a ConfigMap.

@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/fakefleet"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/references"
-	"github.com/masthead-dev/masthead/test/fakefleet"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // hubGroup has the kinds of the tests of the hub: XNetwork, which is cluster-scoped, and Network.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,40 +30,22 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/providers/kubeconfig"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // patience is the timeout for conditions that a test waits for.
 const patience = time.Minute
 
-// clusterDefinition is the place of the definition of Cluster in a version of Cluster API.
-type clusterDefinition struct {
-	// pin is the folder with the go.mod that pins the version.
-	pin string
-	// file is the definition in the module.
-	file string
-}
-
 // TestEnrolmentOnARealHub runs enrolments by both sources against a real API server, which is hub and workload cluster
 // in one: the connection uses another UID for the hub.
 func TestEnrolmentOnARealHub(t *testing.T) {
 	logf.SetLogger(logr.Discard())
-	for version, definition := range map[string]clusterDefinition{
-		"ClusterAPI1.13": {".", "config/crd/bases/cluster.x-k8s.io_clusters.yaml"},
-		"ClusterAPI1.14": {"hack/providers/cluster-api-1.14", "core/config/crd/bases/cluster.x-k8s.io_clusters.yaml"},
-	} {
-		t.Run(version, func(t *testing.T) { enrolOnARealHub(t, definition) })
-	}
-}
-
-func enrolOnARealHub(t *testing.T, definition clusterDefinition) {
-	t.Helper()
-	cfg := startHub(t, definition)
+	cfg := startHub(t)
 	scheme := kruntime.NewScheme()
 	for _, add := range []func(*kruntime.Scheme) error{clientgoscheme.AddToScheme, clusterv1.AddToScheme, fleetv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -200,11 +183,11 @@ func must(t *testing.T, err error) {
 }
 
 // startHub starts an API server with the CRDs of Masthead and of Cluster API, and stops it at the end of the test.
-func startHub(t *testing.T, definition clusterDefinition) *rest.Config {
+func startHub(t *testing.T) *rest.Config {
 	t.Helper()
-	cluster, err := testenv.PinnedCRDs(t.Context(), definition.pin, "sigs.k8s.io/cluster-api", definition.file)
+	definitions, err := testenv.ClusterAPICRDs(t.Context())
 	must(t, err)
-	env, err := testenv.New(testenv.CRDs(), cluster)
+	env, err := testenv.New(testenv.CRDs(), filepath.Join(definitions, "cluster.x-k8s.io_clusters.yaml"))
 	must(t, err)
 	t.Cleanup(func() { _ = env.Stop() }) // Also stops what a failed start has left.
 	cfg, err := env.Start()

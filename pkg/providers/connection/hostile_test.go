@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/internal/test/hostile"
+	"github.com/masthead-dev/masthead/internal/test/liveheap"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
-	"github.com/masthead-dev/masthead/test/hostile"
-	"github.com/masthead-dev/masthead/test/liveheap"
 )
 
 // maxHostileHeap is how much one hostile API server may add to the live heap, with all requests to it at once, and with

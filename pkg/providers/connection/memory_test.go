@@ -20,11 +20,11 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/masthead-dev/masthead/internal/test/liveheap"
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
-	"github.com/masthead-dev/masthead/test/liveheap"
 )
 
 // listServer answers the requests that connecting needs, and every other GET with lists. It has its own UID.

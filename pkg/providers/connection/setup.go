@@ -26,7 +26,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
@@ -251,11 +250,7 @@ func logConstructor(base logr.Logger) func(*Key) logr.Logger {
 // so enough healthy clusters would keep failed ones from recovering, and those of the first list from being connected.
 // Admission shares out expensive work instead.
 func newQueue(name string, limiter workqueue.TypedRateLimiter[Key]) workqueue.TypedRateLimitingInterface[Key] {
-	q, ok := multicluster.NewHubQueue(name, limiter).(priorityqueue.PriorityQueue[Key])
-	if !ok {
-		panic("the hub's queue has no priorities")
-	}
-	return &levelQueue{PriorityQueue: q}
+	return &levelQueue{priorityqueue.New(name, func(o *priorityqueue.Opts[Key]) { o.RateLimiter = limiter })}
 }
 
 type levelQueue struct {

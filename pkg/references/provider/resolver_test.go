@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	xpcommon "github.com/crossplane/crossplane-runtime/v2/apis/common"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,9 +34,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/references"
 	"github.com/masthead-dev/masthead/pkg/references/testdata/managedexample"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 const crdFile = "network.example.org_subnets.yaml"
@@ -206,7 +206,7 @@ func TestManagedReconciler(t *testing.T) {
 	if e.connected+e.observed+e.created > 0 || writes.applied > 0 {
 		t.Errorf("the reconcile went on although a reference failed: %+v, %d writes", e, writes.applied)
 	}
-	c := get(t, ns).GetCondition(xpcommon.TypeSynced)
+	c := get(t, ns).GetCondition(xpv2.TypeSynced)
 	if c.Status != corev1.ConditionFalse || !strings.Contains(c.Message, `cannot resolve spec.references[0]: configmaps "settings" in the namespace "`+ns+`"`) {
 		t.Errorf("the condition does not say what failed: %+v", c)
 	}
@@ -229,7 +229,7 @@ func TestManagedReconciler(t *testing.T) {
 		t.Errorf("want the values to be written once, got %d writes", writes.applied)
 	}
 	got := get(t, ns)
-	if c := got.GetCondition(xpcommon.TypeSynced); c.Status != corev1.ConditionTrue {
+	if c := got.GetCondition(xpv2.TypeSynced); c.Status != corev1.ConditionTrue {
 		t.Errorf("want Synced, got %+v", c)
 	}
 	if p := got.Spec.ForProvider; p.Token != "hunter2" || len(p.Routes) != 2 || p.Routes[0].Gateway != "10.0.0.1" || p.Routes[1].Gateway != "10.0.0.2" {

@@ -18,8 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/masthead-dev/masthead/internal/test/hostile"
 	"github.com/masthead-dev/masthead/test/bench/report"
-	"github.com/masthead-dev/masthead/test/hostile"
 )
 
 // settings are the flags.

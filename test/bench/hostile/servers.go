@@ -12,7 +12,7 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/masthead-dev/masthead/test/hostile"
+	"github.com/masthead-dev/masthead/internal/test/hostile"
 )
 
 // serveCommand is the argument with which this program serves as the hostile API servers, and measures nothing.

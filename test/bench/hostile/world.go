@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/masthead-dev/masthead/internal/test/hostile"
 	"github.com/masthead-dev/masthead/test/bench/apiserver"
 	"github.com/masthead-dev/masthead/test/bench/claims"
 	"github.com/masthead-dev/masthead/test/harness"
-	"github.com/masthead-dev/masthead/test/hostile"
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
 

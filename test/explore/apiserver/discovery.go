@@ -31,7 +31,7 @@ func IsDiscovery(req *http.Request) bool {
 func (s *Server) discover(path string) (any, bool) {
 	switch parts := strings.Split(strings.Trim(path, "/"), "/"); {
 	case path == "/version":
-		return map[string]any{"major": "1", "minor": "36", "gitVersion": "v1.36.0"}, true
+		return map[string]any{"major": "1", "minor": "37", "gitVersion": "v1.37.0"}, true
 	case path == "/api":
 		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}, true
 	case path == "/apis":

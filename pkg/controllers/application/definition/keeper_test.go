@@ -22,10 +22,10 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/managed"
-	"github.com/masthead-dev/masthead/test/controllertest"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // countingDefinitions counts requests to an API server.

@@ -27,7 +27,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/health"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // healthRulesController names the controller that reads HealthRules in logs and metrics.
@@ -104,7 +103,6 @@ func (h *Rules) Assessor() (health.Assessor, bool) {
 func (h *Rules) Setup(mgr manager.Manager, skipNameValidation *bool) error {
 	c, err := controller.NewTyped(healthRulesController, mgr, controller.TypedOptions[allRules]{
 		Reconciler: h, MaxConcurrentReconciles: 1, SkipNameValidation: skipNameValidation,
-		NewQueue: multicluster.NewHubQueue[allRules],
 		LogConstructor: func(*allRules) logr.Logger {
 			return mgr.GetLogger().WithValues("controller", healthRulesController)
 		},

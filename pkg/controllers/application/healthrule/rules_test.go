@@ -29,9 +29,9 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/health"
-	"github.com/masthead-dev/masthead/test/controllertest"
-	"github.com/masthead-dev/masthead/test/testenv"
 )
 
 // rulesFixture is a hub whose HealthRules are followed.

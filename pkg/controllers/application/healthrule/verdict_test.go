@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/test/verdict"
+	"github.com/masthead-dev/masthead/internal/test/verdict"
 )
 
 func TestVerdictsOnHealthRules(t *testing.T) {

@@ -22,7 +22,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -71,7 +70,6 @@ func Setup(mgr manager.Manager, fleet rollupFleet, sources []connection.Describe
 		Reconciler:              w,
 		MaxConcurrentReconciles: 5,
 		SkipNameValidation:      skipNameValidation,
-		NewQueue:                multicluster.NewHubQueue[rollupRequest],
 		LogConstructor: func(req *rollupRequest) logr.Logger {
 			l := mgr.GetLogger().WithValues("controller", rollupName)
 			if req != nil {

@@ -19,10 +19,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/fakecloud"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
-	"github.com/masthead-dev/masthead/test/fakecloud"
 )
 
 func googleKey(t *testing.T, tokenURI string) []byte {

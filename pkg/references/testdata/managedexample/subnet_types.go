@@ -4,8 +4,7 @@
 package managedexample
 
 import (
-	xpcommon "github.com/crossplane/crossplane-runtime/v2/apis/common"
-	xpv2 "github.com/crossplane/crossplane-runtime/v2/apis/common/v2"
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -87,7 +86,7 @@ type Route struct {
 
 // SubnetStatus is what a Subnet is.
 type SubnetStatus struct {
-	xpcommon.ConditionedStatus `json:",inline"`
+	xpv2.ConditionedStatus `json:",inline"`
 }
 
 // SubnetList is a list of Subnets.
@@ -101,37 +100,37 @@ type SubnetList struct {
 }
 
 // GetCondition implements resource.Managed.
-func (s *Subnet) GetCondition(ct xpcommon.ConditionType) xpcommon.Condition {
+func (s *Subnet) GetCondition(ct xpv2.ConditionType) xpv2.Condition {
 	return s.Status.GetCondition(ct)
 }
 
 // SetConditions implements resource.Managed.
-func (s *Subnet) SetConditions(c ...xpcommon.Condition) { s.Status.SetConditions(c...) }
+func (s *Subnet) SetConditions(c ...xpv2.Condition) { s.Status.SetConditions(c...) }
 
 // GetManagementPolicies implements resource.Managed.
-func (s *Subnet) GetManagementPolicies() xpcommon.ManagementPolicies {
+func (s *Subnet) GetManagementPolicies() xpv2.ManagementPolicies {
 	return s.Spec.ManagementPolicies
 }
 
 // SetManagementPolicies implements resource.Managed.
-func (s *Subnet) SetManagementPolicies(p xpcommon.ManagementPolicies) { s.Spec.ManagementPolicies = p }
+func (s *Subnet) SetManagementPolicies(p xpv2.ManagementPolicies) { s.Spec.ManagementPolicies = p }
 
 // GetProviderConfigReference implements resource.ModernManaged.
-func (s *Subnet) GetProviderConfigReference() *xpcommon.ProviderConfigReference {
+func (s *Subnet) GetProviderConfigReference() *xpv2.ProviderConfigReference {
 	return s.Spec.ProviderConfigReference
 }
 
 // SetProviderConfigReference implements resource.ModernManaged.
-func (s *Subnet) SetProviderConfigReference(r *xpcommon.ProviderConfigReference) {
+func (s *Subnet) SetProviderConfigReference(r *xpv2.ProviderConfigReference) {
 	s.Spec.ProviderConfigReference = r
 }
 
 // GetWriteConnectionSecretToReference implements resource.ModernManaged.
-func (s *Subnet) GetWriteConnectionSecretToReference() *xpcommon.LocalSecretReference {
+func (s *Subnet) GetWriteConnectionSecretToReference() *xpv2.LocalSecretReference {
 	return s.Spec.WriteConnectionSecretToReference
 }
 
 // SetWriteConnectionSecretToReference implements resource.ModernManaged.
-func (s *Subnet) SetWriteConnectionSecretToReference(r *xpcommon.LocalSecretReference) {
+func (s *Subnet) SetWriteConnectionSecretToReference(r *xpv2.LocalSecretReference) {
 	s.Spec.WriteConnectionSecretToReference = r
 }

@@ -1,0 +1,17 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package providercrds gives tests the real CRDs of the Crossplane providers and of the Cluster API providers for AWS,
+// Azure and Google Cloud, and those of Cluster API core. They are read from the source of the Go modules that the
+// go.mod files of hack/providers and hack/controlplane pin; no code of the providers is compiled, and nothing is copied
+// into the repository.
+//
+// # Guarantees
+//
+//   - A CRD has the schema of the provider's release, with its validation rules and its defaults. Descriptions are left
+//     out: they make up most of a CRD of a megabyte, and an API server keeps them in memory.
+//   - It serves only its storage version. Several of these CRDs have versions with different schemas that only the
+//     provider's webhook can convert.
+//   - A CRD of a Cluster API provider has the label by which Cluster API core finds the version that fulfils its
+//     contract. The providers add it when they are built for release.
+package providercrds

@@ -1,0 +1,183 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package providercrds
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// source is a folder of CRD files in a Go module.
+type source struct {
+	pin, module, folder string
+}
+
+var (
+	providerAWS   = source{pin: "hack/providers", module: "github.com/upbound/provider-aws/v2", folder: "package/crds"}
+	providerAzure = source{pin: "hack/providers", module: "github.com/upbound/provider-azure", folder: "package/crds"}
+	providerGCP   = source{pin: "hack/providers", module: "github.com/upbound/provider-gcp", folder: "package/crds"}
+
+	clusterAPI      = source{pin: "hack/controlplane/controllers", module: "sigs.k8s.io/cluster-api", folder: "core/config/crd/bases"}
+	clusterAPIAWS   = source{pin: "hack/providers", module: "sigs.k8s.io/cluster-api-provider-aws/v2", folder: "config/crd/bases"}
+	clusterAPIAzure = source{pin: "hack/providers", module: "sigs.k8s.io/cluster-api-provider-azure", folder: "config/crd/bases"}
+	clusterAPIGCP   = source{pin: "hack/providers", module: "sigs.k8s.io/cluster-api-provider-gcp", folder: "config/crd/bases"}
+)
+
+// Groups of the CRDs.
+const (
+	groupClusterAPI     = "cluster.x-k8s.io"
+	groupControlPlane   = "controlplane.cluster.x-k8s.io"
+	groupInfrastructure = "infrastructure.cluster.x-k8s.io"
+
+	groupEKS         = "eks.aws.upbound.io"
+	groupEKSModern   = "eks.aws.m.upbound.io"
+	groupEC2         = "ec2.aws.upbound.io"
+	groupEC2Modern   = "ec2.aws.m.upbound.io"
+	groupAWS         = "aws.upbound.io"
+	groupAWSModern   = "aws.m.upbound.io"
+	groupAKS         = "containerservice.azure.upbound.io"
+	groupAzure       = "azure.upbound.io"
+	groupGKE         = "container.gcp.upbound.io"
+	groupGoogleCloud = "gcp.upbound.io"
+)
+
+// crd is one CRD: its group and kind, and the plural that its file is named after.
+type crd struct {
+	group, kind, plural string
+	source              source
+}
+
+func (c crd) groupKind() schema.GroupKind { return schema.GroupKind{Group: c.group, Kind: c.kind} }
+
+// managedResources are the managed resources that describe a cluster of a cloud, in the legacy groups.
+func managedResources() []crd {
+	return append(awsManagedResources(groupEKS, groupEC2),
+		crd{groupAKS, "KubernetesCluster", "kubernetesclusters", providerAzure},
+		crd{groupAKS, "KubernetesClusterNodePool", "kubernetesclusternodepools", providerAzure},
+		crd{groupGKE, "Cluster", "clusters", providerGCP},
+		crd{groupGKE, "NodePool", "nodepools", providerGCP},
+	)
+}
+
+// modernManagedResources are those in the groups of namespaced managed resources.
+func modernManagedResources() []crd { return awsManagedResources(groupEKSModern, groupEC2Modern) }
+
+func awsManagedResources(eks, ec2 string) []crd {
+	return []crd{
+		{eks, "Cluster", "clusters", providerAWS},
+		{eks, "NodeGroup", "nodegroups", providerAWS},
+		{eks, "ClusterAuth", "clusterauths", providerAWS},
+		{eks, "FargateProfile", "fargateprofiles", providerAWS},
+		{ec2, "VPC", "vpcs", providerAWS},
+		{ec2, "Subnet", "subnets", providerAWS},
+		{ec2, "RouteTable", "routetables", providerAWS},
+	}
+}
+
+// providerConfigs are the kinds that specify the identity with which a provider observes.
+func providerConfigs() []crd {
+	return []crd{
+		{groupAWS, "ProviderConfig", "providerconfigs", providerAWS},
+		{groupAWSModern, "ProviderConfig", "providerconfigs", providerAWS},
+		{groupAWSModern, "ClusterProviderConfig", "clusterproviderconfigs", providerAWS},
+		{groupAzure, "ProviderConfig", "providerconfigs", providerAzure},
+		{groupGoogleCloud, "ProviderConfig", "providerconfigs", providerGCP},
+	}
+}
+
+// clusterAPIKinds are the kinds of Cluster API core that an import creates.
+func clusterAPIKinds() []crd {
+	return []crd{
+		{groupClusterAPI, "Cluster", "clusters", clusterAPI},
+		{groupClusterAPI, "MachinePool", "machinepools", clusterAPI},
+	}
+}
+
+// machineKinds are kinds of Cluster API core that an import never creates: for them core acts on the Nodes of a
+// cluster.
+func machineKinds() []crd {
+	return []crd{
+		{groupClusterAPI, "MachineDeployment", "machinedeployments", clusterAPI},
+		{groupClusterAPI, "MachineSet", "machinesets", clusterAPI},
+		{groupClusterAPI, "Machine", "machines", clusterAPI},
+	}
+}
+
+// reflectedKinds are the kinds of Cluster API's providers that represent a cluster of a cloud.
+func reflectedKinds() []crd {
+	return []crd{
+		{groupInfrastructure, "AWSManagedCluster", "awsmanagedclusters", clusterAPIAWS},
+		{groupControlPlane, "AWSManagedControlPlane", "awsmanagedcontrolplanes", clusterAPIAWS},
+		{groupInfrastructure, "AWSManagedMachinePool", "awsmanagedmachinepools", clusterAPIAWS},
+		{groupInfrastructure, "AzureManagedCluster", "azuremanagedclusters", clusterAPIAzure},
+		{groupInfrastructure, "AzureManagedControlPlane", "azuremanagedcontrolplanes", clusterAPIAzure},
+		{groupInfrastructure, "AzureManagedMachinePool", "azuremanagedmachinepools", clusterAPIAzure},
+		{groupInfrastructure, "GCPManagedCluster", "gcpmanagedclusters", clusterAPIGCP},
+		{groupInfrastructure, "GCPManagedControlPlane", "gcpmanagedcontrolplanes", clusterAPIGCP},
+		{groupInfrastructure, "GCPManagedMachinePool", "gcpmanagedmachinepools", clusterAPIGCP},
+	}
+}
+
+// identities are the objects that name the credentials with which a Cluster API provider works.
+func identities() []crd {
+	return []crd{
+		{groupInfrastructure, "AWSClusterRoleIdentity", "awsclusterroleidentities", clusterAPIAWS},
+		{groupInfrastructure, "AWSClusterStaticIdentity", "awsclusterstaticidentities", clusterAPIAWS},
+		{groupInfrastructure, "AzureClusterIdentity", "azureclusteridentities", clusterAPIAzure},
+	}
+}
+
+func allCRDs() []crd {
+	var all []crd
+	for _, some := range [][]crd{
+		managedResources(), modernManagedResources(), providerConfigs(), clusterAPIKinds(), reflectedKinds(), identities(),
+	} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// ManagedResources are the kinds of managed resources that describe a cluster of a cloud, in the legacy, cluster-scoped
+// groups.
+func ManagedResources() []schema.GroupKind { return groupKinds(managedResources()) }
+
+// ModernManagedResources are the kinds of managed resources in the groups whose resources are namespaced. Of the three
+// providers only the one for AWS has them in a release that is a Go module.
+func ModernManagedResources() []schema.GroupKind { return groupKinds(modernManagedResources()) }
+
+// ProviderConfigs are the kinds that specify the identity with which a Crossplane provider observes.
+func ProviderConfigs() []schema.GroupKind { return groupKinds(providerConfigs()) }
+
+// ClusterAPI are Cluster and MachinePool of Cluster API core.
+func ClusterAPI() []schema.GroupKind { return groupKinds(clusterAPIKinds()) }
+
+// Machines are the kinds of Cluster API core for which it acts on the Nodes of a cluster, beside MachinePool.
+func Machines() []schema.GroupKind { return groupKinds(machineKinds()) }
+
+// Reflected are the three kinds of each of Cluster API's providers that represent a managed cluster.
+func Reflected() []schema.GroupKind { return groupKinds(reflectedKinds()) }
+
+// Identities are the kinds that name the credentials with which a Cluster API provider works. The provider for Google
+// Cloud has none: it refers to a Secret.
+func Identities() []schema.GroupKind { return groupKinds(identities()) }
+
+// All are all kinds that imports involve, except Machines.
+func All() []schema.GroupKind { return groupKinds(allCRDs()) }
+
+func groupKinds(crds []crd) []schema.GroupKind {
+	kinds := make([]schema.GroupKind, 0, len(crds))
+	for _, crd := range crds {
+		kinds = append(kinds, crd.groupKind())
+	}
+	return kinds
+}
+
+// Imports are the kinds that imports from all three clouds need besides Cluster API core's: for AWS the managed
+// resources of the namespaced groups, for the other clouds those that exist.
+func Imports() []schema.GroupKind {
+	var kinds []schema.GroupKind
+	for _, crd := range allCRDs() {
+		if crd.source != clusterAPI && crd.group != groupEKS && crd.group != groupEC2 && crd.group != groupAWS {
+			kinds = append(kinds, crd.groupKind())
+		}
+	}
+	return kinds
+}
