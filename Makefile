@@ -78,6 +78,10 @@ explore: ## Walk the agent through random orders of events for MINUTES=10 of one
 	@MASTHEAD_EXPLORE_MINUTES=$(or $(MINUTES),10) MASTHEAD_EXPLORE_SEED=$(or $(SEED),$(shell date +%s)) \
 		go -C test test ./explore -run TestExplore -count=1 -v -timeout 24h
 
+.PHONY: guards
+guards: ## Remove each guard of the agent in turn, and walk until that does harm: an hour or two. GUARD= selects by a regular expression.
+	@MASTHEAD_EXPLORE_GUARDS='$(or $(GUARD),.)' go -C test test ./explore -run TestGuardsPreventHarm -count=1 -v -timeout 24h
+
 .PHONY: fuzz
 fuzz: ## Fuzz the parsers of untrusted input for FUZZTIME each (default 30s).
 	@hack/fuzz.sh
