@@ -94,8 +94,8 @@ func checkObserveOnly(t *testing.T, mr *unstructured.Unstructured, imp reflectio
 	}
 }
 
-// checkShape compares the objects that an import creates with those of internal/test/imported. With those, the random histories
-// of test/takeover show that nothing in the cloud is changed, so that is true of an import's objects as well.
+// checkShape compares the objects that an import creates with those of internal/test/imported. With those, the random
+// histories of test/takeover show that nothing in the cloud is changed, so that is true of an import's objects as well.
 // ClusterAuth is left out: its controller has no method that changes anything.
 func checkShape(t *testing.T, mr *unstructured.Unstructured) {
 	t.Helper()

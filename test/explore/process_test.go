@@ -252,8 +252,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// isUnheld reports whether a request is answered at once: client-go discovers kinds under locks, and the explorer cannot
-// wait while one is held.
+// isUnheld reports whether a request is answered at once: client-go discovers kinds under locks, and the explorer
+// cannot wait while one is held.
 func isUnheld(req *http.Request) bool {
 	return apiserver.IsDiscovery(req) || strings.Contains(req.URL.Path, "/events")
 }

@@ -176,7 +176,8 @@ func (s *Server) Expire() {
 	}
 }
 
-// Lose removes the objects of a resource without a trace, as if the server had been restored from a backup without them.
+// Lose removes the objects of a resource without a trace, as if the server had been restored from a backup without
+// them.
 func (s *Server) Lose(resource schema.GroupResource) {
 	for _, obj := range s.List(resource) {
 		s.Remove(Key{resource, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}})
