@@ -5,6 +5,7 @@ module github.com/masthead-dev/masthead/test
 go 1.26.3
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/crossplane/function-sdk-go v0.7.0
 	github.com/go-logr/logr v1.4.4
 	github.com/google/go-cmp v0.7.0

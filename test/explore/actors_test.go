@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
@@ -262,21 +264,26 @@ func (w *world) publish(obj *unstructured.Unstructured) {
 	w.request(w.hub.Server, "crossplane", http.MethodPost, path(secrets, "v1", obj.GetNamespace(), ""), "application/json", s.Object)
 }
 
-// passwordOf returns the password of a claim in the hub, which names the namespace that may have it.
+// passwordOf returns the password of a claim in the hub, which names the namespace that may have it, and the claim that it
+// was made for.
 func passwordOf(obj *unstructured.Unstructured) string {
 	a := obj.GetAnnotations()
 	return fmt.Sprintf("%s/%s/%s", a[fleetv1alpha1.SourceUIDAnnotation], a[fleetv1alpha1.SourceNamespaceAnnotation],
-		a[fleetv1alpha1.SourceNamespaceUIDAnnotation])
+		a[fleetv1alpha1.SourceClaimUIDAnnotation])
 }
 
-// strays returns what a tenant of the hub can do who may create claims in the target namespaces: objects that name
-// another's claim as their source, before or after it is pushed.
+// strays returns what can be in the way in the target namespaces: what somebody else made there, and objects by which a
+// tenant of the hub names another's claim as their source, before or after it is pushed.
 func (w *world) strays() []option {
 	var out []option
 	for _, name := range []string{targetName, movedName} {
 		if w.hub.Get(key(claims, name, claimName)) != nil {
 			continue
 		}
+		out = append(out, option{"administrator makes " + name + "/" + claimName, rare, func() {
+			obj := object(claimGroup+"/v1alpha1", claimKind, name, claimName, nil)
+			w.request(w.hub.Server, "administrator", http.MethodPost, path(claims, "v1alpha1", name, ""), "application/json", obj.Object)
+		}})
 		for _, c := range w.clusters {
 			obj := object(claimGroup+"/v1alpha1", claimKind, name, claimName, map[string]any{"version": "stray"})
 			obj.SetAnnotations(map[string]string{
@@ -311,6 +318,27 @@ func (w *world) servers() []*apiserver.Server {
 	}
 	return out
 }
+
+// moveClocks returns the changes of what properties depend on. Those of managers are for the next one.
+func (w *world) moveClocks() []option {
+	var out []option
+	for _, d := range []time.Duration{time.Second, agent.DefaultInFlightGrace} {
+		out = append(out, option{"requests last " + d.String(), rare, func() { w.clocks.inFlight = d }})
+	}
+	for _, d := range []time.Duration{agent.DefaultInFlightGrace, time.Minute} {
+		out = append(out, option{"managers wait for requests for " + d.String(), rare, func() { w.clocks.grace = d }})
+	}
+	for _, d := range []time.Duration{5 * time.Second, 15 * time.Second, time.Minute} {
+		out = append(out, option{"leases last " + d.String(), rare, func() { w.clocks.lease = d }})
+	}
+	for _, d := range []time.Duration{-maxSkew, maxSkew} {
+		out = append(out, option{"clock of the hub " + d.String(), rare, func() { w.clocks.skew = d }})
+	}
+	return out
+}
+
+// maxSkew is how much the hub's clock may be ahead or behind.
+const maxSkew = 4 * time.Second
 
 // restore returns the losses of claims with a workload cluster: the one that replaces it does not have them yet.
 func (w *world) restore() []option {

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
+	owned "github.com/masthead-dev/masthead/test/ownership"
 )
 
 // checker follows every change and records which properties it breaks.
@@ -37,14 +40,15 @@ type checker struct {
 	orphaned, disabled bool
 	// withdrawn is whether the claim kind was ever not published.
 	withdrawn bool
-	// writes counts the changes by Masthead.
-	writes int
+	// names is the history of the names of the hub.
+	names owned.History
 }
 
 // claimHistory is what happened to a claim in a workload cluster.
 type claimHistory struct {
 	cluster         *workload
 	namespace       string
+	namespaceUID    types.UID
 	last            *unstructured.Unstructured
 	gone            bool
 	keptWhenDeleted bool
@@ -80,7 +84,7 @@ type objectHistory struct {
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, claims: map[types.UID]*claimHistory{}, objects: map[types.UID]*objectHistory{}}
+	return &checker{w: w, claims: map[types.UID]*claimHistory{}, objects: map[types.UID]*objectHistory{}, names: owned.History{Live: true}}
 }
 
 func (c *checker) fail(property, format string, args ...any) {
@@ -93,9 +97,6 @@ func isAgent(change apiserver.Change) bool {
 }
 
 func (c *checker) hubChanged(change apiserver.Change) {
-	if isAgent(change) {
-		c.writes++
-	}
 	switch change.Key.GroupResource {
 	case classes:
 		policy, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "deletionPolicy")
@@ -116,6 +117,9 @@ func (c *checker) otherHubChanged(change apiserver.Change) {
 }
 
 func (c *checker) objectChanged(change apiserver.Change) {
+	if before, after := ownerOf(change.Old), ownerOf(change.New); before != after {
+		c.names.Changed(change.Key.Namespace, after)
+	}
 	switch {
 	case change.Old == nil:
 		o := &objectHistory{last: change.New, byMasthead: isAgent(change)}
@@ -141,6 +145,37 @@ func (c *checker) objectChanged(change apiserver.Change) {
 			c.objectWritten(change)
 		}
 		o.last = change.New
+	}
+}
+
+// ownerOf returns the owner of the name of an object.
+func ownerOf(obj *unstructured.Unstructured) string {
+	switch {
+	case obj == nil:
+		return owned.Nobody
+	case !isNamed(obj):
+		return owned.Foreign
+	}
+	return sourceOf(obj)
+}
+
+var hubNamespace = regexp.MustCompile(`in the namespace "([^"]+)" of the hub`)
+
+// reported records what a claim has just reported of the name of its object, if it records that.
+func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unstructured) {
+	synced := propagation.AgentSynced(after)
+	record, recorded := ownership.RecordOf(after)
+	us := claim.cluster.identifier + "/" + claim.namespace
+	if maps.Equal(propagation.AgentSynced(before), synced) || !recorded || claim.tampered {
+		return
+	}
+	switch synced["reason"] {
+	case reason.ReasonSynced:
+		c.names.Reported(us, record.Namespace, func(owner string) bool { return owner == us })
+	case reason.ReasonConflict:
+		message, _ := synced["message"].(string)
+		at := hubNamespace.FindStringSubmatch(message)
+		c.names.Reported(us, at[1], func(owner string) bool { return owner != us && owner != owned.Nobody })
 	}
 }
 
@@ -194,7 +229,7 @@ const (
 func (c *checker) objectDeleted(o *objectHistory) {
 	claim := c.claimFor(o.last)
 	age := time.Since(o.last.GetCreationTimestamp().Time)
-	if named, _, _ := unstructured.NestedString(o.last.Object, "spec", "resourceRef", "name"); named != "" && !crossplane.IsReported(o.last) && age < bindingTime {
+	if named, _, _ := unstructured.NestedString(o.last.Object, "spec", "resourceRef", "name"); named != "" && !crossplane.IsReported(o.last) && age < bindingTime-2*maxSkew {
 		c.fail("Nothing is deleted while Crossplane binds it", "%s/%s is %s old", o.last.GetNamespace(), o.last.GetName(), age)
 	}
 	switch {
@@ -214,9 +249,6 @@ func (c *checker) objectDeleted(o *objectHistory) {
 }
 
 func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
-	if isAgent(change) {
-		c.writes++
-	}
 	switch change.Key.GroupResource {
 	case namespaces:
 		c.namespaceChanged(cluster, change)
@@ -247,7 +279,9 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	claim := c.claims[obj.GetUID()]
 	if claim == nil {
 		claim = &claimHistory{cluster: cluster, namespace: obj.GetNamespace()}
-		claim.mayMove = mayMove(cluster.server.Locked(key(namespaces, "", claim.namespace)))
+		if ns := cluster.server.Locked(key(namespaces, "", claim.namespace)); ns != nil {
+			claim.mayMove, claim.namespaceUID = mayMove(ns), ns.GetUID()
+		}
 		c.claims[obj.GetUID()] = claim
 	}
 	claim.last = obj
@@ -260,6 +294,9 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 			c.fail("Only users create claims", "%s created %s in %s", change.Manager, change.Key, cluster.identifier)
 		}
 		return
+	}
+	if change.New != nil && isAgent(change) {
+		c.reported(claim, change.Old, change.New)
 	}
 	claim.justProtected = change.New != nil && isProtected(change.New) && !isProtected(change.Old)
 	deleted := change.New == nil || change.New.GetDeletionTimestamp() != nil
@@ -328,13 +365,22 @@ func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
 		return
 	}
 	parts := strings.Split(string(password), "/")
-	if parts[0] != cluster.identifier || parts[1] != change.Key.Namespace {
+	// A copy for a claim that is gone without the watch knowing is collected at once.
+	madeFor, inherited := c.claims[types.UID(parts[2])], false
+	for _, r := range change.New.GetOwnerReferences() {
+		owner := c.claims[r.UID]
+		inherited = owner != nil && !owner.gone && madeFor != nil && owner.namespaceUID != madeFor.namespaceUID
+	}
+	if parts[0] != cluster.identifier || parts[1] != change.Key.Namespace || inherited {
 		c.fail("A password reaches only its owner", "that of %s is in %s/%s", password, cluster.identifier, change.Key.Namespace)
 	}
 }
 
 // settled checks the world when all faults have stopped and everything is at rest.
 func (c *checker) settled() {
+	if err := c.names.Check(); err != nil {
+		c.fail("Names are owned like locks", "%v", err)
+	}
 	for uid, claim := range c.claims {
 		name := claim.cluster.identifier + "/" + claim.namespace
 		if claim.gone {
@@ -423,8 +469,8 @@ func targetOf(claim *claimHistory) string {
 	return cmp.Or(ns.GetAnnotations()[fleetv1alpha1.TargetNamespaceAnnotation], targetName)
 }
 
-// live returns the object that is the claim's: one that was created for it, or one that names its source at its target
-// or where it was recorded.
+// live returns the object that is the claim's: one that was created for it, or one that names its source where it was
+// recorded or at its target.
 func (c *checker) live(claim *claimHistory) *objectHistory {
 	isSource := func(o *objectHistory) bool {
 		a := o.last.GetAnnotations()
@@ -436,7 +482,7 @@ func (c *checker) live(claim *claimHistory) *objectHistory {
 		}
 	}
 	record, _ := ownership.RecordOf(claim.last)
-	for _, at := range []string{targetOf(claim), record.Namespace} {
+	for _, at := range []string{record.Namespace, targetOf(claim)} {
 		for _, o := range c.objects {
 			if isSource(o) && o.last.GetNamespace() == at {
 				return o

@@ -62,17 +62,18 @@ func TestExplore(t *testing.T) {
 		minutes = defaultMinutes
 	}
 	budget := time.Duration(minutes * float64(time.Minute))
-	walks, steps := uint64(0), 0
+	walks, steps, operations := uint64(0), 0, 0
 	for ; steps < enoughSteps && processorTime(t) < budget; walks++ {
 		r := run(t, func(w *world) { w.walk(rand.New(rand.NewPCG(seed+walks, 0)), stepsPerWalk) })
-		if steps += len(r.trace); len(r.violations) > 0 {
+		steps, operations = steps+len(r.trace), operations+r.operations
+		if len(r.violations) > 0 {
 			property, _, _ := strings.Cut(r.violations[0], ":")
-			short := shrink(t, r.trace, property)
-			t.Fatalf("seed %d: %s\nin %d steps. What matters of them, for testdata:\n# %s\n%s",
-				seed+walks, r.violations[0], len(r.trace), property, strings.Join(short, "\n"))
+			t.Logf("seed %d, in %d steps: %s", seed+walks, len(r.trace), r.violations[0])
+			t.Fatalf("What matters of them, for testdata:\n# %s\n%s", property, strings.Join(shrink(t, r.trace, property), "\n"))
 		}
 	}
-	t.Logf("%d walks of %d steps in all, from seed %d, in %s of processor time", walks, steps, seed, processorTime(t).Round(time.Second))
+	t.Logf("%d walks of %d steps and %d operations on names in all, from seed %d, in %s of processor time",
+		walks, steps, operations, seed, processorTime(t).Round(time.Second))
 }
 
 // TestCounterexamples replays what once broke a property. The first line of each file names it.

@@ -34,10 +34,7 @@ import (
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
 )
 
-const (
-	leaseDuration = 15 * time.Second
-	renewInterval = 2 * time.Second
-)
+const renewInterval = 2 * time.Second
 
 // process is a manager with the agent, as far as a walk distinguishes it from a real one.
 type process struct {
@@ -87,7 +84,7 @@ func (lease) Update(context.Context, resourcelock.LeaderElectionRecord) error { 
 // start starts a process of a hub and engages every cluster.
 func (w *world) start(h *hub) {
 	w.started++
-	p := &process{w: w, hub: h, name: fmt.Sprintf("manager-%d", w.started), fence: fence.New(leaseDuration, clock.RealClock{}), ended: make(chan struct{})}
+	p := &process{w: w, hub: h, name: fmt.Sprintf("manager-%d", w.started), fence: fence.New(w.clocks.lease, clock.RealClock{}), ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	w.mu.Lock()
@@ -105,7 +102,7 @@ func (w *world) start(h *hub) {
 	}
 	gate, fleet := multicluster.NewGate(), &fakefleet.Fleet{}
 	if err := agent.Setup(mgr, agent.Options{
-		Fleet: fleet, Gate: gate, SkipNameValidation: new(true), MaxConcurrentReconciles: 2,
+		Fleet: fleet, Gate: gate, SkipNameValidation: new(true), MaxConcurrentReconciles: 2, InFlightGrace: w.clocks.grace,
 	}); err != nil {
 		panic(err)
 	}
@@ -312,7 +309,7 @@ func (p *process) abandon(c *call) {
 	}
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
-	c.landsUntil = time.Now().Add(agent.DefaultInFlightGrace)
+	c.landsUntil = time.Now().Add(p.w.clocks.inFlight)
 	p.w.late = append(p.w.late, c)
 }
 

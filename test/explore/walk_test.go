@@ -22,6 +22,7 @@ func (w *world) options() []option {
 	out = append(out, w.faults()...)
 	out = append(out, w.actors()...)
 	out = append(out, w.restore()...)
+	out = append(out, w.moveClocks()...)
 	for _, d := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute} {
 		out = append(out, option{"wait " + d.String(), seldom, func() { w.waited += d; sleep(d) }})
 	}
@@ -292,14 +293,19 @@ func (w *world) settle() {
 		}
 	}
 	quiet, before, steps := time.Duration(0), w.versions(), 0
+	var last []string
 	for ; quiet < restFor && steps < maxSteps; steps++ {
 		if w.reap(); len(w.processes) == 0 {
 			w.start(w.hub)
 			synctest.Wait()
 		}
 		if next := w.next(); next != nil {
+			last = append(last[max(0, len(last)-7):], next.label)
 			next.do()
 			synctest.Wait()
+			if steps%20 == 0 {
+				sleep(time.Second) // A loop ends when a watch that waits for its back-off is back.
+			}
 		} else {
 			sleep(restStep)
 			synctest.Wait()
@@ -313,7 +319,7 @@ func (w *world) settle() {
 		}
 	}
 	if steps == maxSteps {
-		w.checker.fail("Everything comes to rest", "%v", w.checker.writes)
+		w.checker.fail("Everything comes to rest", "it ends with %q", last)
 		return
 	}
 	w.checker.settled()
@@ -352,6 +358,8 @@ func (w *world) end() {
 type result struct {
 	violations []string
 	trace      []string
+	// operations is the length of the history of the names of the hub.
+	operations int
 }
 
 // run runs a world in a bubble: what is given, and then everything until it rests.
@@ -366,7 +374,7 @@ func run(t *testing.T, drive func(*world)) result {
 		if len(w.checker.violations) == 0 {
 			w.settle()
 		}
-		out = result{violations: w.checker.violations, trace: w.trace}
+		out = result{violations: w.checker.violations, trace: w.trace, operations: w.checker.names.Len()}
 		w.end()
 	})
 	return out

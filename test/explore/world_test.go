@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
@@ -65,8 +66,19 @@ type world struct {
 
 	checker *checker
 	trace   []string
+	clocks  clocks
 	// waited is for how long nothing was done.
 	waited time.Duration
+}
+
+// clocks are the times that properties depend on. They are moved against each other, within what each property needs.
+type clocks struct {
+	// inFlight is how long a request without a sender may still be executed, and grace how long a manager waits for that.
+	inFlight, grace time.Duration
+	// lease is how long a lease lasts.
+	lease time.Duration
+	// skew is how much the hub's clock is ahead of the managers'.
+	skew time.Duration
 }
 
 // hub is a management cluster.
@@ -88,7 +100,8 @@ type workload struct {
 
 // newWorld makes the servers and what an administrator has prepared in them. Nothing runs yet.
 func newWorld() *world {
-	w := &world{hub: newHub("hub", "hub-a"), other: newHub("other", "hub-b")}
+	w := &world{clocks: clocks{inFlight: agent.DefaultInFlightGrace, grace: agent.DefaultInFlightGrace, lease: 15 * time.Second}}
+	w.hub, w.other = w.newHub("hub", "hub-a"), w.newHub("other", "hub-b")
 	for identifier, teams := range map[string][]string{"a": {"team-1", "team-2"}, "b": {"team-1"}} {
 		c := &workload{
 			server: apiserver.New(identifier, time.Now), name: clusterName(identifier), identifier: identifier,
@@ -117,8 +130,8 @@ func newWorld() *world {
 	return w
 }
 
-func newHub(name string, id hubidentity.Identity) *hub {
-	return &hub{Server: apiserver.New(name, time.Now), id: id}
+func (w *world) newHub(name string, id hubidentity.Identity) *hub {
+	return &hub{Server: apiserver.New(name, func() time.Time { return time.Now().Add(w.clocks.skew) }), id: id}
 }
 
 // fill makes what an administrator has prepared in a hub.

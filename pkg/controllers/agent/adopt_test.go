@@ -4,14 +4,16 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
@@ -63,40 +65,7 @@ func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 	}
 }
 
-func TestReleasedObjectIsTakenBackOnRequest(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, orphaning)
-	claim := f.claim("db", func(u *unstructured.Unstructured) {
-		_ = unstructured.SetNestedStringSlice(u.Object, []string{"x"}, "spec", "tags")
-	})
-	before := f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.gone(f.workload, f.namespace, "db")
-
-	claim = f.claim("db", func(u *unstructured.Unstructured) {
-		u.SetAnnotations(map[string]string{fleetv1alpha1.AdoptAnnotation: "true"})
-		_ = unstructured.SetNestedStringSlice(u.Object, []string{"x"}, "spec", "tags")
-	})
-	f.synced("db", reason.ReasonSynced)
-	hub, err := f.get(f.hub, f.target, "db")
-	if err != nil || hub.GetUID() != before.GetUID() || ownership.Of(true, hub, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}) != ownership.Ours {
-		t.Fatalf("want the very object to be ours again, got %v (%v)", hub.Object, err)
-	}
-	// If our former manager had kept its fields, they could no longer be removed.
-	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "tags") })
-	f.Within("a removed field goes", func() error {
-		hub, err := f.get(f.hub, f.target, "db")
-		if tags, there, _ := unstructured.NestedSlice(hub.Object, "spec", "tags"); err != nil || there {
-			return fmt.Errorf("tags are %v: %w", tags, errors.Join(err, errors.New("not gone")))
-		}
-		return nil
-	})
-}
-
-func TestConflictIsAnnotatedOnce(t *testing.T) {
+func TestConflictIsAnnotatedAndToldOnce(t *testing.T) {
 	t.Parallel()
 	// The record of the object, written when no late-initialized fields are expected any more, is not counted.
 	f := prepareFixture(t)
@@ -131,4 +100,22 @@ func TestConflictIsAnnotatedOnce(t *testing.T) {
 	if got := f.workloadAsked.about("PATCH", "/mysqlinstances/db?"); len(got) != 2 {
 		t.Errorf("want one more write, of the finalizer and the annotation, got:\n%s", strings.Join(got, "\n"))
 	}
+	f.Within("both transitions are told by an event", func() error {
+		l := &eventsv1.EventList{}
+		if err := f.workload.List(f.Ctx, l, client.InNamespace(f.namespace)); err != nil {
+			return err
+		}
+		var got []string
+		for _, e := range l.Items {
+			if e.Series != nil {
+				return fmt.Errorf("%s is told several times", e.Reason)
+			}
+			got = append(got, e.Type+" "+e.Reason)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{"Normal Synced", "Warning Conflict"}, got); diff != "" {
+			return fmt.Errorf("(-want +got):\n%s", diff)
+		}
+		return nil
+	})
 }

@@ -125,7 +125,7 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 	f.served()
 	f.limitInHub(10)
 	f.claim("db")
-	f.synced("db", reason.ReasonRejected)
+	f.says("db", reason.ReasonRejected, "too large for the hub")
 	f.settled()
 	attempts := func() int { return len(f.hubRequests.about(http.MethodPatch, "/mysqlinstances/db")) }
 	requests := 0

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
@@ -27,34 +26,26 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// The tests in this file cover the chapter "Conflicts" of the Crossplane agent's design, with up to three workload
-// clusters, each with its own API server.
+// The tests in this file cover the chapter "Conflicts" of the Crossplane agent's design, with two workload clusters,
+// each with its own API server.
 
-// moreWorkloads provides the API servers of two more workload clusters, for one test at a time.
-var moreWorkloads = controllertest.NewLanes(1, func() ([]*rest.Config, error) { //nolint:gochecknoglobals // Started once.
-	var configs []*rest.Config
-	for range 2 {
-		env, err := servers.Start()
-		if err != nil {
-			return nil, err
-		}
-		configs = append(configs, env.Config)
+// moreWorkloads provides the API server of another workload cluster, for one test at a time.
+var moreWorkloads = controllertest.NewLanes(1, func() (*rest.Config, error) { //nolint:gochecknoglobals // Started once.
+	env, err := servers.Start()
+	if err != nil {
+		return nil, err
 	}
-	return configs, nil
+	return env.Config, nil
 })
 
-// join enrols another workload cluster with the same class, and returns a fixture for its user. Numbers 0 and 1 are
-// different clusters.
-func (f *fixture) join(number int, identifier string) *fixture {
+// join enrols another workload cluster with the same class, and returns a fixture for its user.
+func (f *fixture) join(identifier string) *fixture {
 	f.T.Helper()
-	if f.others == nil {
-		f.others = moreWorkloads.Take(f.T)
-		// Before the next test gets them.
-		f.T.Cleanup(f.stopAgent)
-	}
 	m := *f
-	m.cluster = mcr.ClusterName(fmt.Sprintf("%s-%d", f.cluster, number))
-	m.identifier, m.workloadConfig, m.workloadAsked = identifier, f.others[number], newRequests(f.number)
+	m.workloadConfig = moreWorkloads.Take(f.T)
+	f.T.Cleanup(f.stopAgent) // Before the next test gets it.
+	m.cluster = f.cluster + "-2"
+	m.identifier, m.workloadAsked = identifier, newRequests(f.number)
 	m.workload = controllertest.NewClient(f.T, m.workloadConfig, agenttest.Scheme())
 	m.Create(m.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}})
 	m.enrol()
@@ -119,134 +110,41 @@ func (f *fixture) conflictsWith(s ownership.Source) {
 	})
 }
 
-// onlyOneHolds creates the same claim as each user, and shows that the first one holds the name; and that when its
-// holder deletes it, one of the others gets it, until none is left.
-func onlyOneHolds(t *testing.T, target string, users ...*fixture) {
-	t.Helper()
-	for _, u := range users {
-		u.claim("db")
-		if u == users[0] {
-			u.synced("db", reason.ReasonSynced)
-		}
-	}
-	holder := users[0]
-	for len(users) > 0 {
-		before := holder.heldBy(target, holder.source())
-		for _, u := range users {
-			if u != holder {
-				u.conflictsWith(holder.source())
-			}
-		}
-		if now, err := holder.get(holder.hub, target, "db"); err != nil || now.GetGeneration() != before.GetGeneration() {
-			t.Errorf("want the others to write nothing, got %v (%v)", now.Object, err)
-		}
-		var rest []*fixture
-		for _, u := range users {
-			if u != holder {
-				rest = append(rest, u)
-			}
-		}
-		if err := holder.workload.Delete(t.Context(), holder.object(holder.namespace, "db")); err != nil {
-			t.Fatal(err)
-		}
-		holder.gone(holder.workload, holder.namespace, "db")
-		users = rest
-		if len(users) == 0 {
-			return
-		}
-		next := users[0]
-		next.Within("one of the others gets it", func() error {
-			now, err := next.get(next.hub, target, "db")
-			if err != nil {
-				return err
-			}
-			for _, u := range users {
-				if view.MustSource(now) == u.source() {
-					holder = u
-					return nil
-				}
-			}
-			return errors.New("it is none of theirs")
-		})
-	}
-}
-
-// noneConflict creates the same claim as each user and shows that each has its own.
-func noneConflict(targets map[string]*fixture) {
-	for _, u := range targets {
-		u.claim("db")
-	}
-	for target, u := range targets {
-		u.synced("db", reason.ReasonSynced)
-		u.heldBy(target, u.source())
-	}
-}
-
-func anyTarget(c *fleetv1alpha1.EnrollmentClass) {
-	c.Spec.Agent.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{}
-}
-
-func matching(c *fleetv1alpha1.EnrollmentClass) {
-	c.Spec.Agent.DefaultTargetNamespace, c.Spec.Agent.MatchNamespaces = "", true
-	anyTarget(c)
-}
-
-func TestConflictsWhenEachNamespaceIsAnnotated(t *testing.T) {
-	t.Parallel()
-	t.Run("NotInASingleCluster", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t, anyTarget)
-		other := f.in(f.namespace + "-b")
-		f.hubNamespace(f.target + "-a")
-		f.hubNamespace(f.target + "-b")
-		f.targetAnnotation(f.target + "-a")
-		other.targetAnnotation(f.target + "-b")
-		noneConflict(map[string]*fixture{f.target + "-a": f, f.target + "-b": other})
-	})
-	t.Run("BetweenThreeClustersWithACommonAnnotation", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t, anyTarget)
-		users := []*fixture{f, f.join(0, f.identifier+"-2"), f.join(1, f.identifier+"-3")}
-		f.hubNamespace(f.target + "-common")
-		for _, u := range users {
-			u.targetAnnotation(f.target + "-common")
-		}
-		onlyOneHolds(t, f.target+"-common", users...)
-	})
-}
-
-func TestConflictsWhenNamespacesMatch(t *testing.T) {
-	t.Parallel()
-	t.Run("NotInASingleCluster", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t, matching)
-		other := f.in(f.namespace + "-b")
-		f.hubNamespace(f.namespace)
-		f.hubNamespace(other.namespace)
-		noneConflict(map[string]*fixture{f.namespace: f, other.namespace: other})
-	})
-	t.Run("BetweenTwoClustersWithNamespacesOfTheSameName", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t, matching)
-		f.hubNamespace(f.namespace)
-		onlyOneHolds(t, f.namespace, f, f.join(0, f.identifier+"-2"))
-	})
-}
-
+// TestConflictsWhenNamespacesRollUp: where the claims of a namespace go is in package plan. The first of several claims
+// holds the name, and the others write nothing, nor when they end, until its holder deletes it.
 func TestConflictsWhenNamespacesRollUp(t *testing.T) {
 	t.Parallel()
-	t.Run("BetweenNamespacesOfASingleCluster", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t)
-		onlyOneHolds(t, f.target, f, f.in(f.namespace+"-b"))
-	})
-	t.Run("BetweenThreeClusters", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t)
-		onlyOneHolds(t, f.target, f, f.join(0, f.identifier+"-2"), f.join(1, f.identifier+"-3"))
-	})
+	f := newFixture(t)
+	beside, elsewhere := f.in(f.namespace+"-b"), f.join(f.identifier+"-2")
+	f.claim("db")
+	f.synced("db", reason.ReasonSynced)
+	before := f.heldBy(f.target, f.source())
+	for _, u := range []*fixture{beside, elsewhere} {
+		u.claim("db")
+		u.conflictsWith(f.source())
+	}
+
+	refused := elsewhere.object(elsewhere.namespace, "db")
+	elsewhere.Edit(elsewhere.workload, refused, func() { refused.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer}) })
+	if err := elsewhere.workload.Delete(f.Ctx, refused); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere.gone(elsewhere.workload, elsewhere.namespace, "db")
+	now := f.heldBy(f.target, f.source())
+	if now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil || now.GetGeneration() != before.GetGeneration() {
+		t.Errorf("want the others to write nothing, got %v", now.Object)
+	}
+
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "db")
+	beside.heldBy(f.target, beside.source())
+	beside.synced("db", reason.ReasonSynced)
 }
 
+// TestReplacementWithTheSameIdentifierTakesOver: a cluster that replaces another under its identifier has entirely
+// different namespaces.
 func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -266,7 +164,7 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 	}
 	generation := now.GetGeneration()
 
-	replacement := f.join(0, f.identifier)
+	replacement := f.join(f.identifier)
 	replacement.claim("db", withSecret("db-conn"))
 	claim := replacement.synced("db", reason.ReasonSynced)
 	if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
@@ -277,6 +175,13 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 		err := replacement.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, s)
 		if err == nil && string(s.Data["password"]) != "one" {
 			err = fmt.Errorf("the password is %q", s.Data["password"])
+		}
+		return err
+	})
+	f.Within("the object names where it comes from now", func() error {
+		now, err := f.get(f.hub, f.target, "db")
+		if err == nil && ownership.ResidenceOf(now).Cluster != types.UID(replacement.kubeSystemUID()) {
+			err = errors.New("it names " + string(ownership.ResidenceOf(now).Cluster))
 		}
 		return err
 	})

@@ -319,6 +319,8 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 	if u, err := f.get(f.workload, f.namespace, "theirs"); err != nil || hasOurFinalizer(u) {
 		t.Errorf("want their claims untouched, got %v (%v)", u.Object, err)
 	}
+	f.restart()
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -171,77 +170,6 @@ func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
 	f.pushed("again")
 }
 
-func TestClaimsGoWhenTheHubHasNoDefinitionAnyMore(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	claim := f.claim("db")
-	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	xrd := &unstructured.Unstructured{}
-	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
-	xrd.SetName(f.xrdName())
-	for _, obj := range []client.Object{xrd, f.crd()} {
-		if err := f.hub.Delete(f.Ctx, obj); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.synced("db", reason.ReasonKindNotOffered)
-	if _, err := f.get(f.workload, f.namespace, "db"); err != nil {
-		t.Fatalf("want the claim to stay when its kind goes from the hub, got %v", err)
-	}
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.gone(f.workload, f.namespace, "db")
-}
-
-func TestClassThatDoesNotOfferTheGroup(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.claim("db")
-	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	class := &fleetv1alpha1.EnrollmentClass{}
-	class.Name = f.class
-	f.Edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
-	f.synced("db", reason.ReasonKindNotOffered)
-	f.Edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{f.group} })
-	f.synced("db", reason.ReasonSynced)
-}
-
-func TestMetricsOfAClusterGoWithIt(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.claim("db")
-	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	series := func() int {
-		families, err := f.registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		for _, family := range families {
-			for _, m := range family.GetMetric() {
-				if len(m.GetLabel()) > 0 { // One without is not about a cluster.
-					n++
-				}
-			}
-		}
-		return n
-	}
-	if series() == 0 {
-		t.Fatal("want metrics while the cluster is engaged")
-	}
-	f.disengageCluster()
-	f.Within("the series are deleted", func() error {
-		if n := series(); n != 0 {
-			return fmt.Errorf("%d are left", n)
-		}
-		return nil
-	})
-}
-
 // grantWorkload gives the user whose rights are used in the workload cluster some more.
 func (f *fixture) grantWorkload(name string, rules ...rbacv1.PolicyRule) {
 	f.T.Helper()
@@ -355,4 +283,30 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 		return nil
 	})
 	f.synced("db", reason.ReasonSynced)
+
+	series := func() int {
+		families, err := f.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, family := range families {
+			for _, m := range family.GetMetric() {
+				if len(m.GetLabel()) > 0 { // One without is not about a cluster.
+					n++
+				}
+			}
+		}
+		return n
+	}
+	if series() == 0 {
+		t.Fatal("want metrics while the cluster is engaged")
+	}
+	f.disengageCluster()
+	f.Within("the series are deleted", func() error {
+		if n := series(); n != 0 {
+			return fmt.Errorf("%d are left", n)
+		}
+		return nil
+	})
 }

@@ -5,13 +5,15 @@ package agent
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
@@ -48,55 +50,28 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	}
 }
 
-func TestIdentifierThatChangesDeletesNothing(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	claim := f.claim("db")
-	before := f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	f.settled()
-	old := f.source()
-
-	cluster, ok := f.fleet.Lookup(f.cluster)
-	if !ok {
-		t.Fatal("the cluster is not enrolled")
-	}
-	cluster.Identifier = f.identifier + "-new"
-	f.fleet.Set(cluster)
-	f.conflictsWith(old)
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.gone(f.workload, f.namespace, "db")
-	if now := f.heldBy(f.target, old); now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
-		t.Errorf("want what was pushed under another identifier to stay, got %v", now.Object)
+// TestDeletionReadsTheHub: the watch does not have the object of a deleted claim, or does not have it any more.
+func TestDeletionReadsTheHub(t *testing.T) {
+	claim, hub := carried(t)
+	r, s, _, _ := teller(t, claim)
+	var deleted deletions
+	r.hubReader, r.hubClient = liveReader{obj: hub}, &deleted
+	o, err := r.removeAt(t.Context(), s, ownershiptest.InBar("db"), fleetv1alpha1.DeletionPolicyDelete)
+	if err != nil || o == nil || o.Problem == nil || o.Problem.Reason != reason.ReasonDeleting || !slices.Equal(deleted.uids, []types.UID{hub.GetUID()}) {
+		t.Errorf("want it to be deleted and waited for, got %+v, %v and deletions of %v", o, err, deleted.uids)
 	}
 }
 
-func TestClaimDeletedWhileDisconnectedIsDeletedInTheHubLater(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	claim := f.claim("db")
-	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	f.settled()
-	f.disengageCluster()
-	f.Within("the cluster is disengaged", func() error {
-		if _, ok := f.agent.workloads.Get(f.cluster); ok {
-			return errors.New("it is not")
-		}
-		return nil
-	})
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.settled()
-	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
-		t.Errorf("want nothing to be deleted while the cluster is away, got %v (%v)", hub.Object, err)
-	}
-	f.engage()
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
+// deletions is a hub that records the preconditions of deletions.
+type deletions struct {
+	client.Writer
+
+	uids []types.UID
+}
+
+func (d *deletions) Delete(_ context.Context, _ client.Object, opts ...client.DeleteOption) error {
+	d.uids = append(d.uids, *(&client.DeleteOptions{}).ApplyOptions(opts).Preconditions.UID)
+	return nil
 }
 
 // TestClaimIsNotReleasedWhileACreationMayLand deletes a claim whose object is gone from the hub, shortly after one of

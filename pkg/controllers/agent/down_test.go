@@ -50,69 +50,45 @@ func (f *fixture) refuseFinalizers(claim *unstructured.Unstructured) {
 	})
 }
 
-// A status and a Secret flow down without waiting for the push.
+// A status and a Secret flow down without waiting for the push: not if the hub rejects it, nor if the cluster refuses
+// the finalizer before.
 func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 	t.Parallel()
-	for name, block := range map[string]func(f *fixture, claim *unstructured.Unstructured) string{
-		"Rejected": func(f *fixture, claim *unstructured.Unstructured) string {
-			f.limitInHub(100)
-			f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(1000), "spec", "storageGB") })
-			return reason.ReasonRejected
-		},
-		"TargetNamespaceChanged": func(f *fixture, _ *unstructured.Unstructured) string {
-			f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.DefaultTargetNamespace = f.hubNamespace(f.class + "-new") })
-			return reason.ReasonTargetNamespaceChanged
-		},
-		"KindNotOffered": func(f *fixture, _ *unstructured.Unstructured) string {
-			f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.APIGroups = []string{"others.example.org"} })
-			return reason.ReasonKindNotOffered
-		},
-		"FinalizerRefused": func(f *fixture, claim *unstructured.Unstructured) string {
-			f.refuseFinalizers(claim)
-			f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
-			return reason.ReasonWorkloadRejected
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			claim := f.claim("db", withSecret("db-conn"))
-			hub := f.pushed("db")
-			secret := f.connectionSecret("db-conn", hub, "one")
-			f.ready("db", "a")
-			f.recorded("db", hub)
-			f.synced("db", reason.ReasonSynced)
-			reason := block(f, claim)
-			f.synced("db", reason)
-
-			f.Edit(f.hub, secret, func() { secret.Data["password"] = []byte("two") })
-			key := types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}
-			arrived := func() error {
-				got := &corev1.Secret{}
-				if err := f.workload.Get(f.Ctx, key, got); err != nil || string(got.Data["password"]) != "two" {
-					return fmt.Errorf("the password is %q: %w", got.Data["password"], err)
-				}
-				return nil
+	f := newFixture(t)
+	claim := f.claim("db", withSecret("db-conn"))
+	hub := f.pushed("db")
+	secret := f.connectionSecret("db-conn", hub, "one")
+	f.ready("db", "a")
+	f.recorded("db", hub)
+	f.synced("db", reason.ReasonSynced)
+	arrive := func(reason, password, address string) {
+		t.Helper()
+		f.synced("db", reason)
+		f.Edit(f.hub, secret, func() { secret.Data["password"] = []byte(password) })
+		f.Within("a password that was rotated follows", f.secretIs("db-conn", password))
+		local := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
+		if err := f.workload.Delete(f.Ctx, local); err != nil {
+			t.Fatal(err)
+		}
+		f.Within("a copy that was deleted comes back", f.secretIs("db-conn", password))
+		f.ready("db", address)
+		f.Within("the status follows", func() error {
+			if got, _, _ := unstructured.NestedString(f.mustGet("db").Object, "status", "address"); got != address {
+				return fmt.Errorf("the address is %q", got)
 			}
-			f.Within("a password that was rotated follows", arrived)
-			got := &corev1.Secret{}
-			if err := f.workload.Get(f.Ctx, key, got); err != nil {
-				t.Fatal(err)
-			}
-			if err := f.workload.Delete(f.Ctx, got); err != nil {
-				t.Fatal(err)
-			}
-			f.Within("a copy that was deleted comes back", arrived)
-			f.ready("db", "b")
-			f.Within("the status follows", func() error {
-				if address, _, _ := unstructured.NestedString(f.mustGet("db").Object, "status", "address"); address != "b" {
-					return fmt.Errorf("the address is %q", address)
-				}
-				return nil
-			})
-			f.synced("db", reason)
+			return nil
 		})
+		f.synced("db", reason)
 	}
+
+	f.limitInHub(100)
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(1000), "spec", "storageGB") })
+	arrive(reason.ReasonRejected, "two", "b")
+	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(20), "spec", "storageGB") })
+	f.synced("db", reason.ReasonSynced)
+	f.refuseFinalizers(claim)
+	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
+	arrive(reason.ReasonWorkloadRejected, "three", "c")
 }
 
 // TestNoPasswordFlowsFromAWithdrawnNamespace disallows the namespace of a claim's object, while the claim is to move to

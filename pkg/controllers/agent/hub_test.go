@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -98,44 +96,6 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 			t.Fatalf("want %s, got %+v", reason.ReasonTargetNamespaceChanged, o)
 		case <-time.After(time.Millisecond):
 		}
-	}
-}
-
-func TestDeletionWithoutAClassWaitsAndWithoutATargetLeavesNothing(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	claim := f.claim("db")
-	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
-	if err := f.hub.Delete(f.Ctx, class); err != nil {
-		t.Fatal(err)
-	}
-	f.synced("db", reason.ReasonClassNotFound)
-	w, ok := f.agent.workloads.Get(f.cluster)
-	if !ok {
-		t.Fatal("the cluster is not engaged")
-	}
-	kind, _ := w.KindOf(f.crd().Name)
-	// The watch no longer has it, or does not have it yet.
-	f.agent.hub.Handle(kindwatch.Event{Type: kindwatch.Deleted, Kind: kind, Object: f.pushed("db")})
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.settled()
-	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
-		t.Errorf("want nothing to be deleted while nobody knows what the class said about it, got %v (%v)", hub.Object, err)
-	}
-
-	f.Create(f.hub, &fleetv1alpha1.EnrollmentClass{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class},
-		Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
-			Mode: fleetv1alpha1.AgentModeReadWrite, DefaultTargetNamespace: "kube-system",
-		}},
-	})
-	f.gone(f.workload, f.namespace, "db")
-	if _, err := f.get(f.hub, f.target, "db"); !apierrors.IsNotFound(err) {
-		t.Errorf("want nothing to be left in the hub when the claim is gone, got %v", err)
 	}
 }
 

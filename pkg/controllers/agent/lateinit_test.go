@@ -5,7 +5,6 @@ package agent
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,8 +15,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
@@ -47,35 +44,6 @@ func (f *fixture) specIs(c client.Client, namespace, name string, want map[strin
 		}
 		return nil
 	})
-}
-
-func TestFieldsThatCrossplaneFillsInAreShownForOneRequest(t *testing.T) {
-	t.Parallel()
-	f := prepareFixture(t)
-	f.options = patient
-	f.start()
-	f.served()
-	f.claim("db")
-	f.pushed("db")
-	f.fill("db", map[string]string{"resourceRef": "xdb-1"})
-	f.fill("db", map[string]string{"compositionRef": "c"})
-	f.ready("db", "db.example.org")
-	f.synced("db", reason.ReasonSynced)
-	f.specIs(f.workload, f.namespace, "db", map[string]string{"resourceRef": "xdb-1", "compositionRef": "c"})
-	f.settled()
-	got := append(f.hubRequests.about(f.group, "/mysqlinstances/db"), f.workloadAsked.about(f.group, "/mysqlinstances/db")...)
-	if len(got) != 4 {
-		t.Errorf("want 4 requests: the finalizer, the apply, the fields that were filled in, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
-	}
-
-	f.stopAgent()
-	f.hubRequests, f.workloadAsked = newRequests(f.number), newRequests(f.number)
-	f.restart()
-	f.lookedAt(1)
-	f.settled()
-	if got := append(f.hubRequests.writes(), f.workloadAsked.writes()...); len(got) != 0 {
-		t.Errorf("want no write after a restart: what was filled in is not taken for the user's, got:\n%s", strings.Join(got, "\n"))
-	}
 }
 
 func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
@@ -136,27 +104,6 @@ func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 	f.specIs(f.hub, f.target, "db", map[string]string{"compositionRef": "e2"})
 }
 
-func TestLateFieldsOfAClaimThatIsGoneMakeNoClaim(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.served()
-	w, ok := f.agent.workloads.Get(f.cluster)
-	if !ok {
-		t.Fatal("the cluster is not engaged")
-	}
-	gone := f.object(f.namespace, "gone")
-	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
-	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: gone}}
-	s.Kind.GroupVersionKind, s.Namespace, s.Name = f.gvk(), f.namespace, "gone"
-	_, err := f.agent.requirements.late.Apply(f.Ctx, s, fleetv1alpha1.LateInitFieldManager, map[string]any{"compositionRef": map[string]any{"name": "c"}})
-	if !apierrors.IsConflict(err) {
-		t.Errorf("want it to be refused, got %v", err)
-	}
-	if _, err := f.get(f.workload, f.namespace, "gone"); !apierrors.IsNotFound(err) {
-		t.Errorf("want no claim, got %v", err)
-	}
-}
-
 // Finding that a field is the user's must push it: the watch does not requeue a claim for Masthead's own write, if its
 // response was here first.
 func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
@@ -173,6 +120,18 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 		t.Fatal("the cluster is not engaged")
 	}
 	kind, _ := w.KindOf(f.crd().Name)
+	// A claim that is gone meanwhile is not made by its fields.
+	gone := f.object(f.namespace, "gone")
+	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
+	of := &scope.Scope{Workload: w, Facts: plan.Facts{Request: w.Request(kind, gone), Claim: gone}}
+	_, err := f.agent.requirements.late.Apply(f.Ctx, of, fleetv1alpha1.LateInitFieldManager, map[string]any{"compositionRef": map[string]any{"name": "c"}})
+	if !apierrors.IsConflict(err) {
+		t.Errorf("want it to be refused, got %v", err)
+	}
+	if _, err := f.get(f.workload, f.namespace, "gone"); !apierrors.IsNotFound(err) {
+		t.Errorf("want no claim, got %v", err)
+	}
+
 	hub, err := f.get(f.hub, f.target, "db")
 	if err != nil {
 		t.Fatal(err)

@@ -44,43 +44,47 @@ func (f *fixture) notPushed(name string) {
 	}
 }
 
+// TestClaimsBeyondTheLimitWait: what counts is in package view. What a claim leaves in the hub goes on to count:
+// creating a claim and orphaning it, again and again, filled the hub.
 func TestClaimsBeyondTheLimitWait(t *testing.T) {
 	t.Parallel()
-	for name, limits := range map[string]func(*fleetv1alpha1.EnrollmentClass){"OfTheCluster": withLimits(2, 0), "OfTheNamespace": withLimits(9, 2)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t, limits)
-			// A tenant of the hub can make objects that name the cluster.
-			stray := f.object("default", "stray")
-			stray.SetAnnotations(f.source().Annotations())
-			f.Create(f.hub, stray)
-			f.inHub(stray)
-			first := f.claim("a")
-			f.claim("b")
-			f.synced("a", reason.ReasonSynced)
-			f.synced("b", reason.ReasonSynced)
-			f.claim("c")
-			f.synced("c", reason.ReasonClaimLimitReached)
-			f.notPushed("c")
-
-			if err := f.workload.Delete(f.Ctx, first); err != nil {
-				t.Fatal(err)
-			}
-			f.gone(f.hub, f.target, "a")
-			f.synced("c", reason.ReasonSynced)
-
-			class := &fleetv1alpha1.EnrollmentClass{}
-			class.Name = f.class
-			f.Edit(f.hub, class, func() { withLimits(1, 1)(class) })
-			f.claim("d")
-			f.synced("d", reason.ReasonClaimLimitReached)
-			f.settled()
-			for _, there := range []string{"b", "c"} {
-				f.synced(there, reason.ReasonSynced)
-				f.pushed(there)
-			}
-		})
+	f := newFixture(t, withLimits(9, 2))
+	// A tenant of the hub can make objects that name the cluster.
+	stray := f.object("default", "stray")
+	stray.SetAnnotations(f.source().Annotations())
+	f.Create(f.hub, stray)
+	f.inHub(stray)
+	first, orphaned := f.claim("a"), f.claim("b", withDeletionPolicy("Orphan"))
+	f.synced("a", reason.ReasonSynced)
+	f.synced("b", reason.ReasonSynced)
+	f.claim("c")
+	f.synced("c", reason.ReasonClaimLimitReached)
+	f.notPushed("c")
+	if err := f.workload.Delete(f.Ctx, first); err != nil {
+		t.Fatal(err)
 	}
+	f.gone(f.hub, f.target, "a")
+	f.synced("c", reason.ReasonSynced)
+
+	class := &fleetv1alpha1.EnrollmentClass{}
+	class.Name = f.class
+	f.Edit(f.hub, class, func() { withLimits(1, 9)(class) })
+	f.claim("d")
+	f.synced("d", reason.ReasonClaimLimitReached)
+	f.settled()
+	for _, there := range []string{"b", "c"} {
+		f.synced(there, reason.ReasonSynced)
+		f.pushed(there)
+	}
+
+	if err := errors.Join(f.workload.Delete(f.Ctx, orphaned), f.workload.Delete(f.Ctx, f.object(f.namespace, "c"))); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "b")
+	f.gone(f.hub, f.target, "c")
+	f.notPushed("d")
+	f.deleteInHub(f.pushed("b"))
+	f.synced("d", reason.ReasonSynced)
 }
 
 // TestConcurrentClaimsDoNotExceedTheLimit: what is being created counts.
@@ -98,66 +102,6 @@ func TestConcurrentClaimsDoNotExceedTheLimit(t *testing.T) {
 	if err := f.hub.List(f.Ctx, list, client.InNamespace(f.target)); err != nil || len(list.Items) != limit {
 		t.Errorf("want %d objects in the hub, got %d (%v)", limit, len(list.Items), err)
 	}
-}
-
-// TestOrphansEndAtTheLimit: creating a claim and orphaning it, again and again, filled the hub.
-func TestOrphansEndAtTheLimit(t *testing.T) {
-	t.Parallel()
-	for name, leave := range map[string]func(*fixture, *unstructured.Unstructured){
-		"Orphaned": func(f *fixture, claim *unstructured.Unstructured) {
-			if err := f.workload.Delete(f.Ctx, claim); err != nil {
-				f.T.Fatal(err)
-			}
-		},
-		"FinalizerTornOut": func(f *fixture, claim *unstructured.Unstructured) {
-			f.Edit(f.workload, claim, func() {
-				claim.SetAnnotations(map[string]string{fleetv1alpha1.PausedAnnotation: fleetv1alpha1.PausedAnnotationTrue})
-			})
-			if err := f.workload.Delete(f.Ctx, claim); err != nil {
-				f.T.Fatal(err)
-			}
-			f.synced("db", reason.ReasonReconcilePaused)
-			f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t, withLimits(1, 0))
-			claim := f.claim("db", withDeletionPolicy("Orphan"))
-			f.synced("db", reason.ReasonSynced)
-			f.settled()
-			leave(f, claim)
-			f.gone(f.workload, f.namespace, "db")
-			f.claim("next")
-			f.synced("next", reason.ReasonClaimLimitReached)
-			f.notPushed("next")
-
-			if err := f.hub.Delete(f.Ctx, f.object(f.target, "db")); err != nil {
-				t.Fatal(err)
-			}
-			f.synced("next", reason.ReasonSynced)
-		})
-	}
-}
-
-func TestForbiddenOrphanDeletesNothing(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
-		c.Spec.Agent.OrphanPolicy = fleetv1alpha1.OrphanPolicyForbidden
-	})
-	claim := f.claim("db", withDeletionPolicy("Orphan"))
-	f.synced("db", reason.ReasonSynced)
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.synced("db", reason.ReasonInvalidDeletionPolicy)
-	f.settled()
-	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil || ownership.Of(true, hub, f.source()) != ownership.Ours {
-		t.Fatalf("want the object in the hub unchanged, got %v (%v)", hub.Object, err)
-	}
-	f.Edit(f.workload, claim, func() { withDeletionPolicy("Delete")(claim) })
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
 }
 
 // isReduced waits until the agent keeps an object of the hub whole, or reduced.

@@ -207,9 +207,7 @@ type fixture struct {
 	workloadUser, hubUser      string
 	grace                      time.Duration
 
-	// lane has the API servers, and others those of further workload clusters that joined.
-	lane   *lane
-	others []*rest.Config
+	lane *lane
 
 	// workloadConfig is for the workload cluster, and hubConfig is the manager's for the hub.
 	workloadConfig, hubConfig *rest.Config

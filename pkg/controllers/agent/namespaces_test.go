@@ -146,30 +146,6 @@ func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T
 	f.pushedTo(f.target, "db")
 }
 
-func TestAuthenticatingToTheCentralClusterMatchNamespacesIsOverriddenByAnnotation(t *testing.T) {
-	t.Parallel()
-	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
-		class.Spec.Agent.DefaultTargetNamespace, class.Spec.Agent.MatchNamespaces = "", true
-		allowTargets(class.Name + "-bar")(class)
-	})
-	f.hubNamespace(f.namespace)
-	bar := f.hubNamespace(f.class + "-bar")
-	f.start()
-	f.claim("unlisted")
-	f.synced("unlisted", reason.ReasonTargetNamespaceNotAllowed)
-	f.notIn(f.namespace, "unlisted")
-
-	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.AllowedTargetNamespaces = nil })
-	f.pushedTo(f.namespace, "unlisted")
-	f.editClass(func(a *fleetv1alpha1.AgentSpec) {
-		a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{List: []string{f.namespace, bar}}
-	})
-	f.targetAnnotation(bar)
-	f.claim("annotated")
-	f.pushedTo(bar, "annotated")
-	f.notIn(f.namespace, "annotated")
-}
-
 func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -212,58 +188,6 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	}
 	f.gone(f.workload, f.namespace, "db")
 	f.notIn(treasury, "db")
-}
-
-// TestChangedAnnotationThatLeadsToATakenName checks the reason why a claim does not move there: first that no move was
-// requested, then that the name is taken. The claim moves when the name is free.
-func TestChangedAnnotationThatLeadsToATakenName(t *testing.T) {
-	t.Parallel()
-	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
-	bar := f.hubNamespace(f.class + "-bar")
-	holder := f.object(bar, "db")
-	holder.SetAnnotations(ownership.Source{Identifier: "another", Namespace: "theirs"}.Annotations())
-	f.Create(f.hub, holder)
-	f.start()
-	claim := f.claim("db")
-	before := f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-
-	f.targetAnnotation(bar)
-	f.synced("db", reason.ReasonTargetNamespaceChanged)
-	f.Edit(f.workload, claim, func() {
-		claim.SetAnnotations(map[string]string{fleetv1alpha1.OnTargetChangeAnnotation: fleetv1alpha1.OnTargetChangeRecreate})
-	})
-	f.synced("db", reason.ReasonConflict)
-	f.settled()
-	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
-		t.Errorf("want the object to stay where it is as long as it cannot be elsewhere, got %v (%v)", now.Object, err)
-	}
-
-	if err := f.hub.Delete(f.Ctx, holder); err != nil {
-		t.Fatal(err)
-	}
-	f.synced("db", reason.ReasonSynced)
-	f.pushedTo(bar, "db")
-	f.gone(f.hub, f.target, "db")
-}
-
-func TestChangedAnnotationMovesNothing(t *testing.T) {
-	t.Parallel()
-	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
-	bar := f.hubNamespace(f.class + "-bar")
-	f.start()
-	f.claim("db")
-	hub := f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-
-	f.targetAnnotation(bar)
-	f.synced("db", reason.ReasonTargetNamespaceChanged)
-	f.notIn(bar, "db")
-	f.targetAnnotation("")
-	f.synced("db", reason.ReasonSynced)
-	if now := f.pushed("db"); now.GetUID() != hub.GetUID() {
-		t.Errorf("want the same object, got %s instead of %s", now.GetUID(), hub.GetUID())
-	}
 }
 
 func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {

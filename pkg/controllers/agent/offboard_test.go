@@ -45,9 +45,17 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	f := newFixture(t)
 	f.claim("gone")
 	f.claim("kept", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{theirs}) })
-	gone, kept := f.pushed("gone"), f.pushed("kept")
+	gone, kept, lost := f.pushed("gone"), f.pushed("kept"), f.settledClaim("lost")
 	f.synced("gone", reason.ReasonSynced)
 	f.synced("kept", reason.ReasonSynced)
+	// A pause keeps no cluster from leaving.
+	paused, deleted := f.settledClaim("paused"), f.settledClaim("deleted")
+	f.pause("paused")
+	f.pause("deleted")
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "deleted")); err != nil {
+		t.Fatal(err)
+	}
+	f.says("deleted", reason.ReasonReconcilePaused, "being deleted")
 	f.settled()
 
 	// As the provider does: no worker runs any more, but the connection does.
@@ -57,14 +65,21 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	}
 	f.finalizersAre("gone")
 	f.finalizersAre("kept", theirs)
+	f.finalizersAre("paused")
+	f.gone(f.workload, f.namespace, "deleted")
 	f.disengageCluster()
+	if claim := f.mustGet("lost"); len(claim.GetFinalizers()) > 0 || claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] != "" {
+		t.Errorf("want nothing of Masthead on the claim, got %v", claim.Object["metadata"])
+	}
+	// A loss while the cluster is away is none.
+	f.deleteInHub(lost)
 
 	claim := f.object(f.namespace, "gone")
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "gone")
-	for _, before := range []*unstructured.Unstructured{gone, kept} {
+	for _, before := range []*unstructured.Unstructured{gone, kept, paused, deleted} {
 		now, err := f.get(f.hub, f.target, before.GetName())
 		if err != nil || now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil ||
 			ownership.Of(true, now, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}) != ownership.Ours {
@@ -73,6 +88,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	}
 
 	f.engage()
+	f.recorded("lost", f.inHubAnew("lost", lost.GetUID()))
 	f.finalizersAre("kept", theirs, agenttest.OurFinalizer)
 	f.claim("gone")
 	f.synced("gone", reason.ReasonSynced)

@@ -13,7 +13,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
-func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
+func TestObjectsOfTheHubWithoutAClaimAndStraysAreCounted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.claim("db")
@@ -38,18 +38,11 @@ func TestObjectsOfTheHubWithoutAClaimAreCounted(t *testing.T) {
 	f.claim("ghost", func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, "8", "spec", "version") })
 	f.synced("ghost", reason.ReasonSynced)
 	f.counts("a claim that is there takes it over", 0)
-}
 
-// TestObjectsThatNameAClaimElsewhereAreCounted: strays are not obeyed
-// (TestTenancyStrayHarmsNoClaim), but a metric reports them.
-func TestObjectsThatNameAClaimElsewhereAreCounted(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	hub := f.settledClaim("db")
+	// Strays are not obeyed (TestTenancyStrayHarmsNoClaim), but a metric reports them.
+	hub := f.settledClaim("settled")
 	f.gauge("masthead_agent_strays", "the claim's own object is none", 0)
-
-	elsewhere := f.hubNamespace(f.class + "-elsewhere")
-	stray := f.object(elsewhere, "db")
+	stray := f.object(f.hubNamespace(f.class+"-elsewhere"), "settled")
 	stray.SetAnnotations(hub.GetAnnotations())
 	f.Create(f.hub, stray)
 	f.gauge("masthead_agent_strays", "one that names the claim elsewhere is one", 1)

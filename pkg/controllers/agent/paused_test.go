@@ -5,7 +5,6 @@ package agent
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 	"testing"
 
@@ -101,60 +100,4 @@ func TestPausedClaimIsCarriedWhenItIsUnpaused(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-func TestDeletionOfAPausedClaimWaits(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.settledClaim("db")
-	f.pause("db")
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
-		t.Fatal(err)
-	}
-	f.says("db", reason.ReasonReconcilePaused, "being deleted")
-	f.settled()
-	f.inHubAsIs("db")
-	if sent := f.hubRequests.about(http.MethodDelete, "/db"); len(sent) > 0 || !hasOurFinalizer(f.mustGet("db")) {
-		t.Errorf("want the claim to wait with its finalizer, and nothing to be deleted, got %v", sent)
-	}
-	f.unpause("db")
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
-
-	// A claim that was never pushed has nothing to wait for.
-	f.claim("new", func(u *unstructured.Unstructured) {
-		u.SetAnnotations(map[string]string{fleetv1alpha1.PausedAnnotation: fleetv1alpha1.PausedAnnotationTrue})
-	})
-	f.synced("new", reason.ReasonReconcilePaused)
-	f.settled()
-	f.notIn(f.target, "new")
-	f.finalizersAre("new")
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "new")); err != nil {
-		t.Fatal(err)
-	}
-	f.gone(f.workload, f.namespace, "new")
-}
-
-func TestClusterWithPausedClaimsLeaves(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	for _, name := range []string{"kept", "going"} {
-		f.settledClaim(name)
-		f.pause(name)
-	}
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "going")); err != nil {
-		t.Fatal(err)
-	}
-	f.says("going", reason.ReasonReconcilePaused, "being deleted")
-	f.settled()
-
-	fakefleet.Drain(t, f.manager.Gate, f.cluster)
-	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
-		t.Fatal(err)
-	}
-	f.finalizersAre("kept")
-	f.gone(f.workload, f.namespace, "going")
-	for _, name := range []string{"kept", "going"} {
-		f.inHubAsIs(name)
-	}
 }

@@ -92,6 +92,25 @@ func TestClaimIsPushedWhateverBecomesEmpty(t *testing.T) {
 			return nil
 		})
 	}
+
+	// Crossplane fills in a map that a claim wants to be empty.
+	f.claim("db", func(u *unstructured.Unstructured) {
+		u.Object["spec"].(map[string]any)["free"] = map[string]any{"ours": "a"}
+	})
+	hub := f.pushed("db")
+	f.Edit(f.hub, hub, func() { _ = unstructured.SetNestedField(hub.Object, "b", "spec", "free", "theirs") })
+	u := f.object(f.namespace, "db")
+	f.Edit(f.workload, u, func() { u.Object["spec"].(map[string]any)["free"] = map[string]any{} })
+	f.Within("only our entry goes", func() error {
+		hub, err := f.get(f.hub, f.target, "db")
+		if err != nil {
+			return err
+		}
+		if got := hub.Object["spec"].(map[string]any)["free"]; !cmp.Equal(got, any(map[string]any{"theirs": "b"})) { //nolint:forcetypeassert // It has one.
+			return fmt.Errorf("it is %v", got)
+		}
+		return nil
+	})
 }
 
 func newSpec(t *testing.T, text, version string) map[string]any {
@@ -114,33 +133,6 @@ func withIntegers(in map[string]any) map[string]any {
 		}
 	}
 	return in
-}
-
-// TestOthersKeepTheirEntriesInAnEmptyMap has Crossplane fill in a map that a claim wants to be empty.
-func TestOthersKeepTheirEntriesInAnEmptyMap(t *testing.T) {
-	t.Parallel()
-	f := prepareFixture(t)
-	f.editSpecSchema(func(fields map[string]apiextensionsv1.JSONSchemaProps) {
-		fields["free"] = apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: new(true)}
-	})
-	f.start()
-	f.claim("db", func(u *unstructured.Unstructured) {
-		u.Object["spec"].(map[string]any)["free"] = map[string]any{"ours": "a"}
-	})
-	hub := f.pushed("db")
-	f.Edit(f.hub, hub, func() { _ = unstructured.SetNestedField(hub.Object, "b", "spec", "free", "theirs") })
-	u := f.object(f.namespace, "db")
-	f.Edit(f.workload, u, func() { u.Object["spec"].(map[string]any)["free"] = map[string]any{} })
-	f.Within("only our entry goes", func() error {
-		hub, err := f.get(f.hub, f.target, "db")
-		if err != nil {
-			return err
-		}
-		if got := hub.Object["spec"].(map[string]any)["free"]; !cmp.Equal(got, any(map[string]any{"theirs": "b"})) { //nolint:forcetypeassert // It has one.
-			return fmt.Errorf("it is %v", got)
-		}
-		return nil
-	})
 }
 
 // TestTypeOfFieldChanges has the author of a kind change the type of a field. Its claims are then wrong, until their

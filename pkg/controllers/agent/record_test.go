@@ -94,117 +94,8 @@ func (f *fixture) annotateClaim(name, key, value string) {
 	})
 }
 
-func TestObjectDeletedInTheHubIsToldAndNotReplaced(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	hub := f.settledClaim("db")
-
-	// A finalizer in the hub holds the object for a while before it is deleted.
-	f.Edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/hold"}) })
-	f.deleteInHub(hub)
-	f.says("db", reason.ReasonHubObjectDeleted, f.consent("db"), fleetv1alpha1.RecreateAnnotation)
-	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
-	f.gone(f.hub, f.target, "db")
-	f.Within("the owner is told by an event", func() error {
-		events := &eventsv1.EventList{}
-		if err := f.workload.List(f.Ctx, events, client.InNamespace(f.namespace)); err != nil {
-			return err
-		}
-		for _, e := range events.Items {
-			if e.Reason == reason.ReasonHubObjectDeleted && e.Type == "Warning" {
-				return nil
-			}
-		}
-		return errors.New("there is none")
-	})
-
-	// Neither a change of the claim nor a restart creates another one.
-	f.poke("db")
-	f.settled()
-	f.restart()
-	f.lookedAt(1)
-	f.settled()
-	f.synced("db", reason.ReasonHubObjectDeleted)
-	f.notIn(f.target, "db")
-
-	// The owner requests another one, and gets exactly one.
-	f.annotateClaim("db", fleetv1alpha1.RecreateAnnotation, f.consent("db"))
-	second := f.inHubAnew("db", hub.GetUID())
-	f.synced("db", reason.ReasonSynced)
-	f.ready("db", "a")
-	f.recorded("db", second)
-	f.deleteInHub(second)
-	f.says("db", reason.ReasonHubObjectDeleted, string(second.GetUID()))
-	f.settled()
-	f.notIn(f.target, "db")
-
-	// A restored object is the claim's, though the API server considers it a different one.
-	restored := f.object(f.target, "db")
-	restored.SetAnnotations(f.source().Annotations())
-	restored.Object["spec"] = map[string]any{"version": "5.7"}
-	f.Create(f.hub, restored)
-	f.synced("db", reason.ReasonSynced)
-	f.ready("db", "b")
-	f.recorded("db", restored)
-
-	// After the claim is deleted, another claim of its name starts without a record.
-	f.deleteInHub(restored)
-	f.synced("db", reason.ReasonHubObjectDeleted)
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
-		t.Fatal(err)
-	}
-	f.gone(f.workload, f.namespace, "db")
-	f.settledClaim("db")
-}
-
-func TestObjectDeletedInTheHubIsReplacedIfTheClassSaysSo(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
-		c.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
-	})
-	hub := f.settledClaim("db")
-	f.deleteInHub(hub)
-	f.recorded("db", f.inHubAnew("db", hub.GetUID()))
-}
-
-func TestLossWhileAClusterIsAwayIsNone(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	hub := f.settledClaim("db")
-	f.settled()
-	fakefleet.Drain(t, f.manager.Gate, f.cluster)
-	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
-		t.Fatal(err)
-	}
-	f.disengageCluster()
-	f.Within("nothing of Masthead is left on the claim", func() error {
-		claim, err := f.get(f.workload, f.namespace, "db")
-		if err != nil || len(claim.GetFinalizers()) > 0 || claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] != "" {
-			return fmt.Errorf("it is %v: %w", claim.Object["metadata"], err)
-		}
-		return nil
-	})
-	f.deleteInHub(hub)
-	f.engage()
-	f.recorded("db", f.inHubAnew("db", hub.GetUID()))
-}
-
-func TestClaimThatWasCopiedWithItsRecordGetsItsOwnObject(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.settledClaim("db")
-	original, err := f.get(f.workload, f.namespace, "db")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.claim("copy", func(u *unstructured.Unstructured) { u.SetAnnotations(original.GetAnnotations()) })
-	hub := f.pushed("copy")
-	f.ready("copy", "a")
-	f.recorded("copy", hub)
-	f.synced("copy", reason.ReasonSynced)
-}
-
-// Applying empty annotations owns their emptiness, and no other apply may add one.
+// Applying empty annotations owns their emptiness, and no other apply may add one. A claim that was copied with its
+// record gets its own object.
 func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -219,6 +110,13 @@ func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 	f.ready("db", "a")
 	f.recorded("db", hub)
 	f.synced("db", reason.ReasonSynced)
+
+	original := f.mustGet("db")
+	f.claim("copy", func(u *unstructured.Unstructured) { u.SetAnnotations(original.GetAnnotations()) })
+	hub = f.pushed("copy")
+	f.ready("copy", "a")
+	f.recorded("copy", hub)
+	f.synced("copy", reason.ReasonSynced)
 }
 
 // createStray creates an object that names the source of a claim, in a namespace of the hub where the claim's object is
@@ -273,102 +171,53 @@ func (f *fixture) nothingFrom(stray *unstructured.Unstructured) {
 	}
 }
 
-// TestTenancyStrayHarmsNoClaim has an object in another namespace of the hub name the source of a claim, at every time
-// in the claim's life. It does not block the claim, nothing of it flows down or is recorded, and it is not deleted with
-// the claim.
+// TestTenancyStrayHarmsNoClaim has an object in another namespace of the hub name the source of a claim: before the
+// claim is there, after its object was lost, and as a copy of its object. It does not block the claim, nothing of it
+// flows down or is recorded, and it is not deleted with the claim. What is decided at other times of a claim's life is
+// in package plan.
 func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 	t.Parallel()
-	wanting := func(u *unstructured.Unstructured) {
-		_ = unstructured.SetNestedField(u.Object, "creds", "spec", "writeConnectionSecretToRef", "name")
+	f := newFixture(t)
+	f.served()
+	stray := f.createStray("db")
+	f.claim("db", withSecret("creds"))
+	hub := f.pushed("db")
+	f.ready("db", "a")
+	f.recorded("db", hub)
+	f.synced("db", reason.ReasonSynced)
+	f.nothingFrom(stray)
+
+	f.deleteInHub(hub)
+	f.synced("db", reason.ReasonHubObjectDeleted)
+	f.poke("db")
+	f.nothingFrom(stray)
+	f.synced("db", reason.ReasonHubObjectDeleted)
+	f.annotateClaim("db", fleetv1alpha1.RecreateAnnotation, f.consent("db"))
+	hub = f.inHubAnew("db", hub.GetUID())
+	f.ready("db", "b")
+	f.recorded("db", hub)
+
+	f.Edit(f.hub, stray, func() { stray.SetAnnotations(hub.GetAnnotations()) })
+	f.inHub(stray)
+	f.ready("db", "c")
+	f.Within("the status of the claim's object comes back", func() error {
+		claim, err := f.get(f.workload, f.namespace, "db")
+		if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); err != nil || address != "c" {
+			return fmt.Errorf("the address is %q: %w", address, err)
+		}
+		return nil
+	})
+	f.nothingFrom(stray)
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
+		t.Fatal(err)
 	}
-	for name, live := range map[string]func(f *fixture) *unstructured.Unstructured{
-		"BeforeTheClaim": func(f *fixture) *unstructured.Unstructured {
-			stray := f.createStray("db")
-			f.claim("db", wanting)
-			f.pushed("db")
-			f.ready("db", "a")
-			f.synced("db", reason.ReasonSynced)
-			return stray
-		},
-		"BeforeTheFirstPush": func(f *fixture) *unstructured.Unstructured {
-			f.limitInHub(10)
-			f.claim("db", wanting)
-			f.synced("db", reason.ReasonRejected)
-			stray := f.createStray("db")
-			f.poke("db")
-			f.nothingFrom(stray)
-			f.synced("db", reason.ReasonRejected)
-			claim := f.mustGet("db")
-			f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
-			f.pushed("db")
-			f.synced("db", reason.ReasonSynced)
-			return stray
-		},
-		"InConflict": func(f *fixture) *unstructured.Unstructured {
-			taken := f.object(f.target, "db")
-			taken.Object["spec"] = map[string]any{"version": "8"}
-			f.Create(f.hub, taken)
-			f.claim("db", wanting)
-			f.synced("db", reason.ReasonConflict)
-			stray := f.createStray("db")
-			f.poke("db")
-			f.nothingFrom(stray)
-			f.synced("db", reason.ReasonConflict)
-			f.deleteInHub(taken)
-			f.pushed("db")
-			f.synced("db", reason.ReasonSynced)
-			return stray
-		},
-		"AfterALoss": func(f *fixture) *unstructured.Unstructured {
-			hub := f.settledClaim("db")
-			f.deleteInHub(hub)
-			f.synced("db", reason.ReasonHubObjectDeleted)
-			stray := f.createStray("db")
-			f.poke("db")
-			f.nothingFrom(stray)
-			f.synced("db", reason.ReasonHubObjectDeleted)
-			return stray
-		},
-		"BesideTheClaimsObject": func(f *fixture) *unstructured.Unstructured {
-			f.settledClaim("db")
-			stray := f.createStray("db")
-			f.poke("db")
-			f.ready("db", "b")
-			f.Within("its status comes back", func() error {
-				claim, err := f.get(f.workload, f.namespace, "db")
-				if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); err != nil || address != "b" {
-					return fmt.Errorf("the address is %q: %w", address, err)
-				}
-				return nil
-			})
-			return stray
-		},
-		"Copied": func(f *fixture) *unstructured.Unstructured {
-			hub := f.settledClaim("db")
-			stray := f.createStray("db")
-			f.Edit(f.hub, stray, func() { stray.SetAnnotations(hub.GetAnnotations()) })
-			f.inHub(stray)
-			return stray
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			f.served()
-			stray := live(f)
-			f.nothingFrom(stray)
-			if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
-				t.Fatal(err)
-			}
-			f.gone(f.workload, f.namespace, "db")
-			f.gone(f.hub, f.target, "db")
-			f.nothingFrom(stray)
-		})
-	}
+	f.gone(f.workload, f.namespace, "db")
+	f.gone(f.hub, f.target, "db")
+	f.nothingFrom(stray)
 }
 
 // TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject has a Crossplane that shows no conditions: a lost
-// object is still reported, and nothing is created in its place.
+// object is still reported, by an event as well, and nothing is created in its place.
 func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -387,6 +236,18 @@ func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T
 	f.settled()
 	f.deleteInHub(hub)
 	f.says("db", reason.ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
+	f.Within("the owner is told by an event", func() error {
+		events := &eventsv1.EventList{}
+		if err := f.workload.List(f.Ctx, events, client.InNamespace(f.namespace)); err != nil {
+			return err
+		}
+		for _, e := range events.Items {
+			if e.Reason == reason.ReasonHubObjectDeleted && e.Type == "Warning" {
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
 	f.settled()
 	f.notIn(f.target, "db")
 }

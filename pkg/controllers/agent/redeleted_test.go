@@ -112,25 +112,18 @@ func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
 	report()
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
 	f.hasAnother(hub)
-}
 
-// TestAClaimDoesNotTakeOverWhatItsPredecessorFoundGone is the same with an object that somebody deletes in the hub. The
-// deletion of its claim finds that there is none, and the watch reports that later than the new claim.
-func TestAClaimDoesNotTakeOverWhatItsPredecessorFoundGone(t *testing.T) {
-	t.Parallel()
-	f, watches, hub := lateFixture(t)
-	f.synced("db", reason.ReasonSynced)
+	// The same with an object that somebody deletes in the hub. The deletion of its claim finds that there is none, and
+	// the watch reports that later than the new claim.
+	hub = f.pushed("db")
 	f.settled()
-
-	report := watches.delay(t)
-	claim := f.object(f.namespace, "db")
-	if err := errors.Join(f.hub.Delete(f.Ctx, hub), f.workload.Delete(f.Ctx, claim)); err != nil {
+	report = watches.delay(t)
+	if err := errors.Join(f.hub.Delete(f.Ctx, hub), f.workload.Delete(f.Ctx, f.object(f.namespace, "db"))); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.workload, f.namespace, "db")
 	f.claim("db")
 	f.hasAnother(hub)
-
 	report()
 	f.settled()
 	f.hasAnother(hub)

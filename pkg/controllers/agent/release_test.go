@@ -5,6 +5,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,10 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 // withDeletionPolicy sets the deletion policy annotation of a claim.
@@ -31,71 +30,59 @@ func orphaning(c *fleetv1alpha1.EnrollmentClass) {
 	c.Spec.Agent.DeletionPolicy = fleetv1alpha1.DeletionPolicyOrphan
 }
 
+// TestOrphanedClaimLeavesItsObjectToNobody: whose object stays is decided in package plan.
 func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
-		reason  string
-		options []func(*fleetv1alpha1.EnrollmentClass)
-		edit    func(*unstructured.Unstructured)
-	}{
-		"ByTheClass": {reason: "The class says Orphan, and the claim cannot change that.", options: []func(*fleetv1alpha1.EnrollmentClass){orphaning}, edit: withDeletionPolicy("Delete")},
-		"ByTheClaim": {reason: "The claim asks for it.", edit: withDeletionPolicy("Orphan")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t, tc.options...)
-			claim := f.claim("db", tc.edit)
-			before := f.pushed("db")
-			f.synced("db", reason.ReasonSynced)
-			if err := f.workload.Delete(f.Ctx, claim); err != nil {
-				t.Fatal(err)
-			}
-			f.gone(f.workload, f.namespace, "db")
-			f.settled()
-
-			hub, err := f.get(f.hub, f.target, "db")
-			if err != nil || hub.GetUID() != before.GetUID() || hub.GetDeletionTimestamp() != nil {
-				t.Fatalf("%s want the object to stay, got %v (%v)", tc.reason, hub.Object, err)
-			}
-			if diff := cmp.Diff(before.Object["spec"], hub.Object["spec"]); diff != "" {
-				t.Errorf("%s want its spec as it was (-want +got):\n%s", tc.reason, diff)
-			}
-			// Its namespace stays recorded, so that another one of that name does not take it back.
-			want := ownership.ResidenceOf(before).Annotations()
-			want[fleetv1alpha1.ReleasedFromAnnotation] = ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.String()
-			if diff := cmp.Diff(want, hub.GetAnnotations()); diff != "" {
-				t.Errorf("%s want it to name no source but the one that it had (-want +got):\n%s", tc.reason, diff)
-			}
-			for _, e := range hub.GetManagedFields() {
-				if e.Manager == ownership.FieldManager(f.identifier) {
-					t.Errorf("%s want our field manager to be gone, got %v", tc.reason, e)
-				}
-			}
-
-			// A released object is not free, not even for its former owner.
-			f.claim("db")
-			f.synced("db", reason.ReasonConflict)
-		})
+	f := newFixture(t, orphaning)
+	tagged := func(u *unstructured.Unstructured) {
+		_ = unstructured.SetNestedStringSlice(u.Object, []string{"x"}, "spec", "tags")
 	}
-}
-
-func TestMisspeltDeletionPolicyDeletesNothing(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	claim := f.claim("db", withDeletionPolicy("orphan"))
-	f.pushed("db")
+	claim := f.claim("db", withDeletionPolicy("Delete"), tagged)
+	before := f.pushed("db")
 	f.synced("db", reason.ReasonSynced)
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", reason.ReasonInvalidDeletionPolicy)
-	f.settled()
-	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
-		t.Fatalf("want the object in the hub to stay, got %v (%v)", hub.Object, err)
-	}
-	f.Edit(f.workload, claim, func() { withDeletionPolicy("Delete")(claim) })
 	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
+	f.settled()
+
+	hub, err := f.get(f.hub, f.target, "db")
+	if err != nil || hub.GetUID() != before.GetUID() || hub.GetDeletionTimestamp() != nil {
+		t.Fatalf("want the object to stay, got %v (%v)", hub.Object, err)
+	}
+	if diff := cmp.Diff(before.Object["spec"], hub.Object["spec"]); diff != "" {
+		t.Errorf("want its spec as it was (-want +got):\n%s", diff)
+	}
+	// Its namespace stays recorded, so that another one of that name does not take it back.
+	want := ownership.ResidenceOf(before).Annotations()
+	want[fleetv1alpha1.ReleasedFromAnnotation] = f.source().String()
+	if diff := cmp.Diff(want, hub.GetAnnotations()); diff != "" {
+		t.Errorf("want it to name no source but the one that it had (-want +got):\n%s", diff)
+	}
+	for _, e := range hub.GetManagedFields() {
+		if e.Manager == ownership.FieldManager(f.identifier) {
+			t.Errorf("want our field manager to be gone, got %v", e)
+		}
+	}
+
+	// A released object is not free, not even for its former owner, unless the owner asks for it.
+	claim = f.claim("db", tagged)
+	f.synced("db", reason.ReasonConflict)
+	f.annotateClaim("db", fleetv1alpha1.AdoptAnnotation, "true")
+	f.synced("db", reason.ReasonSynced)
+	hub, err = f.get(f.hub, f.target, "db")
+	if err != nil || hub.GetUID() != before.GetUID() || ownership.Of(true, hub, f.source()) != ownership.Ours {
+		t.Fatalf("want the very object to be ours again, got %v (%v)", hub.Object, err)
+	}
+	// If our former manager had kept its fields, they could no longer be removed.
+	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "tags") })
+	f.Within("a removed field goes", func() error {
+		hub, err := f.get(f.hub, f.target, "db")
+		if tags, there, _ := unstructured.NestedSlice(hub.Object, "spec", "tags"); err != nil || there {
+			return fmt.Errorf("tags are %v: %w", tags, errors.Join(err, errors.New("not gone")))
+		}
+		return nil
+	})
 }
 
 // TestClaimThatVanishesWhileItIsLookedForIsNotForgotten: a claim vanishes just after a reconcile has found neither the
@@ -140,31 +127,4 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	if f.agent.requirements.ledger.Of(req).Vanished == nil {
 		t.Error("want the last state of the claim to be kept until its object in the hub is looked for")
 	}
-}
-
-func TestClaimThatVanishesIsOrphanedIfItsPolicySaysSo(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, orphaning)
-	f.claim("db")
-	f.pushed("db")
-	w, ok := f.agent.workloads.Get(f.cluster)
-	if !ok {
-		t.Fatal("the cluster is not engaged")
-	}
-	kind, _ := w.KindOf(f.crd().Name)
-	ghost := f.object(f.target, "ghost")
-	ghost.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
-	ghost.Object["spec"] = map[string]any{"version": "8"}
-	f.Create(f.hub, ghost)
-
-	last := f.object(f.namespace, "ghost")
-	last.SetFinalizers([]string{agenttest.OurFinalizer})
-	f.agent.handleWorkload(w, kindwatch.Event{Type: kindwatch.Deleted, Kind: kind, Object: last})
-	f.Within("the object is released", func() error {
-		hub, err := f.get(f.hub, f.target, "ghost")
-		if err == nil && hub.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == "" {
-			err = errors.New("it is not")
-		}
-		return err
-	})
 }

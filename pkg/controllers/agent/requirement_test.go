@@ -14,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,8 +24,11 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -168,6 +170,19 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 		t.Errorf("want 3 requests for a claim and its status: the finalizer with the announcement, the apply, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
 	}
 
+	f.claim("filled")
+	f.pushed("filled")
+	f.fill("filled", map[string]string{"resourceRef": "xdb-1"})
+	f.fill("filled", map[string]string{"compositionRef": "c"})
+	f.ready("filled", "db.example.org")
+	f.synced("filled", reason.ReasonSynced)
+	f.specIs(f.workload, f.namespace, "filled", map[string]string{"resourceRef": "xdb-1", "compositionRef": "c"})
+	f.settled()
+	got = append(f.hubRequests.about(f.group, "/mysqlinstances/filled"), f.workloadAsked.about(f.group, "/mysqlinstances/filled")...)
+	if len(got) != 4 {
+		t.Errorf("want 4 requests: the finalizer, the apply, the fields that were filled in, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
+	}
+
 	before := len(f.hubRequests.writes()) + len(f.workloadAsked.writes())
 	reads := len(f.hubRequests.about()) + len(f.workloadAsked.about())
 	w, ok := f.agent.workloads.Get(f.cluster)
@@ -184,11 +199,11 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 		t.Errorf("want no read either, got:\n%s", strings.Join(append(f.hubRequests.about(), f.workloadAsked.about()...), "\n"))
 	}
 
-	// A restarted agent finds nothing to change.
+	// A restarted agent finds nothing to change: what was filled in is not taken for the user's.
 	f.stopAgent()
 	f.hubRequests, f.workloadAsked = newRequests(f.number), newRequests(f.number)
 	f.restart()
-	f.lookedAt(2)
+	f.lookedAt(3)
 	f.settled()
 	if got := append(f.hubRequests.writes(), f.workloadAsked.writes()...); len(got) != 0 {
 		t.Errorf("want no write after a restart, got:\n%s", strings.Join(got, "\n"))
@@ -248,6 +263,36 @@ func TestConnectionSecretComesBack(t *testing.T) {
 	if after := len(f.workloadAsked.writes()); after != before {
 		t.Errorf("want no write because of somebody else's annotation, got %v", f.workloadAsked.writes()[before:])
 	}
+
+	// Nor are the metadata of the hub's Secret a reason to write.
+	read := func() int { return len(f.hubRequests.about("GET", "/secrets/db-conn")) }
+	reads := read()
+	f.Edit(f.hub, source, func() { metav1.SetMetaDataAnnotation(&source.ObjectMeta, "example.org/seen", "yes") })
+	f.Within("the Secret is compared", func() error {
+		if read() == reads {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	f.settled()
+	if got := f.workloadAsked.writes()[before:]; len(got) != 0 {
+		t.Errorf("want no write, got %v", got)
+	}
+	reads = read()
+	f.ready("db", "b")
+	f.Within("the claim is looked at again", func() error {
+		u, err := f.get(f.workload, f.namespace, "db")
+		if got, _, _ := unstructured.NestedString(u.Object, "status", "address"); err != nil || got != "b" {
+			return fmt.Errorf("its address is %q (%w)", got, err)
+		}
+		return nil
+	})
+	f.settled()
+	if got := read(); got != reads {
+		t.Errorf("want what was compared not to be read again, got %d reads", got-reads)
+	}
+	f.Edit(f.hub, source, func() { source.Data["password"] = []byte("three") })
+	f.Within("a rotated value still follows", arrived("three"))
 }
 
 func TestSecretThatTheHubsClaimDoesNotControlIsNotCopied(t *testing.T) {
@@ -282,6 +327,7 @@ func TestSecretThatTheHubsClaimDoesNotControlIsNotCopied(t *testing.T) {
 	}
 }
 
+// TestForeignSecretInTheWorkloadClusterIsNotOverwritten waits for less than SlowRetry when it is gone.
 func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -292,78 +338,41 @@ func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
 	}
 	f.Create(f.workload, mine)
 	f.claim("db", withSecret("db-conn"))
-	hub := f.pushed("db")
-	f.connectionSecret("db-conn", hub, "one")
+	f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.ready("db", "a")
 	f.synced("db", reason.ReasonSecretConflict)
-	got := &corev1.Secret{}
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(mine), got); err != nil || got.ResourceVersion != mine.ResourceVersion {
+	got, key := &corev1.Secret{}, client.ObjectKeyFromObject(mine)
+	if err := f.workload.Get(f.Ctx, key, got); err != nil || got.ResourceVersion != mine.ResourceVersion {
 		t.Errorf("want the Secret as it was, got %v (%v)", got.ObjectMeta, err)
 	}
-}
 
-func TestConflictWritesNothingAndEndsWhenTheHolderGoes(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		reason      string
-		annotations map[string]string
-		says        string
-	}{
-		"Foreign": {
-			reason: "An object of another cluster is not ours.",
-			annotations: map[string]string{
-				fleetv1alpha1.SourceUIDAnnotation: "another", fleetv1alpha1.SourceNamespaceAnnotation: "theirs",
-			},
-			says: `the namespace "theirs" of the cluster with the identifier "another"`,
-		},
-		"Unowned": {reason: "An object that somebody created in the hub is not ours.", says: "created in the hub"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			holder := f.object(f.target, "db")
-			holder.SetAnnotations(tc.annotations)
-			// The same content as the claim: even an apply without force would succeed on it.
-			holder.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
-			f.Create(f.hub, holder)
-			f.inHub(holder)
-			f.claim("db")
-
-			claim := f.synced("db", reason.ReasonConflict)
-			if message, _ := propagation.AgentSynced(claim)["message"].(string); !strings.Contains(message, tc.says) {
-				t.Errorf("%s want the holder named by %q, got %q", tc.reason, tc.says, message)
-			}
-			if len(claim.GetFinalizers()) != 0 {
-				t.Errorf("%s want no finalizer, got %v", tc.reason, claim.GetFinalizers())
-			}
-			f.settled()
-			now, err := f.get(f.hub, f.target, "db")
-			if err != nil || now.GetResourceVersion() != holder.GetResourceVersion() {
-				t.Errorf("%s want the holder as it was, got %v (%v)", tc.reason, now.Object, err)
-			}
-
-			if err := f.hub.Delete(f.Ctx, holder); err != nil {
-				t.Fatal(err)
-			}
-			f.Within("the claim is pushed when the holder is gone", func() error {
-				hub, err := f.get(f.hub, f.target, "db")
-				if err == nil && ownership.Of(true, hub, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}) != ownership.Ours {
-					err = errors.New("it is not ours")
-				}
-				return err
-			})
-			f.synced("db", reason.ReasonSynced)
-		})
+	w, _ := f.agent.workloads.Get(f.cluster)
+	f.Within("the Secret is watched", func() error {
+		seen, err := w.Watcher.Get(view.AwaitedSecretKind(key), key)
+		if err == nil && len(seen.GetLabels()) > 0 {
+			t.Error("want no more than what identifies it")
+		}
+		return err
+	})
+	if err := f.workload.Delete(f.Ctx, mine); err != nil {
+		t.Fatal(err)
 	}
+	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
+	f.synced("db", reason.ReasonSynced)
+	f.Within("nothing is watched in vain", func() error {
+		if _, watched := w.AwaitedSecret(view.AwaitedSecretKind(key)); watched {
+			return errors.New("it is watched")
+		}
+		return nil
+	})
 }
 
+// TestCreationInTheHubIsTheArbiter writes to objects that were created, replaced or given to another source between the
+// read and the write.
 func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.claim("first")
-	f.pushed("first")
-	f.settled()
-
+	f.served()
 	// The object is created between our read and our apply, with content on which an apply would not conflict.
 	holder := f.object(f.target, "db")
 	holder.Object["spec"] = map[string]any{"version": "5.7"}
@@ -388,32 +397,29 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	if !apierrors.IsConflict(err) {
 		t.Errorf("want an apply for an object that is gone to be refused, got %v", err)
 	}
-}
 
-func TestDeletionWaitsForTheHub(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	claim := f.claim("db")
-	f.pushed("db")
-	hub := f.object(f.target, "db")
-	f.Edit(f.hub, hub, func() { controllerutil.AddFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
-	f.synced("db", reason.ReasonSynced)
-
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
+	w, ok := f.agent.workloads.Get(f.cluster)
+	if !ok {
+		t.Fatal("the cluster is not engaged")
 	}
-	f.synced("db", reason.ReasonDeleting)
-	f.settled()
-	now, err := f.get(f.hub, f.target, "db")
-	if err != nil || now.GetDeletionTimestamp() == nil {
-		t.Fatalf("want the hub's object to be deleted and to wait for Crossplane, got %v (%v)", now.Object, err)
+	hub := f.object(f.target, "raced")
+	hub.SetAnnotations(f.source().Annotations())
+	f.Create(f.hub, hub)
+	looked := hub.DeepCopy()
+	them := ownership.Source{Identifier: "them", Namespace: "theirs"}
+	f.Edit(f.hub, hub, func() { hub.SetAnnotations(them.Annotations()) })
+	claim := f.object(f.namespace, "raced")
+	claim.Object["spec"] = map[string]any{"version": "8"}
+	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: claim, Us: f.source()}}
+	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.gvk(), "mysqlinstances", f.namespace, "raced"
+	key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
+	ctx := f.agent.requirements.identities.Manager.In(f.Ctx)
+	if _, _, err := f.agent.requirements.push(ctx, s, key, looked); !apierrors.IsConflict(err) {
+		t.Errorf("want a conflict, which is tried again silently, got %v", err)
 	}
-	if _, err := f.get(f.workload, f.namespace, "db"); err != nil {
-		t.Fatalf("want the claim to wait for the hub, got %v", err)
+	if now, err := f.get(f.hub, f.target, "raced"); err != nil || now.GetResourceVersion() != hub.GetResourceVersion() {
+		t.Errorf("want it left alone, got %v (%v)", now, err)
 	}
-	f.Edit(f.hub, hub, func() { controllerutil.RemoveFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
 }
 
 // A foreign finalizer keeps a claim after its object is gone from the hub, and its condition does not go on waiting for
@@ -467,125 +473,6 @@ func TestDeletedClaimThatOthersHoldSaysSo(t *testing.T) {
 	}
 }
 
-func TestDeletionRightAfterCreationLeavesNothingBehind(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.served()
-	for i := range 20 {
-		name := fmt.Sprintf("db-%d", i)
-		claim := f.claim(name)
-		if i%2 == 0 {
-			f.pushed(name)
-		}
-		if err := f.workload.Delete(f.Ctx, claim); err != nil {
-			t.Fatal(err)
-		}
-	}
-	f.Within("all claims are gone", func() error {
-		l := f.list()
-		if err := f.workload.List(f.Ctx, l, client.InNamespace(f.namespace)); err != nil {
-			return err
-		}
-		if len(l.Items) > 0 {
-			return fmt.Errorf("%d are left", len(l.Items))
-		}
-		return nil
-	})
-	nothingInHub := func() error {
-		l := f.list()
-		err := f.hub.List(f.Ctx, l)
-		for _, u := range l.Items {
-			err = errors.Join(err, fmt.Errorf("%s is left, of which was asked:\n%s\n%s", u.GetName(),
-				strings.Join(f.hubRequests.about("/"+u.GetName()+"?"), "\n"), strings.Join(f.workloadAsked.about("/"+u.GetName()), "\n")))
-		}
-		return err
-	}
-	f.Within("nothing is left in the hub", nothingInHub)
-	f.settled()
-	if err := nothingInHub(); err != nil {
-		t.Errorf("something came back: %v", err)
-	}
-}
-
-func TestDeletionLeavesForeignObjectsAlone(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	claim := f.claim("db")
-	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	// The hub's administrator gives the object to another owner.
-	hub := f.object(f.target, "db")
-	f.Edit(f.hub, hub, func() {
-		hub.SetAnnotations(map[string]string{
-			fleetv1alpha1.SourceUIDAnnotation: "another", fleetv1alpha1.SourceNamespaceAnnotation: "theirs",
-		})
-	})
-	f.synced("db", reason.ReasonConflict)
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.gone(f.workload, f.namespace, "db")
-	f.settled()
-	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetDeletionTimestamp() != nil {
-		t.Errorf("want the other's object to stay, got %v (%v)", now.Object, err)
-	}
-}
-
-func TestNamespacePairing(t *testing.T) {
-	t.Parallel()
-	t.Run("MissingNamespaceIsNamedAndNothingElseHappens", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) { c.Spec.Agent.DefaultTargetNamespace = "nowhere" })
-		f.claim("db")
-		c := propagation.AgentSynced(f.synced("db", reason.ReasonTargetNamespaceMissing))
-		if want := `The namespace "nowhere" does not exist in the hub.`; c["message"] != want {
-			t.Errorf("want the message %q, got %q", want, c["message"])
-		}
-	})
-	t.Run("MatchNamespaces", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t, func(c *fleetv1alpha1.EnrollmentClass) {
-			c.Spec.Agent.DefaultTargetNamespace, c.Spec.Agent.MatchNamespaces = "", true
-		})
-		f.Create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
-		f.claim("db")
-		f.Within("the claim goes to the namespace of its own name", func() error {
-			_, err := f.get(f.hub, f.namespace, "db")
-			return err
-		})
-		system := f.object("kube-system", "db")
-		system.Object["spec"] = map[string]any{}
-		f.Create(f.workload, system)
-		f.Within("a namespace of the control plane is refused", func() error {
-			u, err := f.get(f.workload, "kube-system", "db")
-			if c := propagation.AgentSynced(u); err != nil || c["reason"] != reason.ReasonTargetNamespaceNotAllowed {
-				return fmt.Errorf("the condition is %v: %w", c, errors.Join(err, errors.New("not refused")))
-			}
-			return nil
-		})
-	})
-	t.Run("ChangedTargetMovesNothing", func(t *testing.T) {
-		t.Parallel()
-		f := newFixture(t)
-		claim := f.claim("db")
-		f.pushed("db")
-		f.synced("db", reason.ReasonSynced)
-		f.Create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.target + "-new"}})
-		class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
-		f.Edit(f.hub, class, func() { class.Spec.Agent.DefaultTargetNamespace = f.target + "-new" })
-		f.synced("db", reason.ReasonTargetNamespaceChanged)
-		f.settled()
-		if _, err := f.get(f.hub, f.target+"-new", "db"); !apierrors.IsNotFound(err) {
-			t.Errorf("want no second object, got %v", err)
-		}
-		if err := f.workload.Delete(f.Ctx, claim); err != nil {
-			t.Fatal(err)
-		}
-		f.gone(f.workload, f.namespace, "db")
-		f.gone(f.hub, f.target, "db")
-	})
-}
-
 // limitInHub creates a policy in the hub that is not part of the definition.
 func (f *fixture) limitInHub(storageGB int64) {
 	f.T.Helper()
@@ -616,20 +503,6 @@ func (f *fixture) limitInHub(storageGB int64) {
 		}
 		return nil
 	})
-}
-
-func TestRejectedClaimSaysWhyAndIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.served()
-	f.limitInHub(10)
-	claim := f.claim("db")
-	c := propagation.AgentSynced(f.synced("db", reason.ReasonRejected))
-	if message, _ := c["message"].(string); !strings.Contains(message, "too large for the hub") {
-		t.Errorf("want the hub's reason, got %q", message)
-	}
-	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
-	f.synced("db", reason.ReasonSynced)
 }
 
 func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
@@ -675,37 +548,4 @@ func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
 	}
 	f.synced("new", reason.ReasonSynced)
 	f.synced("old", reason.ReasonSynced)
-}
-
-func TestEventsTellOfTransitionsOnly(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	holder := f.object(f.target, "db")
-	holder.Object["spec"] = map[string]any{"version": "8"}
-	f.Create(f.hub, holder)
-	f.claim("db")
-	f.synced("db", reason.ReasonConflict)
-	if err := f.hub.Delete(f.Ctx, holder); err != nil {
-		t.Fatal(err)
-	}
-	f.synced("db", reason.ReasonSynced)
-	var got []string
-	f.Within("both transitions are told", func() error {
-		l := &eventsv1.EventList{}
-		if err := f.workload.List(f.Ctx, l, client.InNamespace(f.namespace)); err != nil {
-			return err
-		}
-		got = nil
-		for _, e := range l.Items {
-			if e.Series != nil {
-				return fmt.Errorf("%s is told several times", e.Reason)
-			}
-			got = append(got, e.Type+" "+e.Reason)
-		}
-		slices.Sort(got)
-		if diff := cmp.Diff([]string{"Normal Synced", "Warning Conflict"}, got); diff != "" {
-			return fmt.Errorf("(-want +got):\n%s", diff)
-		}
-		return nil
-	})
 }

@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +13,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
@@ -101,28 +99,4 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	if now := f.pushed("db"); now.GetUID() != hub.GetUID() || now.GetAnnotations()[fleetv1alpha1.AdoptableByAnnotation] != "" {
 		t.Errorf("want the same object, and the consent used up, got %v", now.Object["metadata"])
 	}
-}
-
-// A cluster that replaces another under its identifier has entirely different namespaces, and takes over.
-func TestReplacementClusterTakesOverWhateverItsNamespacesAre(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	hub := f.settledClaim("db")
-	f.fleet.Forget(f.cluster)
-	f.disengageCluster()
-
-	r := f.join(0, f.identifier)
-	r.claim("db")
-	r.synced("db", reason.ReasonSynced)
-	now := r.pushed("db")
-	if now.GetUID() != hub.GetUID() {
-		t.Fatalf("want the object of the lost cluster, got %v", now.Object["metadata"])
-	}
-	f.Within("the object names where it comes from now", func() error {
-		now, err := f.get(f.hub, f.target, "db")
-		if err == nil && ownership.ResidenceOf(now).Cluster != types.UID(r.kubeSystemUID()) {
-			err = errors.New("it names " + string(ownership.ResidenceOf(now).Cluster))
-		}
-		return err
-	})
 }

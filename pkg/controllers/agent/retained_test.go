@@ -18,7 +18,6 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -204,36 +203,6 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 	f.settled()
 	if got := slices.Concat(f.workloadAsked.about(names[true]), f.hubRequests.about(names[true])); len(got) != 0 {
 		t.Errorf("want the copy not to be read, got %v", got)
-	}
-}
-
-func TestClaimsGoWhenTheirDefinitionIsNotOursAnyMore(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	claim := f.claim("db")
-	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	crd := f.crd()
-	f.Edit(f.workload, crd, func() { crd.Labels = nil })
-	// The last reconcile has noticed.
-	f.Within("the kind is followed for deletions only", func() error {
-		w, ok := f.agent.workloads.Get(f.cluster)
-		if followed, _ := w.Followed(crd.Name); !ok || !followed.DeletionsOnly {
-			return fmt.Errorf("it is %v", followed)
-		}
-		return nil
-	})
-	f.restart()
-	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
-	f.claim("other")
-	f.settled()
-	if u, err := f.get(f.workload, f.namespace, "other"); err != nil || hasOurFinalizer(u) {
-		t.Errorf("want other claims untouched, got %v (%v)", u.Object, err)
 	}
 }
 

@@ -4,8 +4,6 @@
 package agent
 
 import (
-	"errors"
-	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -134,7 +132,7 @@ func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
 	}
 }
 
-func TestSecretThatIsNotComposedAnyMoreGoes(t *testing.T) {
+func TestSecretThatIsNotComposedAnyMoreOrLabelledGoes(t *testing.T) {
 	t.Parallel()
 	f := newCompositeFixture(t)
 	_, hub := f.cache("cache")
@@ -158,22 +156,24 @@ func TestSecretThatIsNotComposedAnyMoreGoes(t *testing.T) {
 	if err := f.secretIs("second", "two")(); err != nil {
 		t.Errorf("want the other to stay: %v", err)
 	}
-}
 
-func TestComposedCopyThatLostItsOwnerIsNotInTheWay(t *testing.T) {
-	t.Parallel()
-	f := newCompositeFixture(t)
-	_, hub := f.cache("cache")
-	f.compose("a", hub, "one")
-	f.composed(hub, "a")
-	f.Within("the first one arrives", f.secretIs("a", "one"))
-	f.createOrphan("a", "b", false)
-	next, hub := f.cache("next")
-	f.compose("b", hub, "two")
-	f.composed(hub, "b")
-	f.Within("the second one arrives", f.secretIs("b", "two"))
-	f.controls(next, "b")
-	f.cacheSynced("next", reason.ReasonSynced)
+	// The author of a composition can have a Secret stay in the hub, and revise this in both directions.
+	master := f.compose("master", hub, "secret", func(s *corev1.Secret) { s.Labels[fleetv1alpha1.DeliverLabel] = "false" })
+	third := f.compose("third", hub, "three")
+	f.composed(hub, "second", "third", "master")
+	f.Within("what is not labelled arrives", f.secretIs("third", "three"))
+	f.cacheSynced("cache", reason.ReasonSynced)
+	f.settled()
+	if err := f.secretIs("master", "")(); err != nil {
+		t.Errorf("want the one that is labelled to stay in the hub: %v", err)
+	}
+	if got := f.hubRequests.about("GET", "/secrets/master"); len(got) != 0 {
+		t.Errorf("want the Secret never to be read, got %v", got)
+	}
+	f.Edit(f.hub, third, func() { third.Labels[fleetv1alpha1.DeliverLabel] = "false" })
+	f.Within("what is labelled goes", f.secretIs("third", ""))
+	f.Edit(f.hub, master, func() { delete(master.Labels, fleetv1alpha1.DeliverLabel) })
+	f.Within("what is not labelled any more arrives", f.secretIs("master", "secret"))
 }
 
 func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
@@ -190,38 +190,13 @@ func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
 	if err := f.secretIs("a", "mine")(); err != nil {
 		t.Errorf("want somebody else's Secret as it was: %v", err)
 	}
-}
 
-func TestMetadataOfTheHubsSecretIsNoReasonToWrite(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	_, _, source := f.withCopiedSecret()
-	before := len(f.workloadAsked.writes())
-	reads := len(f.hubRequests.about("GET", "/secrets/db-conn"))
-	f.Edit(f.hub, source, func() { metav1.SetMetaDataAnnotation(&source.ObjectMeta, "example.org/seen", "yes") })
-	f.Within("the Secret is compared", func() error {
-		if len(f.hubRequests.about("GET", "/secrets/db-conn")) == reads {
-			return errors.New("not yet")
-		}
-		return nil
-	})
-	f.settled()
-	if got := f.workloadAsked.writes()[before:]; len(got) != 0 {
-		t.Errorf("want no write, got %v", got)
-	}
-	reads = len(f.hubRequests.about("GET", "/secrets/db-conn"))
-	f.ready("db", "b")
-	f.Within("the claim is looked at again", func() error {
-		u, err := f.get(f.workload, f.namespace, "db")
-		if got, _, _ := unstructured.NestedString(u.Object, "status", "address"); err != nil || got != "b" {
-			return fmt.Errorf("its address is %q (%w)", got, err)
-		}
-		return nil
-	})
-	f.settled()
-	if got := len(f.hubRequests.about("GET", "/secrets/db-conn")); got != reads {
-		t.Errorf("want what was compared not to be read again, got %d reads", got-reads)
-	}
-	f.Edit(f.hub, source, func() { source.Data["password"] = []byte("two") })
-	f.Within("a rotated value still follows", f.secretIs("db-conn", "two"))
+	// A copy that lost its owner is nobody's.
+	f.createOrphan("b", "c", false)
+	next, hub := f.cache("next")
+	f.compose("c", hub, "three")
+	f.composed(hub, "c")
+	f.Within("the third one arrives", f.secretIs("c", "three"))
+	f.controls(next, "c")
+	f.cacheSynced("next", reason.ReasonSynced)
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
@@ -101,53 +102,12 @@ func TestRefusedSecretIsToldAndTheStatusComesBackAllTheSame(t *testing.T) {
 	})
 }
 
+// TestSecretThatChangesItsOwnerInTheHubIsTold has a Secret in the hub change its owner, go, come back, and be withheld.
+// The instance that it was copied by is replaced before.
 func TestSecretThatChangesItsOwnerInTheHubIsTold(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	_, hub, source := f.withCopiedSecret()
-	f.Edit(f.hub, source, func() { source.OwnerReferences[0].UID = "another"; source.OwnerReferences[0].Name = "another" })
-	f.synced("db", reason.ReasonSecretNotControlled)
-	f.Edit(f.hub, source, func() {
-		source.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(hub, hub.GroupVersionKind())}
-	})
-	f.synced("db", reason.ReasonSynced)
-}
-
-func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
-	t.Parallel()
-	for name, way := range map[string]struct{ end, again func(*fixture) }{
-		"Engaged": {
-			end: func(f *fixture) {
-				f.disengageCluster()
-				f.Within("the cluster is disengaged", func() error {
-					if _, ok := f.agent.workloads.Get(f.cluster); ok {
-						return errors.New("it is not")
-					}
-					return nil
-				})
-				f.settled()
-			},
-			again: (*fixture).engage,
-		},
-		"Restarted": {end: func(f *fixture) { f.stopAgent() }, again: (*fixture).restart},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			f.withCopiedSecret()
-			way.end(f)
-			s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
-			f.Edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
-			way.again(f)
-			f.Within("what was changed meanwhile is put back", f.secretIs("db-conn", "one"))
-		})
-	}
-}
-
-func TestHandOverRemembersTheSecrets(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.withCopiedSecret()
 	before, _ := f.agent.workloads.Get(f.cluster)
 	key := types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}
 	version := before.WroteVersion(key)
@@ -162,27 +122,50 @@ func TestHandOverRemembersTheSecrets(t *testing.T) {
 		}
 		return nil
 	})
+
+	f.Edit(f.hub, source, func() { source.OwnerReferences[0].UID = "another"; source.OwnerReferences[0].Name = "another" })
+	f.synced("db", reason.ReasonSecretNotControlled)
+	f.Edit(f.hub, source, func() {
+		source.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(hub, hub.GroupVersionKind())}
+	})
+	f.synced("db", reason.ReasonSynced)
+
+	if err := f.hub.Delete(f.Ctx, source); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("db", reason.ReasonSecretMissing)
+	if err := f.secretIs("db-conn", "one")(); err != nil {
+		t.Errorf("want the copy to be kept: %v", err)
+	}
+	source = f.connectionSecret("db-conn", hub, "two")
+	f.synced("db", reason.ReasonSynced)
+	f.Within("the new one follows", f.secretIs("db-conn", "two"))
+
+	f.Edit(f.hub, source, func() { source.Labels = map[string]string{fleetv1alpha1.DeliverLabel: "false"} })
+	f.Within("one that is withheld goes", f.secretIs("db-conn", ""))
+	f.synced("db", reason.ReasonSecretWithheld)
 }
 
-func TestCopyThatIsNotAskedForAnyMoreGoes(t *testing.T) {
+func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	claim, hub, _ := f.withCopiedSecret()
-	// Secrets with another owner are not touched, regardless of their labels.
-	forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: f.namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": view.ManagedByValue},
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, claim.GroupVersionKind())},
-	}}
-	f.Create(f.workload, forged)
-	f.connectionSecret("second", hub, "two")
-	f.Edit(f.workload, claim, func() { withSecret("second")(claim) })
-	f.Within("the new one arrives", f.secretIs("second", "two"))
-	f.Within("the old one goes", f.secretIs("db-conn", ""))
-	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "writeConnectionSecretToRef") })
-	f.Within("the last one goes", f.secretIs("second", ""))
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(forged), forged); err != nil {
-		t.Errorf("want a Secret that is no copy to stay, got %v", err)
-	}
+	f.withCopiedSecret()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
+	f.disengageCluster()
+	f.Within("the cluster is disengaged", func() error {
+		if _, ok := f.agent.workloads.Get(f.cluster); ok {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	f.settled()
+	f.Edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
+	f.engage()
+	f.Within("what was changed meanwhile is put back", f.secretIs("db-conn", "one"))
+	f.stopAgent()
+	f.Edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
+	f.restart()
+	f.Within("what was changed before a restart is put back", f.secretIs("db-conn", "one"))
 }
 
 // createOrphan creates what `kubectl delete --cascade=orphan` of its claim leaves of a copy, under another name, and
@@ -214,11 +197,12 @@ func (f *fixture) controls(claim *unstructured.Unstructured, name string) {
 	})
 }
 
-// TestCopyThatLostItsOwnerIsNotInTheWay is about `kubectl delete --cascade=orphan` of a claim.
+// TestCopyThatLostItsOwnerIsNotInTheWay is about `kubectl delete --cascade=orphan` of a claim. A copy that is not asked
+// for any more goes.
 func TestCopyThatLostItsOwnerIsNotInTheWay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	claim, _, _ := f.withCopiedSecret()
+	claim, hub, _ := f.withCopiedSecret()
 	for name, immutable := range map[string]bool{"next": false, "immutable": true} {
 		f.createOrphan("db-conn", name, immutable)
 		next := f.claim(name, withSecret(name))
@@ -233,54 +217,22 @@ func TestCopyThatLostItsOwnerIsNotInTheWay(t *testing.T) {
 	f.Edit(f.workload, s, func() { s.OwnerReferences = nil })
 	f.controls(claim, "db-conn")
 	f.synced("db", reason.ReasonSynced)
-}
 
-// TestClaimGoesOnAsSoonAsAForeignSecretIsGone waits for less than SlowRetry.
-func TestClaimGoesOnAsSoonAsAForeignSecretIsGone(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
-	f.Create(f.workload, foreign)
-	f.claim("db", withSecret("db-conn"))
-	f.connectionSecret("db-conn", f.pushed("db"), "one")
-	f.ready("db", "a")
-	f.synced("db", reason.ReasonSecretConflict)
-	w, _ := f.agent.workloads.Get(f.cluster)
-	key := client.ObjectKeyFromObject(foreign)
-	f.Within("the Secret is watched", func() error {
-		seen, err := w.Watcher.Get(view.AwaitedSecretKind(key), key)
-		if err == nil && len(seen.GetLabels()) > 0 {
-			t.Error("want no more than what identifies it")
-		}
-		return err
-	})
-	if err := f.workload.Delete(f.Ctx, foreign); err != nil {
-		t.Fatal(err)
+	// Secrets with another owner are not touched, regardless of their labels.
+	forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: f.namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": view.ManagedByValue},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, claim.GroupVersionKind())},
+	}}
+	f.Create(f.workload, forged)
+	f.connectionSecret("second", hub, "two")
+	f.Edit(f.workload, claim, func() { withSecret("second")(claim) })
+	f.Within("the new one arrives", f.secretIs("second", "two"))
+	f.Within("the old one goes", f.secretIs("db-conn", ""))
+	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "writeConnectionSecretToRef") })
+	f.Within("the last one goes", f.secretIs("second", ""))
+	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(forged), forged); err != nil {
+		t.Errorf("want a Secret that is no copy to stay, got %v", err)
 	}
-	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
-	f.synced("db", reason.ReasonSynced)
-	f.Within("nothing is watched in vain", func() error {
-		if _, watched := w.AwaitedSecret(view.AwaitedSecretKind(key)); watched {
-			return errors.New("it is watched")
-		}
-		return nil
-	})
-}
-
-func TestSecretThatIsGoneFromTheHubIsToldAndItsCopyKept(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	_, hub, source := f.withCopiedSecret()
-	if err := f.hub.Delete(f.Ctx, source); err != nil {
-		t.Fatal(err)
-	}
-	f.synced("db", reason.ReasonSecretMissing)
-	if err := f.secretIs("db-conn", "one")(); err != nil {
-		t.Errorf("want the copy to be kept: %v", err)
-	}
-	f.connectionSecret("db-conn", hub, "two")
-	f.synced("db", reason.ReasonSynced)
-	f.Within("the new one follows", f.secretIs("db-conn", "two"))
 }
 
 func TestBounded(t *testing.T) {

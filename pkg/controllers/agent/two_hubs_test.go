@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -166,39 +165,14 @@ func (f *fixture) withEverything() (hub *unstructured.Unstructured, secret *core
 }
 
 // TestAnotherHubLeavesEverythingAlone connects a second hub's agent to a cluster although the marker, which the
-// connection honours, names the first hub.
+// connection honours, names the first hub. It does not release a claim while the first hub deletes the claim's object,
+// neither in a reconcile nor when offboarding, whether or not it has the claim kind.
 func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.withEverything()
-	other := f.otherHub(hubidentity.Owner{ID: "hub-b"})
-	other.start()
-	if message := other.prunedStatus(reason.ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
-		t.Errorf("want the message to name the hub, got %q", message)
-	}
-	f.settled()
-	other.settled()
-	if got := other.workloadAsked.writes(); len(got) != 0 {
-		t.Errorf("want nothing written by the other hub, got %v", got)
-	}
-	if _, err := other.get(other.hub, other.target, "db"); !apierrors.IsNotFound(err) {
-		t.Errorf("want nothing in the other hub, got %v", err)
-	}
-
-	claim := f.object(f.namespace, "db")
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.gone(f.hub, f.target, "db")
-	f.gone(f.workload, f.namespace, "db")
-}
-
-// TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer: a hub without the claim kind does not release another hub's
-// claim while that hub is deleting its objects, neither in a reconcile nor when offboarding.
-func TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
 	hub, _ := f.withEverything()
+	f.claim("live")
+	f.synced("live", reason.ReasonSynced)
 	const held = "example.org/held"
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers(append(hub.GetFinalizers(), held)) })
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
@@ -212,15 +186,28 @@ func TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer(t *testing.T) {
 	})
 
 	other := f.otherHubWithoutTheDefinition(hubidentity.Owner{ID: "hub-b"})
+	nothing := func() {
+		t.Helper()
+		f.settled()
+		other.settled()
+		f.finalizersAre("db", agenttest.OurHub.Finalizer())
+		if got := other.workloadAsked.writes(); len(got) != 0 {
+			t.Errorf("want nothing written by the other hub, got %v", got)
+		}
+	}
 	other.start()
-	other.settled()
+	nothing()
+	other.publish()
+	if message := other.prunedStatus(reason.ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
+		t.Errorf("want the message to name the hub, got %q", message)
+	}
+	nothing()
+	other.notIn(other.target, "db")
+	other.notIn(other.target, "live")
 	if err := other.fleet.Offboard(f.Ctx, other.cluster); err != nil {
 		t.Errorf("want the other hub to be done with a cluster in which nothing is its own, got %v", err)
 	}
-	f.finalizersAre("db", agenttest.OurHub.Finalizer())
-	if got := other.workloadAsked.writes(); len(got) != 0 {
-		t.Errorf("want nothing written by the other hub, got %v", got)
-	}
+	nothing()
 
 	f.Edit(f.hub, hub, func() {
 		hub.SetFinalizers(slices.DeleteFunc(hub.GetFinalizers(), func(s string) bool { return s == held }))
@@ -230,30 +217,44 @@ func TestAnotherHubWithoutTheDefinitionKeepsTheFinalizer(t *testing.T) {
 }
 
 // TestMoveToAnotherHubLosesNothing follows the procedure in docs/backup.md: the first hub stops without offboarding,
-// its backup of the cluster is restored in the second, and that takes the cluster over.
+// its backup of the cluster is restored in the second, and that takes the cluster over. Before the backup is restored,
+// a claim gets no new, empty object, and keeps what it has.
 func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	before, secret := f.withEverything()
+	f.recorded("db", before)
 	f.disengageCluster()
 	f.stopAgent()
 	check := f.protectedAllTheTime()
+	same := func() {
+		t.Helper()
+		now := &corev1.Secret{}
+		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
+			t.Errorf("want the connection Secret to stay, got %v (%v)", now.ObjectMeta, err)
+		}
+	}
 
 	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{agenttest.OurHub}})
-	restored := other.restore(before, "one")
 	other.start()
+	other.says("db", reason.ReasonHubObjectDeleted, other.consent("db"), fleetv1alpha1.RecreateAnnotation)
+	other.settled()
+	other.notIn(other.target, "db")
+	claim := other.synced("db", reason.ReasonHubObjectDeleted)
+	if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); address != "a" {
+		t.Errorf("want the status to stay, got %v", claim.Object["status"])
+	}
+	same()
+
+	restored := other.restore(before, "one")
 	other.synced("db", reason.ReasonSynced)
 	other.belongings(other.owner)
-	now := &corev1.Secret{}
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
-		t.Errorf("want the connection Secret to stay, got %v (%v)", now.ObjectMeta, err)
-	}
-	if now, err := other.get(other.hub, other.target, "db"); err != nil || now.GetUID() != restored.GetUID() {
-		t.Errorf("want what was restored to be the claim's, got %v (%v)", now, err)
-	}
+	other.ready("db", "a")
+	other.recorded("db", restored)
+	same()
 	check()
 
-	claim := f.object(f.namespace, "db")
+	claim = f.object(f.namespace, "db")
 	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(7), "spec", "storageGB") })
 	f.Within("changes travel to the second hub", func() error {
 		u, err := other.get(other.hub, other.target, "db")
@@ -272,45 +273,6 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetResourceVersion() != before.GetResourceVersion() {
 		t.Errorf("want nothing changed in the first hub, got %v (%v)", now, err)
 	}
-}
-
-// TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing skips a step of the procedure: a claim whose object
-// was not restored in the second hub gets no new, empty one, and keeps what it has.
-func TestMoveToAnotherHubWithoutTheObjectsCreatesNoneAndLosesNothing(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	before, secret := f.withEverything()
-	f.recorded("db", before)
-	f.disengageCluster()
-	f.stopAgent()
-	check := f.protectedAllTheTime()
-
-	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{agenttest.OurHub}})
-	other.start()
-	other.says("db", reason.ReasonHubObjectDeleted, other.consent("db"), fleetv1alpha1.RecreateAnnotation)
-	other.settled()
-	other.notIn(other.target, "db")
-	claim := other.synced("db", reason.ReasonHubObjectDeleted)
-	if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); address != "a" {
-		t.Errorf("want the status to stay, got %v", claim.Object["status"])
-	}
-	same := func() {
-		t.Helper()
-		now := &corev1.Secret{}
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
-			t.Errorf("want the connection Secret to stay, got %v (%v)", now.ObjectMeta, err)
-		}
-	}
-	same()
-
-	// The skipped step is done.
-	restored := other.restore(before, "one")
-	other.synced("db", reason.ReasonSynced)
-	other.belongings(other.owner)
-	other.ready("db", "a")
-	other.recorded("db", restored)
-	same()
-	check()
 }
 
 // TestUpgradeCarriesOverWhatNamesNoHub starts with objects written by a version without identities.
@@ -341,37 +303,6 @@ func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 	f.settled()
 	if got := f.workloadAsked.writes(); len(got) != written {
 		t.Errorf("want each belonging to be carried over once, got %v", got[written:])
-	}
-}
-
-// TestUpdateOfAnObjectThatBecameAnothersIsRefused gives a hub object another source between the read and the write.
-func TestUpdateOfAnObjectThatBecameAnothersIsRefused(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.served()
-	w, ok := f.agent.workloads.Get(f.cluster)
-	if !ok {
-		t.Fatal("the cluster is not engaged")
-	}
-	us := f.source()
-	hub := f.object(f.target, "raced")
-	hub.SetAnnotations(us.Annotations())
-	f.Create(f.hub, hub)
-	looked := hub.DeepCopy()
-	them := ownership.Source{Identifier: "them", Namespace: "theirs"}
-	f.Edit(f.hub, hub, func() { hub.SetAnnotations(them.Annotations()) })
-
-	claim := f.object(f.namespace, "raced")
-	claim.Object["spec"] = map[string]any{"version": "8"}
-	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: claim, Us: us}}
-	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.gvk(), "mysqlinstances", f.namespace, "raced"
-	key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
-	ctx := f.agent.requirements.identities.Manager.In(f.Ctx)
-	if _, _, err := f.agent.requirements.push(ctx, s, key, looked); !apierrors.IsConflict(err) {
-		t.Errorf("want a conflict, which is tried again silently, got %v", err)
-	}
-	if now, err := f.get(f.hub, f.target, "raced"); err != nil || now.GetResourceVersion() != hub.GetResourceVersion() {
-		t.Errorf("want it left alone, got %v (%v)", now, err)
 	}
 }
 

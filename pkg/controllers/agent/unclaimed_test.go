@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,10 +74,38 @@ func (f *fixture) dropClaim(name string) {
 	f.gone(f.workload, f.namespace, name)
 }
 
-// A claim deleted right after its creation, while the manager was killed, leaves nothing in the hub.
+// A claim deleted right after its creation, while the manager was killed, leaves nothing in the hub. Removing the
+// finalizer by force keeps the object there, even a new one, if that was observed.
 func TestCreationOfAClaimThatWentUnseenIsTakenBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	f.claim("forced", func(u *unstructured.Unstructured) {
+		u.SetAnnotations(map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: "misspelt"})
+	})
+	f.pushed("forced")
+	f.synced("forced", reason.ReasonSynced)
+	claim := f.object(f.namespace, "forced")
+	f.Edit(f.workload, claim, func() {})
+	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+		t.Fatal(err)
+	}
+	f.synced("forced", reason.ReasonInvalidDeletionPolicy)
+	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
+	f.gone(f.workload, f.namespace, "forced")
+	f.counts("its object is known to have no claim", 1)
+	f.settled()
+	if hub, err := f.get(f.hub, f.target, "forced"); err != nil || hub.GetDeletionTimestamp() != nil {
+		t.Errorf("want it left alone, got %v", err)
+	}
+
+	t.Log("a claim of the name takes it over, and its end counts again")
+	f.claim("forced")
+	f.synced("forced", reason.ReasonSynced)
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "forced")); err != nil {
+		t.Errorf("want the claim to be there, got %v", err)
+	}
+	f.gone(f.hub, f.target, "forced")
+
 	for _, name := range []string{"new", "changed", "old"} {
 		f.claim(name)
 		f.pushed(name)
@@ -110,36 +137,4 @@ func TestCreationOfAClaimThatWentUnseenIsTakenBack(t *testing.T) {
 			t.Errorf("want %q left alone, got %v", name, err)
 		}
 	}
-}
-
-// Removing the finalizer by force keeps the object in the hub, even a new one, if that was observed.
-func TestNewObjectOfAClaimWhoseFinalizerWasRemovedStays(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.claim("db", func(u *unstructured.Unstructured) {
-		u.SetAnnotations(map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: "misspelt"})
-	})
-	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
-	claim := f.object(f.namespace, "db")
-	f.Edit(f.workload, claim, func() {})
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
-		t.Fatal(err)
-	}
-	f.synced("db", reason.ReasonInvalidDeletionPolicy)
-	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
-	f.gone(f.workload, f.namespace, "db")
-	f.counts("its object is known to have no claim", 1)
-	f.settled()
-	if hub, err := f.get(f.hub, f.target, "db"); err != nil || hub.GetDeletionTimestamp() != nil {
-		t.Errorf("want it left alone, got %v", err)
-	}
-
-	t.Log("a claim of the name takes it over, and its end counts again")
-	f.claim("db")
-	f.synced("db", reason.ReasonSynced)
-	if again := f.object(f.namespace, "db"); apierrors.IsNotFound(f.workload.Delete(f.Ctx, again)) {
-		t.Error("want the claim to be there")
-	}
-	f.gone(f.hub, f.target, "db")
 }

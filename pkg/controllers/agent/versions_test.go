@@ -12,7 +12,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,9 +48,9 @@ func (f *fixture) notSynced(version, name, inHub string) *unstructured.Unstructu
 
 // deletable deletes a claim of a version, and waits until it and its object in the hub are gone, and until another one
 // with the deletion policy Orphan is gone and its object is released.
-func (f *fixture) deletable(version, inHub string) {
+func (f *fixture) deletable(version, inHub, pair string) {
 	f.T.Helper()
-	for _, name := range []string{"db", "kept"} {
+	for _, name := range []string{"db" + pair, "kept" + pair} {
 		u, err := f.inVersion(f.workload, version, f.namespace, name)
 		if err == nil {
 			err = f.workload.Delete(f.Ctx, u)
@@ -67,10 +66,10 @@ func (f *fixture) deletable(version, inHub string) {
 		})
 	}
 	f.servedInHub(inHub)
-	if u, err := f.inVersion(f.hub, inHub, f.target, "db"); !apierrors.IsNotFound(err) {
+	if u, err := f.inVersion(f.hub, inHub, f.target, "db"+pair); !apierrors.IsNotFound(err) {
 		f.T.Errorf("want nothing to be left in the hub, got %v (%v)", u.Object, err)
 	}
-	u, err := f.inVersion(f.hub, inHub, f.target, "kept")
+	u, err := f.inVersion(f.hub, inHub, f.target, "kept"+pair)
 	if err != nil {
 		f.T.Fatalf("want what is to be kept in the hub, got %v", err)
 	}
@@ -116,14 +115,18 @@ func (f *fixture) servedInHub(version string) {
 	})
 }
 
-// keptClaims creates the claims for deletable.
-func (f *fixture) keptClaims() {
+// keptClaims creates the claims for deletable: a pair for each name.
+func (f *fixture) keptClaims(pairs ...string) {
 	f.T.Helper()
-	f.claim("db")
-	f.claim("kept", withDeletionPolicy("Orphan"))
-	for _, name := range []string{"db", "kept"} {
-		f.pushed(name)
-		f.synced(name, reason.ReasonSynced)
+	for _, pair := range pairs {
+		f.claim("db" + pair)
+		f.claim("kept"+pair, withDeletionPolicy("Orphan"))
+	}
+	for _, pair := range pairs {
+		for _, name := range []string{"db" + pair, "kept" + pair} {
+			f.pushed(name)
+			f.synced(name, reason.ReasonSynced)
+		}
 	}
 }
 
@@ -144,166 +147,149 @@ func serve(versions ...string) func(*apiextensionsv1.CustomResourceDefinition) {
 // the cluster keeps their version.
 func TestClaimsOfAVersionThatTheHubHasLeftAreDeletable(t *testing.T) {
 	t.Parallel()
-	for name, hub := range map[string]func(*fixture){
-		"Served":  func(*fixture) {},
-		"Dropped": func(f *fixture) { f.editHub("v1beta1", serve("v1beta1")) },
-		"DroppedBeforeARestart": func(f *fixture) {
-			f.editHub("v1beta1", serve("v1beta1"))
-			f.restart()
-		},
-		"Withdrawn": func(f *fixture) {
-			f.editHub("v1beta1", serve("v1beta1"))
-			f.withdraw()
-		},
-		"WithdrawnBeforeARestart": func(f *fixture) {
-			f.editHub("v1beta1", serve("v1beta1"))
-			f.stopAgent()
-			f.withdraw()
-			f.restart()
-		},
-		"NotOffered": func(f *fixture) {
+	f := newFixture(t)
+	steps := []struct {
+		name string
+		hub  func()
+	}{
+		{"Served", func() {}},
+		{"Dropped", func() { f.editHub("v1beta1", serve("v1beta1")) }},
+		{"DroppedBeforeARestart", f.restart},
+		{"NotOffered", func() {
 			class := &fleetv1alpha1.EnrollmentClass{}
 			class.Name = f.class
 			f.Edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
-			f.editHub("v1beta1", serve("v1beta1"))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			f.keptClaims()
-			f.editHub("v1beta1", addVersion("v1beta1", conversionWebhook(t)))
-			f.prunedStatus(reason.ReasonDefinitionConversion)
-			f.edit("v1beta1", f.notSynced("v1alpha1", "db", "v1beta1"))
-			hub(f)
-			f.settled()
-			f.notSynced("v1alpha1", "db", "v1beta1")
-			f.unedited("v1alpha1", "v1beta1")
-			f.deletable("v1alpha1", "v1beta1")
-		})
+		}},
+		{"Withdrawn", f.withdraw},
+		{"WithdrawnBeforeARestart", f.restart},
+	}
+	pairs := []string{""}
+	for _, step := range steps {
+		pairs = append(pairs, "-"+strings.ToLower(step.name))
+	}
+	f.keptClaims(pairs...)
+	f.editHub("v1beta1", addVersion("v1beta1", conversionWebhook(t)))
+	f.prunedStatus(reason.ReasonDefinitionConversion)
+	f.edit("v1beta1", f.notSynced("v1alpha1", "db", "v1beta1"))
+	for i, step := range steps {
+		t.Log(step.name)
+		step.hub()
+		f.settled()
+		f.notSynced("v1alpha1", "db", "v1beta1")
+		f.unedited("v1alpha1", "v1beta1")
+		f.deletable("v1alpha1", "v1beta1", pairs[i+1])
 	}
 }
 
 // TestClaimsAreDeletableInAClusterThatRefusesTheHubsNextVersion: Masthead may not change the definition.
 func TestClaimsAreDeletableInAClusterThatRefusesTheHubsNextVersion(t *testing.T) {
 	t.Parallel()
-	for name, restart := range map[string]bool{"Running": false, "Restarted": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := prepareFixture(t)
-			f.workloadUser = f.class
-			f.Create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class}, Rules: []rbacv1.PolicyRule{
-				{APIGroups: []string{apiextensionsv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create"}},
-				{APIGroups: []string{"", "events.k8s.io", f.group}, Resources: []string{"*"}, Verbs: []string{"*"}},
-			}})
-			f.Create(f.workload, &rbacv1.ClusterRoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Name: f.class},
-				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
-				Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.workloadUser}},
-			})
-			f.start()
-			f.keptClaims()
-			f.editHub("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) {
-				addVersion("v1beta1", nil)(crd)
-				serve("v1beta1")(crd)
-			})
-			f.prunedStatus(reason.ReasonDefinitionForbidden)
-			if restart {
-				f.restart()
-			}
-			f.notSynced("v1alpha1", "db", "v1beta1")
-			f.deletable("v1alpha1", "v1beta1")
-		})
-	}
+	f := prepareFixture(t)
+	f.workloadUser = f.class
+	f.grantWorkload("",
+		rbacv1.PolicyRule{APIGroups: []string{apiextensionsv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create"}},
+		rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io", f.group}, Resources: []string{"*"}, Verbs: []string{"*"}},
+	)
+	f.start()
+	f.keptClaims("", "-restarted")
+	f.editHub("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) {
+		addVersion("v1beta1", nil)(crd)
+		serve("v1beta1")(crd)
+	})
+	f.prunedStatus(reason.ReasonDefinitionForbidden)
+	f.notSynced("v1alpha1", "db", "v1beta1")
+	f.deletable("v1alpha1", "v1beta1", "")
+	f.restart()
+	f.notSynced("v1alpha1", "db-restarted", "v1beta1")
+	f.deletable("v1alpha1", "v1beta1", "-restarted")
 }
 
 // TestClaimsOfAVersionThatOnlyTheClusterHasAreDeletable: nothing corrects a definition that is not offered any more.
 func TestClaimsOfAVersionThatOnlyTheClusterHasAreDeletable(t *testing.T) {
 	t.Parallel()
-	for name, restart := range map[string]bool{"Running": false, "BeforeARestart": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			f.keptClaims()
-			f.withdraw()
-			f.synced("db", reason.ReasonKindNotOffered)
-			if restart {
-				f.stopAgent()
-			}
-			crd := f.crd()
-			f.Edit(f.workload, crd, func() {
-				addVersion("v1beta1", nil)(crd)
-				serve("v1beta1")(crd)
-			})
-			f.Within("the cluster serves the other version", func() error {
-				_, err := f.inVersion(f.workload, "v1beta1", f.namespace, "db")
-				return err
-			})
-			if restart {
-				f.restart()
-			}
-			f.notSynced("v1beta1", "db", "v1alpha1")
-			f.deletable("v1beta1", "v1alpha1")
-		})
-	}
+	f := newFixture(t)
+	f.keptClaims("", "-restarted")
+	f.withdraw()
+	f.synced("db", reason.ReasonKindNotOffered)
+	crd := f.crd()
+	f.Edit(f.workload, crd, func() {
+		addVersion("v1beta1", nil)(crd)
+		serve("v1beta1")(crd)
+	})
+	f.Within("the cluster serves the other version", func() error {
+		_, err := f.inVersion(f.workload, "v1beta1", f.namespace, "db")
+		return err
+	})
+	f.notSynced("v1beta1", "db", "v1alpha1")
+	f.deletable("v1beta1", "v1alpha1", "")
+	f.restart()
+	f.notSynced("v1beta1", "db-restarted", "v1alpha1")
+	f.deletable("v1beta1", "v1alpha1", "-restarted")
 }
 
 // TestClaimsOfAForeignDefinitionAreDeletableInItsVersion: a definition that is no longer Masthead's is left alone.
 func TestClaimsOfAForeignDefinitionAreDeletableInItsVersion(t *testing.T) {
 	t.Parallel()
-	for name, before := range map[string]func(*fixture){
-		"Offered": func(*fixture) {},
-		"Withdrawn": func(f *fixture) {
-			f.withdraw()
-			f.synced("db", reason.ReasonKindNotOffered)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			f.keptClaims()
-			before(f)
-			crd := f.crd()
-			f.Edit(f.workload, crd, func() {
-				crd.Labels = nil
-				addVersion("v1beta1", nil)(crd)
-				serve("v1beta1")(crd)
-			})
-			f.Within("the cluster serves the other version", func() error {
-				_, err := f.inVersion(f.workload, "v1beta1", f.namespace, "db")
-				return err
-			})
-			f.deletable("v1beta1", "v1alpha1")
-		})
-	}
+	f := newFixture(t)
+	f.keptClaims("", "-restarted", "-withdrawn")
+	crd := f.crd()
+	f.Edit(f.workload, crd, func() {
+		crd.Labels = nil
+		addVersion("v1beta1", nil)(crd)
+		serve("v1beta1")(crd)
+	})
+	f.Within("the cluster serves the other version", func() error {
+		_, err := f.inVersion(f.workload, "v1beta1", f.namespace, "db")
+		return err
+	})
+	f.deletable("v1beta1", "v1alpha1", "")
+	f.restart()
+	f.deletable("v1beta1", "v1alpha1", "-restarted")
+	f.withdraw()
+	f.settled()
+	f.deletable("v1beta1", "v1alpha1", "-withdrawn")
 }
 
-// TestClaimsSayWhenTheHubServesNoVersion: nobody can delete anything in the hub then.
+// TestClaimsSayWhenTheHubServesNoVersion: nobody can delete anything in the hub then. A hub without the definition has
+// nothing to delete.
 func TestClaimsSayWhenTheHubServesNoVersion(t *testing.T) {
 	t.Parallel()
-	for name, restart := range map[string]bool{"Running": false, "BeforeARestart": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			claim := f.claim("db")
-			f.pushed("db")
-			f.synced("db", reason.ReasonSynced)
-			f.withdraw()
-			f.synced("db", reason.ReasonKindNotOffered)
-			f.editHubCRD(serve())
-			if restart {
-				f.restart()
-			}
-			if err := f.workload.Delete(f.Ctx, claim); err != nil {
-				t.Fatal(err)
-			}
-			f.synced("db", reason.ReasonKindNotServed)
-			f.editHubCRD(serve("v1alpha1"))
-			f.gone(f.workload, f.namespace, "db")
-			f.servedInHub("v1alpha1")
-			f.gone(f.hub, f.target, "db")
-		})
+	f := newFixture(t)
+	for _, name := range []string{"db", "restarted", "stays"} {
+		f.claim(name)
+		f.pushed(name)
+		f.synced(name, reason.ReasonSynced)
 	}
+	f.withdraw()
+	f.synced("db", reason.ReasonKindNotOffered)
+	f.editHubCRD(serve())
+	for _, name := range []string{"db", "restarted"} {
+		if name == "restarted" {
+			f.restart()
+		}
+		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, name)); err != nil {
+			t.Fatal(err)
+		}
+		f.synced(name, reason.ReasonKindNotServed)
+	}
+	f.editHubCRD(serve("v1alpha1"))
+	f.servedInHub("v1alpha1")
+	for _, name := range []string{"db", "restarted"} {
+		f.gone(f.workload, f.namespace, name)
+		f.gone(f.hub, f.target, name)
+	}
+
+	if err := f.hub.Delete(f.Ctx, f.crd()); err != nil {
+		t.Fatal(err)
+	}
+	f.settled()
+	if claim := f.mustGet("stays"); claim.GetDeletionTimestamp() != nil {
+		t.Errorf("want the claim to stay when its kind goes from the hub, got %v", claim.Object)
+	}
+	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "stays")); err != nil {
+		t.Fatal(err)
+	}
+	f.gone(f.workload, f.namespace, "stays")
 }
 
 // TestClaimsAreSynchronisedUntilTheHubHasTheirNextVersion: an XRD names a version before Crossplane has changed the

@@ -6,7 +6,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -67,24 +66,12 @@ func (f *fixture) closed(crd *apiextensionsv1.CustomResourceDefinition) {
 	})
 }
 
-func TestDefinitionThatIsNotOfferedAndHasNoObjectsGoes(t *testing.T) {
+func TestDefinitionThatTheClassDoesNotOfferGoes(t *testing.T) {
 	t.Parallel()
-	for name, withdraw := range map[string]func(*fixture){
-		"Withdrawn": (*fixture).withdraw,
-		"NotOffered": func(f *fixture) {
-			class := &fleetv1alpha1.EnrollmentClass{}
-			class.Name = f.class
-			f.Edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := newFixture(t)
-			f.served()
-			withdraw(f)
-			f.definitionGone()
-		})
-	}
+	f := newFixture(t)
+	f.served()
+	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.APIGroups = []string{"other.acmeco.org"} })
+	f.definitionGone()
 }
 
 // shownDefinitions records what the ClusterProfile shows of definitions.
@@ -155,25 +142,6 @@ func TestDefinitionThatCannotBeRemovedIsReported(t *testing.T) {
 	}
 }
 
-func TestDefinitionStaysInAClusterThatIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.served()
-	f.settled()
-	class := &fleetv1alpha1.EnrollmentClass{}
-	class.Name = f.class
-	before := len(f.workloadAsked.writes())
-	f.Edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
-	f.settled()
-	f.withdraw()
-	f.settled()
-	// Other tests have left claims with our finalizer in the cluster, which are released.
-	got := slices.DeleteFunc(f.workloadAsked.writes()[before:], func(request string) bool { return !strings.Contains(request, f.group) })
-	if len(got) != 0 {
-		t.Errorf("want nothing to be written to the cluster, got %v", got)
-	}
-}
-
 // TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost: an API server accepts a claim that the rule forbids, as one
 // that has not observed the rule yet would.
 func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
@@ -223,81 +191,47 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	f.definitionGone()
 }
 
-func TestDefinitionThatIsOfferedAgainIsOpened(t *testing.T) {
+// TestClosedDefinitionIsOpened when its kind is offered again, and when nobody would do so later: in a cluster that
+// leaves, or is left alone from now on.
+func TestClosedDefinitionIsOpened(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	f.grace = time.Hour
 	f.start()
 	f.served()
-	f.withdraw()
 	crd := f.crd()
-	closed := func() bool {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-			t.Fatal(err)
-		}
-		return crd.Annotations[definition.WithdrawnAnnotation] != "" || len(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations) != 0
+	mode := func(mode fleetv1alpha1.AgentMode) {
+		f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.Mode = mode })
 	}
-	f.Within("the definition is closed", func() error {
-		if !closed() {
-			return errors.New("it is not")
-		}
-		return nil
-	})
-	f.offer()
-	f.Within("the definition is open", func() error {
-		if closed() {
-			return errors.New("it is not")
-		}
-		return nil
-	})
-	f.Within("claims are taken again", func() error {
-		u := f.object(f.namespace, "db")
-		u.Object["spec"] = map[string]any{"version": "8"}
-		return f.workload.Create(f.Ctx, u)
-	})
-	f.pushed("db")
-}
-
-func TestClosedDefinitionIsOpenedWhenNobodyWouldDoSoLater(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		reason string
-		goes   func(*fixture)
-	}{
-		"Leaves": {reason: "A cluster that leaves.", goes: func(f *fixture) {
-			fakefleet.Drain(t, f.manager.Gate, f.cluster)
-			if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
-				t.Error(err)
+	opened := func(why string) {
+		t.Helper()
+		f.Within("claims are taken again: "+why, func() error {
+			if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+				return err
 			}
-		}},
-		"Disabled": {reason: "A cluster that is left alone from now on.", goes: func(f *fixture) {
-			class := &fleetv1alpha1.EnrollmentClass{}
-			class.Name = f.class
-			f.Edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := prepareFixture(t)
-			f.grace = time.Hour
-			f.start()
-			f.served()
-			f.withdraw()
-			crd := f.crd()
-			f.closed(crd)
-			f.settled()
-			tc.goes(f)
-			f.Within("claims are taken again: "+tc.reason, func() error {
-				if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
-					return err
-				}
-				if _, marked := crd.Annotations[definition.WithdrawnAnnotation]; marked {
-					return errors.New("the definition says that it is closed")
-				}
-				u := f.object(f.namespace, "db")
-				u.Object["spec"] = map[string]any{"version": "8"}
-				return f.workload.Create(f.Ctx, u)
-			})
+			if crd.Annotations[definition.WithdrawnAnnotation] != "" || len(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations) != 0 {
+				return errors.New("the definition is closed")
+			}
+			u := f.object(f.namespace, "db")
+			u.Object["spec"] = map[string]any{"version": "8"}
+			return f.workload.Create(f.Ctx, u, client.DryRunAll)
 		})
 	}
+	f.withdraw()
+	f.closed(crd)
+	f.settled()
+	mode(fleetv1alpha1.AgentModeDisabled)
+	opened("the cluster is left alone from now on")
+	mode(fleetv1alpha1.AgentModeReadWrite)
+	f.closed(crd)
+	f.offer()
+	opened("the kind is offered again")
+	f.withdraw()
+	f.closed(crd)
+	f.settled()
+	fakefleet.Drain(t, f.manager.Gate, f.cluster)
+	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
+		t.Error(err)
+	}
+	opened("the cluster leaves")
 }
