@@ -76,7 +76,7 @@ kind-node-image: controlplane ## Build the node image for e2e-kind from source, 
 .PHONY: explore
 explore: ## Walk the agent through random orders of events for MINUTES=10 of one processor, from SEED= (default: the time).
 	@MASTHEAD_EXPLORE_MINUTES=$(or $(MINUTES),10) MASTHEAD_EXPLORE_SEED=$(or $(SEED),$(shell date +%s)) \
-		go -C test test ./explore -run TestExplore -count=1 -v -timeout 24h
+		go test -C test ./explore -run TestExplore -count=1 -v -timeout 24h
 
 .PHONY: guards
 guards: ## Remove each guard of the agent in turn, and walk until that does harm: an hour or two. GUARD= selects by a regular expression.
@@ -118,7 +118,7 @@ generate: ## Regenerate deep copies and CRDs from the Go types in apis/, and fro
 
 .PHONY: walk
 walk: controlplane ## Run every command of kubectl masthead on a fleet of this machine, and write what they print into docs/walk.md and docs/cli.md.
-	@go -C test test -count=1 ./printed -run 'TestWalkAsPrinted|TestReferenceShowsWhatIsPrinted' -update
+	@go test -C test -count=1 ./printed -run 'TestWalkAsPrinted|TestReferenceShowsWhatIsPrinted' -update
 
 .PHONY: docs
 docs: ## Build the site of the documentation into dist/site, without the network (apt-get install mkdocs mkdocs-material).

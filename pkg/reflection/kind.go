@@ -55,7 +55,7 @@ type Served interface {
 }
 
 // ServedVersions are the versions that the hub serves of each kind, e.g. out of its CRDs. It prefers the namespaced
-// group, whose Secrets stay in the namespace of the import, and v1beta1, in which providers store.
+// group, whose Secrets stay in the namespace of the import, and v1beta1, which all providers serve.
 type ServedVersions map[schema.GroupKind][]string
 
 // Managed implements Served.

@@ -90,8 +90,7 @@ func kustomize(t *testing.T, folder string) objects {
 	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "kubectl"), "kustomize", filepath.Join(testenv.Root(), folder))
 	out, err := cmd.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			t.Fatalf("kubectl kustomize %s: %v: %s", folder, err, exit.Stderr)
 		}
 		t.Fatalf("cannot run kubectl, which `make controlplane` builds: %v", err)

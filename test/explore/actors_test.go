@@ -129,8 +129,8 @@ func (w *world) users(c *workload, team string) []option {
 // ownSecret returns what the owner of a namespace can do with a Secret of their own that has the name of a claim's.
 func (w *world) ownSecret(c *workload, who, team string) []option {
 	p := path(secrets, "v1", team, "")
-	switch have := c.server.Get(key(secrets, team, secretName)); {
-	case have == nil:
+	switch c.server.Get(key(secrets, team, secretName)) {
+	case nil:
 		s := object("v1", "Secret", team, secretName, nil)
 		s.Object["data"] = map[string]any{"own": "eQ=="}
 		return []option{{who + " creates their own Secret", rare, func() {

@@ -53,7 +53,7 @@ func (s *table) check(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatalf("docs/design/importer-safety.md differs from what was found (go -C test test ./takeover -update writes it); found:\n%s\ndocumented:\n%s", s.markdown(), documented)
+		t.Fatalf("docs/design/importer-safety.md differs from what was found (go test -C test ./takeover -update writes it); found:\n%s\ndocumented:\n%s", s.markdown(), documented)
 	}
 	if err := os.WriteFile(path, []byte(before+begin+s.markdown()+end+after), 0o600); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -122,7 +124,7 @@ func read(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(document, definition, true); err != nil {
 		return nil, fmt.Errorf("cannot parse the CRD in %s: %w", path, err)
 	}
-	keepStorageVersion(definition)
+	keepOneVersion(definition)
 	return definition, nil
 }
 
@@ -144,16 +146,19 @@ func dropDescriptions(value any) {
 	}
 }
 
-// keepStorageVersion keeps only the storage version, which needs no conversion.
-func keepStorageVersion(definition *apiextensionsv1.CustomResourceDefinition) {
+// keepOneVersion keeps the version that imports read: that of the storage, or v1beta1 of a managed resource, to which
+// its provider converts what it stores as v1beta2.
+func keepOneVersion(definition *apiextensionsv1.CustomResourceDefinition) {
 	definition.Spec.Conversion = nil
-	for _, version := range definition.Spec.Versions {
-		if version.Storage {
-			version.Deprecated, version.DeprecationWarning = false, nil
-			definition.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version}
-			return
+	read := slices.IndexFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+		if strings.HasSuffix(definition.Spec.Group, ".upbound.io") {
+			return v.Name == "v1beta1" && v.Served
 		}
-	}
+		return v.Storage
+	})
+	version := definition.Spec.Versions[read]
+	version.Storage, version.Deprecated, version.DeprecationWarning = true, false, nil
+	definition.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{version}
 }
 
 func addContract(definition *apiextensionsv1.CustomResourceDefinition) {

@@ -37,7 +37,7 @@ func runLua(script string, object *unstructured.Unstructured) (string, error) {
 		return "", fmt.Errorf("cannot build glua: %w", err)
 	}
 	out, err := exec.Command(glua, "-e", fmt.Sprintf(luaProgram, luaLiteral(object.Object), script)).CombinedOutput()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+	if _, failed := errors.AsType[*exec.ExitError](err); failed {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
 	return strings.TrimSpace(string(out)), err
