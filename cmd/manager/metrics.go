@@ -39,7 +39,7 @@ func serveMetrics(ctx context.Context, cfg *rest.Config, o MetricsOptions, level
 	if server == nil {
 		return ctx, func() {}, nil
 	}
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // What is returned calls stop.
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, failed := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {

@@ -213,7 +213,7 @@ func TestOnlyTheFieldsOfOneManagerAreKept(t *testing.T) {
 		u := object("a", "1", "12")
 		var entries []metav1.ManagedFieldsEntry
 		for _, m := range managers {
-			entries = append(entries, metav1.ManagedFieldsEntry{Manager: m, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)}})
+			entries = append(entries, metav1.ManagedFieldsEntry{Manager: m, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)})
 		}
 		u.SetManagedFields(entries)
 		return u

@@ -30,7 +30,7 @@ func WithDeadlines(c client.Client, d time.Duration) client.Client {
 // because it is being decoded.
 func forCall(ctx context.Context, d time.Duration) (_ context.Context, cancel func()) {
 	ctx, decoded := bounded.WithDecoding(ctx)
-	ctx, stop := context.WithTimeout(ctx, d) //nolint:gosec // The function that is returned calls it.
+	ctx, stop := context.WithTimeout(ctx, d)
 	return ctx, func() {
 		stop()
 		decoded()

@@ -63,8 +63,7 @@ func TestPanicReachesTheConnection(t *testing.T) {
 				r := &clusterReconciler[mcreconcile.Request]{guardOf: c.guardOf, wrapped: mcreconcile.Func(
 					func(context.Context, mcreconcile.Request) (reconcile.Result, error) { panic("of a test") })}
 				_, err := r.Reconcile(t.Context(), request("x", "1"))
-				var what *guard.Panic
-				if !errors.As(err, &what) {
+				if _, ok := errors.AsType[*guard.Panic](err); !ok {
 					t.Errorf("A reconcile that panicked has failed. Got error %v.", err)
 				}
 			},

@@ -142,7 +142,7 @@ func TestScrapeHoldsNoLockOfAQueue(t *testing.T) {
 		t.Error("the queue waits for a scrape")
 	}
 	go func() {
-		for range scrape { //nolint:revive // Let it end.
+		for range scrape {
 		}
 	}()
 	<-collected

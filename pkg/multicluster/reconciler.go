@@ -35,7 +35,7 @@ func (r *clusterReconciler[R]) Reconcile(ctx context.Context, req R) (reconcile.
 	case outcomeRetry:
 		// Requeue is the only way to ask for the rate limiter's back-off without an error in the log. A fixed
 		// RequeueAfter would reset that back-off each time.
-		return reconcile.Result{Requeue: true, Priority: res.Priority}, nil
+		return reconcile.Result{Requeue: true, Priority: res.Priority}, nil //nolint:staticcheck // As the comment says.
 	default:
 		return res, err
 	}

@@ -33,7 +33,7 @@ func TestClusterReconciler(t *testing.T) {
 	owned := apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict}}, "owned")
 	priority := 5
 	later := reconcile.Result{RequeueAfter: 7, Priority: &priority}
-	retry := reconcile.Result{Requeue: true, Priority: &priority}
+	retry := reconcile.Result{Requeue: true, Priority: &priority} //nolint:staticcheck // See the reconciler.
 
 	cases := map[string]struct {
 		reason string

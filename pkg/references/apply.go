@@ -167,7 +167,7 @@ func put(into, from any, path fieldpath.Segments, schema *Schema) any {
 		return out
 	case []any:
 		keys := schema.listKeys()
-		if len(keys) == 0 || int(path[0].Index) >= len(f) { //nolint:gosec // An index is at most maxIndex.
+		if len(keys) == 0 || int(path[0].Index) >= len(f) {
 			return runtime.DeepCopyJSONValue(from)
 		}
 		return putElement(into, f[path[0].Index], path[1:], schema.at(path[0]), keys)

@@ -74,7 +74,10 @@ func HubOf(ctx context.Context, config *rest.Config) (Hub, error) {
 	for _, k := range set.Keys {
 		switch {
 		case k.Curve == "P-256":
-			h.keys[k.ID] = &ecdsa.PublicKey{Curve: elliptic.P256(), X: number(k.X), Y: number(k.Y)}
+			// A key that is none verifies nothing.
+			if key, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), slices.Concat([]byte{4}, decoded(k.X), decoded(k.Y))); err == nil {
+				h.keys[k.ID] = key
+			}
 		case k.Modulus != "":
 			h.keys[k.ID] = &rsa.PublicKey{N: number(k.Modulus), E: int(number(k.Exponent).Int64())}
 		}
@@ -86,9 +89,11 @@ func HubOf(ctx context.Context, config *rest.Config) (Hub, error) {
 }
 
 // number decodes a number of a key.
-func number(encoded string) *big.Int {
+func number(encoded string) *big.Int { return new(big.Int).SetBytes(decoded(encoded)) }
+
+func decoded(encoded string) []byte {
 	content, _ := base64.RawURLEncoding.DecodeString(encoded) // A key without a valid number verifies nothing.
-	return new(big.Int).SetBytes(content)
+	return content
 }
 
 // signed reports whether a key signed a text, with one of the two algorithms of API servers.

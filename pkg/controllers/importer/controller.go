@@ -277,8 +277,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) run(ctx context.Context, p *scope.Scope, steps ...func(context.Context, *scope.Scope) error) error {
 	for _, step := range steps {
 		if err := step(ctx, p); err != nil {
-			var stop *scope.StopError
-			if errors.As(err, &stop) {
+			if stop, ok := errors.AsType[*scope.StopError](err); ok {
 				p.Set(stop.Condition)
 				return nil
 			}

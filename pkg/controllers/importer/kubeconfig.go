@@ -74,8 +74,7 @@ func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
 		return r.withdrawKubeconfig(ctx, p)
 	}
 	content, err := r.leastCredentials(ctx, p)
-	var refused *scope.StopError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*scope.StopError](err); ok {
 		return r.noCredentials(ctx, p, refused)
 	}
 	if errors.Is(err, places.ErrNoPlace) {

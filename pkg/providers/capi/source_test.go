@@ -190,8 +190,7 @@ func TestKubeconfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			raw, err := newSource(t, tc.objects...).Kubeconfig(t.Context(), &connection.Enrolment{Object: connection.ObjectReference{Namespace: "ns", Name: "c1"}})
 			got := want{kubeconfig: string(raw.Data), at: raw.SecretKey, none: errors.Is(err, connection.ErrNoCredentials)}
-			var invalid *credentials.InvalidError
-			if errors.As(err, &invalid) {
+			if invalid, ok := errors.AsType[*credentials.InvalidError](err); ok {
 				got.reason = invalid.Reason
 			}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {

@@ -50,7 +50,7 @@ func (f *offboarding) add(fn OffboardFunc) {
 // that draining many clusters does not block all workers.
 func (f *offboarding) start(r *record, logger logr.Logger) {
 	f.o.Gate.Close(r.name)
-	ctx, cancel := context.WithCancel(f.life.ctx) //nolint:gosec // cancel is called when the drain ends.
+	ctx, cancel := context.WithCancel(f.life.ctx)
 	d := &drain{cancel: cancel}
 	r.drain = d
 	name, key, forGood := r.name, r.key, endsForGood(r.reason)

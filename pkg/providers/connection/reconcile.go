@@ -161,8 +161,7 @@ func (p *Provider) performGuarded(ctx context.Context, r *record, d lifecycle.De
 		guarded = r.conn.transport.Guard()
 	}
 	err := guarded.Run("connecting", func() error { return p.perform(ctx, r, d) })
-	var what *guard.Panic
-	if !errors.As(err, &what) {
+	if _, ok := errors.AsType[*guard.Panic](err); !ok {
 		return err
 	}
 	if r.pending != nil {

@@ -20,8 +20,7 @@ const refusalLasts = 10 * time.Minute
 
 // limitOf returns the metric label value for a refusal.
 func limitOf(err error) string {
-	var refused *bounded.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*bounded.Error](err); ok {
 		return string(refused.Limit)
 	}
 	return "Memory"

@@ -108,8 +108,7 @@ func TestKubeconfig(t *testing.T) {
 			e := &connection.Enrolment{Object: connection.ObjectReference{Namespace: "ns", Name: "c1", UID: "u1"}}
 			raw, err := newSource(t, tc.objects...).Kubeconfig(t.Context(), e)
 			got := want{kubeconfig: string(raw.Data), key: raw.Key, none: errors.Is(err, connection.ErrNoCredentials)}
-			var invalid *credentials.InvalidError
-			if errors.As(err, &invalid) {
+			if invalid, ok := errors.AsType[*credentials.InvalidError](err); ok {
 				got.reason = invalid.Reason
 			}
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {

@@ -49,8 +49,7 @@ func Released(obj *unstructured.Unstructured, us Source) *unstructured.Unstructu
 func noteOfRelease(apiVersion string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{
 		Manager: fleetv1alpha1.FieldManager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: apiVersion,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{
-			Raw: []byte(`{"f:metadata":{"f:annotations":{"f:` + fleetv1alpha1.ReleasedFromAnnotation + `":{}}}}`),
-		},
+		FieldsType: "FieldsV1",
+		FieldsV1:   metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:` + fleetv1alpha1.ReleasedFromAnnotation + `":{}}}}`),
 	}
 }

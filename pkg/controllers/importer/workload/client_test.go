@@ -142,7 +142,7 @@ func TestPageOfLargeNodesIsRead(t *testing.T) {
 		node.Labels[key], node.Annotations[key] = strings.Repeat("x", 60), strings.Repeat("x", 200)
 		fmt.Fprintf(&fields, `,"f:%s":{}`, key)
 	}
-	managed := &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:labels":{".":{}` + fields.String() + `},"f:annotations":{".":{}` + fields.String() + `}}}`)}
+	managed := metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{}` + fields.String() + `},"f:annotations":{".":{}` + fields.String() + `}}}`)
 	for i := range 3 {
 		node.ManagedFields = append(node.ManagedFields, metav1.ManagedFieldsEntry{Manager: fmt.Sprint("manager-", i), FieldsV1: managed})
 	}

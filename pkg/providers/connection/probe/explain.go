@@ -23,12 +23,10 @@ import (
 
 // Refusal returns a condition's reason and message for a refused response; nil for other errors.
 func Refusal(err error) *reason.Failure {
-	var refused *bounded.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*bounded.Error](err); ok {
 		return reason.New(reason.ReasonAnswerRefused, "An answer was refused: "+refused.Error())
 	}
-	var share *budget.ShareError
-	if errors.As(err, &share) {
+	if share, ok := errors.AsType[*budget.ShareError](err); ok {
 		return reason.New(reason.ReasonMemoryShareExceeded, "Some kinds are not watched: "+share.Error())
 	}
 	if errors.Is(err, transport.ErrEventsDelayed) {

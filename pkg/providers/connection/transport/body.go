@@ -160,8 +160,7 @@ func (b *guardedBody) Read(p []byte) (n int, err error) {
 		n, err = b.ReadCloser.Read(p)
 		return err
 	})
-	var what *guard.Panic
-	if errors.As(err, &what) {
+	if _, ok := errors.AsType[*guard.Panic](err); ok {
 		n, b.err = 0, err
 	}
 	return n, err
