@@ -10,8 +10,8 @@
 //
 //   - A CRD has the schema of the provider's release, with its validation rules and its defaults. Descriptions are left
 //     out: they make up most of a CRD of a megabyte, and an API server keeps them in memory.
-//   - It serves only the version that imports read. Several of these CRDs have versions with different schemas that only
-//     the provider's webhook can convert.
+//   - It serves only the version that imports read. Several of these CRDs have versions with different schemas that
+//     only the provider's webhook can convert.
 //   - A CRD of a Cluster API provider has the label by which Cluster API core finds the version that fulfils its
 //     contract. The providers add it when they are built for release.
 package providercrds
