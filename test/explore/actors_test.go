@@ -291,6 +291,12 @@ func (w *world) strays() []option {
 			})
 			out = append(out, option{fmt.Sprintf("stray for %s/%s in %s", c.identifier, c.teams[0], name), rare, func() {
 				w.request(w.hub.Server, "stray", http.MethodPost, path(claims, "v1alpha1", name, ""), "application/json", obj.Object)
+			}}, option{fmt.Sprintf("stray that looks new for %s/%s in %s", c.identifier, c.teams[0], name), rare, func() {
+				fresh := obj.DeepCopy()
+				a := fresh.GetAnnotations()
+				a[fleetv1alpha1.SourceClusterUIDAnnotation], a[fleetv1alpha1.CreatedAtAnnotation] = c.uid, time.Now().Format(time.RFC3339)
+				fresh.SetAnnotations(a)
+				w.request(w.hub.Server, "stray", http.MethodPost, path(claims, "v1alpha1", name, ""), "application/json", fresh.Object)
 			}})
 		}
 	}

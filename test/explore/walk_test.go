@@ -23,6 +23,7 @@ func (w *world) options() []option {
 	out = append(out, w.actors()...)
 	out = append(out, w.restore()...)
 	out = append(out, w.moveClocks()...)
+	out = append(out, option{"rest", rare, w.rest})
 	for _, d := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute} {
 		out = append(out, option{"wait " + d.String(), seldom, func() { w.waited += d; sleep(d) }})
 	}
@@ -200,6 +201,19 @@ func (w *world) connect() {
 		}
 		synctest.Wait()
 	}
+}
+
+// rest lets everything proceed until only time can bring a next step. It has to come to that.
+func (w *world) rest() {
+	for range maxSteps / 10 {
+		options := w.proceed()
+		if len(options) == 0 {
+			return
+		}
+		numbered(options)[0].do()
+		synctest.Wait()
+	}
+	w.checker.fail("Everything comes to rest", "there is always a next step without time passing")
 }
 
 func (w *world) isConnected() bool {

@@ -109,8 +109,8 @@ func (r *requirementReconciler) do(
 		stopped, err = r.release(ctx, s)
 	case plan.Forget:
 		r.forget(s.Request)
-		if s.Vanished {
-			r.hub.Requirements.Add(s.Request) // A claim of that name may exist again.
+		if _, err := s.Workload.Watcher.Get(s.Kind, s.NamespacedName); s.Vanished && err == nil {
+			r.hub.Requirements.Add(s.Request) // A claim of that name exists again.
 		}
 	}
 	return object, stopped, err
