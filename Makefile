@@ -80,7 +80,7 @@ explore: ## Walk the agent through random orders of events for MINUTES=10 of one
 
 .PHONY: guards
 guards: ## Remove each guard of the agent in turn, and walk until that does harm: an hour or two. GUARD= selects by a regular expression.
-	@MASTHEAD_EXPLORE_GUARDS='$(or $(GUARD),.)' go -C test test ./explore -run TestGuardsPreventHarm -count=1 -v -timeout 24h
+	@MASTHEAD_EXPLORE_GUARDS='$(or $(GUARD),.)' go test -C test -tags guards ./explore -run TestGuardsPreventHarm -count=1 -v -timeout 24h
 
 .PHONY: fuzz
 fuzz: ## Fuzz the parsers of untrusted input for FUZZTIME each (default 30s).

@@ -5,11 +5,13 @@ package explore
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -35,10 +37,10 @@ type option struct {
 
 // Weights. Most steps let the system proceed, so that what others do meets it in the middle of something.
 const (
-	often  = 40
-	usual  = 8
-	seldom = 2
-	rare   = 1
+	often      = 40
+	usual      = 8
+	occasional = 2
+	rare       = 1
 )
 
 // actors returns what users, administrators, Crossplane and hostile tenants can do now.
@@ -94,7 +96,7 @@ func (w *world) users(c *workload, team string) []option {
 	}
 	version, _, _ := unstructured.NestedString(claim.Object, "spec", "version")
 	out = append(out,
-		option{who + " edits the claim", seldom, func() {
+		option{who + " edits the claim", occasional, func() {
 			w.patch(c.server, "user", claimPath, map[string]any{"spec": map[string]any{"version": version + "1"}})
 		}},
 		option{who + " removes the finalizers", rare, func() {
@@ -121,7 +123,7 @@ func (w *world) users(c *workload, team string) []option {
 	}
 	if propagation.AgentSynced(claim)["reason"] == reason.ReasonHubObjectDeleted {
 		record, _ := ownership.RecordOf(claim)
-		out = append(out, option{who + " consents to recreation", seldom, annotate(fleetv1alpha1.RecreateAnnotation, record.Consent(claim))})
+		out = append(out, option{who + " consents to recreation", occasional, annotate(fleetv1alpha1.RecreateAnnotation, record.Consent(claim))})
 	}
 	return out
 }
@@ -272,7 +274,7 @@ func passwordOf(obj *unstructured.Unstructured) string {
 		a[fleetv1alpha1.SourceClaimUIDAnnotation])
 }
 
-// strays returns what can be in the way in the target namespaces: what somebody else made there, and objects by which a
+// strays returns what can be in the way in the target namespaces: what others made there, and objects by which a
 // tenant of the hub names another's claim as their source, before or after it is pushed.
 func (w *world) strays() []option {
 	var out []option
@@ -345,6 +347,26 @@ func (w *world) moveClocks() []option {
 
 // maxSkew is how much the hub's clock may be ahead or behind.
 const maxSkew = 4 * time.Second
+
+// refusals returns the refusals of Masthead's next write by the admission of each server.
+func (w *world) refusals() []option {
+	var out []option
+	for _, s := range w.servers() {
+		if s.Admit != nil {
+			continue
+		}
+		out = append(out, option{"refuse a write in " + w.serverName(s), rare, func() {
+			s.Admit = func(change apiserver.Change) error {
+				if !isAgent(change) {
+					return nil
+				}
+				s.Admit = nil
+				return apierrors.NewForbidden(change.Key.GroupResource, change.Key.Name, errors.New("a policy denied it"))
+			}
+		}})
+	}
+	return out
+}
 
 // restore returns the losses of claims with a workload cluster: the one that replaces it does not have them yet.
 func (w *world) restore() []option {

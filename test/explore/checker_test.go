@@ -152,7 +152,7 @@ func (c *checker) objectChanged(change apiserver.Change) {
 func ownerOf(obj *unstructured.Unstructured) string {
 	switch {
 	case obj == nil:
-		return owned.Nobody
+		return owned.Unowned
 	case !isNamed(obj):
 		return owned.Foreign
 	}
@@ -175,7 +175,7 @@ func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unst
 	case reason.ReasonConflict:
 		message, _ := synced["message"].(string)
 		at := hubNamespace.FindStringSubmatch(message)
-		c.names.Reported(us, at[1], func(owner string) bool { return owner != us && owner != owned.Nobody })
+		c.names.Reported(us, at[1], func(owner string) bool { return owner != us && owner != owned.Unowned })
 	}
 }
 
@@ -351,7 +351,7 @@ func (w *world) pendingCreations() []*call {
 	return out
 }
 
-// secretChanged checks that a password reaches nobody but the namespace that it was made for.
+// secretChanged checks that a password reaches only the namespace that it was made for.
 func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
 	if change.Old != nil && isAgent(change) && change.Old.GetAnnotations()[view.HubSecretVersionAnnotation] == "" {
 		c.fail("A user's Secret stays", "%s wrote %s in %s", change.Manager, change.Key, cluster.identifier)

@@ -23,9 +23,10 @@ func (w *world) options() []option {
 	out = append(out, w.actors()...)
 	out = append(out, w.restore()...)
 	out = append(out, w.moveClocks()...)
+	out = append(out, w.refusals()...)
 	out = append(out, option{"rest", rare, w.rest})
 	for _, d := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute} {
-		out = append(out, option{"wait " + d.String(), seldom, func() { w.waited += d; sleep(d) }})
+		out = append(out, option{"wait " + d.String(), occasional, func() { w.waited += d; sleep(d) }})
 	}
 	return numbered(out)
 }
@@ -68,7 +69,7 @@ func (w *world) faults() []option {
 		free[p.hub] = free[p.hub] && !p.fence.Open()
 		out = append(out, option{"kill " + p.name, rare, func() { w.kill(p) }})
 		if p.isHung() {
-			out = append(out, option{"thaw " + p.name, seldom, func() { p.thaw() }})
+			out = append(out, option{"thaw " + p.name, occasional, func() { p.thaw() }})
 		} else {
 			out = append(out, option{"hang " + p.name, rare, func() { p.freeze() }})
 		}
@@ -84,7 +85,12 @@ func (w *world) faults() []option {
 		out = append(out, option{"start", often, func() { w.start(w.hub) }})
 	}
 	if free[w.other] && len(w.processes) < 3 {
-		out = append(out, option{"start the other hub", rare, func() { w.start(w.other) }})
+		out = append(out, option{"start the other hub", rare, func() {
+			if w.other.holder == nil {
+				w.fill(w.other.Server)
+			}
+			w.start(w.other)
+		}})
 	}
 	for _, c := range w.landing() {
 		out = append(out, option{"land " + c.label, usual, func() { w.land(c) }})
@@ -113,8 +119,8 @@ func numbered(options []option) []option {
 	return options
 }
 
-// sleep lets the time of the bubble pass.
-func sleep(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // It takes no time.
+// sleep advances the fake clock of the bubble. No real time passes.
+func sleep(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // As above.
 
 func (p *process) pass(c *call) {
 	p.take(c)
@@ -225,14 +231,14 @@ func (w *world) isConnected() bool {
 	return true
 }
 
-// walk does random steps. Of what happens seldom, each walk has only some kinds, so that it gets further.
+// walk does random steps. Of the infrequent ones, each walk has only some kinds, so that it gets further.
 func (w *world) walk(rng *rand.Rand, steps int) {
 	if rng.IntN(4) > 0 {
 		w.do(option{label: "connect", do: w.connect})
 	}
 	without := map[string]bool{}
 	weight := func(o option) int {
-		if o.weight > seldom {
+		if o.weight > occasional {
 			return o.weight
 		}
 		k := kindOf(o.label)
@@ -301,6 +307,9 @@ const (
 func (w *world) settle() {
 	w.setMode(fleetv1alpha1.AgentModeReadWrite)
 	w.setPublished("true")
+	for _, s := range w.servers() {
+		s.Admit = nil
+	}
 	for _, p := range slices.Clone(w.processes) {
 		if p.thaw(); !p.holds() || p.hub == w.other {
 			w.kill(p) // It notices that it has lost the lease.

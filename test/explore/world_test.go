@@ -114,9 +114,7 @@ func newWorld() *world {
 	}
 	w.checker = newChecker(w)
 
-	for _, h := range []*hub{w.hub, w.other} {
-		w.fill(h.Server)
-	}
+	w.fill(w.hub.Server)
 	for _, c := range w.clusters {
 		for _, name := range append([]string{"kube-system"}, c.teams...) {
 			w.create(c.server, namespaces, namespace(name), nil)

@@ -32,7 +32,7 @@ type History struct {
 
 // Owners of a name that are no source.
 const (
-	Nobody  = ""
+	Unowned = ""
 	Foreign = "an object without a source"
 )
 

@@ -28,10 +28,10 @@ func TestHistory(t *testing.T) {
 		}, wrongLive: true},
 		"Behind": {because: "A report may be about what was, if the claim has not reported since.", do: func(h *History) {
 			h.Changed("n", "a")
-			h.Changed("n", Nobody)
+			h.Changed("n", Unowned)
 			h.Reported("c", "n", is("a"))
 		}},
-		"Never": {because: "Nobody may report what never was.", do: func(h *History) {
+		"Never": {because: "A report of what never was is wrong.", do: func(h *History) {
 			h.Changed("n", "b")
 			h.Reported("c", "n", is("a"))
 		}, wrong: true, wrongLive: true},

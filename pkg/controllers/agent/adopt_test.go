@@ -100,7 +100,7 @@ func TestConflictIsAnnotatedAndToldOnce(t *testing.T) {
 	if got := f.workloadAsked.about("PATCH", "/mysqlinstances/db?"); len(got) != 2 {
 		t.Errorf("want one more write, of the finalizer and the annotation, got:\n%s", strings.Join(got, "\n"))
 	}
-	f.Within("both transitions are told by an event", func() error {
+	f.Within("both transitions are reported by an event", func() error {
 		l := &eventsv1.EventList{}
 		if err := f.workload.List(f.Ctx, l, client.InNamespace(f.namespace)); err != nil {
 			return err
@@ -108,7 +108,7 @@ func TestConflictIsAnnotatedAndToldOnce(t *testing.T) {
 		var got []string
 		for _, e := range l.Items {
 			if e.Series != nil {
-				return fmt.Errorf("%s is told several times", e.Reason)
+				return fmt.Errorf("%s is reported several times", e.Reason)
 			}
 			got = append(got, e.Type+" "+e.Reason)
 		}

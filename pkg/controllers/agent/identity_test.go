@@ -395,7 +395,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	}
 	f.gone(f.workload, f.namespace, "free")
 
-	// Who may read is told who has a name.
+	// An identity that may read learns who has a name.
 	f.claim("taken")
 	f.says("taken", reason.ReasonForbidden, ":agent1")
 	f.grant(secret, "read", subjectOf(agent1), rbacv1.PolicyRule{

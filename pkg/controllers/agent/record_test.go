@@ -235,7 +235,7 @@ func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T
 	f.settled()
 	f.deleteInHub(hub)
 	f.says("db", reason.ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
-	f.Within("the owner is told by an event", func() error {
+	f.Within("the loss is reported by an event", func() error {
 		events := &eventsv1.EventList{}
 		if err := f.workload.List(f.Ctx, events, client.InNamespace(f.namespace)); err != nil {
 			return err

@@ -113,7 +113,7 @@ func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
 	f.hasAnother(hub)
 
-	// The same with an object that somebody deletes in the hub. The deletion of its claim finds that there is none, and
+	// The same with an object that is deleted in the hub. The deletion of its claim finds that there is none, and
 	// the watch reports that later than the new claim.
 	hub = f.pushed("db")
 	f.settled()

@@ -191,7 +191,7 @@ func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
 		t.Errorf("want somebody else's Secret as it was: %v", err)
 	}
 
-	// A copy that lost its owner is nobody's.
+	// A copy without an owner is overwritten.
 	f.createOrphan("b", "c", false)
 	next, hub := f.cache("next")
 	f.compose("c", hub, "three")

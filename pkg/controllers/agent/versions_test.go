@@ -250,7 +250,7 @@ func TestClaimsOfAForeignDefinitionAreDeletableInItsVersion(t *testing.T) {
 	f.deletable("v1beta1", "v1alpha1", "-withdrawn")
 }
 
-// TestClaimsSayWhenTheHubServesNoVersion: nobody can delete anything in the hub then. A hub without the definition has
+// TestClaimsSayWhenTheHubServesNoVersion: nothing can be deleted in the hub then. A hub without the definition has
 // nothing to delete.
 func TestClaimsSayWhenTheHubServesNoVersion(t *testing.T) {
 	t.Parallel()

@@ -191,7 +191,7 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	f.definitionGone()
 }
 
-// TestClosedDefinitionIsOpened when its kind is offered again, and when nobody would do so later: in a cluster that
+// TestClosedDefinitionIsOpened when its kind is offered again, and when nothing would do so later: in a cluster that
 // leaves, or is left alone from now on.
 func TestClosedDefinitionIsOpened(t *testing.T) {
 	t.Parallel()

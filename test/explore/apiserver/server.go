@@ -84,14 +84,11 @@ func New(name string, now func() time.Time) *Server {
 	return s
 }
 
-// Get returns an object, or nil.
+// Get returns an object, or nil. It must not be modified.
 func (s *Server) Get(key Key) *unstructured.Unstructured {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if obj := s.objects[key]; obj != nil {
-		return obj.DeepCopy()
-	}
-	return nil
+	return s.objects[key]
 }
 
 // Remove removes an object in spite of its finalizers. A real server does so with an object that has got its first one
@@ -102,7 +99,7 @@ func (s *Server) Remove(key Key) {
 	s.store(Change{Key: key, Old: s.objects[key], Removed: true})
 }
 
-// Locked is Get for an observer. The object must not be modified.
+// Locked is Get for an observer.
 func (s *Server) Locked(key Key) *unstructured.Unstructured { return s.objects[key] }
 
 // List returns the objects of a resource by namespace and name. They must not be modified.

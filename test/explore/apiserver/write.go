@@ -4,15 +4,12 @@
 package apiserver
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,10 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"sigs.k8s.io/yaml"
 )
 
 // decode parses the object of a request.
@@ -170,116 +164,6 @@ func (s *Server) replace(c *call, body []byte) (*unstructured.Unstructured, erro
 	return s.update(c, old, c.kind.managers[c.subresource].UpdateNoErrors(old.DeepCopy(), obj, c.manager()))
 }
 
-// patch executes a patch of any type, and returns whether it created the object.
-func (s *Server) patch(c *call, body []byte) (*unstructured.Unstructured, bool, error) {
-	old := s.objects[c.key()]
-	if types.PatchType(c.Header.Get("Content-Type")) == types.ApplyPatchType {
-		obj, err := s.apply(c, old, body)
-		return obj, old == nil, err
-	}
-	if old == nil {
-		return nil, false, apierrors.NewNotFound(c.kind.groupResource(), c.name)
-	}
-	patched, err := c.patched(old, body)
-	if err != nil {
-		return nil, false, err
-	}
-	obj := &unstructured.Unstructured{}
-	if err := obj.UnmarshalJSON(patched); err != nil {
-		return nil, false, apierrors.NewBadRequest(err.Error())
-	}
-	if err := c.identify(obj); err != nil {
-		return nil, false, err
-	}
-	c.kind.decoded(obj)
-	obj, err = s.update(c, old, c.kind.managers[c.subresource].UpdateNoErrors(old.DeepCopy(), obj, c.manager()))
-	return obj, false, err
-}
-
-func (c *call) patched(old *unstructured.Unstructured, body []byte) ([]byte, error) {
-	before, err := old.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	switch t := types.PatchType(c.Header.Get("Content-Type")); t {
-	case types.JSONPatchType:
-		p, err := jsonpatch.DecodePatch(body)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		after, err := p.Apply(before)
-		if err != nil {
-			return nil, apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
-		}
-		return after, nil
-	case types.MergePatchType:
-		after, err := jsonpatch.MergePatch(before, body)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		return after, nil
-	case types.StrategicMergePatchType:
-		typed, err := clientgoscheme.Scheme.New(c.kind.gvk)
-		if err != nil {
-			return nil, unsupported(t)
-		}
-		after, err := strategicpatch.StrategicMergePatch(before, body, typed)
-		if err != nil {
-			return nil, apierrors.NewBadRequest(err.Error())
-		}
-		return after, nil
-	default:
-		return nil, unsupported(t)
-	}
-}
-
-func unsupported(t types.PatchType) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnsupportedMediaType, "", schema.GroupResource{}, "",
-		fmt.Sprintf("the body of the request was in an unknown format - %s", t), 0, false)
-}
-
-// apply executes a server-side apply.
-func (s *Server) apply(c *call, old *unstructured.Unstructured, body []byte) (*unstructured.Unstructured, error) {
-	if c.URL.Query().Get("fieldManager") == "" {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: "meta.k8s.io", Kind: "PatchOptions"}, "",
-			field.ErrorList{field.Required(field.NewPath("fieldManager"), "is required for apply patch")})
-	}
-	intent := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(body, &intent.Object); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	encoded, err := json.Marshal(intent.Object)
-	if err != nil {
-		return nil, err
-	}
-	if err := intent.UnmarshalJSON(encoded); err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
-	}
-	live := c.empty()
-	if old != nil {
-		live = old.DeepCopy()
-	} else if c.subresource != "" {
-		return nil, apierrors.NewNotFound(c.kind.groupResource(), c.name)
-	}
-	made, err := c.kind.managers[c.subresource].Apply(live, intent, c.manager(), c.URL.Query().Get("force") == "true")
-	if err != nil {
-		return nil, err
-	}
-	obj := made.(*unstructured.Unstructured) //nolint:forcetypeassert // Field managers return what they get.
-	if err := c.identify(obj); err != nil {
-		return nil, err
-	}
-	if old != nil {
-		c.kind.normalize(obj)
-		return s.update(c, old, obj)
-	}
-	if uid := obj.GetUID(); uid != "" {
-		return nil, apierrors.NewConflict(c.kind.groupResource(), c.name, fmt.Errorf(
-			"uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
-	}
-	return s.insert(c, obj)
-}
-
 // update stores a new state of an object, or removes the object if it was only waiting for its last finalizer.
 func (s *Server) update(c *call, old *unstructured.Unstructured, made any) (*unstructured.Unstructured, error) {
 	obj := made.(*unstructured.Unstructured) //nolint:forcetypeassert // Field managers return what they get.
@@ -380,89 +264,6 @@ func stable(obj *unstructured.Unstructured) map[string]any {
 		}
 	}
 	return out
-}
-
-func (s *Server) delete(c *call, body []byte) (int, any, error) {
-	options := metav1.DeleteOptions{}
-	if len(body) > 0 {
-		if err := json.Unmarshal(body, &options); err != nil {
-			return 0, nil, apierrors.NewBadRequest(err.Error())
-		}
-	}
-	old := s.objects[c.key()]
-	if old == nil {
-		return 0, nil, apierrors.NewNotFound(c.kind.groupResource(), c.name)
-	}
-	if err := checkPreconditions(c.key(), options.Preconditions, old); err != nil {
-		return 0, nil, err
-	}
-	dryRun := c.dryRun() || slices.Contains(options.DryRun, metav1.DryRunAll)
-	obj := s.marked(c.kind, old, options.PropagationPolicy)
-	change := Change{Key: c.key(), Old: old, Manager: c.manager(), DryRun: dryRun}
-	if waits(obj) {
-		if equality.Semantic.DeepEqual(obj.Object, old.Object) {
-			return http.StatusOK, c.shown(old), nil
-		}
-		change.New = obj
-		return http.StatusOK, c.shown(obj), s.commit(change)
-	}
-	return http.StatusOK, metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
-		Details: &metav1.StatusDetails{Name: c.name, Group: c.kind.gvk.Group, Kind: c.kind.resource, UID: old.GetUID()},
-	}, s.commit(change)
-}
-
-// waits reports whether an object that is being deleted stays for now.
-func waits(obj *unstructured.Unstructured) bool {
-	finalizers, _, _ := unstructured.NestedSlice(obj.Object, "spec", "finalizers")
-	return len(obj.GetFinalizers()) > 0 || obj.GetKind() == "Namespace" && len(finalizers) > 0
-}
-
-func checkPreconditions(key Key, p *metav1.Preconditions, obj *unstructured.Unstructured) error {
-	switch {
-	case p == nil:
-		return nil
-	case p.UID != nil && *p.UID != obj.GetUID():
-		return apierrors.NewConflict(key.GroupResource, key.Name, fmt.Errorf(
-			"the UID in the precondition (%s) does not match the UID in record (%s)", *p.UID, obj.GetUID()))
-	case p.ResourceVersion != nil && *p.ResourceVersion != obj.GetResourceVersion():
-		return apierrors.NewConflict(key.GroupResource, key.Name, fmt.Errorf(
-			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s)",
-			*p.ResourceVersion, obj.GetResourceVersion()))
-	}
-	return nil
-}
-
-// marked returns an object as a deletion leaves it, if it has to wait for anything.
-func (s *Server) marked(k *kind, old *unstructured.Unstructured, policy *metav1.DeletionPropagation) *unstructured.Unstructured {
-	obj := old.DeepCopy()
-	if policy != nil {
-		finalizers := slices.DeleteFunc(obj.GetFinalizers(), func(f string) bool {
-			return f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
-		})
-		switch *policy {
-		case metav1.DeletePropagationForeground:
-			finalizers = append(finalizers, metav1.FinalizerDeleteDependents)
-		case metav1.DeletePropagationOrphan:
-			finalizers = append(finalizers, metav1.FinalizerOrphanDependents)
-		case metav1.DeletePropagationBackground:
-		}
-		obj.SetFinalizers(finalizers)
-	}
-	if !waits(obj) || obj.GetDeletionTimestamp() != nil {
-		return obj
-	}
-	now := s.seconds()
-	obj.SetDeletionTimestamp(&now)
-	if k.gvk.Kind == "Namespace" && k.gvk.Group == "" {
-		_ = unstructured.SetNestedField(obj.Object, string(corev1.NamespaceTerminating), "status", "phase")
-		return obj
-	}
-	obj.SetDeletionGracePeriodSeconds(new(int64))
-	if obj.GetGeneration() > 0 {
-		obj.SetGeneration(obj.GetGeneration() + 1)
-	}
-	return obj
 }
 
 // commit stores a change, unless it is refused or a dry run.

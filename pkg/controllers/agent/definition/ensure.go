@@ -230,7 +230,7 @@ func (r *Reconciler) Accept(
 	r.reporter.DefinitionServed(req.ClusterName, req.Name)
 	r.metrics.Definition(req.ClusterName, req.Name, true)
 	w.SetAccepted(req.Name)
-	// Followed anew or not: a kind that is offered again before its withdrawal was carried out has claims that say so.
+	// Also if it is followed already: if a withdrawal was undone before it took effect, claims still report it.
 	r.Follow(w, req.Name, view.Followed{Kind: kind, InHub: true})
 	r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
 	return result, nil

@@ -1,0 +1,117 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build guards
+
+package explore
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// guardsEnv is a regular expression of the guards that TestGuardsPreventHarm removes.
+const guardsEnv = "MASTHEAD_EXPLORE_GUARDS"
+
+// guardsPage says what happened without each guard. TestGuardsPreventHarm writes it.
+const guardsPage = "../../docs/design/guards.md"
+
+// What breaks, in the output of a test without a guard.
+var (
+	brokenProperty = regexp.MustCompile(`explore_test\.go:\d+: (?:seed \d+, in \d+ steps: )?([A-Z][^:\n]*): `)
+	failedTest     = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
+)
+
+// TestGuardsPreventHarm removes each guard, and walks until a property breaks. If none does, one of the tables has to
+// fail. That takes a minute or two for each, so that `make test` leaves it out, by its build tag.
+func TestGuardsPreventHarm(t *testing.T) {
+	selected := os.Getenv(guardsEnv)
+	page := strings.Builder{}
+	page.WriteString("# The agent's guards\n\nEach of them was removed from the agent, which was then walked through random " +
+		"orders of events ([Orders of events](../development.md#orders-of-events)) until it broke a property. `make guards` " +
+		"does that again, and writes this page. A test is named where the explorer's world is too small.\n\n| Guard | Where | Without it is broken |\n|---|---|---|\n")
+	for _, g := range readGuards(t) {
+		if !regexp.MustCompile(selected).MatchString(g.Guard) {
+			continue
+		}
+		broken := g.harm(t)
+		if broken == "" {
+			t.Errorf("Nothing is broken without %q. Delete it, or extend the world.", g.Guard)
+		}
+		row := fmt.Sprintf("| %s | `%s` | %s |\n", g.Guard, g.File, broken)
+		t.Log(row)
+		page.WriteString(row)
+	}
+	if selected == "." {
+		if err := os.WriteFile(guardsPage, []byte(page.String()), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// harm returns which property or test breaks without a guard; nothing if none does.
+func (g guard) harm(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	file, err := filepath.Abs(filepath.Join("..", "..", g.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	replacement, overlay, program := filepath.Join(dir, "file.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "explore.test")
+	list, err := json.Marshal(map[string]any{"Replace": map[string]string{file: replacement}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{replacement: g.without(t), overlay: string(list)} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-overlay", overlay, "-vet=off", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%s cannot be removed: %v\n%s", g.Guard, err, out)
+	}
+	if broken := walkUntilBroken(t, program); broken != "" {
+		return broken
+	}
+	tables := []string{"test", "-overlay", overlay, "-vet=off", "./pkg/fence", "./pkg/kindwatch"}
+	for _, name := range []string{"definition", "ledger", "ownership", "plan", "propagation", "view"} {
+		tables = append(tables, "./pkg/controllers/agent/"+name)
+	}
+	command := exec.CommandContext(t.Context(), "go", tables...)
+	command.Dir = filepath.Join("..", "..") // They are another module's.
+	out, _ := command.CombinedOutput()      // It is to fail.
+	if found := failedTest.FindSubmatch(out); found != nil {
+		return "`" + string(found[1]) + "`"
+	}
+	return ""
+}
+
+// walkUntilBroken runs the explorer until it reports the first broken property, which it would then shorten.
+func walkUntilBroken(t *testing.T, program string) string {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	command := exec.CommandContext(ctx, program, "-test.v", "-test.run=TestCounterexamples|TestExplore")
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { stop(); _ = command.Wait() }()
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if found := brokenProperty.FindStringSubmatch(lines.Text()); found != nil {
+			return found[1]
+		}
+	}
+	return ""
+}
