@@ -51,7 +51,6 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 		in.Options.MemoryBudgetMiB = int(budgetOf(limit) / mebibyte)
 	}
 	log, level := newLogger(in.Options.Log, stderr)
-	useLogger(log)
 	if err != nil {
 		log.Info("Cannot tell the memory limit of the container", "reason", err.Error())
 	}
@@ -70,6 +69,7 @@ func serve(ctx context.Context, o Options, log logr.Logger, level http.Handler) 
 	if err != nil {
 		return err
 	}
+	useLogger(log)
 	processmetrics.RegisterBuildInfo(metrics.Registry)
 	h := newHealth(processmetrics.NewReady(metrics.Registry))
 	stop, err := h.listen(ctx, o.Health.BindAddress)
