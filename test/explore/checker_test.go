@@ -384,8 +384,8 @@ func (c *checker) settled() {
 	for uid, claim := range c.claims {
 		name := claim.cluster.identifier + "/" + claim.namespace
 		if claim.gone {
-			if claim.tampered || claim.lost || claim.slipped && c.w.waited > newbornTime/2 {
-				continue // Who removes the finalizer by force keeps the object.
+			if claim.tampered || claim.lost || claim.slipped && (claim.keptWhenDeleted || c.w.waited > newbornTime/2) {
+				continue // Removing the finalizer by force keeps the object.
 			}
 			// A claim of that name takes over what names its source. What a stray hides is counted as an orphan.
 			for _, o := range claim.objects {
