@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -223,7 +224,7 @@ func (r *requirementReconciler) findElsewhere(ctx context.Context, s *scope.Scop
 		if err != nil {
 			return err
 		}
-		if obj != nil {
+		if obj != nil && s.IsOwn(obj) {
 			s.Hub.Elsewhere = append(s.Hub.Elsewhere, plan.PlacedObject{Place: place, Object: obj})
 		}
 	}
@@ -234,7 +235,7 @@ func (r *requirementReconciler) findElsewhere(ctx context.Context, s *scope.Scop
 func (r *requirementReconciler) observed(ctx context.Context, s *scope.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	obj, err := r.whole(ctx, s, place)
 	if err == nil {
-		return obj, nil
+		return obj, confirmHome(ctx, s, obj)
 	}
 	s.Hub.Known = s.Hub.Known && apierrors.IsNotFound(err)
 	if apierrors.IsNotFound(err) || errors.Is(err, kindwatch.ErrNotSynced) || errors.Is(err, kindwatch.ErrNotWatched) {
@@ -244,6 +245,24 @@ func (r *requirementReconciler) observed(ctx context.Context, s *scope.Scope, pl
 		return nil, err
 	}
 	return nil, nil //nolint:nilnil // As above.
+}
+
+// confirmHome reads the namespace of a claim that would take over an object made for another claim. The watch of
+// namespaces may be behind, and the object may belong to an earlier namespace of that name.
+func confirmHome(ctx context.Context, s *scope.Scope, obj *unstructured.Unstructured) error {
+	if !s.Owns(obj) || ownership.IsFor(obj, s.Claim) {
+		return nil
+	}
+	// The agent may list namespaces, and get none.
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(view.NamespaceKind.GroupVersion().WithKind("NamespaceList"))
+	if err := s.Workload.Reader.List(ctx, list, client.MatchingFields{metav1.ObjectNameField: s.Namespace}); err != nil {
+		return fmt.Errorf("cannot list namespace %q in cluster %q: %w", s.Namespace, s.ClusterName, answer.MarkUnanswered(err))
+	}
+	for _, namespace := range list.Items { // Without one, the claim is gone, too. What was its own is removed.
+		s.Home.Namespace = namespace.GetUID()
+	}
+	return nil
 }
 
 // whole returns an object of the hub. One that the watch keeps little of is read from the hub if it names the claim's
