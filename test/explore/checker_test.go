@@ -312,6 +312,8 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	case released && !deleted:
 		claim.recorded = false // The class is Disabled.
 	case released && !claim.tampered:
+		// After a restart, what was just created for a claim that was released while Disabled looks like an orphan.
+		claim.keptWhenDeleted = claim.keptWhenDeleted && !c.disabled
 		c.claimReleased(claim)
 	}
 }

@@ -31,6 +31,8 @@ const (
 	stepsPerWalk   = 150
 	enoughSteps    = 1_000_000
 	defaultMinutes = 0.2
+	// searchPart is the part of the time that is left for TestSearch: a fifth.
+	searchPart = 5
 )
 
 func TestMain(m *testing.M) {
@@ -51,8 +53,9 @@ func processorTime(tb testing.TB) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// TestExplore walks until it has done enough, and shortens the first walk that breaks a property.
-func TestExplore(t *testing.T) {
+// settings returns the seed, and how much processor time all tests may take.
+func settings(t *testing.T) (uint64, time.Duration) {
+	t.Helper()
 	seed, err := strconv.ParseUint(os.Getenv(seedEnv), 10, 64)
 	if err != nil {
 		seed = 1
@@ -61,7 +64,13 @@ func TestExplore(t *testing.T) {
 	if err != nil {
 		minutes = defaultMinutes
 	}
-	budget := time.Duration(minutes * float64(time.Minute))
+	return seed, time.Duration(minutes * float64(time.Minute))
+}
+
+// TestExplore walks until it has done enough, and shortens the first walk that breaks a property.
+func TestExplore(t *testing.T) {
+	seed, budget := settings(t)
+	budget -= budget / searchPart
 	walks, steps, operations := uint64(0), 0, 0
 	for ; steps < enoughSteps && processorTime(t) < budget; walks++ {
 		r := run(t, func(w *world) { w.walk(rand.New(rand.NewPCG(seed+walks, 0)), stepsPerWalk) })
