@@ -44,7 +44,8 @@ func settles(ctx context.Context, l *load.Load) {
 	GinkgoHelper()
 	steps, err := l.Stop()
 	Expect(err).NotTo(HaveOccurred(), "the workload clusters did what they were asked for")
-	GinkgoWriter.Printf("the load had %d steps\n", steps)
+	operations, complete := l.Operations()
+	GinkgoWriter.Printf("the load had %d steps, and %d operations on names, of which none was missed: %t\n", steps, operations, complete)
 	Expect(steps).To(BeNumerically(">", 50))
 	Eventually(l.Problems).WithContext(ctx).WithTimeout(5 * time.Minute).WithPolling(time.Second).Should(BeEmpty())
 	// The state stays right: no work that was left over undoes it.

@@ -231,26 +231,25 @@ func (w *world) isConnected() bool {
 	return true
 }
 
-// walk does random steps. Of the infrequent ones, each walk has only some kinds, so that it gets further. In some walks,
-// requests or watches of some servers are slow, so that more happens meanwhile.
+// walk does random steps. Each walk has some kinds of infrequent ones only, so that it gets further, and a few of them
+// often. In some walks, requests to or watches of some servers are slow, so that more happens meanwhile.
 func (w *world) walk(rng *rand.Rand, steps int) {
 	if rng.IntN(4) > 0 {
 		w.do(option{label: "connect", do: w.connect})
 	}
-	divisors := map[string]int{}
+	factors := map[string]float64{}
 	weight := func(o option) int {
 		k := kindOf(o.label)
-		if _, drawn := divisors[k]; !drawn {
+		if _, drawn := factors[k]; !drawn {
+			factors[k] = 1
 			switch {
 			case o.weight == often:
-				divisors[k] = []int{1, 1, 10, often}[rng.IntN(4)]
+				factors[k] = []float64{1, 1, 0.1, 0.025}[rng.IntN(4)]
 			case o.weight <= occasional:
-				divisors[k] = []int{1, often, often}[rng.IntN(3)]
-			default:
-				divisors[k] = 1
+				factors[k] = []float64{0, 0, 0, 0, 1, 5}[rng.IntN(6)]
 			}
 		}
-		return o.weight / divisors[k]
+		return int(factors[k] * float64(o.weight))
 	}
 	for range steps {
 		options, total := w.options(), 0

@@ -11,5 +11,6 @@
 //
 // Each creation of a claim is a new incarnation, named by a label that is carried to the hub. A watch of the hub
 // records which objects an incarnation ever had there: more than one means that what Crossplane provisioned for a claim
-// was lost and provisioned again.
+// was lost and provisioned again. It also records who had each name there, and what the claims reported of that; see
+// package ownership.
 package load

@@ -113,7 +113,7 @@ func Start(ctx context.Context, fleet Fleet, target string, seed uint64, names .
 	}
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l.stop = stop
-	if l.history, err = watchHistory(working, l.hub, target); err != nil {
+	if err := l.watchHistory(working); err != nil {
 		stop()
 		return nil, err
 	}
@@ -125,6 +125,14 @@ func Start(ctx context.Context, fleet Fleet, target string, seed uint64, names .
 
 // Steps is how many steps the load has had so far.
 func (l *Load) Steps() int64 { return l.steps.Load() }
+
+// Operations is the number of changes of names in the hub and of reports of claims so far, and whether none was missed.
+// If none was, Problems includes the names that the claims contradict.
+func (l *Load) Operations() (n int, complete bool) {
+	l.history.mu.Lock()
+	defer l.history.mu.Unlock()
+	return l.history.names.Len(), !l.history.incomplete
+}
 
 // Stop ends the load, and returns the number of its steps. It fails if a request to a workload cluster failed; nothing
 // that Masthead does may have that effect.

@@ -36,11 +36,7 @@ func (l *Load) Problems(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var problems []string
-	for _, incarnation := range l.history.doubled() {
-		problems = append(problems, fmt.Sprintf("incarnation %s had more than one object in the hub", incarnation))
-	}
-	problems = append(problems, l.hubProblems(s)...)
+	problems := append(l.history.problems(), l.hubProblems(s)...)
 	for _, c := range l.clusters {
 		for _, p := range c.problems(s) {
 			problems = append(problems, "cluster "+c.name+": "+p)
