@@ -172,6 +172,9 @@ func (w *world) retargets(c *workload, who string, ns *unstructured.Unstructured
 func (w *world) administrators() []option {
 	var out []option
 	for _, obj := range w.hub.List(claims) {
+		out = append(out, option{"administrator removes " + obj.GetNamespace() + "/" + obj.GetName() + " by force", rare, func() {
+			w.hub.Remove(key(claims, obj.GetNamespace(), obj.GetName()))
+		}})
 		if obj.GetDeletionTimestamp() == nil {
 			p := path(claims, "v1alpha1", obj.GetNamespace(), obj.GetName())
 			out = append(out, option{"administrator deletes " + obj.GetNamespace() + "/" + obj.GetName(), rare, func() {

@@ -25,7 +25,7 @@ var scripts = map[string][]string{
 
 // departures are the kinds of steps by which a path may depart from the usual order, other than another order of what
 // can proceed and an early step of the script.
-var departures = []string{"give up", "hang", "kill", "land", "lose", "disconnect", "expire", "thaw", "wait", "start", "administrator deletes"}
+var departures = []string{"give up", "hang", "kill", "land", "lose", "disconnect", "expire", "thaw", "wait", "start", "administrator deletes", "administrator removes"}
 
 // newSmallWorld makes a world of one cluster with one namespace.
 func newSmallWorld() *world {
@@ -80,8 +80,8 @@ func isScripted(label string, script []string) bool {
 	return len(script) > 0 && strings.HasPrefix(label, "user of ") && strings.HasSuffix(label, " "+script[0])
 }
 
-// usually returns the usual next step: what can proceed, and the script after a second in which nothing could. It is
-// empty when the script's next step is not possible.
+// usually returns the usual next step: what can proceed, the script after a second in which nothing could, and at its
+// end what is late. It is empty when the script's next step is not possible.
 func (w *world) usually(script []string) string {
 	if next := w.next(); next != nil {
 		return next.label
@@ -96,6 +96,9 @@ func (w *world) usually(script []string) string {
 		if isScripted(o.label, script) {
 			return o.label
 		}
+	}
+	if late := w.landing(); len(script) == 0 && len(late) > 0 {
+		return "land " + late[0].label
 	}
 	return ""
 }
