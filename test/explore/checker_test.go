@@ -240,7 +240,7 @@ func (c *checker) objectDeleted(o *objectHistory) {
 		c.fail("Nothing is deleted that a claim needs", "%s/%s is no claim's", o.last.GetNamespace(), o.last.GetName())
 	case !claim.gone && !claim.mayMove && claim.last.GetDeletionTimestamp() == nil:
 		c.fail("Nothing is deleted that a claim needs", "%s/%s was deleted, and its claim was not", o.last.GetNamespace(), o.last.GetName())
-	case claim.lost && age > newbornTime:
+	case claim.lost && claim.last.GetDeletionTimestamp() == nil && age > newbornTime:
 		c.fail("What a restored cluster may still claim is kept", "%s/%s is %s old", o.last.GetNamespace(), o.last.GetName(), age)
 	case claim.lost:
 	case claim.keptWhenDeleted && !claim.tampered && !claim.mayMove:
