@@ -37,7 +37,7 @@ func TestMarks(t *testing.T) {
 		"Predecessor": {reason: "We took over from that hub.", labels: hubidentity.Owner{ID: "before"}.Stamp(nil), ours: true},
 		"Other":       {reason: "It is another hub's.", labels: hubidentity.Owner{ID: "them"}.Stamp(nil), other: "them"},
 		"Forged":      {reason: "What cannot be an identity is not repeated.", labels: map[string]string{fleetv1alpha1.ManagedByLabel: LabelValue, fleetv1alpha1.HubLabel: "A\n"}, other: "unknown"},
-		"Somebodys":   {reason: "The label of a hub alone says nothing.", labels: map[string]string{fleetv1alpha1.HubLabel: "them"}},
+		"OtherHub":    {reason: "The label of a hub alone says nothing.", labels: map[string]string{fleetv1alpha1.HubLabel: "them"}},
 		"TakenOver":   {reason: "A controller has it now, although it bears our label.", labels: owner.Stamp(nil), owners: controller, stamped: true},
 	} {
 		t.Run(name, func(t *testing.T) {
