@@ -171,7 +171,11 @@ func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unst
 	}
 	switch synced["reason"] {
 	case reason.ReasonSynced:
-		c.names.Reported(us, record.Namespace, func(owner string) bool { return owner == us })
+		at := record.Namespace
+		if live := c.live(claim); record.UID == "" && live != nil {
+			at = live.last.GetNamespace() // The status does not wait for the record.
+		}
+		c.names.Reported(us, at, func(owner string) bool { return owner == us })
 	case reason.ReasonConflict:
 		message, _ := synced["message"].(string)
 		at := hubNamespace.FindStringSubmatch(message)
