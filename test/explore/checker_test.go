@@ -172,8 +172,9 @@ func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unst
 	switch synced["reason"] {
 	case reason.ReasonSynced:
 		at := record.Namespace
-		if live := c.live(claim); record.UID == "" && live != nil {
-			at = live.last.GetNamespace() // The status does not wait for the record.
+		// The status does not wait for the record.
+		if other := map[string]string{targetName: movedName, movedName: targetName}[at]; record.UID == "" && c.owns(us, other) && !c.owns(us, at) {
+			at = other
 		}
 		c.names.Reported(us, at, func(owner string) bool { return owner == us })
 	case reason.ReasonConflict:
@@ -181,6 +182,15 @@ func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unst
 		at := hubNamespace.FindStringSubmatch(message)
 		c.names.Reported(us, at[1], func(owner string) bool { return owner != us && owner != owned.Unowned })
 	}
+}
+
+func (c *checker) owns(owner, namespace string) bool {
+	for _, o := range c.objects {
+		if !o.gone && o.last.GetNamespace() == namespace && ownerOf(o.last) == owner {
+			return true
+		}
+	}
+	return false
 }
 
 // claimFor returns the claim that an object was created for.
