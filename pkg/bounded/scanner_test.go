@@ -135,13 +135,13 @@ func TestErrorsSayNothingThatTheServerSent(t *testing.T) {
 }
 
 func TestBodyPassesOnWhatCameBefore(t *testing.T) {
-	var told error
+	var reported error
 	closed := false
 	b := NewBody(t.Context(), closer{strings.NewReader(`{"a":1}` + "\n" + `{"a":2}` + "\n]"), &closed},
-		NewStreamScanner("event", WithBytes(1000)), nil, func(err error) { told = err })
+		NewStreamScanner("event", WithBytes(1000)), nil, func(err error) { reported = err })
 	got, err := io.ReadAll(b)
-	if !strings.HasPrefix(string(got), `{"a":1}`+"\n"+`{"a":2}`) || !errors.Is(err, ErrRefused) || !errors.Is(told, ErrRefused) {
-		t.Errorf("want two events and a refusal, got %q %v, told %v", got, err, told)
+	if !strings.HasPrefix(string(got), `{"a":1}`+"\n"+`{"a":2}`) || !errors.Is(err, ErrRefused) || !errors.Is(reported, ErrRefused) {
+		t.Errorf("want two events and a refusal, got %q %v, reported %v", got, err, reported)
 	}
 	if err := b.Close(); err != nil || !closed {
 		t.Errorf("the body must be closed, got %v", err)
@@ -206,7 +206,7 @@ func TestBodyIsAborted(t *testing.T) {
 	b := NewBody(t.Context(), r, NewScanner("list", WithBytes(1<<20)), open, nil)
 	go func() { _, _ = w.Write([]byte("[")); abort(errFull) }()
 	if _, err := io.ReadAll(b); !errors.Is(err, errFull) {
-		t.Errorf("whoever waits for more must be told, got %v", err)
+		t.Errorf("a pending read must return the error, got %v", err)
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	answersFloor = 256 << 10
 )
 
-// ErrBusy means that there is no room yet: other Holders have been told to yield.
+// ErrBusy means that there is no room yet: other Holders were requested to yield.
 var ErrBusy = errors.New("the memory budget is full for the moment")
 
 // ErrShare matches every *ShareError with errors.Is.
@@ -49,7 +49,7 @@ type Budget struct {
 
 	mu      sync.Mutex
 	used    int64
-	yields  int64 // The part of used that Holders were told to release.
+	yields  int64 // The part of used that Holders were requested to release.
 	classes map[string]*class
 }
 
@@ -64,7 +64,7 @@ type Account struct {
 	budget  *Budget
 	class   *class
 	cluster string
-	told    func(error)
+	notify  func(error)
 
 	used, yields int64
 	// floor is what is left of answersFloor.
@@ -98,15 +98,15 @@ func (b *Budget) Capacity() int64 {
 	return b.capacity
 }
 
-// Account opens an account for a connection to a cluster. told, which may be nil, is called each time the account is
+// Account opens an account for a connection to a cluster. notify, which may be nil, is called each time the account is
 // refused or displaced because of its share. It must not block or call the Budget.
-func (b *Budget) Account(className, cluster string, told func(error)) *Account {
+func (b *Budget) Account(className, cluster string, notify func(error)) *Account {
 	if b == nil {
 		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	a := &Account{budget: b, cluster: cluster, told: told, floor: answersFloor, holders: map[*Holder]struct{}{}}
+	a := &Account{budget: b, cluster: cluster, notify: notify, floor: answersFloor, holders: map[*Holder]struct{}{}}
 	a.join(className)
 	return a
 }
@@ -218,8 +218,8 @@ func (h *Holder) Hold(total int64) error {
 	for _, d := range displaced {
 		d.tellToYield()
 	}
-	if errors.Is(err, ErrShare) && a.told != nil {
-		a.told(err)
+	if errors.Is(err, ErrShare) && a.notify != nil {
+		a.notify(err)
 	}
 	return err
 }
@@ -288,8 +288,8 @@ func (h *Holder) tellToYield() {
 	h.account.budget.mu.Lock()
 	err := h.account.shareError()
 	h.account.budget.mu.Unlock()
-	if h.account.told != nil {
-		h.account.told(err)
+	if h.account.notify != nil {
+		h.account.notify(err)
 	}
 	if h.yield != nil {
 		var g *guard.Guard

@@ -26,8 +26,8 @@ func TestWhatFitsIsGrantedToAnybody(t *testing.T) {
 
 func TestWhoHoldsMostYields(t *testing.T) {
 	b := New(64 * mib)
-	var told error
-	hog := b.Account("tenants", "hog", func(err error) { told = err })
+	var reported error
+	hog := b.Account("tenants", "hog", func(err error) { reported = err })
 	yielded := make(chan error, 1)
 	large, little := hog.Holder(func(err error) { yielded <- err }), hog.Holder(func(error) { t.Error("the smaller holder was displaced") })
 	for h, n := range map[*Holder]int64{large: 50 * mib, little: 14 * mib} {
@@ -40,8 +40,8 @@ func TestWhoHoldsMostYields(t *testing.T) {
 		t.Errorf("who is within its share must be granted what it asks for, got %v", err)
 	}
 	var e *ShareError
-	if err := <-yielded; !errors.As(err, &e) || e.Cluster != "hog" || e.Class != "tenants" || !errors.Is(told, ErrShare) {
-		t.Errorf("who is displaced must be told whose share it is, got %v and %v", err, told)
+	if err := <-yielded; !errors.As(err, &e) || e.Cluster != "hog" || e.Class != "tenants" || !errors.Is(reported, ErrShare) {
+		t.Errorf("a displaced holder must be informed whose share was exceeded, got %v and %v", err, reported)
 	}
 	if err := honest.Hold(30 * mib); !errors.Is(err, ErrBusy) {
 		t.Errorf("until the holder has yielded there is an eighth more and no more, got %v", err)
@@ -137,7 +137,7 @@ func TestModel(t *testing.T) {
 			case op < 6 || len(holders) == 0:
 				holders = append(holders, accounts[r.IntN(len(accounts))].open(nil, op == 5))
 			case op < 9:
-				for _, h := range holders { // Like holders that are told to yield.
+				for _, h := range holders { // Like holders that are requested to yield.
 					if h.yielding && r.IntN(2) == 0 {
 						_ = h.Hold(0)
 					}
@@ -189,7 +189,7 @@ func holdAtRandom(t *testing.T, r *rand.Rand, b *Budget, holders []*Holder) {
 		case other.account == a:
 			t.Fatal("an account displaced itself")
 		case errors.Is(err, ErrShare):
-			t.Fatal("somebody was displaced for one that is refused")
+			t.Fatal("a holder was displaced for a request that was refused")
 		case before[other.account] <= other.account.equalShare():
 			t.Fatalf("displaced with %d, within the share of %d", before[other.account], other.account.equalShare())
 		}

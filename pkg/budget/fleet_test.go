@@ -25,7 +25,7 @@ func TestAlikeClustersThatFillTheBudgetGoOn(t *testing.T) {
 			_ = h.Hold(0)
 			c.parked++
 		}
-		for _, other := range all { // Who is told to yield does so.
+		for _, other := range all { // A holder that is requested to yield does so.
 			for _, h := range other.stored {
 				if h.yielding {
 					_ = h.Hold(0)

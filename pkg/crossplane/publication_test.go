@@ -66,7 +66,7 @@ func TestPublicationOfByScope(t *testing.T) {
 			xrd:    xrd(claims, established+offered), want: published("CacheClaim", "cacheclaims", FormClaim),
 		},
 		"NoScopeNoClaim": {
-			reason: "And publishes no composite, whatever v2 would default its scope to.", xrd: xrd(``, established+offered),
+			reason: "No composite is published: the default scope of v2 does not apply.", xrd: xrd(``, established+offered),
 		},
 		"Labelled": {
 			reason: "A label that says what is so anyway changes nothing.",
@@ -77,7 +77,7 @@ func TestPublicationOfByScope(t *testing.T) {
 		"Misspelt":      {reason: "What could mean anything offers nothing.", xrd: labelled("False", `,'scope':'Namespaced'`)},
 		"WithoutValue":  {reason: "Nor does a label without a value.", xrd: labelled("", claims)},
 		"UnknownScope": {
-			reason: "What nobody knows yet is not published.", xrd: xrd(`,'scope':'Galactic'`+claims, established+offered),
+			reason: "A scope that is not known is not published.", xrd: xrd(`,'scope':'Galactic'`+claims, established+offered),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,7 @@ func TestPublicationOf(t *testing.T) {
 			xrd:    xrd(names+`,'versions':[{'name':'v1','served':true}]`, `'status':{'conditions':[{'type':'Established','status':'True'},{'type':'Offered','status':'False'}]}`, ""),
 		},
 		"Deleting": {
-			reason: "An XRD that is being deleted takes its claims with it, whatever its conditions still say.",
+			reason: "An XRD that is being deleted publishes no claims, even while its conditions are still True.",
 			xrd:    xrd(names+`,'versions':[{'name':'v1','served':true}]`, offeredStatus, `,'deletionTimestamp':'2026-01-01T00:00:00Z'`),
 		},
 		"Malformed": {

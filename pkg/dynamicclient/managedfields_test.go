@@ -16,12 +16,12 @@ func TestUnreadManagersAreCut(t *testing.T) {
 	ours := `{"fieldsV1":{"f:spec":{"f:\\":{}}},"manager":"masthead-late-init-a","operation":"Apply"}`
 	const object = `{"apiVersion":"v1","kind":"A","metadata":{"generation":-2,"name":"a","managedFields":[%s],"uid":"1"},"spec":{"managedFields":[1,{}]}}`
 	for name, tc := range map[string]struct{ reason, object, want string }{
-		"Foreign":    {"Nobody reads them.", fmt.Sprintf(object, foreign), fmt.Sprintf(object, "")},
+		"Foreign":    {"No controller reads them.", fmt.Sprintf(object, foreign), fmt.Sprintf(object, "")},
 		"LateFields": {"The agent reads what it has filled in.", fmt.Sprintf(object, ours), fmt.Sprintf(object, ours)},
 		"References": {
 			"So does who fills in references.", fmt.Sprintf(object, `{"manager":"masthead-references"}`), fmt.Sprintf(object, `{"manager":"masthead-references"}`),
 		},
-		"Finalizer": {"Nobody reads who wrote it.", fmt.Sprintf(object, `{"manager":"masthead"}`), fmt.Sprintf(object, "")},
+		"Finalizer": {"No controller reads which manager wrote it.", fmt.Sprintf(object, `{"manager":"masthead"}`), fmt.Sprintf(object, "")},
 		"Otherwise": {
 			"What may be ours stays.", fmt.Sprintf(object, `{"manager": "a"},{"manager":"\u006dasthead-late-init"},{}`),
 			fmt.Sprintf(object, `{"manager": "a"},{"manager":"\u006dasthead-late-init"},{}`),

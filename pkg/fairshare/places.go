@@ -16,8 +16,8 @@ type Places[P comparable] struct {
 
 	mu   sync.Mutex
 	free int
-	// asked counts the turns, to order them.
-	asked   uint64
+	// last is the number of the last turn. Numbers order the turns.
+	last    uint64
 	waiting int
 	// parties hold a place or wait for one.
 	parties map[P]*party[P]
@@ -66,15 +66,15 @@ func (s *Places[P]) Enter(id P, granted func()) *Turn[P] {
 		p = &party[P]{id: id, rank: -1}
 		s.parties[id] = p
 	}
-	s.asked++
-	t := &Turn[P]{places: s, party: p, number: s.asked}
+	s.last++
+	t := &Turn[P]{places: s, party: p, number: s.last}
 	t.waits = p.turns.PushBack(t)
 	s.waiting++
 	s.place(p)
-	told := s.grant() // It can only be this turn: another would not have waited. It has no callback yet.
+	callbacks := s.grant() // It can only be this turn: another would not have waited. It has no callback yet.
 	t.granted = granted
 	s.mu.Unlock()
-	tell(told)
+	tell(callbacks)
 	return t
 }
 
@@ -118,9 +118,9 @@ func (t *Turn[P]) Leave() {
 		return
 	}
 	s.place(t.party)
-	told := s.grant()
+	callbacks := s.grant()
 	s.mu.Unlock()
-	tell(told)
+	tell(callbacks)
 }
 
 // Usage returns how many places are free, how many turns wait, and how many parties hold a place or wait.
@@ -138,7 +138,7 @@ func tell(granted []func()) {
 
 // grant gives free places to the next parties, and returns the callbacks to call. The caller holds mu.
 func (s *Places[P]) grant() []func() {
-	var told []func()
+	var callbacks []func()
 	for s.free > 0 && s.next.Len() > 0 {
 		p := s.next.parties[0]
 		t := p.longest()
@@ -149,10 +149,10 @@ func (s *Places[P]) grant() []func() {
 		s.free--
 		s.place(p)
 		if t.granted != nil {
-			told = append(told, t.granted)
+			callbacks = append(callbacks, t.granted)
 		}
 	}
-	return told
+	return callbacks
 }
 
 // place updates a party's position after a change: it adds it to next, moves or removes it, or drops it. The caller

@@ -24,8 +24,8 @@ func TestOrder(t *testing.T) {
 		want  string
 	}{
 		"Places":   {"There are as many places as there are.", 2, 2, "a1 b1 c1", "a1 b1"},
-		"Share":    {"Nobody has more than its share, though a place is free.", 4, 2, "a1 a2 a3", "a1 a2"},
-		"Fewest":   {"Who holds the fewest is next, whoever waits longer.", 3, 2, "a1 a2 b1 a3 b2 c1 -a1", "a1 a2 b1 c1"},
+		"Share":    {"No party has more than its share, though a place is free.", 4, 2, "a1 a2 a3", "a1 a2"},
+		"Fewest":   {"The party that holds the fewest is next, even if another waits longer.", 3, 2, "a1 a2 b1 a3 b2 c1 -a1", "a1 a2 b1 c1"},
 		"Longest":  {"Of equals, who waits longest.", 1, 1, "a1 c1 b1 -a1", "a1 c1"},
 		"InOrder":  {"A party's turns are served in order.", 1, 1, "a1 a2 a3 -a1 -a2", "a1 a2 a3"},
 		"GivesUp":  {"Who stops waiting is passed over.", 1, 1, "a1 b1 c1 -b1 -a1", "a1 c1"},

@@ -92,7 +92,7 @@ func TestWrap(t *testing.T) {
 		reason, method, path string
 		open, want           bool
 	}{
-		"ReadClosed":   {reason: "Reading harms nobody.", method: http.MethodGet, path: "/api/v1/secrets", want: true},
+		"ReadClosed":   {reason: "Reads are always allowed.", method: http.MethodGet, path: "/api/v1/secrets", want: true},
 		"WriteClosed":  {reason: "That is what it is for.", method: http.MethodPatch, path: "/apis/database.acmeco.org/v1alpha1/namespaces/bar/x/y"},
 		"DeleteClosed": {reason: "A deletion is a change.", method: http.MethodDelete, path: "/apis/database.acmeco.org/v1alpha1/namespaces/bar/x/y"},
 		"WriteOpen":    {reason: "The leader works.", method: http.MethodPatch, path: "/apis/database.acmeco.org/v1alpha1/namespaces/bar/x/y", open: true, want: true},

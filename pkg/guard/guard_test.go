@@ -27,7 +27,7 @@ func TestRun(t *testing.T) {
 			reason: "Errors of the runtime are panics like others.", value: `"assignment to entry in nil map"`,
 			fn: func() error { var m map[string]int; m["a"] = 1; return nil }, //nolint:staticcheck,govet // It is meant to panic.
 		},
-		"Object": {reason: "Of an object only the type is told.", fn: func() error { panic(map[string]string{"token": "s3cret"}) }, value: "map[string]string"},
+		"Object": {reason: "Of an object only the type is reported.", fn: func() error { panic(map[string]string{"token": "s3cret"}) }, value: "map[string]string"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%s Got %q in %q, stack:\n%s", tc.reason, p.Value, p.Task, p.Stack)
 			}
 			if err := (*guard.Guard)(nil).Run("a test", tc.fn); (err == nil) != (tc.value == "" && tc.err == nil) {
-				t.Errorf("A guard that reports to nobody recovers, too. Got error %v.", err)
+				t.Errorf("A nil guard recovers, too. Got error %v.", err)
 			}
 		})
 	}

@@ -38,7 +38,7 @@ func TestNeedsObject(t *testing.T) {
 		"Role of another group": {
 			reason: "A kind is more than its name.", kind: schema.GroupKind{Group: "iam.example.org", Kind: "Role"}, want: true,
 		},
-		"Anything": {reason: "Nobody knows what its status says.", kind: schema.GroupKind{Group: "db.example.org", Kind: "Database"}, want: true},
+		"Anything": {reason: "The status of an unknown kind can mean anything.", kind: schema.GroupKind{Group: "db.example.org", Kind: "Database"}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

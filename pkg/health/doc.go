@@ -7,8 +7,8 @@
 // fields (conditions.go, words.go, generic.go). It guarantees:
 //
 //   - A Result depends on the object alone: no clock, and no number that changes by itself.
-//   - Whatever an object contains, Assess does not panic or change it. What cannot be understood is Unknown, never
-//     Healthy. A kind without a reporting controller is Healthy only by an explicit rule.
+//   - Assess does not panic on any object, nor change it. What cannot be understood is Unknown, never Healthy. A
+//     kind without a reporting controller is Healthy only by an explicit rule.
 //   - Texts are truncated and stripped of control characters. The cost of a rule, and the number of cached kinds, are
 //     bounded. A rule with a wildcard never reads whole objects whose metadata suffices.
 //

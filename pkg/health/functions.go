@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
-// maxTypes is how many types of conditions isUnmet can be asked for at once.
+// maxTypes is how many types of conditions one call of isUnmet may name.
 const maxTypes = 8
 
 // objectVariable is the object in an expression.

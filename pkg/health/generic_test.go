@@ -116,7 +116,7 @@ func TestOtherwise(t *testing.T) {
 		"AbsentWithoutHealthy": {"The rule has nothing to say.", "", "", ready, appsv1alpha1.HealthHealthy},
 		"Progressing":          {"As its author wants it.", fleetv1alpha1.OtherwiseProgressing, "", ready, appsv1alpha1.HealthProgressing},
 		"Unknown":              {"As its author wants it.", fleetv1alpha1.OtherwiseUnknown, "false", ready, appsv1alpha1.HealthUnknown},
-		"UnknownWithoutStatus": {"Nobody has looked at it yet.", fleetv1alpha1.OtherwiseUnknown, "false", nil, appsv1alpha1.HealthUnknown},
+		"UnknownWithoutStatus": {"No controller has reported its status yet.", fleetv1alpha1.OtherwiseUnknown, "false", nil, appsv1alpha1.HealthUnknown},
 		"Next":                 {"The conditions are judged.", fleetv1alpha1.OtherwiseNext, "false", ready, appsv1alpha1.HealthHealthy},
 	}
 	for name, tc := range cases {

@@ -75,7 +75,7 @@ func TestLibraryTrustsWhatIsKnownAndNew(t *testing.T) {
 				}
 				used.Insert(name)
 				if reasons[name] == "" {
-					t.Errorf("%s is Healthy, and nobody says why: %v", name, changed.Object["status"])
+					t.Errorf("%s is Healthy, and no reason is listed for it: %v", name, changed.Object["status"])
 				}
 			}
 			for _, fixture := range fixtures[key] {
@@ -88,8 +88,8 @@ func TestLibraryTrustsWhatIsKnownAndNew(t *testing.T) {
 					check(withCondition(object, name, func(c map[string]any) { c["status"] = "Unknown" }), unknown, name+" of "+key)
 					check(withOldCondition(object, name), old, name+" of "+key)
 				}
-				asked := fmt.Sprint(rule.Degraded, rule.Suspended, rule.Progressing, rule.Healthy)
-				if mentions(asked, "Ready") && !hasCondition(object, "Ready") {
+				expressions := fmt.Sprint(rule.Degraded, rule.Suspended, rule.Progressing, rule.Healthy)
+				if mentions(expressions, "Ready") && !hasCondition(object, "Ready") {
 					check(withUnknownReady(object), unknown, "Ready of "+key)
 				}
 			}

@@ -80,7 +80,7 @@ func TestRule(t *testing.T) {
 			object: database(nil), want: suspended(ReasonRuleSuspended, `HealthRule "db": suspended is true`),
 		},
 		"NothingToSay": {
-			reason: "Without the expression healthy, what no expression is true for fares as it would without the rule.",
+			reason: "Without the expression healthy, an object that matches no expression is assessed as without the rule.",
 			spec:   fleetv1alpha1.HealthRuleSpec{Degraded: "object.status.phase == 'Failed'"},
 			object: database(func(object map[string]any) {
 				object["status"] = map[string]any{"phase": "Odd", "conditions": []any{
@@ -100,7 +100,7 @@ func TestRule(t *testing.T) {
 			want: degraded(ReasonRuleDegraded, `HealthRule "db": degraded is true`),
 		},
 		"MessageFails": {
-			reason: "How an object fares does not depend on whether something can be said about it.",
+			reason: "The health of an object does not depend on whether its message can be computed.",
 			spec:   without(func(s *fleetv1alpha1.HealthRuleSpec) { s.Message = "object.status.detail" }), object: inPhase("Failed"),
 			want: degraded(ReasonRuleDegraded, `HealthRule "db": degraded is true; its message failed: no such key: detail`),
 		},
@@ -111,7 +111,7 @@ func TestRule(t *testing.T) {
 			want:   degraded(ReasonRuleDegraded, `HealthRule "db": degraded is true; its message failed: its value is of the type int, not string`),
 		},
 		"MissingField": {
-			reason: "Nobody knows what the rule would have said.", spec: byPhase,
+			reason: "The rule failed, so its result is unknown.", spec: byPhase,
 			object: database(func(object map[string]any) { object["status"] = map[string]any{"ready": true} }),
 			want:   unknown(ReasonRuleFailed, `HealthRule "db", degraded: no such key: phase`),
 		},
@@ -121,7 +121,7 @@ func TestRule(t *testing.T) {
 			object: database(func(object map[string]any) { object["status"] = map[string]any{"ready": true} }), want: healthy(),
 		},
 		"NoStatus": {
-			reason: "Before somebody has looked at an object most rules fail, which is not the rule's fault.",
+			reason: "Most rules fail before a controller has reported the status. This is not reported as an error of the rule.",
 			spec:   byPhase, object: noStatusAtAll, want: unknown(ReasonNoStatus, "It has no status yet"),
 		},
 		"NoStatusNeeded": {
@@ -159,7 +159,7 @@ func TestRule(t *testing.T) {
 			want: healthy(),
 		},
 		"Terminating": {
-			reason: "What is being deleted is on its way to its end, whatever the rule says.",
+			reason: "An object that is being deleted is Progressing, regardless of the rule.",
 			spec:   byPhase,
 			object: database(func(object map[string]any) {
 				object["metadata"] = map[string]any{"name": "main", "deletionTimestamp": "2026-01-02T03:04:05Z"}
@@ -206,7 +206,7 @@ func TestCompile(t *testing.T) {
 		want   string // A part of the error; empty if there is none.
 	}{
 		"Valid":      {reason: "A rule needs one expression.", spec: fleetv1alpha1.HealthRuleSpec{Healthy: "true"}},
-		"Undeclared": {reason: "Only the object can be asked.", spec: fleetv1alpha1.HealthRuleSpec{Healthy: "request.user == 'a'"}, want: "healthy: 1:1: undeclared reference to 'request'"},
+		"Undeclared": {reason: "object is the only variable.", spec: fleetv1alpha1.HealthRuleSpec{Healthy: "request.user == 'a'"}, want: "healthy: 1:1: undeclared reference to 'request'"},
 		"Syntax":     {reason: "The place of the mistake is named.", spec: fleetv1alpha1.HealthRuleSpec{Degraded: "object.status ="}, want: "degraded: 1:15: "},
 		"Type":       {reason: "An expression is a question.", spec: fleetv1alpha1.HealthRuleSpec{Suspended: "1 + 1"}, want: "suspended: its value is of the type int, and must be of the type bool"},
 		"Message":    {reason: "A message is text.", spec: fleetv1alpha1.HealthRuleSpec{Healthy: "true", Message: "1"}, want: "message: its value is of the type int, and must be of the type string"},

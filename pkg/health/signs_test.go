@@ -42,7 +42,7 @@ func TestSigns(t *testing.T) {
 			status: map[string]any{"conditions": conditionsFrom("Created=True", "BackupAvailable=False")}, want: appsv1alpha1.HealthProgressing,
 		},
 		"PartUnknown": {
-			reason: "Nobody knows whether a part is there.",
+			reason: "It is unknown whether a part is ready.",
 			status: map[string]any{"conditions": conditionsFrom("Available=True", "StorageReady=Unknown")}, want: appsv1alpha1.HealthProgressing,
 		},
 		"PartNotHealthy": {
@@ -79,7 +79,7 @@ func TestSigns(t *testing.T) {
 			want:   appsv1alpha1.HealthHealthy,
 		},
 		"UnknownPhase": {
-			reason: "A word that nobody knows can mean anything.",
+			reason: "An unknown phase can mean anything.",
 			status: map[string]any{"phase": "Exploded", "conditions": conditionsFrom("Created=True")}, want: appsv1alpha1.HealthUnknown,
 		},
 		"UnknownPhaseAvailable": {
@@ -194,7 +194,7 @@ func TestLatestConditions(t *testing.T) {
 		"OneOlder":     {"The one that decides is not.", fleetv1alpha1.StaleStatusProgressing, conditions(int64(2), int64(1)), appsv1alpha1.HealthProgressing},
 		"OneOlderText": {"A number can be written as text.", fleetv1alpha1.StaleStatusProgressing, conditions("2", "1"), appsv1alpha1.HealthProgressing},
 		"NotSaid":      {"Most conditions do not say what they are about.", fleetv1alpha1.StaleStatusProgressing, conditions(int64(0), nil), appsv1alpha1.HealthHealthy},
-		"Judged":       {"The author of the rule wants it to be asked.", fleetv1alpha1.StaleStatusJudged, conditions(int64(2), int64(1)), appsv1alpha1.HealthHealthy},
+		"Judged":       {"The author of the rule wants the old status to be judged.", fleetv1alpha1.StaleStatusJudged, conditions(int64(2), int64(1)), appsv1alpha1.HealthHealthy},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

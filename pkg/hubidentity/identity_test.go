@@ -115,7 +115,7 @@ func TestJudge(t *testing.T) {
 		verdict  Verdict
 		before   []Identity
 	}{
-		"None":             {reason: "Nobody has the cluster.", verdict: VerdictFree},
+		"None":             {reason: "No hub holds the cluster.", verdict: VerdictFree},
 		"NoneWithConsent":  {reason: "What the lost hub left is ours.", takeOver: "them", verdict: VerdictFree, before: ids("them")},
 		"Ours":             {reason: "We have it.", have: &Marker{Holder: us, Predecessors: ids("old")}, verdict: VerdictHeld, before: ids("old")},
 		"OursWithConsent":  {reason: "A consent that comes later counts, too.", have: &Marker{Holder: us}, takeOver: "them", verdict: VerdictFree, before: ids("them")},
@@ -123,7 +123,7 @@ func TestJudge(t *testing.T) {
 		"OursFromOurself":  {reason: "A consent to ourselves means nothing.", have: &Marker{Holder: us}, takeOver: "us", verdict: VerdictHeld},
 		"Released":         {reason: "Who released it left things.", have: &Marker{Predecessors: ids("them", "us", "old")}, verdict: VerdictFree, before: ids("them", "old")},
 		"Other":            {reason: "They have it.", have: &Marker{Holder: Hub{ID: "them"}}, verdict: VerdictOther},
-		"OtherWithConsent": {reason: "Somebody consented.", have: &Marker{Holder: Hub{ID: "them"}, Predecessors: ids("old")}, takeOver: "them", verdict: VerdictFree, before: ids("them", "old")},
+		"OtherWithConsent": {reason: "A user consented to the takeover.", have: &Marker{Holder: Hub{ID: "them"}, Predecessors: ids("old")}, takeOver: "them", verdict: VerdictFree, before: ids("them", "old")},
 		"OtherConsentElse": {reason: "The consent is about another hub.", have: &Marker{Holder: Hub{ID: "them"}}, takeOver: "old", verdict: VerdictOther},
 		"TakenBack":        {reason: "They took it back since: the consent is used up.", have: &Marker{Holder: Hub{ID: "them"}, Predecessors: ids("us")}, takeOver: "them", verdict: VerdictOther},
 		"Foreign":          {reason: "It cannot be read who has it.", have: &Marker{Foreign: true}, takeOver: "them", verdict: VerdictOther},

@@ -24,11 +24,11 @@ func TestObjectsThatWereNotSelectedAreDropped(t *testing.T) {
 		labels   map[string]string
 		want     bool
 	}{
-		"NoSelector": {reason: "Everything was asked for.", want: true},
-		"Selected":   {reason: "It was asked for.", selector: "a=b", labels: map[string]string{"a": "b", "c": "d"}, want: true},
-		"OtherValue": {reason: "Another value was asked for.", selector: "a=b", labels: map[string]string{"a": "c"}},
-		"NoLabel":    {reason: "An object with the label was asked for.", selector: "a", labels: map[string]string{"c": "d"}},
-		"NotThere":   {reason: "An object without the label was asked for.", selector: "!a", labels: map[string]string{"c": "d"}, want: true},
+		"NoSelector": {reason: "All objects were requested.", want: true},
+		"Selected":   {reason: "It was requested.", selector: "a=b", labels: map[string]string{"a": "b", "c": "d"}, want: true},
+		"OtherValue": {reason: "Another value was requested.", selector: "a=b", labels: map[string]string{"a": "c"}},
+		"NoLabel":    {reason: "An object with the label was requested.", selector: "a", labels: map[string]string{"c": "d"}},
+		"NotThere":   {reason: "An object without the label was requested.", selector: "!a", labels: map[string]string{"c": "d"}, want: true},
 		"Invalid":    {reason: "No API server answers this.", selector: "a=b=c", labels: map[string]string{"a": "b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestObjectsThatWereNotSelectedAreDropped(t *testing.T) {
 	}
 }
 
-func TestForgedItemsAreOfTheKindThatWasAskedForOrDropped(t *testing.T) {
+func TestForgedItemsAreOfTheRequestedKindOrDropped(t *testing.T) {
 	kind, _ := widgets(t, "forged")
 	for name, tc := range map[string]struct {
 		reason          string
@@ -65,7 +65,7 @@ func TestForgedItemsAreOfTheKindThatWasAskedForOrDropped(t *testing.T) {
 		namespace, item string
 		want            bool
 	}{
-		"OtherKind":        {reason: "An item that says to be a Secret is kept as what was asked for.", namespace: "default", item: "a", want: true},
+		"OtherKind":        {reason: "An item that claims to be a Secret is stored as the requested kind.", namespace: "default", item: "a", want: true},
 		"Nameless":         {reason: "What has no name is not an object.", namespace: "default"},
 		"NoNamespace":      {reason: "An object of a namespaced kind has a namespace.", item: "a"},
 		"Namespaced":       {reason: "One of a cluster-scoped kind has none.", clusterScoped: true, namespace: "default", item: "a"},
@@ -223,8 +223,8 @@ func TestOnlyTheFieldsOfOneManagerAreKept(t *testing.T) {
 		keep   string
 		want   []string
 	}{
-		"None":   {reason: "They are most of many objects, and nobody reads them."},
-		"Ours":   {reason: "Whoever asks for one manager gets that one.", keep: "ours", want: []string{"ours", "ours"}},
+		"None":   {reason: "They are most of many objects, and no controller reads them."},
+		"Ours":   {reason: "The entries of the requested manager are kept.", keep: "ours", want: []string{"ours", "ours"}},
 		"Begins": {reason: "One that begins with the name and a hyphen is kept, too.", keep: "our", want: []string{"our-hub"}},
 		"Absent": {reason: "What is not there is not kept.", keep: "another"},
 	} {

@@ -34,6 +34,6 @@ func TestAKindStopsWhileItsReflectorBacksOff(t *testing.T) {
 	})
 	stop()
 	if clk.HasWaiters() {
-		t.Error("Somebody waits still.")
+		t.Error("want no timer left")
 	}
 }

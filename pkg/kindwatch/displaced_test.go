@@ -21,9 +21,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// TestAKindThatIsDisplacedBetweenAttemptsIsTold is about a synced kind whose watch has just ended. It was dropped
-// without a word, so that nobody looked again when it was listed the next time.
-func TestAKindThatIsDisplacedBetweenAttemptsIsTold(t *testing.T) {
+// TestAKindThatIsDisplacedBetweenAttemptsIsReported is about a synced kind whose watch has just ended. It was dropped
+// without an event, so that no handler looked again when it was listed the next time.
+func TestAKindThatIsDisplacedBetweenAttemptsIsReported(t *testing.T) {
 	r := &recorder{}
 	k := newKindWatch(configMaps, &Options{Handler: r.handle, Clock: clocktesting.NewFakeClock(time.Now()), PerKind: Unlimited, Total: Unlimited, Listed: -1}, &usage{})
 	for range 2 {
@@ -34,7 +34,7 @@ func TestAKindThatIsDisplacedBetweenAttemptsIsTold(t *testing.T) {
 	}
 	want := []State{StateSynced, StateTooLarge, StateSynced, StateTooLarge}
 	if got := r.states(); !slices.Equal(got, want) {
-		t.Errorf("Want everybody to be told of %v, got %v.", want, got)
+		t.Errorf("Want the states %v to be reported, got %v.", want, got)
 	}
 	if _, message := k.currentState(); message == "" {
 		t.Error("Want the state to say why.")
@@ -50,10 +50,10 @@ func TestAKindThatIsDisplacedBetweenAttemptsIsTold(t *testing.T) {
 // TestRetriesAreRateLimited is about a cluster that changes a definition all the time, and does not serve the kind.
 // Each change led to an attempt at once.
 func TestRetriesAreRateLimited(t *testing.T) {
-	var asked atomic.Int64
+	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("watch") == "" {
-			asked.Add(1)
+			requests.Add(1)
 		}
 		http.NotFound(w, r)
 	}))
@@ -65,11 +65,11 @@ func TestRetriesAreRateLimited(t *testing.T) {
 	w.Set("test", configMaps)
 	eventually(t, "the kind is parked", inState(w, configMaps, StateNotServed))
 	retry := func() { w.Retry(configMaps.GroupResource()) }
-	perAttempt := asked.Load()
+	perAttempt := requests.Load()
 	for n := range int64(pokesAtOnce) {
 		eventually(t, "a retry is obeyed", func() error {
 			retry()
-			return atLeast(asked.Load(), (n+2)*perAttempt)
+			return atLeast(requests.Load(), (n+2)*perAttempt)
 		})
 	}
 	k := w.kind(configMaps)
@@ -80,17 +80,17 @@ func TestRetriesAreRateLimited(t *testing.T) {
 		retry()
 		return errors.New("it was not")
 	})
-	before := asked.Load()
+	before := requests.Load()
 	for range 100 {
 		retry()
 	}
-	if got := asked.Load(); got > (pokesAtOnce+1)*perAttempt {
+	if got := requests.Load(); got > (pokesAtOnce+1)*perAttempt {
 		t.Errorf("Want %d attempts, got %d requests, %d of them before the last pokes.", pokesAtOnce+1, got, before)
 	}
 	eventually(t, "a retry is obeyed when the shortest back-off is over", func() error {
 		clk.Step(time.Minute)
 		retry()
-		return atLeast(asked.Load(), (pokesAtOnce+2)*perAttempt)
+		return atLeast(requests.Load(), (pokesAtOnce+2)*perAttempt)
 	})
 }
 
@@ -101,7 +101,7 @@ func atLeast(got, want int64) error {
 	return nil
 }
 
-// TestPanicOfAHandlerEndsNoProcess has a handler that panics, whatever causes the event: a list, the time without one,
+// TestPanicOfAHandlerEndsNoProcess has a handler that panics on an event of any cause: a list, the time without one,
 // and the budget between two attempts.
 func TestPanicOfAHandlerEndsNoProcess(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())

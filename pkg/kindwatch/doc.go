@@ -16,7 +16,7 @@
 //   - A kind that is not served, or may not be read, is never "all objects are deleted": reads return ErrNotSynced. A
 //     kind that can be neither listed nor watched for Options.StaleAfter is Stale, and its last known objects are
 //     served.
-//   - Every object has the requested kind and a valid name, whatever the server sends.
+//   - Every object has the requested kind and a valid name, even if the server sends others.
 //   - A Resolver maps kinds by the discovery document of one group, never failing as a whole. Progress says which kinds
 //     are not synced, with a Cause out of a fixed set, so that both can be in a condition.
 //

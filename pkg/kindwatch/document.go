@@ -92,7 +92,7 @@ func newDocument(gv schema.GroupVersion, list *metav1.APIResourceList, err error
 	return d
 }
 
-// kindsOf reads a document. Kinds that could not be requested are omitted, whatever the server says.
+// kindsOf reads a document. Kinds that cannot be requested are omitted.
 func kindsOf(gv schema.GroupVersion, list *metav1.APIResourceList) (map[string]servedKind, error) {
 	kinds, withStatus, resources := map[string]servedKind{}, sets.New[string](), 0
 	for i := range list.APIResources {

@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzObject has a server send anything for an object: in a list, as an event, as metadata only, and as what was
-// written. There is no panic, and what is kept has a name that can be asked for.
+// written. There is no panic, and each stored object has a name that can be requested.
 func FuzzObject(f *testing.F) {
 	for _, text := range []string{
 		`{"metadata":{"namespace":"default","name":"a","uid":"1","resourceVersion":"5","annotations":{"example.org/app":"shop"}},"data":{"value":"x"}}`,

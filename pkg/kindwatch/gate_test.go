@@ -21,7 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/budget"
 )
 
-// visitors go through a gate and stay until they are told to leave.
+// visitors go through a gate and stay until the test makes them leave.
 type visitors struct {
 	gate  *ListGate
 	clock clock.Clock
@@ -81,7 +81,7 @@ func (v *visitors) leaves(name string) {
 func (v *visitors) empty(t *testing.T) {
 	t.Helper()
 	if _, waiting, parties := v.gate.places.Usage(); waiting != 0 || parties != 0 {
-		t.Errorf("want nobody at the gate, got %d waiting, of %d clusters", waiting, parties)
+		t.Errorf("want no turn at the gate, got %d waiting, of %d clusters", waiting, parties)
 	}
 }
 
@@ -99,11 +99,11 @@ func TestGateIsFair(t *testing.T) {
 	eventually(t, "another one has the rest", v.entered("a1", "b1"))
 	v.queue(t, "c", "c1")
 	v.leaves("b1")
-	eventually(t, "whoever has the least is next, whoever waits longer", v.entered("a1", "b1", "c1"))
+	eventually(t, "the cluster that holds the fewest places is next, even if another waits longer", v.entered("a1", "b1", "c1"))
 	v.leaves("a1")
-	eventually(t, "then whoever waits longest", v.entered("a1", "b1", "c1", "a2"))
+	eventually(t, "then the one that has waited longest", v.entered("a1", "b1", "c1", "a2"))
 	v.leaves("a2")
-	eventually(t, "and nobody is forgotten", v.entered("a1", "b1", "c1", "a2", "a3"))
+	eventually(t, "and each one is let in", v.entered("a1", "b1", "c1", "a2", "a3"))
 	v.leaves("a3")
 	v.leaves("a3")
 	v.leaves("c1")
@@ -118,7 +118,7 @@ func TestGateForgetsWhoGoesAway(t *testing.T) {
 	go func() {
 		defer close(done)
 		if leave := v.gate.enter(ctx, "b", v.clock); leave != nil {
-			t.Error("want no place for whoever went away")
+			t.Error("want no place after the context has ended")
 		}
 	}()
 	cancel()
@@ -131,8 +131,8 @@ func TestGateForgetsWhoGoesAway(t *testing.T) {
 	v.empty(t)
 }
 
-// TestPlaceThatIsGrantedToWhoeverGoesAwayIsNotLost has both happen at once, again and again.
-func TestPlaceThatIsGrantedToWhoeverGoesAwayIsNotLost(t *testing.T) {
+// TestPlaceThatIsGrantedAsItsContextEndsIsNotLost has both happen at once, again and again.
+func TestPlaceThatIsGrantedAsItsContextEndsIsNotLost(t *testing.T) {
 	v := newVisitors(2, clock.RealClock{})
 	var running sync.WaitGroup
 	for party := range 8 {
@@ -156,7 +156,7 @@ func TestPlaceThatIsGrantedToWhoeverGoesAwayIsNotLost(t *testing.T) {
 	}
 }
 
-func TestGateDoesNotWaitForWhoeverHangs(t *testing.T) {
+func TestGateDoesNotWaitForAListThatHangs(t *testing.T) {
 	fake := clocktesting.NewFakeClock(time.Now())
 	v := newVisitors(1, fake)
 	v.queue(t, "a", "a1")

@@ -289,7 +289,7 @@ func TestHonestGiants(t *testing.T) {
 			giant("secrets", 50_000, 256), kindOf("Secret", "secrets", false), true, 499,
 		},
 		"Definitions": {
-			"Three thousand definitions with schemas of 20 KiB are asked for without them.",
+			"Three thousand definitions with schemas of 20 KiB are requested as metadata, without the schemas.",
 			giantDefinitions(3_000, 20<<10), definitionKind(), false, 3_000,
 		},
 		"LargeObjects": {

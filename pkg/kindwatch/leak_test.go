@@ -41,7 +41,7 @@ func settles(want int) func() error {
 	}
 }
 
-// TestNoWatchIsLeftBehind counts goroutines before and after whatever can end a watch.
+// TestNoWatchIsLeftBehind counts goroutines before and after each event that can end a watch.
 func TestNoWatchIsLeftBehind(t *testing.T) {
 	c := testClient(t)
 	eventually(t, "the tests before have ended", settles(0))
@@ -74,7 +74,7 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 			w.Release("one")
 			w.Release("two")
 		}
-		eventually(t, "nothing is left of kinds that nobody asks for", settles(base))
+		eventually(t, "nothing is left of released kinds", settles(base))
 	})
 
 	t.Run("Definition", func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 		for range 20 {
 			w.Relist(only(first))
 		}
-		eventually(t, "nothing is left of lists that were begun anew", settles(base))
+		eventually(t, "nothing is left of restarted lists", settles(base))
 		eventually(t, "synced", inState(w, first, StateSynced))
 	})
 

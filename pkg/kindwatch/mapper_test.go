@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// askedLister serves documents, and notes which were asked for.
-type askedLister struct {
+// recordingLister serves documents, and records which were requested.
+type recordingLister struct {
 	documents map[string][]metav1.APIResource
 	err       error
-	asked     []string
+	requested []string
 }
 
-func (l *askedLister) ServerResourcesForGroupVersion(gv string) (*metav1.APIResourceList, error) {
-	l.asked = append(l.asked, gv)
+func (l *recordingLister) ServerResourcesForGroupVersion(gv string) (*metav1.APIResourceList, error) {
+	l.requested = append(l.requested, gv)
 	return &metav1.APIResourceList{GroupVersion: gv, APIResources: l.documents[gv]}, l.err
 }
 
@@ -50,38 +50,38 @@ func TestMapper(t *testing.T) {
 		resource     string
 		scope        meta.RESTScopeName
 		noMatch      bool
-		asked        int
+		requested    int
 	}{
 		{
 			name: "namespaced", reason: "One document says it.", gk: schema.GroupKind{Kind: "Secret"}, versions: []string{"v1"},
-			resource: "secrets", scope: meta.RESTScopeNameNamespace, asked: 1,
+			resource: "secrets", scope: meta.RESTScopeNameNamespace, requested: 1,
 		},
 		{
 			name: "cluster-scoped", reason: "Its path has no namespace.", gk: schema.GroupKind{Kind: "Namespace"}, versions: []string{"v1"},
-			resource: "namespaces", scope: meta.RESTScopeNameRoot, asked: 1,
+			resource: "namespaces", scope: meta.RESTScopeNameRoot, requested: 1,
 		},
 		{
-			name: "second version", reason: "The first version that is served counts, and is asked for once.", gk: schema.GroupKind{Group: "acme.org", Kind: "Disk"},
-			versions: []string{"b", "a"}, resource: "disks", scope: meta.RESTScopeNameRoot, asked: 5,
+			name: "second version", reason: "The first version that is served counts, and is requested once.", gk: schema.GroupKind{Group: "acme.org", Kind: "Disk"},
+			versions: []string{"b", "a"}, resource: "disks", scope: meta.RESTScopeNameRoot, requested: 5,
 		},
 		{
-			name: "not served", reason: "It may be by the next time, so that it is asked for again.", gk: schema.GroupKind{Group: "acme.org", Kind: "Lake"},
-			versions: []string{"a"}, noMatch: true, asked: 4,
+			name: "not served", reason: "It may be served by the next time, so that it is requested again.", gk: schema.GroupKind{Group: "acme.org", Kind: "Lake"},
+			versions: []string{"a"}, noMatch: true, requested: 4,
 		},
 		{
 			name: "no version", reason: "Which is preferred is not in the document.", gk: schema.GroupKind{Kind: "Secret"}, resource: "other",
 		},
 		{
 			name: "cannot be watched", reason: "It can still be created.", gk: schema.GroupKind{Group: "acme.org", Kind: "Review"}, versions: []string{"a"},
-			resource: "other", asked: 4,
+			resource: "other", requested: 4,
 		},
 		{
 			name: "no answer", reason: "That is not the same as not served.", gk: schema.GroupKind{Kind: "Secret"}, versions: []string{"v1"},
-			err: errors.New("the server is away"), asked: 4,
+			err: errors.New("the server is away"), requested: 4,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			lister := &askedLister{documents: documents, err: tc.err}
+			lister := &recordingLister{documents: documents, err: tc.err}
 			m := NewMapper(lister, otherMapper{}, nil)
 			for range 2 {
 				mapping, err := m.RESTMapping(tc.gk, tc.versions...)
@@ -99,8 +99,8 @@ func TestMapper(t *testing.T) {
 					t.Errorf("%s Got %v", tc.reason, mapping.Scope.Name())
 				}
 			}
-			if len(lister.asked) != tc.asked {
-				t.Errorf("%s Want %d questions, got %v", tc.reason, tc.asked, lister.asked)
+			if len(lister.requested) != tc.requested {
+				t.Errorf("%s Want %d requests, got %v", tc.reason, tc.requested, lister.requested)
 			}
 		})
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // TestWhatIsObservedIsCharged has an API server that answers each write with a large object, and with a version that
-// its watch never reaches. It was kept for ever, and counted by nobody.
+// its watch never reaches. It was kept for ever, and not charged to any budget.
 func TestWhatIsObservedIsCharged(t *testing.T) {
 	s := newStore(configMaps, func(Event) {}, func() {})
 	s.budget.perKind = Limit{Objects: 10, Bytes: 1 << 20}

@@ -96,13 +96,13 @@ func TestOwnersAreCounted(t *testing.T) {
 	}
 }
 
-func TestAKindThatIsAskedForAgainGoesOn(t *testing.T) {
+func TestAKindThatIsRequestedAgainGoesOn(t *testing.T) {
 	w := idle(t)
 	w.Set("one", numbered(1), numbered(2))
 	before := w.kind(numbered(1))
 	w.Set("one", numbered(1), numbered(3), numbered(1))
 	if w.kind(numbered(1)) != before {
-		t.Error("want a kind that is asked for before and after not to begin anew")
+		t.Error("want a kind that is requested before and after not to be restarted")
 	}
 	if diff := cmp.Diff(map[Kind]int{numbered(1): 1, numbered(3): 1}, watched(w)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -145,7 +145,7 @@ func TestLinger(t *testing.T) {
 	w.Release("one")
 	eventually(t, "a timer runs", func() error {
 		if !fake.HasWaiters() {
-			return fmt.Errorf("nobody waits")
+			return fmt.Errorf("no timer runs")
 		}
 		return nil
 	})
@@ -158,7 +158,7 @@ func TestLinger(t *testing.T) {
 	}
 	eventually(t, "a kind that lingers is followed", finds(w, first, "app/shop", "late"))
 
-	// One is wanted again, and then not any more: its time begins anew.
+	// One is wanted again, and then not any more: its time starts again.
 	w.Set("two", first)
 	fake.Step(time.Second)
 	eventually(t, "the time of the other is over", func() error {

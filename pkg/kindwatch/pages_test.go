@@ -28,7 +28,7 @@ func TestListsComeInPagesThatAreNotTooLarge(t *testing.T) {
 	get := func(_ context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		requests++
 		if o.ResourceVersion != "" || o.Limit <= 0 {
-			t.Fatalf("a list must be asked for in pages, not with %+v", o)
+			t.Fatalf("a list must be requested in pages, not with %+v", o)
 		}
 		if o.Limit > fits {
 			return nil, fmt.Errorf("cannot list: %w", &bounded.Error{Subject: "list", Limit: bounded.LimitBytes, Max: 1})

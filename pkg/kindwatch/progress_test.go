@@ -17,8 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
-// TestProgressNamesWhatIsWrong has kinds of API servers that never get anywhere. Before, nothing told of them but the
-// Watcher's own log.
+// TestProgressNamesWhatIsWrong has kinds of API servers that never get anywhere. Before, only the Watcher's own log
+// reported them.
 func TestProgressNamesWhatIsWrong(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -29,7 +29,7 @@ func TestProgressNamesWhatIsWrong(t *testing.T) {
 		"retry-after":      {"A server that says to come back later has not answered.", []Cause{CauseListUnfinished, CauseListRejected}},
 		"retry-at-once":    {"A server that says to come back at once has answered with an error.", []Cause{CauseListUnfinished, CauseListRejected}},
 		"truncated":        {"A list that ends in the middle is none.", []Cause{CauseListTruncated, CauseListFailed}},
-		"malformed-events": {"A watch that nobody understands ends after each list.", []Cause{CauseWatchFailing}},
+		"malformed-events": {"A watch that cannot be parsed ends after each list.", []Cause{CauseWatchFailing}},
 		"ending-watches":   {"A watch that is ended at once is no watch.", []Cause{CauseWatchFailing}},
 		"error-events":     {"A watch that says nothing but errors is no watch.", []Cause{CauseAnswerRefused}},
 		"changing-objects": {"A kind that changes whole with each list, and ends each watch, is never followed.", []Cause{CauseWatchFailing}},
@@ -64,7 +64,7 @@ func TestProgressNamesWhatIsWrong(t *testing.T) {
 			})
 			stop()
 			if got := progress.Unsynced(0); len(got) != 0 {
-				t.Errorf("want nothing to be told of a kind that nobody asks for, got %v", got)
+				t.Errorf("want nothing to be reported of a released kind, got %v", got)
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestTrouble(t *testing.T) {
 	}{
 		"First": {"Failures count from the first one.", []attempt{{-1, 1, io.ErrUnexpectedEOF}, {-1, 5, broken}}, 1, CauseListTruncated},
 		"Steady": {
-			"A watch that lasts ends a run of failures, and its own end begins the next.",
+			"A watch that is stable ends a run of failures, and its own end begins the next.",
 			[]attempt{{-1, 1 * time.Second, broken}, {2 * time.Second, 62 * time.Second, nil}}, 62 * time.Second, CauseWatchFailing,
 		},
 		"Short": {
@@ -113,7 +113,7 @@ func TestTrouble(t *testing.T) {
 			[]attempt{{1 * time.Second, 2 * time.Second, nil}, {5 * time.Second, 6 * time.Second, broken}}, 2 * time.Second, CauseWatchFailing,
 		},
 		"TooLarge": {
-			"That a kind is too large is not told in turn with what else fails.",
+			"A kind that is too large does not alternate with other causes.",
 			[]attempt{{-1, 1, broken}, {2, 3, refused}, {-1, 4, broken}}, 1, CauseTooLarge,
 		},
 		"Panic": {"What could not be handled is not said of the list.", []attempt{{1, 2, &guard.Panic{}}}, 2, CauseHandlingFailed},

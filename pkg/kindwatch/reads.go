@@ -148,7 +148,7 @@ func (w *Watcher) syncing() *hold {
 // receive that state before this one.
 func (h *hold) settles() <-chan struct{} {
 	if h.follower != nil && !h.invalid {
-		return h.follower.told
+		return h.follower.informed
 	}
 	return h.settled
 }

@@ -101,7 +101,7 @@ func TestRecordEvents(t *testing.T) {
 			version: "11",
 		},
 		"Equal": {
-			reason:  "A change that the record does not show is nobody's business, but the version is kept.",
+			reason:  "A change that the record does not show is not reported, but the version is kept.",
 			happen:  func(s *store) error { return s.Update(noted("a", "1", "11", "shop", "old")) },
 			version: "11",
 		},

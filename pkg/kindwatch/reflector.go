@@ -99,7 +99,7 @@ func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 		k.store.keepManager, k.store.reduce, k.store.keep = o.KeepManager, o.Reduce, o.Keep
 	}
 	if err := kind.Validate(); err != nil {
-		// No server can serve it, so none is asked.
+		// No server can serve it, so no request is sent.
 		k.state, k.message, k.invalid = StateNotServed, err.Error(), true
 		k.settle()
 	}
@@ -284,9 +284,9 @@ func (k *kindWatch) run(ctx context.Context) {
 		k.failed(err)
 
 		// Reporting a failure can panic, too; then it is not reported further.
-		anew := true
-		_ = k.o.Guard.Do("parking a kind", func() { anew = k.park(err) })
-		if anew {
+		renew := true
+		_ = k.o.Guard.Do("parking a kind", func() { renew = k.park(err) })
+		if renew {
 			reflector = k.newReflector()
 		}
 		if k.o.Clock.Since(started) > healthyAfter {
@@ -338,8 +338,8 @@ func isTooLarge(err error) bool {
 		errors.Is(err, budget.ErrShare) || errors.Is(err, budget.ErrBusy)
 }
 
-// park records in the state of the kind why an attempt ended, and returns whether the next one must start anew.
-func (k *kindWatch) park(err error) (anew bool) {
+// park records in the state of the kind why an attempt ended, and returns whether the next one needs a new reflector.
+func (k *kindWatch) park(err error) (renew bool) {
 	switch {
 	case isTooLarge(err):
 		k.store.drop()

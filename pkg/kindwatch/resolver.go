@@ -63,7 +63,7 @@ type ResolverOptions struct {
 // with one request for all concurrent callers, and caches it until Forget or ForgetAll. Negative results expire. It
 // never reads everything that a cluster serves: that can be a thousand documents, and one Application needs three.
 //
-// Its cache is bounded and charged, whatever the API server returns and whatever is requested. If the budget has no
+// Its cache is bounded and charged, for any requests and any responses of the API server. If the budget has no
 // room, it clears the cache, and each call sends a request. Its methods are safe for concurrent use.
 type Resolver struct {
 	o ResolverOptions
@@ -103,7 +103,7 @@ func NewResolver(o ResolverOptions) *Resolver {
 // is cached.
 func (r *Resolver) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (Kind, error) {
 	if err := validateGVK(gvk); err != nil {
-		// No server can serve it, so none is asked.
+		// No server can serve it, so no request is sent.
 		return Kind{}, &resolveError{gvk: gvk, err: err, notServed: true, again: r.o.MissingFor}
 	}
 	d, epoch := r.cached(gvk)

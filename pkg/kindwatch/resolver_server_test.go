@@ -93,7 +93,7 @@ func TestAPIThatIsDown(t *testing.T) {
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1.down.example.org"},
 		"spec": map[string]any{
 			"group": kind.Group, "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(15), "insecureSkipTLSVerify": true,
-			"service": map[string]any{"namespace": "default", "name": "nobody"},
+			"service": map[string]any{"namespace": "default", "name": "missing"},
 		},
 	}}
 	if err := c.Create(t.Context(), service); err != nil {

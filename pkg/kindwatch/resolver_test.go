@@ -25,17 +25,17 @@ import (
 
 // lister is a discovery client that says what a test says, and counts.
 type lister struct {
-	mu     sync.Mutex
-	answer func(gv string) (*metav1.APIResourceList, error)
-	asked  map[string]int
+	mu        sync.Mutex
+	answer    func(gv string) (*metav1.APIResourceList, error)
+	requested map[string]int
 }
 
 func (l *lister) ServerResourcesForGroupVersion(gv string) (*metav1.APIResourceList, error) {
 	l.mu.Lock()
-	if l.asked == nil {
-		l.asked = map[string]int{}
+	if l.requested == nil {
+		l.requested = map[string]int{}
 	}
-	l.asked[gv]++
+	l.requested[gv]++
 	answer := l.answer
 	l.mu.Unlock()
 	return answer(gv)
@@ -44,7 +44,7 @@ func (l *lister) ServerResourcesForGroupVersion(gv string) (*metav1.APIResourceL
 func (l *lister) count(gv string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.asked[gv]
+	return l.requested[gv]
 }
 
 func (l *lister) says(answer func(gv string) (*metav1.APIResourceList, error)) {
@@ -80,7 +80,7 @@ func TestResolve(t *testing.T) {
 		message              string
 	}{
 		"Namespaced": {
-			reason: "A kind is asked for by its resource.", answer: document1(widget1),
+			reason: "A kind is requested by its resource.", answer: document1(widget1),
 			want: Kind{GroupVersionKind: widgetGVK, Resource: "widgets"},
 		},
 		"ClusterScopedWithStatus": {
@@ -89,12 +89,12 @@ func TestResolve(t *testing.T) {
 			want:   Kind{GroupVersionKind: widgetGVK, Resource: "widgets", ClusterScoped: true, StatusSubresource: true},
 		},
 		"OtherSubresources": {
-			reason: "A subresource is no kind to be watched, whatever it says.",
+			reason: "A subresource is no kind to be watched, even if it has the verbs.",
 			answer: document1(metav1.APIResource{Name: "gadgets/widget", Kind: "Widget", Verbs: all}), notServed: true,
 			message: `the cluster does not serve kind "Widget" of "example.org/v1"`,
 		},
 		"NotWatchable": {
-			reason: "What cannot be watched is of no use, and users are told why.",
+			reason: "What cannot be watched is of no use, and the message says why.",
 			answer: document1(metav1.APIResource{Name: "widgets", Kind: "Widget", Verbs: metav1.Verbs{"create"}}), notServed: true,
 			message: `the cluster does not serve kind "Widget" of "example.org/v1": it cannot be listed and watched`,
 		},
@@ -116,11 +116,11 @@ func TestResolve(t *testing.T) {
 		"NoSuchGroup":    {reason: "404 means that there is no such group.", answer: fails(notFound), notServed: true},
 		"Nothing":        {reason: "So does an empty answer.", answer: document1(), notServed: true},
 		"NoAnswer":       {reason: "And none.", answer: fails(nil), notServed: true},
-		"InvalidGroup":   {reason: "What cannot be served is not asked for.", gvk: schema.GroupVersionKind{Group: "../x", Version: "v1", Kind: "Widget"}, notServed: true},
-		"InvalidVersion": {reason: "What cannot be served is not asked for.", gvk: schema.GroupVersionKind{Version: "", Kind: "Widget"}, notServed: true},
-		"InvalidKind":    {reason: "What cannot be served is not asked for.", gvk: schema.GroupVersionKind{Version: "v1", Kind: strings.Repeat("A", 300)}, notServed: true},
+		"InvalidGroup":   {reason: "What cannot be served is not requested.", gvk: schema.GroupVersionKind{Group: "../x", Version: "v1", Kind: "Widget"}, notServed: true},
+		"InvalidVersion": {reason: "What cannot be served is not requested.", gvk: schema.GroupVersionKind{Version: "", Kind: "Widget"}, notServed: true},
+		"InvalidKind":    {reason: "What cannot be served is not requested.", gvk: schema.GroupVersionKind{Version: "v1", Kind: strings.Repeat("A", 300)}, notServed: true},
 		"Forbidden": {
-			reason: "Who may not ask is told so.", answer: fails(apierrors.NewForbidden(schema.GroupResource{}, strings.Repeat("x", 10_000), nil)), forbidden: true,
+			reason: "A missing right for discovery is reported.", answer: fails(apierrors.NewForbidden(schema.GroupResource{}, strings.Repeat("x", 10_000), nil)), forbidden: true,
 			message: `cannot find out whether the cluster serves kind "Widget" of "example.org/v1": *.example.org is forbidden: Masthead may not discover what the cluster serves`,
 		},
 		"Failed": {
@@ -151,10 +151,10 @@ func TestResolve(t *testing.T) {
 				t.Errorf("%s want the message %q, got %v", tc.reason, tc.message, err)
 			}
 			if again := RetryAfter(err); (again > 0) != (err != nil) {
-				t.Errorf("%s want to be told when to ask again just if there is an error, got %s", tc.reason, again)
+				t.Errorf("%s want a time for the next request just if there is an error, got %s", tc.reason, again)
 			}
 			if n := l.count(gvk.GroupVersion().String()); (n == 0) != (tc.answer == nil) {
-				t.Errorf("%s asked %d times", tc.reason, n)
+				t.Errorf("%s got %d requests", tc.reason, n)
 			}
 		})
 	}
@@ -166,15 +166,15 @@ func TestAnswersAreBelieved(t *testing.T) {
 	r := NewResolver(ResolverOptions{Client: l, Clock: fake})
 	gadget := widgetGVK
 	gadget.Kind = "Gadget"
-	resolve := func(gvk schema.GroupVersionKind, served bool, asked int) {
+	resolve := func(gvk schema.GroupVersionKind, served bool, requested int) {
 		t.Helper()
 		for range 3 {
 			if _, err := r.Resolve(t.Context(), gvk); (err == nil) != served || err != nil && !IsNotServed(err) {
 				t.Errorf("want %s served %v, got %v", gvk.Kind, served, err)
 			}
 		}
-		if got := l.count("example.org/v1"); got != asked {
-			t.Errorf("want %d requests by now, got %d", asked, got)
+		if got := l.count("example.org/v1"); got != requested {
+			t.Errorf("want %d requests by now, got %d", requested, got)
 		}
 	}
 	resolve(widgetGVK, true, 1)
@@ -182,41 +182,41 @@ func TestAnswersAreBelieved(t *testing.T) {
 	resolve(widgetGVK, true, 1)
 	// That something is missing is believed for a second, then for two, and so on up to a minute.
 	resolve(gadget, false, 2)
-	asked := 2
+	requested := 2
 	for _, seconds := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
 		_, err := r.Resolve(t.Context(), gadget)
 		want := time.Duration(seconds) * time.Second
 		// The document that had the widget was the first one without the gadget.
 		want = min(2*want, time.Minute)
 		if got := RetryAfter(err); got != want {
-			t.Errorf("want to be told to ask again after %s, got %s", want, got)
+			t.Errorf("want the next request after %s, got %s", want, got)
 		}
 		fake.Step(want - time.Millisecond)
-		resolve(gadget, false, asked)
+		resolve(gadget, false, requested)
 		fake.Step(time.Millisecond)
-		asked++
-		resolve(gadget, false, asked)
+		requested++
+		resolve(gadget, false, requested)
 	}
-	resolve(widgetGVK, true, asked)
+	resolve(widgetGVK, true, requested)
 
-	// Once the group changes, everything begins anew.
+	// Once the group changes, everything is requested again.
 	l.says(document1(widget1, metav1.APIResource{Name: "gadgets", Kind: "Gadget", Namespaced: true, Verbs: all}))
 	r.Forget("other.org")
-	resolve(gadget, false, asked)
+	resolve(gadget, false, requested)
 	r.Forget("example.org")
-	resolve(gadget, true, asked+1)
-	resolve(widgetGVK, true, asked+1)
+	resolve(gadget, true, requested+1)
+	resolve(widgetGVK, true, requested+1)
 	r.ForgetAll()
-	resolve(widgetGVK, true, asked+2)
+	resolve(widgetGVK, true, requested+2)
 }
 
 func TestErrorsAreBelievedForAWhile(t *testing.T) {
 	for name, tc := range map[string]struct {
-		err   error
-		lasts time.Duration
+		err     error
+		keptFor time.Duration
 	}{
-		"Failed":    {err: errors.New("connection refused"), lasts: DefaultFailedFor},
-		"Forbidden": {err: apierrors.NewForbidden(schema.GroupResource{}, "", nil), lasts: DefaultForbiddenFor},
+		"Failed":    {err: errors.New("connection refused"), keptFor: DefaultFailedFor},
+		"Forbidden": {err: apierrors.NewForbidden(schema.GroupResource{}, "", nil), keptFor: DefaultForbiddenFor},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake := clocktesting.NewFakeClock(time.Now())
@@ -228,7 +228,7 @@ func TestErrorsAreBelievedForAWhile(t *testing.T) {
 				}
 			}
 			l.says(document1(widget1))
-			fake.Step(tc.lasts - time.Millisecond)
+			fake.Step(tc.keptFor - time.Millisecond)
 			if _, err := r.Resolve(t.Context(), widgetGVK); err == nil || l.count("example.org/v1") != 1 {
 				t.Errorf("want the error to be believed, got %v after %d requests", err, l.count("example.org/v1"))
 			}
@@ -250,7 +250,7 @@ func TestCallersShareARequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.Resolve(ctx, widgetGVK); !errors.Is(err, context.Canceled) {
-		t.Errorf("want nobody to wait longer than he can, got %v", err)
+		t.Errorf("want no caller to wait longer than its context, got %v", err)
 	}
 	var callers sync.WaitGroup
 	for range 50 {
@@ -282,15 +282,15 @@ func TestCallerWhoComesRightAfterAnAnswerAsksNothing(t *testing.T) {
 	}
 	r.ForgetAll()
 	if r.askAgain(widgetGVK, epoch) == nil || l.count("example.org/v1") != 2 {
-		t.Errorf("want what was forgotten to be asked for, got %d requests", l.count("example.org/v1"))
+		t.Errorf("want what was forgotten to be requested, got %d requests", l.count("example.org/v1"))
 	}
 }
 
 // TestAnswerFromBeforeAChangeIsNotKept changes what the server says while a request is under way.
 func TestAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
-	goOn, asked := make(chan struct{}), make(chan struct{})
+	goOn, requested := make(chan struct{}), make(chan struct{})
 	l := &lister{answer: func(string) (*metav1.APIResourceList, error) {
-		close(asked)
+		close(requested)
 		<-goOn
 		return &metav1.APIResourceList{}, nil
 	}}
@@ -300,15 +300,15 @@ func TestAnswerFromBeforeAChangeIsNotKept(t *testing.T) {
 		_, err := r.Resolve(t.Context(), widgetGVK)
 		old <- err
 	}()
-	<-asked
+	<-requested
 	l.says(document1(widget1))
 	r.Forget("example.org")
 	if _, err := r.Resolve(t.Context(), widgetGVK); err != nil {
-		t.Errorf("want whoever asks after the change to be told of it, got %v", err)
+		t.Errorf("want a call after the change to return the new document, got %v", err)
 	}
 	close(goOn)
 	if err := <-old; !IsNotServed(err) {
-		t.Errorf("want whoever asked before to be told what was, got %v", err)
+		t.Errorf("want a call before the change to return the old document, got %v", err)
 	}
 	if _, err := r.Resolve(t.Context(), widgetGVK); err != nil {
 		t.Errorf("want the old answer not to replace the new one, got %v", err)
@@ -386,8 +386,8 @@ func TestDiscoveryDocumentsAreCharged(t *testing.T) {
 		capacity int64
 		kept     bool
 	}{
-		"Room":   {reason: "What there is room for is kept, and asked for once.", capacity: 4 << 20, kept: true},
-		"NoRoom": {reason: "What there is no room for is used and forgotten, so that the question is asked again.", capacity: 64 << 10},
+		"Room":   {reason: "What there is room for is kept, and requested once.", capacity: 4 << 20, kept: true},
+		"NoRoom": {reason: "What there is no room for is used and forgotten, so that it is requested again.", capacity: 64 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := budget.New(tc.capacity)

@@ -17,8 +17,8 @@ func TestStoreEcho(t *testing.T) {
 		want            bool
 	}{
 		"Own":       {reason: "What was written is reported as such.", observe: [3]string{"a", "1", "12"}, report: [3]string{"a", "1", "12"}, want: true},
-		"Before":    {reason: "What happened before the write was somebody else.", observe: [3]string{"a", "1", "12"}, report: [3]string{"a", "1", "11"}},
-		"After":     {reason: "So was what happened after it.", observe: [3]string{"a", "1", "12"}, report: [3]string{"a", "1", "13"}},
+		"Before":    {reason: "A change before the write is another client's.", observe: [3]string{"a", "1", "12"}, report: [3]string{"a", "1", "11"}},
+		"After":     {reason: "So is a change after it.", observe: [3]string{"a", "1", "12"}, report: [3]string{"a", "1", "13"}},
 		"Other":     {reason: "Another object of the same name is not the one that was written.", observe: [3]string{"a", "1", "12"}, report: [3]string{"a", "2", "12"}},
 		"Elsewhere": {reason: "A write of one object says nothing of another.", observe: [3]string{"a", "1", "12"}, report: [3]string{"b", "3", "12"}},
 	} {

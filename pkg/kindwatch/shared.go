@@ -56,9 +56,9 @@ type follower struct {
 	caughtUp bool
 	state    State
 
-	// told is closed when the follower first receives a state of the kind, or when it has left.
-	told     chan struct{}
-	tellOnce sync.Once
+	// informed is closed when the follower first receives a state of the kind, or when it has left.
+	informed   chan struct{}
+	informOnce sync.Once
 }
 
 // join adds a follower, which receives nothing before start.
@@ -73,7 +73,7 @@ func (s *Shared) join(kind Kind, handler func(Event)) *follower {
 		k.kindWatch = newKindWatch(kind, &o, s.used)
 		s.kinds[kind] = k
 	}
-	f := &follower{watch: k, handler: handler, told: make(chan struct{})}
+	f := &follower{watch: k, handler: handler, informed: make(chan struct{})}
 	k.followers = append(k.followers, f)
 	return f
 }
@@ -108,7 +108,7 @@ func (f *follower) leave() <-chan struct{} {
 		return nil
 	}
 	f.running, f.left = false, true
-	f.tellOnce.Do(func() { close(f.told) })
+	f.informOnce.Do(func() { close(f.informed) })
 	k.followers = slices.DeleteFunc(slices.Clone(k.followers), func(other *follower) bool { return other == f })
 	if len(k.followers) > 0 {
 		return nil
@@ -191,5 +191,5 @@ func (f *follower) tell(e Event) {
 		f.state = e.State
 		f.handler(e)
 	}
-	f.tellOnce.Do(func() { close(f.told) })
+	f.informOnce.Do(func() { close(f.informed) })
 }

@@ -51,7 +51,7 @@ func labelled(kind Kind, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"shared": label}}}
 }
 
-func told(r *recorder, name string, want ...EventType) func() error {
+func reported(r *recorder, name string, want ...EventType) func() error {
 	return func() error {
 		if diff := cmp.Diff(want, r.seen(name)); diff != "" {
 			return fmt.Errorf("what was reported of %s (-want +got):\n%s", name, diff)
@@ -96,8 +96,8 @@ func TestASharedKindIsWatchedOnce(t *testing.T) {
 	one.Set("b", kind)
 	two.Set("a", kind)
 	for who, r := range map[string]*recorder{"first": &first, "second": &second} {
-		eventually(t, who+" is told what there is", told(r, before.Name, Added))
-		eventually(t, who+" is told that this is all", func() error {
+		eventually(t, who+" receives what there is", reported(r, before.Name, Added))
+		eventually(t, who+" learns that this is all", func() error {
 			if diff := cmp.Diff([]State{StateSynced}, r.states()); diff != "" {
 				return fmt.Errorf("states (-want +got):\n%s", diff)
 			}
@@ -114,13 +114,13 @@ func TestASharedKindIsWatchedOnce(t *testing.T) {
 	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := three.WaitForSync(impatient); err == nil {
-		t.Error("want WaitForSync to wait until the Watcher was told")
+		t.Error("want WaitForSync to wait until the Watcher has the state")
 	}
 	close(hold)
 	if err := three.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "who comes late is told what there is", told(&late, before.Name, Added))
+	eventually(t, "a late Watcher receives what there is", reported(&late, before.Name, Added))
 	late.mu.Lock()
 	if !late.events[0].Initial {
 		t.Error("want what was there before to be initial")
@@ -136,11 +136,11 @@ func TestASharedKindIsWatchedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for who, r := range map[string]*recorder{"second": &second, "late": &late} {
-		eventually(t, who+" is told of what comes", told(r, after.Name, Added))
-		eventually(t, who+" is told of what goes", told(r, before.Name, Added, Deleted))
+		eventually(t, who+" receives what comes", reported(r, after.Name, Added))
+		eventually(t, who+" receives what goes", reported(r, before.Name, Added, Deleted))
 	}
 	if got := first.seen(after.Name); got != nil {
-		t.Errorf("want a Watcher that has ended to be told nothing, got %v", got)
+		t.Errorf("want no event for a Watcher that has ended, got %v", got)
 	}
 	if got := watches.Load(); got != 1 {
 		t.Errorf("want one watch for all of them, got %d", got)
@@ -148,7 +148,7 @@ func TestASharedKindIsWatchedOnce(t *testing.T) {
 
 	two.Release("a")
 	three.Release("a")
-	eventually(t, "nobody asks any more", func() error {
+	eventually(t, "no Watcher has the kind any more", func() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if len(s.kinds) != 0 {
@@ -157,14 +157,14 @@ func TestASharedKindIsWatchedOnce(t *testing.T) {
 		return nil
 	})
 	three.Set("a", kind)
-	eventually(t, "it begins anew", has(three, kind, after.Name))
+	eventually(t, "it starts again", has(three, kind, after.Name))
 	if got := watches.Load(); got != 2 {
 		t.Errorf("want one more watch, got %d", got-1)
 	}
 }
 
-// TestAFollowerIsToldOfAStateOnce has it catch up with a state of which the others are told right after.
-func TestAFollowerIsToldOfAStateOnce(t *testing.T) {
+// TestAFollowerReceivesAStateOnce has it catch up with a state that the others receive right after.
+func TestAFollowerReceivesAStateOnce(t *testing.T) {
 	s, err := NewShared(Options{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())})
 	if err != nil {
 		t.Fatal(err)
@@ -193,7 +193,7 @@ func TestASharedKindThatIsNotServed(t *testing.T) {
 	eventually(t, "parked", inState(one, kind, StateNotServed))
 	two, _ := start(t, config, late.handle, through(s))
 	two.Set("a", kind)
-	eventually(t, "who comes late is told so", func() error {
+	eventually(t, "a late Watcher receives the state", func() error {
 		if diff := cmp.Diff([]State{StateNotServed}, late.states()); diff != "" {
 			return fmt.Errorf("states (-want +got):\n%s", diff)
 		}
@@ -204,12 +204,11 @@ func TestASharedKindThatIsNotServed(t *testing.T) {
 	}
 	createWhenServed(t, c, widget(kind, "shared-widget"))
 	two.Retry(kind.GroupResource())
-	eventually(t, "the first is told when it is", told(&first, "shared-widget", Added))
-	eventually(t, "and the other", told(&late, "shared-widget", Added))
+	eventually(t, "the first receives the object once the kind is served", reported(&first, "shared-widget", Added))
+	eventually(t, "and the other", reported(&late, "shared-widget", Added))
 }
 
-// TestAWatcherThatHasEndedFollowsNothing is for a controller that is told that its cluster went while it asks for
-// something.
+// TestAWatcherThatHasEndedFollowsNothing has a controller request a kind of a cluster that was removed.
 func TestAWatcherThatHasEndedFollowsNothing(t *testing.T) {
 	s, kind := shared(t, config, "ended")
 	w, end := start(t, config, func(Event) {}, through(s))
@@ -222,9 +221,9 @@ func TestAWatcherThatHasEndedFollowsNothing(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForAKindThatIsNotAskedForAnyMore is for a controller that waits for all of its kinds, and lets one go
+// TestWaitForSyncDoesNotWaitForReleasedKinds is for a controller that waits for all of its kinds, and releases one
 // meanwhile.
-func TestNobodyWaitsForAKindThatIsNotAskedForAnyMore(t *testing.T) {
+func TestWaitForSyncDoesNotWaitForReleasedKinds(t *testing.T) {
 	arrived, hang := make(chan struct{}, 10), make(chan struct{})
 	slow := intercepted(config, func(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 		if req.URL.Query().Get("labelSelector") == "shared=slow" {
@@ -257,8 +256,8 @@ func TestNobodyWaitsForAKindThatIsNotAskedForAnyMore(t *testing.T) {
 	}
 }
 
-// TestAWatcherIsToldNothingBeforeItIsStarted is for one that asks for a kind that others have watched for long.
-func TestAWatcherIsToldNothingBeforeItIsStarted(t *testing.T) {
+// TestAWatcherReceivesNothingBeforeItIsStarted is for one that requests a kind that others have watched for long.
+func TestAWatcherReceivesNothingBeforeItIsStarted(t *testing.T) {
 	c := testClient(t)
 	s, kind := shared(t, config, "unstarted")
 	if err := c.Create(t.Context(), labelled(kind, "shared-unstarted")); err != nil {
@@ -279,8 +278,8 @@ func TestAWatcherIsToldNothingBeforeItIsStarted(t *testing.T) {
 		t.Errorf("want no event before the start, got %d", got)
 	}
 	go func() { _ = w.Start(t.Context()) }()
-	eventually(t, "told at the start", told(&early, "shared-unstarted", Added))
-	eventually(t, "told at the start", told(&early, other.Name, Added))
+	eventually(t, "reported at the start", reported(&early, "shared-unstarted", Added))
+	eventually(t, "reported at the start", reported(&early, other.Name, Added))
 }
 
 // TestSharedKindsComeAndGo has Watchers that come, ask from their handlers too, and go, and looks whether anything is
@@ -301,21 +300,21 @@ func TestSharedKindsComeAndGo(t *testing.T) {
 			for range 15 {
 				var w *Watcher
 				var known atomic.Bool
-				var asked atomic.Int32
+				var events atomic.Int32
 				ready := make(chan struct{})
 				w, stop := start(t, config, func(e Event) {
 					<-ready
 					known.Store(known.Load() || e.Kind == kind && e.Type == StateChanged && e.State == StateSynced)
-					if n := asked.Add(1); n < 6 {
+					if n := events.Add(1); n < 6 {
 						w.Set("handler", []Kind{kind, other}[n%2])
 					}
 				}, through(s))
 				close(ready)
 				w.Set("a", kind)
 				if random.IntN(3) > 0 {
-					eventually(t, "told", func() error {
+					eventually(t, "the state is reported", func() error {
 						if !known.Load() {
-							return fmt.Errorf("worker %d was not told", n)
+							return fmt.Errorf("worker %d did not receive the state", n)
 						}
 						return nil
 					})

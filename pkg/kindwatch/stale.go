@@ -68,7 +68,7 @@ func (k *kindWatch) turnStale(blind chan struct{}) {
 	stale := k.blind == blind && k.state == StateSynced
 	if stale {
 		k.state = StateStale
-		k.message = fmt.Sprintf("the cluster has let nobody list and watch %s for %s", k.kind, k.o.StaleAfter)
+		k.message = fmt.Sprintf("%s could be neither listed nor watched for %s", k.kind, k.o.StaleAfter)
 	}
 	k.mu.Unlock()
 	if stale {

@@ -145,6 +145,6 @@ func TestStaleWhenRequestsHang(t *testing.T) {
 		}
 	}
 	if len(states) != 3 || states[1] != StateStale {
-		t.Errorf("want each state to be told once, got %v", states)
+		t.Errorf("want each state to be reported once, got %v", states)
 	}
 }

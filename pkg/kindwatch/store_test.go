@@ -82,7 +82,7 @@ func TestStoreReplace(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			if synced != 1 {
-				t.Errorf("want the end of the list to be told once, got %d", synced)
+				t.Errorf("want the end of the list to be reported once, got %d", synced)
 			}
 		})
 	}

@@ -143,9 +143,9 @@ func TestRecordsAreKeptInsteadOfObjects(t *testing.T) {
 			leaves.Annotations = nil
 			apply(update, leaves)
 			eventually(t, "what is no candidate any more is not", finds(w, kind, "app/shop", "comes", "stays"))
-			eventually(t, "and is told to be gone", d.tells("leaves", "Added 1", "Deleted 1"))
+			eventually(t, "and its deletion is reported", d.tells("leaves", "Added 1", "Deleted 1"))
 
-			stays.Labels = map[string]string{"nobody": "cares"}
+			stays.Labels = map[string]string{"not": "recorded"}
 			apply(update, stays)
 			eventually(t, "the version of what is silently changed is known", func() error {
 				e, err := w.Entry(kind, client.ObjectKeyFromObject(stays))
@@ -159,11 +159,11 @@ func TestRecordsAreKeptInsteadOfObjects(t *testing.T) {
 			})
 			stays.Data["value"] = "2"
 			apply(update, stays)
-			eventually(t, "only what the record shows is told", d.tells("stays", "Added 1", "Updated 2"))
+			eventually(t, "only what the record shows is reported", d.tells("stays", "Added 1", "Updated 2"))
 
 			apply(remove, comes)
 			eventually(t, "what is deleted is gone", finds(w, kind, "app/shop", "stays"))
-			eventually(t, "and told", d.tells("comes", "Added 1", "Deleted 1"))
+			eventually(t, "and reported", d.tells("comes", "Added 1", "Deleted 1"))
 			again := cm("comes", "shop", "2")
 			apply(create, again)
 			eventually(t, "another of the same name is another", d.tells("comes", "Added 1", "Deleted 1", "Added 2"))
@@ -224,7 +224,7 @@ func TestWhatWentDuringAGapIsReported(t *testing.T) {
 	if err := errors.Join(c.Delete(t.Context(), deleted), c.Delete(t.Context(), replaced)); err != nil {
 		t.Fatal(err)
 	}
-	left.Annotations, stays.Labels = nil, map[string]string{"nobody": "cares"}
+	left.Annotations, stays.Labels = nil, map[string]string{"not": "recorded"}
 	if err := errors.Join(c.Update(t.Context(), left), c.Update(t.Context(), stays), c.Create(t.Context(), cm("replaced", "shop", "2"))); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestWhatWentDuringAGapIsReported(t *testing.T) {
 	gap.close()
 
 	eventually(t, "the difference is there", finds(w, kind, "app/shop", "replaced", "stays"))
-	eventually(t, "a deletion is told", d.tells("deleted", "Added 1", "Deleted 1 relisted"))
+	eventually(t, "a deletion is reported", d.tells("deleted", "Added 1", "Deleted 1 relisted"))
 	eventually(t, "so is a replacement", d.tells("replaced", "Added 1", "Deleted 1 relisted", "Added 2"))
 	eventually(t, "and one that is no candidate any more", d.tells("left", "Added 1", "Deleted 1 relisted"))
 	if err := d.tells("stays", "Added 1")(); err != nil {
@@ -305,7 +305,7 @@ func TestMetadataIsReduced(t *testing.T) {
 	})
 	w.Set("test", kind)
 	eventually(t, "the record is found", finds(w, kind, "app/shop", "kept"))
-	eventually(t, "it is told", d.tells("kept", "Added "))
+	eventually(t, "it is reported", d.tells("kept", "Added "))
 	mu.Lock()
 	defer mu.Unlock()
 	for _, obj := range seen {
@@ -344,7 +344,7 @@ func TestRelistReducesAgain(t *testing.T) {
 	rule = func(value string) string { return strings.ReplaceAll(value, "2", "two") }
 	mu.Unlock()
 	w.Relist(only(kind))
-	eventually(t, "what the rule changes is told", d.tells("other", "Added 2", "Updated two"))
+	eventually(t, "what the rule changes is reported", d.tells("other", "Added 2", "Updated two"))
 	if err := d.tells("same", "Added 1")(); err != nil {
 		t.Error(err)
 	}

@@ -36,7 +36,7 @@ func TestObjectsAreFollowedAndTrimmed(t *testing.T) {
 	r := &recorder{}
 	w, _ := start(t, config, r.handle)
 	if _, err := w.Get(configMaps, key("x")); !errors.Is(err, ErrNotWatched) {
-		t.Errorf("want ErrNotWatched for a kind that nobody asked for, got %v", err)
+		t.Errorf("want ErrNotWatched for a kind that is not requested, got %v", err)
 	}
 	w.Set("test", configMaps)
 	if err := w.WaitForSync(t.Context()); err != nil {
@@ -224,7 +224,7 @@ func TestDefinitionThatIsDeletedReportsItsObjectsOnce(t *testing.T) {
 
 func TestForbiddenKind(t *testing.T) {
 	cfg := rest.CopyConfig(config)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: "nobody"}
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: "unprivileged"}
 	w, _ := start(t, cfg, func(Event) {})
 	w.Set("test", configMaps)
 	eventually(t, "the state says so", inState(w, configMaps, StateForbidden))
@@ -258,7 +258,7 @@ func TestOwnersShareAKind(t *testing.T) {
 	w.Set("two", configMaps)
 	w.Set("one")
 	if state, _ := w.State(configMaps); state != StateSynced {
-		t.Errorf("want a kind that somebody still asks for to go on undisturbed, got %s", state)
+		t.Errorf("want the watch of a kind that still has an owner to continue, got %s", state)
 	}
 	mu.Lock()
 	if watches != 1 {
@@ -267,7 +267,7 @@ func TestOwnersShareAKind(t *testing.T) {
 	mu.Unlock()
 	w.Set("two")
 	if state, _ := w.State(configMaps); state != StateUnwatched {
-		t.Errorf("want a kind that nobody asks for to be dropped, got %s", state)
+		t.Errorf("want a kind without an owner to be dropped, got %s", state)
 	}
 	before := r.len()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "unwatched"}}
@@ -276,7 +276,7 @@ func TestOwnersShareAKind(t *testing.T) {
 	}
 	w.Set("three", configMaps)
 	eventually(t, "a kind can come back", has(w, configMaps, "unwatched"))
-	eventually(t, "its objects are told", func() error {
+	eventually(t, "its objects are reported", func() error {
 		if got := r.seen("unwatched"); len(got) == 0 {
 			return fmt.Errorf("nothing after %d events", before)
 		}

@@ -37,7 +37,7 @@ func TestMarks(t *testing.T) {
 		"Predecessor": {reason: "We took over from that hub.", labels: hubidentity.Owner{ID: "before"}.Stamp(nil), ours: true},
 		"Other":       {reason: "It is another hub's.", labels: hubidentity.Owner{ID: "them"}.Stamp(nil), other: "them"},
 		"Forged":      {reason: "What cannot be an identity is not repeated.", labels: map[string]string{fleetv1alpha1.ManagedByLabel: LabelValue, fleetv1alpha1.HubLabel: "A\n"}, other: "unknown"},
-		"Somebodys":   {reason: "The label of a hub alone says nothing.", labels: map[string]string{fleetv1alpha1.HubLabel: "them"}},
+		"OtherHub":    {reason: "The label of a hub alone says nothing.", labels: map[string]string{fleetv1alpha1.HubLabel: "them"}},
 		"TakenOver":   {reason: "A controller has it now, although it bears our label.", labels: owner.Stamp(nil), owners: controller, stamped: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestAnswerOf(t *testing.T) {
 	}{
 		"None":         {"It was written.", nil, Accepted},
 		"Exists":       {"The watch does not have it yet.", apierrors.NewAlreadyExists(crds, "x"), Outdated},
-		"Conflict":     {"Somebody wrote in between, which is no failure.", apierrors.NewConflict(crds, "x", errors.New("changed")), Outdated},
+		"Conflict":     {"Another client wrote in between, which is no failure.", apierrors.NewConflict(crds, "x", errors.New("changed")), Outdated},
 		"Gone":         {"It is gone meanwhile, or its kind is not served yet.", apierrors.NewNotFound(crds, "x"), Outdated},
 		"Forbidden":    {"A right is missing.", apierrors.NewForbidden(crds, "x", errors.New("no")), Forbidden},
 		"Invalid":      {"It will be as invalid next time.", apierrors.NewInvalid(schema.GroupKind{}, "x", nil), Rejected},
@@ -81,7 +81,7 @@ func TestAnswerOf(t *testing.T) {
 func TestSubject(t *testing.T) {
 	other := MarksOf(&metav1.ObjectMeta{Labels: hubidentity.Owner{ID: "them"}.Stamp(nil)})
 	for name, tc := range map[string]struct{ reason, got, want string }{
-		"Definition": {"What follows is told.", Definition("x").NotOurs(Marks{}, owner, "nothing is looked at"),
+		"Definition": {"The message names the consequence.", Definition("x").NotOurs(Marks{}, owner, "nothing is looked at"),
 			`The CustomResourceDefinition "x" already exists in the cluster and was not created by Masthead. It is left alone, and nothing is looked at.`},
 		"Object": {"A kind begins with a capital already.", Object("Composition", "x").NotOurs(other, owner, ""),
 			`Composition "x" was created in the cluster by the hub "them". It is left alone.`},
@@ -139,7 +139,7 @@ func TestOver(t *testing.T) {
 			"name": "x", "uid": "1", "resourceVersion": "7", "labels": map[string]any{"team": "a", "keep": "no"},
 			"annotations": map[string]any{"note": "n"}, "managedFields": []any{map[string]any{"manager": "m"}},
 		},
-		"spec": map[string]any{"added": "by somebody"},
+		"spec": map[string]any{"added": "by another client"},
 	}}
 	w := Wanted{Content: map[string]any{"spec": map[string]any{"a": "b"}}, Name: "x", Labels: map[string]string{"keep": "yes"}, Annotations: map[string]string{"record": "h/2"}}
 	for name, tc := range map[string]struct {
@@ -148,7 +148,7 @@ func TestOver(t *testing.T) {
 		exact  bool
 		want   map[string]any
 	}{
-		"Anew": {reason: "There is nothing to keep.", want: map[string]any{
+		"New": {reason: "There is nothing to keep.", want: map[string]any{
 			"name": "x", "labels": map[string]any{"keep": "yes"}, "annotations": map[string]any{"record": "h/2"},
 		}},
 		"Over": {reason: "What others wrote stays, and what is wanted wins.", have: have, want: map[string]any{
@@ -171,8 +171,8 @@ func TestOver(t *testing.T) {
 	}
 }
 
-func TestTold(t *testing.T) {
-	told := NewTold[string]()
+func TestReportedReasons(t *testing.T) {
+	reported := NewReportedReasons[string]()
 	for _, tc := range []struct {
 		reason, about, what string
 		news                bool
@@ -184,12 +184,12 @@ func TestTold(t *testing.T) {
 		{"Another reason is news.", "a", "Foreign", true},
 		{"That it is well again is news.", "a", "", true},
 	} {
-		if told.IsNews(tc.about, tc.what) != tc.news {
+		if reported.IsNews(tc.about, tc.what) != tc.news {
 			t.Errorf("%s want news %v", tc.reason, tc.news)
 		}
 	}
-	told.Forget(func(about string) bool { return about == "b" })
-	if !told.IsNews("b", "Refused") {
+	reported.Forget(func(about string) bool { return about == "b" })
+	if !reported.IsNews("b", "Refused") {
 		t.Error("want it to be news again of what was forgotten")
 	}
 }
@@ -203,7 +203,7 @@ type counting struct {
 
 func (c *counting) Get(context.Context, string, metav1.GetOptions, ...string) (*unstructured.Unstructured, error) {
 	c.calls = append(c.calls, "get")
-	return nil, errors.New("not asked for")
+	return nil, errors.New("unexpected get")
 }
 
 func (c *counting) Create(_ context.Context, obj *unstructured.Unstructured, o metav1.CreateOptions, _ ...string) (*unstructured.Unstructured, error) {

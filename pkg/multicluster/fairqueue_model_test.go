@@ -72,11 +72,11 @@ func (m *model) next() int {
 	return m.seq
 }
 
-func (m *model) add(item mcreconcile.Request, asked int, after time.Duration) {
-	m.q.AddWithOpts(priorityqueue.AddOpts{Priority: &asked, After: after}, item)
-	priority := asked
+func (m *model) add(item mcreconcile.Request, requested int, after time.Duration) {
+	m.q.AddWithOpts(priorityqueue.AddOpts{Priority: &requested, After: after}, item)
+	priority := requested
 	if after > 0 {
-		priority = min(asked, 0)
+		priority = min(requested, 0)
 	}
 	if m.states[item.ClusterName] == gateUnknown {
 		return

@@ -115,8 +115,8 @@ func (q *testQueue) trust() {
 // step moves the clock and waits until the timer has seen it.
 //
 // If the clock moves after the queue has read the time, and before it has created a timer from it, that timer is late
-// by the whole step. A real clock does not jump; here the queue is asked to create another timer. A timer that exists
-// in time is not replaced, so that one that is created for the wrong time, or fires in vain, is still found.
+// by the whole step. A real clock does not jump; here the test makes the queue create another timer. A timer that
+// exists in time is not replaced, so that one that is created for the wrong time, or fires in vain, is still found.
 func (q *testQueue) step(d time.Duration) {
 	q.t.Helper()
 	timerIsInTime := func() bool {
@@ -199,7 +199,7 @@ func TestFairQueueOrder(t *testing.T) {
 			},
 			want: []string{"x/high@100", "y/low@-100", "x/high2@100", "x/low@-100"},
 		},
-		"PositivePrioritiesStarveNobody": {
+		"PositivePrioritiesDoNotStarveOthers": {
 			reason: "After three items with a positive priority one of the others has its turn, however many there are.",
 			add: func(q *testQueue) {
 				q.Add(request("x", "1"))
@@ -289,7 +289,7 @@ func TestFairQueueOrder(t *testing.T) {
 			want: []string{"x/news@1", "x/again@0"},
 		},
 		"WhatFailedStaysAhead": {
-			reason: "An item that failed is still what somebody waits for.",
+			reason: "An item that failed keeps its priority.",
 			add: func(q *testQueue) {
 				q.Add(request("x", "1"))
 				q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: new(1)}, request("x", "failed"))
@@ -394,7 +394,7 @@ func TestFairQueueLimits(t *testing.T) {
 	}{
 		"TwoWorkers":    {reason: "There must be one.", workers: 2, cluster: "x", want: 1},
 		"ThreeWorkers":  {reason: "A quarter, but at least one.", workers: 3, cluster: "x", want: 1},
-		"SixteenWorker": {reason: "A quarter, although nobody else wants the rest.", workers: 16, cluster: "x", want: 4},
+		"SixteenWorker": {reason: "A quarter, although no other cluster uses the rest.", workers: 16, cluster: "x", want: 4},
 		"Set":           {reason: "What is set counts.", workers: 16, limit: 7, cluster: "x", want: 7},
 		"HubTwoWorkers": {reason: "There must be one.", workers: 2, cluster: hub, want: 1},
 		"HubFew":        {reason: "All but one.", workers: 3, cluster: hub, want: 2},
@@ -488,7 +488,7 @@ func TestFairQueueForgetsCluster(t *testing.T) {
 	q.Add(request("x", "busy"))
 	q.Add(request("x", "terminal"))
 	q.ready()
-	q.AddRateLimited(request("x", "terminal")) // It fails, comes back, and fails for good: nobody calls Forget.
+	q.AddRateLimited(request("x", "terminal")) // It fails, comes back, and fails terminally: Forget is not called.
 	q.Done(request("x", "terminal"))
 	q.step(time.Second)
 	q.drain()

@@ -268,7 +268,7 @@ func (s *fakeClusterSource) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// fakeCluster is an instance of a cluster whose methods nobody calls.
+// fakeCluster is an instance of a cluster whose methods are not called.
 type fakeCluster struct {
 	cluster.Cluster
 	_ int // Instances of a struct without a size may have the same address.

@@ -88,11 +88,11 @@ func TestInstancesReplaceEachOther(t *testing.T) {
 	if !engaged || two.label != "after" || len(f.All()) != 1 {
 		t.Fatalf("The one that was engaged last counts, got %v of %v", two, f.All())
 	}
-	told := 0
-	f.IfCurrent("w1", one, func() { told++ })
-	f.IfCurrent("w1", two, func() { told += 10 })
-	if told != 10 {
-		t.Errorf("Nothing is told of the one that was replaced, got %d", told)
+	called := 0
+	f.IfCurrent("w1", one, func() { called++ })
+	f.IfCurrent("w1", two, func() { called += 10 })
+	if called != 10 {
+		t.Errorf("want one call, for the current instance, got %d", called)
 	}
 	if syncing, _ := source.(crsource.TypedSyncingSource[mcreconcile.Request]); !errors.Is(syncing.WaitForSync(t.Context()), errNotSynced) {
 		t.Error("Each source waits for its own instance.")

@@ -140,7 +140,7 @@ func TestClustersThatBeginToHangHoldNoWorkerForLong(t *testing.T) {
 	})
 	<-done
 
-	// As many items hang as there are workers: from here on nobody gets more than one.
+	// As many items hang as there are workers: from here on no cluster gets more than one.
 	q.takeAll()
 	flying := map[mcr.ClusterName]int{}
 	q.mu.Lock()

@@ -10,7 +10,7 @@ const (
 	// which an API server answers within milliseconds; a distant or busy one needs a second for all.
 	hungAfter = 2 * time.Second
 
-	// The penalty of a cluster lasts penaltyFactor times as long as the item hung, but no longer than maxPenalty. So a
+	// The penalty of a cluster is penaltyFactor times as long as the item hung, but no longer than maxPenalty. So a
 	// cluster whose items always hang spends at most a fifth of its time on the workers of the fast lane.
 	penaltyFactor = 4
 	maxPenalty    = 2 * time.Minute

@@ -7,7 +7,7 @@
 //
 // # Guarantees
 //
-//   - A refusal by the policy is not reported as a problem while a changed username can explain it: the cluster is
-//     asked for the username again, the policy is rewritten, and the write is retried.
-//   - That is bounded: if the cluster confirms the username, or nothing asks it, the refusal is reported.
+//   - A refusal by the policy is not reported as a problem while a changed username can explain it: the
+//     username is requested from the cluster again, the policy is rewritten, and the write is retried.
+//   - That is bounded: if the cluster confirms the username, or nothing requests it, the refusal is reported.
 package readonlypolicy

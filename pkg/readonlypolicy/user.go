@@ -37,11 +37,11 @@ func Refused(err error) bool {
 type User struct {
 	mu sync.Mutex
 
-	// name is empty if the cluster has not been asked since the name may have changed.
+	// name is empty if it may have changed, and has not been requested from the cluster since.
 	name string
 
-	// doubts counts the doubts, the last one at doubtedAt. An answer to a question asked before the last doubt is
-	// discarded.
+	// doubts counts the doubts, the last one at doubtedAt. The answer to a request from before the last
+	// doubt is discarded.
 	doubts    int
 	doubtedAt time.Time
 
@@ -60,7 +60,7 @@ func (u *User) Name() (name string, doubts int) {
 	return u.name, u.doubts
 }
 
-// Learn stores the cluster's answer, unless a doubt was raised since it was asked.
+// Learn stores the cluster's answer, unless a doubt was raised since the request.
 func (u *User) Learn(name string, doubts int, now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -73,7 +73,7 @@ func (u *User) Learn(name string, doubts int, now time.Time) {
 	u.name = name
 }
 
-// Doubt invalidates the username, so that the cluster is asked again.
+// Doubt invalidates the username, so that it is requested from the cluster again.
 func (u *User) Doubt(now time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -115,9 +115,9 @@ type Excuse string
 const (
 	// ExcuseNone means: the username does not explain the refusal. It is a problem.
 	ExcuseNone Excuse = "None"
-	// ExcuseDoubted means: the user may have changed. The cluster has to be asked.
+	// ExcuseDoubted means: the user may have changed. The username has to be requested from the cluster.
 	ExcuseDoubted Excuse = "Doubted"
-	// ExcuseAwaited means: the cluster is being asked, or the policy was just changed.
+	// ExcuseAwaited means: the username is being requested, or the policy was just changed.
 	ExcuseAwaited Excuse = "Awaited"
 )
 
@@ -160,7 +160,8 @@ func (u *Users) Of(cluster mcr.ClusterName) *User {
 	return u.byName[cluster]
 }
 
-// Renew returns the User of a cluster with a new connection, maybe with other credentials: it has to be asked.
+// Renew returns the User of a cluster with a new connection, maybe with other credentials. Its name has to be
+// requested.
 func (u *Users) Renew(cluster mcr.ClusterName, now time.Time) *User {
 	u.Forget(cluster)
 	user := u.Of(cluster)
@@ -183,7 +184,7 @@ func (u *Users) OnDoubt(ask func(mcr.ClusterName)) {
 }
 
 // Excuses reports whether an error is a policy refusal that is no problem, because a cluster's username for Masthead
-// may have changed. If so, the cluster is asked.
+// may have changed. If so, the username is requested again.
 func (u *Users) Excuses(cluster mcr.ClusterName, err error, now time.Time) bool {
 	if !Refused(err) {
 		return false

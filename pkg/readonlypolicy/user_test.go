@@ -35,12 +35,12 @@ func TestExcuses(t *testing.T) {
 		"Changed":  {reason: "The cluster may know Masthead as another user by now.", before: func(u *User) { known(u, start) }, err: denied(Name), want: true, asks: 1},
 		"Another":  {reason: "Another policy of the cluster is none of ours.", before: func(u *User) { known(u, start) }, err: denied("theirs")},
 		"NoRight":  {reason: "A missing right is no policy.", before: func(u *User) { known(u, start) }, err: apierrors.NewForbidden(schema.GroupResource{}, "x", errors.New("no"))},
-		"NoPolicy": {reason: "Nobody keeps a policy there, so that nobody would correct it.", before: func(*User) {}, err: denied(Name)},
-		"Asked": {reason: "The answer is on its way.", before: func(u *User) {
+		"NoPolicy": {reason: "No controller keeps a policy there, so none would correct it.", before: func(*User) {}, err: denied(Name)},
+		"Requested": {reason: "The answer is on its way.", before: func(u *User) {
 			known(u, start)
 			u.Doubt(start)
 		}, err: denied(Name), want: true},
-		"NotAnswered": {reason: "Nobody asks, or the cluster does not say.", before: func(u *User) {
+		"NotAnswered": {reason: "The username was not requested, or the cluster did not answer.", before: func(u *User) {
 			known(u, start)
 			u.Doubt(start)
 		}, err: denied(Name), at: patience},
@@ -62,15 +62,15 @@ func TestExcuses(t *testing.T) {
 		}, err: denied(Name), want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			users, asked := &Users{}, 0
-			users.OnDoubt(func(mcr.ClusterName) { asked++ })
+			users, requests := &Users{}, 0
+			users.OnDoubt(func(mcr.ClusterName) { requests++ })
 			tc.before(users.Of("w1"))
-			if got := users.Excuses("w1", tc.err, start.Add(tc.at)); got != tc.want || asked != tc.asks {
-				t.Errorf("%s want %v and %d questions, got %v and %d", tc.reason, tc.want, tc.asks, got, asked)
+			if got := users.Excuses("w1", tc.err, start.Add(tc.at)); got != tc.want || requests != tc.asks {
+				t.Errorf("%s want %v and %d requests, got %v and %d", tc.reason, tc.want, tc.asks, got, requests)
 			}
 			if tc.asks > 0 {
-				if !users.Excuses("w1", tc.err, start.Add(tc.at)) || asked != tc.asks {
-					t.Errorf("%s want one question for several refusals, got %d", tc.reason, asked)
+				if !users.Excuses("w1", tc.err, start.Add(tc.at)) || requests != tc.asks {
+					t.Errorf("%s want one request for several refusals, got %d", tc.reason, requests)
 				}
 			}
 		})
@@ -83,12 +83,12 @@ func TestAnAnswerFromBeforeADoubtIsNotKept(t *testing.T) {
 	u.Doubt(now)
 	u.Learn("before", doubts, now)
 	if user, _ := u.Name(); user != "" {
-		t.Errorf("want what was asked before the doubt to be forgotten, got %q", user)
+		t.Errorf("want an answer from before the doubt to be discarded, got %q", user)
 	}
 	_, doubts = u.Name()
 	u.Learn("after", doubts, now)
 	if user, _ := u.Name(); user != "after" {
-		t.Errorf("want what was asked since to be kept, got %q", user)
+		t.Errorf("want an answer from after the doubt to be kept, got %q", user)
 	}
 }
 

@@ -31,7 +31,7 @@ func TestNeeds(t *testing.T) {
 		wantFailed             string
 	}{
 		"Own": {
-			reason:     "Nobody is asked about the own namespace.",
+			reason:     "The own namespace needs no grant.",
 			references: `[{resource: configmaps, name: missing, fromFieldPath: data.a, toFieldPath: spec.a}]`,
 			wantFailed: ReasonSourceNotFound, wantOwners: "null", wantServed: "null",
 		},
@@ -44,12 +44,12 @@ func TestNeeds(t *testing.T) {
 			wantOwners: "null", wantServed: "null",
 		},
 		"Follows": {
-			reason:     "What is permitted can be revoked, also if it was asked for another reference.",
+			reason:     "A grant can be revoked. One that was looked up for another reference counts, too.",
 			references: `[{` + there + `, toFieldPath: spec.a}, {` + there + `, toFieldPath: spec.b, policy: {resolve: Always}}]`, grants: granted,
 			wantOwners: `["team-b"]`, wantServed: "null",
 		},
 		"MayNotAsk": {
-			reason: "Somebody must grant a right to whoever resolves.", references: `[{` + there + `, toFieldPath: spec.a}]`, grants: forbidden{},
+			reason: "The resolver needs the right to list grants.", references: `[{` + there + `, toFieldPath: spec.a}]`, grants: forbidden{},
 			wantFailed: ReasonForbidden, wantOwners: `["team-b"]`, wantServed: "null",
 		},
 		"Optional": {

@@ -69,8 +69,9 @@ type Result struct {
 	// another Request fills in nothing.
 	Sources []Source
 
-	// Owners are, for these references, the namespaces in which Tenancy.Grants was or would have been asked, and Unserved
-	// the resources that are not served. Their outcome depends on grants there, and on whether the resources are served.
+	// Owners are, for these references, the namespaces for which Tenancy.Grants was or would have been called, and
+	// Unserved the resources that are not served. Their outcome depends on grants there, and on whether the resources are
+	// served.
 	Owners   []string
 	Unserved []schema.GroupResource
 

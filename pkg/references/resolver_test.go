@@ -115,17 +115,17 @@ func TestResolve(t *testing.T) {
 		},
 		"Optional": {
 			reason: "What is missing is left out, and those that come later are resolved.",
-			references: `[{resource: configmaps, name: nobody, fromFieldPath: data.region, toFieldPath: spec.a, policy: {resolution: Optional}},
+			references: `[{resource: configmaps, name: missing, fromFieldPath: data.region, toFieldPath: spec.a, policy: {resolution: Optional}},
 				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.b}]`,
 			want: `{"b":"eu-west-1"}`, wantReads: 2,
 		},
 		"OrderAndFirstFailure": {
 			reason: "The first failure ends it; what came before is filled in.",
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.a},
-				{resource: configmaps, name: nobody, fromFieldPath: data.region, toFieldPath: spec.b},
+				{resource: configmaps, name: missing, fromFieldPath: data.region, toFieldPath: spec.b},
 				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.c}]`,
 			want: `{"a":"eu-west-1"}`, wantReads: 2, wantReason: ReasonSourceNotFound,
-			wantError: `cannot resolve spec.references[1]: configmaps "nobody" in the namespace "team-a": it does not exist`,
+			wantError: `cannot resolve spec.references[1]: configmaps "missing" in the namespace "team-a": it does not exist`,
 		},
 		"FieldNotFound": {
 			reason:     "The error names the path.",
@@ -169,7 +169,7 @@ func TestResolve(t *testing.T) {
 			wantError: "cannot resolve spec.references[0]: expression: the variables together have more than 32768 bytes, each counted as often as the expression uses variables",
 		},
 		"TooManyVariables": {
-			reason: "As the schema says, which whoever owns the cluster can change.",
+			reason: "The schema has the limit too, but the owner of the cluster can change the schema.",
 			references: `[{variables: [` + strings.Repeat(`{name: a, fromRef: {`+settings+`, fieldPath: data.region}},`, 17) + `],
 				expression: variables.a, toFieldPath: spec.a}]`,
 			want: `{}`, wantReason: ReasonInvalidReference,
@@ -183,7 +183,7 @@ func TestResolve(t *testing.T) {
 		},
 		"ReadNamesOfSecrets": {
 			reason: "Nor whether it is there.", schema: marked,
-			references: `[{resource: secrets, name: nobody, fromFieldPath: data.prod, toFieldPath: spec.description}]`,
+			references: `[{resource: secrets, name: missing, fromFieldPath: data.prod, toFieldPath: spec.description}]`,
 			want:       `{}`, wantReason: ReasonSecretNotPermitted,
 		},
 		"ReadSecretIntoMarkedAndOther": {
@@ -193,7 +193,7 @@ func TestResolve(t *testing.T) {
 			want: `{"l":[{}]}`, wantReason: ReasonSecretNotPermitted,
 		},
 		"ExpressionDoesNotCompile": {
-			reason: "It cannot be computed, whatever exists.",
+			reason: "It cannot be computed, even if the sources exist.",
 			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.region}}],
 				expression: "variables.a +", toFieldPath: spec.a}]`,
 			want: `{}`, wantReason: ReasonInvalidReference,
@@ -298,7 +298,7 @@ func TestResolve(t *testing.T) {
 			wantError: "cannot resolve spec.references[0]: expression: it fails; the cause is omitted, because a Secret is involved",
 		},
 		"ReadOtherNamespace": {
-			reason:     "Another namespace is not even asked.",
+			reason:     "Another namespace is not even read.",
 			references: `[{` + settings + `, namespace: team-b, fromFieldPath: data.region, toFieldPath: spec.a}]`,
 			want:       `{}`, wantReason: ReasonNotPermitted,
 			wantError: `cannot resolve spec.references[0]: configmaps "common-settings" in the namespace "team-b": no ReferenceGrant in the namespace "team-b" permits it`,
@@ -471,7 +471,7 @@ func TestKeyOfAListDoesNotFollow(t *testing.T) {
 		reason, target, policy string
 		want                   string
 	}{
-		"Key":   {reason: "Elements are told apart by it.", target: "spec.pools[0].name", policy: "{resolve: Always}", want: ReasonTargetRejected},
+		"Key":   {reason: "Elements are distinguished by it.", target: "spec.pools[0].name", policy: "{resolve: Always}", want: ReasonTargetRejected},
 		"Once":  {reason: "It has a value, and is left alone.", target: "spec.pools[0].name", policy: "{resolve: Once}"},
 		"Other": {reason: "It is an ordinary field of an element.", target: "spec.pools[0].region", policy: "{resolve: Always}"},
 	} {
@@ -542,7 +542,7 @@ func TestPending(t *testing.T) {
 		status string
 		want   string
 	}{
-		"Follows":       {reason: "Nobody has looked.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, want: `[0]`},
+		"Follows":       {reason: "The status has no condition yet.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, want: `[0]`},
 		"FollowsNow":    {reason: "It has the value of its source.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "True", observedGeneration: 7}]}`, want: `null`},
 		"FollowsBefore": {reason: "The object was changed since.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "True", observedGeneration: 6}]}`, want: `[0]`},
 		"FollowsFailed": {reason: "Its source is gone.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "False", observedGeneration: 7}]}`, want: `[0]`},

@@ -16,10 +16,10 @@ func (r *reflector) azureIdentity() error {
 	if err != nil {
 		return err
 	}
-	const nobody = "00000000-0000-0000-0000-000000000000"
+	const noID = "00000000-0000-0000-0000-000000000000"
 	b.set("spec.type", "ServicePrincipal")
-	b.set("spec.clientID", nobody)
-	b.set("spec.tenantID", nobody)
+	b.set("spec.clientID", noID)
+	b.set("spec.tenantID", noID)
 	b.set("spec.clientSecret", map[string]any{"name": r.deniedName(), "namespace": r.imp.Namespace})
 	r.add(RoleIdentity, "", b, nil)
 	return nil

@@ -66,7 +66,7 @@ func (r *reader) gke(b block) error {
 	f.Network.ID = f.GKE.Network
 	r.markManagedElsewhere(b.pairs("resourceLabels", maxTags))
 	if r.autopilot() {
-		// Its pools are Google's: nobody else may change them.
+		// Google manages its pools: users cannot change them.
 		f.Capacity = append(f.Capacity, Capacity{Type: CapacityAutopilot})
 		return nil
 	}

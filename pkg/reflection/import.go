@@ -52,13 +52,12 @@ type Import struct {
 	DiscoverNodePools bool
 	// FargateProfiles are the names of EKS Fargate profiles: neither the cloud's objects nor Node labels show them.
 	FargateProfiles []string
-	// Subnets say what the cloud cannot be asked for.
+	// Subnets say what the API of the cloud does not return.
 	Subnets []SubnetHint
 	// PublicSubnetTag is a tag that says of a subnet "true" or "false". Empty means that no tag is read.
 	PublicSubnetTag string
 
-	// ConnectionSecretName is the Secret that Crossplane is asked to write the connection details to. Empty means: none is
-	// written.
+	// ConnectionSecretName is the Secret to which Crossplane writes the connection details. Empty means: none is written.
 	ConnectionSecretName string
 	// Paused gives managed resources the annotation crossplane.io/paused, so that they can be verified before a provider
 	// acts on them.

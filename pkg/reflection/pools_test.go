@@ -146,8 +146,8 @@ func TestManagedElsewhere(t *testing.T) {
 		tags map[string]any
 		want int
 	}{
-		"nobody":                            {map[string]any{"team": "shop"}, 0},
-		"a Cluster API of somebody":         {map[string]any{"sigs.k8s.io/cluster-api-provider-aws/cluster/x": "owned"}, 1},
+		"no manager":                        {map[string]any{"team": "shop"}, 0},
+		"a Cluster API elsewhere":           {map[string]any{"sigs.k8s.io/cluster-api-provider-aws/cluster/x": "owned"}, 1},
 		"Kubernetes' mark of the owner":     {map[string]any{"kubernetes.io/cluster/shop-prod": "owned"}, 1},
 		"a mark of a guest":                 {map[string]any{"kubernetes.io/cluster/shop-prod": "shared"}, 0},
 		"a Crossplane that creates":         {map[string]any{"crossplane-name": "shop", "crossplane-kind": "cluster.eks.aws.upbound.io"}, 1},

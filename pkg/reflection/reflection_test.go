@@ -265,7 +265,7 @@ func TestPoolName(t *testing.T) {
 	for _, c := range []struct{ reason, cluster, pool, want string }{
 		{"a DNS label has a hash", "prod", "blue", "prod-blue-"},
 		{"a pool whose name joins with the cluster's to that of another cluster's pool", "prod", "eu-workers", "prod-eu-workers-"},
-		{"that other pool: whoever names it takes no name from the first cluster", "prod-eu", "workers", "prod-eu-workers-"},
+		{"that other pool: it takes no name from the first cluster", "prod-eu", "workers", "prod-eu-workers-"},
 		{"capitals are lowered, and a hash keeps the name apart", "prod", "Blue", "prod-blue-"},
 		{"an underscore is no part of a label", "prod", "blue_1", "prod-blue-1-"},
 		{"the label with a hyphen is another pool", "prod", "blue-1", "prod-blue-1-"},

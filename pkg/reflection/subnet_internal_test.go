@@ -34,7 +34,7 @@ func TestVisibility(t *testing.T) {
 		{"both tags contradict each other", evidence{tags: labels.Merge(elb, internal)}, UnknownVisibility},
 		{"the tag of Cluster API Provider AWS", evidence{tags: map[string]string{"sigs.k8s.io/cluster-api-provider-aws/role": "private"}}, Private},
 		{"the tag of the user's choice", evidence{publicTag: "giantswarm.io/public", tags: map[string]string{"giantswarm.io/public": "true"}}, Public},
-		{"the tag of nobody's choice", evidence{tags: map[string]string{"giantswarm.io/public": "true"}}, UnknownVisibility},
+		{"a tag that no user chose", evidence{tags: map[string]string{"giantswarm.io/public": "true"}}, UnknownVisibility},
 		{"public addresses", evidence{mapPublicIP: true}, Public},
 		{"no evidence is not private", evidence{}, UnknownVisibility},
 		{"the main route table alone is a guess", evidence{mainTable: "rtb-internet"}, UnknownVisibility},

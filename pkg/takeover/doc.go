@@ -11,7 +11,7 @@
 //     cover. A policy that is unbound, not yet compiled or disabled does not pass.
 //   - Nothing is created: the objects are sent as dry runs. If one were created nevertheless, it would be harmless: a
 //     managed resource that only observes, a Cluster API object without a cluster.
-//   - An error shows whether the policies are not enforced (ErrNotEnforced) or the hub could not be asked.
+//   - An error shows whether the policies are not enforced (ErrNotEnforced) or the hub could not be queried.
 //
 // # What the policies cannot do
 //

@@ -23,7 +23,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
-// importsOfEachCloud are specs of ClusterImports, with the managed resource for the cluster that somebody else could
+// importsOfEachCloud are specs of ClusterImports, with the managed resource for the cluster that another user could
 // create.
 func importsOfEachCloud() map[string]struct {
 	spec        map[string]any
@@ -120,7 +120,7 @@ func importIn(t *testing.T, cloud string, spec map[string]any, reflected bool) *
 	return imp
 }
 
-// manager is somebody else's managed resource for the cluster "prod".
+// manager is another user's managed resource for the cluster "prod".
 func manager(kind schema.GroupKind, forProvider map[string]any, change func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	m := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"forProvider": runtime.DeepCopyJSON(forProvider), "managementPolicies": []any{"*"},
@@ -150,9 +150,9 @@ func answered(t *testing.T, reason string, refused bool, try func(context.Contex
 	}
 }
 
-// TestNobodyBeginsToManageAnImportedCluster: a managed resource without the label of an import is for an imported
-// cluster, and may do more than observe.
-func TestNobodyBeginsToManageAnImportedCluster(t *testing.T) {
+// TestNoOtherManagerOfAnImportedCluster: a managed resource without the label of an import is for an imported cluster,
+// and may do more than observe.
+func TestNoOtherManagerOfAnImportedCluster(t *testing.T) {
 	serveAnything(t, schema.GroupKind{Group: "containerservice.azure.m.upbound.io", Kind: "KubernetesCluster"})
 	serveAnything(t, schema.GroupKind{Group: "container.gcp.m.upbound.io", Kind: "Cluster"})
 	create := func(o *unstructured.Unstructured) func(context.Context) error {
@@ -246,9 +246,9 @@ func TestPoolsOfAnImportedCluster(t *testing.T) {
 	}
 }
 
-// TestImportThatReflectsNothingIsInNobodysWay: a user who may create ClusterImports names a cluster that somebody else
+// TestImportThatReflectsNothingBlocksNoManager: a user who may create ClusterImports names a cluster that another user
 // is about to create.
-func TestImportThatReflectsNothingIsInNobodysWay(t *testing.T) {
+func TestImportThatReflectsNothingBlocksNoManager(t *testing.T) {
 	c := importsOfEachCloud()["eks"]
 	reflected := importIn(t, "eks", c.spec, true)
 	try := func(ctx context.Context) error {

@@ -233,7 +233,7 @@ func managedResourceEdits(kind string, spec apiextensionsv1.JSONSchemaProps) []e
 func reflectionEdits(spec apiextensionsv1.JSONSchemaProps) []edit {
 	edits := []edit{
 		{"drop managed-by", "managed-by", false, dropAnnotation(imported.ManagedByAnnotation)},
-		{"change managed-by", "managed-by", false, func(o *unstructured.Unstructured) { annotate(o, imported.ManagedByAnnotation, "somebody") }},
+		{"change managed-by", "managed-by", false, func(o *unstructured.Unstructured) { annotate(o, imported.ManagedByAnnotation, "another") }},
 		{"drop the pause", "paused", false, dropAnnotation(imported.PausedAnnotation)},
 		{"add an owner", "", false, func(o *unstructured.Unstructured) {
 			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Cluster", Name: "x", UID: "y"}})

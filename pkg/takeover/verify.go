@@ -20,7 +20,7 @@ import (
 )
 
 // ErrNotEnforced is wrapped by the error of Verify when the hub allows what the policies forbid, or has other policies
-// than this program needs. Any other error means that the hub could not be asked.
+// than this program needs. Any other error means that the hub could not be queried.
 var ErrNotEnforced = errors.New("the admission policies of the importer are not enforced")
 
 // Hub is the hub client that Verify needs. It must not read from a cache, which could still have a policy that was just
@@ -93,7 +93,7 @@ func get(ctx context.Context, hub Hub, kind, name string, into any) error {
 // checkRefused sends the first canary whose kind the hub serves and that Masthead may create: what it may not create
 // needs no policy, and a policy is the same for all kinds of its family.
 func checkRefused(ctx context.Context, hub Hub, policy string, canaries []canary, namespace string) error {
-	var unasked error
+	var notReached error
 	for _, canary := range canaries {
 		mapping, err := hub.RESTMapper().RESTMapping(canary.kind)
 		if meta.IsNoMatchError(err) {
@@ -109,19 +109,19 @@ func checkRefused(ctx context.Context, hub Hub, policy string, canaries []canary
 		answer := hub.Create(ctx, canary.object(mapping.GroupVersionKind.Version, objectNamespace), client.DryRunAll)
 		err = judge(policy, canary, answer)
 		if apierrors.IsForbidden(answer) && !strings.Contains(answer.Error(), "denied") {
-			unasked = err // The authorizer's refusal; admission was not reached.
+			notReached = err // The authorizer's refusal; admission was not reached.
 			continue
 		}
 		return err
 	}
-	return unasked
+	return notReached
 }
 
 // judge determines from the hub's answer whether the policy refused the canary.
 func judge(policy string, canary canary, answer error) error {
 	switch {
 	case answer == nil, apierrors.IsAlreadyExists(answer):
-		// An object of this name exists only if somebody created it; a create that reaches it has passed admission.
+		// An object of this name exists only if a client created it; a create that reaches it has passed admission.
 		return fmt.Errorf("%w: the hub accepts an object of kind %s that the ValidatingAdmissionPolicy %q forbids", ErrNotEnforced, canary.kind, policy)
 	case apierrors.IsForbidden(answer) && strings.Contains(answer.Error(), policyRefusal(policy)) && strings.Contains(answer.Error(), canary.message):
 		return nil

@@ -13,6 +13,7 @@
 //
 //   - make explore MINUTES=10 walks for ten minutes of one processor. SEED= begins with another seed.
 //   - TestExplore walks in CI. It prints the number of walks and of steps, and its seed.
+//   - TestSearch departs from the usual order of a script in every state of a small world.
 //   - TestCounterexamples replays the files of testdata, each a sequence of steps that once broke a property.
 //
 // A walk that fails is shortened to the steps that matter, and printed as such a file.

@@ -25,7 +25,7 @@ type reports struct {
 	metrics  *Metrics
 
 	// told is what was last reported about a definition, or about the policy, which has no definition name.
-	told *managed.Told[reportKey]
+	told *managed.ReportedReasons[reportKey]
 
 	mu sync.Mutex
 	// engaged are the clusters that may be reported on. Results of a pass that outlives its cluster are not reported:
@@ -39,7 +39,7 @@ type reportKey struct {
 }
 
 func newReports(recorder events.EventRecorder, reporter managed.Reporter, metrics *Metrics) *reports {
-	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), told: managed.NewTold[reportKey]()}
+	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), told: managed.NewReportedReasons[reportKey]()}
 }
 
 // kind reports how many objects of a kind the cluster shows, and what prevents it from showing all of them, if anything

@@ -38,7 +38,7 @@ func TestAnImportsPauseIsNotTheUsers(t *testing.T) {
 		want    bool
 	}{
 		"ByImport":   {reason: "The import keeps it paused.", cluster: imported(), imports: []client.Object{theImport}, want: false},
-		"ImportGone": {reason: "Nobody keeps it paused but whoever wrote it.", cluster: imported(), want: true},
+		"ImportGone": {reason: "Only its author keeps it paused.", cluster: imported(), want: true},
 		"OtherImport": {
 			reason: "The import of that name is another one.", cluster: imported(), imports: []client.Object{another}, want: true,
 		},
@@ -52,7 +52,7 @@ func TestAnImportsPauseIsNotTheUsers(t *testing.T) {
 			cluster: imported(func(c *clusterv1.Cluster) { c.Annotations[clusterv1.PausedAnnotation] = "" }),
 			imports: []client.Object{theImport}, want: true,
 		},
-		"ImportsOff": {reason: "Nobody looks after imports.", cluster: imported(), imports: []client.Object{theImport}, off: true, want: true},
+		"ImportsOff": {reason: "No controller reconciles imports.", cluster: imported(), imports: []client.Object{theImport}, off: true, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -115,7 +115,7 @@ func TestDescribe(t *testing.T) {
 			want: enrolled(func(e *enrolment) { e.Identifier = "blue" }),
 		},
 		"PausedBySpec":       {reason: "Cluster API's own field.", objects: []client.Object{newCluster(func(c *clusterv1.Cluster) { c.Spec.Paused = new(true) }), newSecret()}, want: enrolled(func(e *enrolment) { e.Paused = true })},
-		"PausedByAnnotation": {reason: "Cluster API's own annotation, whatever its value.", objects: []client.Object{newCluster(func(c *clusterv1.Cluster) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }), newSecret()}, want: enrolled(func(e *enrolment) { e.Paused = true })},
+		"PausedByAnnotation": {reason: "Cluster API's own annotation, with any value.", objects: []client.Object{newCluster(func(c *clusterv1.Cluster) { c.Annotations = map[string]string{clusterv1.PausedAnnotation: ""} }), newSecret()}, want: enrolled(func(e *enrolment) { e.Paused = true })},
 		"Deleting": {
 			reason: "It stays enrolled until it is gone.",
 			objects: []client.Object{newCluster(func(c *clusterv1.Cluster) {
@@ -129,7 +129,7 @@ func TestDescribe(t *testing.T) {
 			want:    enrolled(notReady("Cluster API has not reported yet that the control plane is initialized")),
 		},
 		"External": {
-			reason: "Nobody reports the initialization of a control plane that is managed elsewhere.",
+			reason: "No controller reports the initialization of a control plane that is managed elsewhere.",
 			objects: []client.Object{newCluster(func(c *clusterv1.Cluster) {
 				c.Status.Initialization = clusterv1.ClusterInitializationStatus{InfrastructureProvisioned: new(true)}
 				c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{}

@@ -27,7 +27,7 @@ func TestAllows(t *testing.T) {
 		a      *allowed
 		want   bool
 	}{
-		"Absent":        {"Nobody may use a class before somebody has said who.", nil, false},
+		"Absent":        {"A class without allowed namespaces permits none.", nil, false},
 		"Empty":         {"Everybody.", &allowed{}, true},
 		"Listed":        {"The list names it.", &allowed{List: []string{"other", "team"}}, true},
 		"NotListed":     {"The list names others.", &allowed{List: []string{"team-b", "tea"}}, false},

@@ -30,7 +30,7 @@ func (*countingGate) WaitIdle(ctx context.Context, _ mcr.ClusterName) error {
 func (*countingGate) WaitForSync(context.Context, mcr.ClusterName, cluster.Cluster) error { return nil }
 
 // TestDrainClosesTheGateAtOnce: otherwise the work of a removed cluster would continue for a moment, and a cancelled
-// drain would close the gate after somebody else has opened it.
+// drain would close the gate after another event has opened it.
 func TestDrainClosesTheGateAtOnce(t *testing.T) {
 	gate := &countingGate{}
 	p, err := New(Options{Sources: []Source{newFakeSource()}, Gate: gate})

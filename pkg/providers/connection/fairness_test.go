@@ -229,20 +229,20 @@ func TestReplacedCredentialsAfterUnauthorized(t *testing.T) {
 	}
 }
 
-// TestNewConnectionIsAskedForItsIdentity has a load balancer that leads to another cluster, which accepts the same
+// TestIdentityIsRequestedOnNewConnections has a load balancer that leads to another cluster, which accepts the same
 // token.
-func TestNewConnectionIsAskedForItsIdentity(t *testing.T) {
+func TestIdentityIsRequestedOnNewConnections(t *testing.T) {
 	f := newFrontend(t, nil)
 	src := newFakeSource()
 	h := newHarness(t, src)
 	src.set("a", f.kubeconfig(t, "token"))
 	h.waitFor(t, "a", StateConnected, "")
-	asked := func() int { return f.count(func(l string) bool { return l == "GET /api/v1/namespaces/kube-system" }) }
+	requested := func() int { return f.count(func(l string) bool { return l == "GET /api/v1/namespaces/kube-system" }) }
 	probed := func() int { return f.count(func(l string) bool { return l == "GET /readyz" }) }
 	before := probed()
 	connectiontest.Eventually(t, "it is probed", func() bool { return probed() > before+3 })
-	if got := asked(); got > 2 {
-		t.Errorf("want the identity asked for when there is a new connection only, got %d times", got)
+	if got := requested(); got > 2 {
+		t.Errorf("want the identity requested on new connections only, got %d times", got)
 	}
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/api/v1/namespaces/kube-system" {

@@ -101,10 +101,10 @@ func stacks() string {
 	return string(buf[:runtime.Stack(buf, true)])
 }
 
-// TestDeadClustersDelayNobody enrols clusters that never answer, nearly as many as may be tried at once in a namespace,
-// and as many again in another namespace, before and after a live one, and a live one between them. The dead clusters
-// stay dead for the whole test: waiting for them would never end.
-func TestDeadClustersDelayNobody(t *testing.T) {
+// TestDeadClustersDelayNoOtherCluster enrols clusters that never answer, nearly as many as may be tried at once in a
+// namespace, and as many again in another namespace, before and after a live one, and a live one between them. The dead
+// clusters stay dead for the whole test: waiting for them would never end.
+func TestDeadClustersDelayNoOtherCluster(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	f0, f1 := newFrontend(t, s0), newFrontend(t, s1)
 	src := newFakeSource()
@@ -210,13 +210,13 @@ func TestFlappingClusterBacksOff(t *testing.T) {
 	}
 }
 
-// TestBackoffIsForgottenWhenAConnectionLasts connects a cluster that was refused before.
-func TestBackoffIsForgottenWhenAConnectionLasts(t *testing.T) {
+// TestBackoffIsResetWhenAConnectionSettles connects a cluster that was refused before.
+func TestBackoffIsResetWhenAConnectionSettles(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()
 	token := s.token(t)
-	f.accept() // It accepts nobody.
+	f.accept() // It accepts no token.
 	h := newHarness(t, src, func(o *Options) { o.SettlePeriod = o.ProbeInterval })
 	src.set("a", f.kubeconfig(t, token))
 	probes := func() int { return f.count(func(l string) bool { return l == "GET /readyz" }) }
@@ -235,7 +235,7 @@ func TestBackoffIsForgottenWhenAConnectionLasts(t *testing.T) {
 func TestStoppedProcess(t *testing.T) {
 	s0, s1 := realServer(t, 0), realServer(t, 1)
 	src := newFakeSource()
-	var degraded atomic.Bool // It lasts for a few probes only, so polling may miss it.
+	var degraded atomic.Bool // The state ends after a few probes, so polling may miss it.
 	h := newHarnessWith(t, src, func(p *Provider) {
 		p.Subscribe(func(name mcr.ClusterName) {
 			if c, _ := p.Lookup(name); name == clusterName("b") && c.State == StateDegraded && c.Reason == ReasonDialError {

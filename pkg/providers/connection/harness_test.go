@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// servers are the real API servers of this package's tests, started when first asked for.
+// servers are the real API servers of this package's tests, started when first requested.
 var servers struct {
 	mu  sync.Mutex
 	all []*apiServer

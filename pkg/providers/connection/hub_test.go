@@ -205,7 +205,7 @@ func TestForgedMarkerOnlyDetachesTheCluster(t *testing.T) {
 
 	f.deleteMarker()
 	f.belongsTo("first")
-	for name, holder := range map[string]string{"Another": "somebody", "NoIdentity": "Not_An.Identity"} {
+	for name, holder := range map[string]string{"Another": "another-hub", "NoIdentity": "Not_An.Identity"} {
 		f.label(holder)
 		first.waitFor(t, "a", StateBackoff, ReasonOtherHub)
 		if got := f.marker().GetLabels()[fleetv1alpha1.HubLabel]; got != holder {

@@ -208,8 +208,9 @@ func TestHonestGiantsAreRead(t *testing.T) {
 	}
 }
 
-// TestWhoExceedsItsShareIsParkedAndNobodyElse fills a budget with three clusters, and adds a fourth that needs little.
-func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
+// TestOnlyClustersThatExceedTheirShareAreParked fills a budget with three clusters, and adds a fourth that needs
+// little.
+func TestOnlyClustersThatExceedTheirShareAreParked(t *testing.T) {
 	const capacity = 32 << 20
 	memory := budget.New(capacity)
 	src := newFakeSource()
@@ -226,8 +227,8 @@ func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 	add("hog1", "tenants", 11, 6_000)
 	add("hog2", "tenants", 12, 6_000)
 	add("honest", "default", 13, 1_000)
-	connectiontest.Eventually(t, "who stays within its share is served", is(watchers["honest"], configMaps(false), kindwatch.StateSynced))
-	connectiontest.Eventually(t, "somebody who does not is parked, and told why", func() bool {
+	connectiontest.Eventually(t, "a cluster within its share is served", is(watchers["honest"], configMaps(false), kindwatch.StateSynced))
+	connectiontest.Eventually(t, "a cluster that exceeds it is parked, and its state says why", func() bool {
 		for _, name := range []string{"hog0", "hog1", "hog2"} {
 			if c, _ := h.Lookup(clusterName(name)); c.Refused.Reason == ReasonMemoryShareExceeded && strings.Contains(c.Refused.Message, name) {
 				return true
@@ -236,10 +237,10 @@ func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 		return false
 	})
 	if c, _ := h.Lookup(clusterName("honest")); c.Refused.Reason != "" {
-		t.Errorf("want nothing said of who is within its share, got %+v", c.Refused)
+		t.Errorf("want no refusal of a cluster within its share, got %+v", c.Refused)
 	}
 	if s, m := watchers["honest"].State(configMaps(false)); s != kindwatch.StateSynced {
-		t.Errorf("want who is within its share left alone, got %s %s", s, m)
+		t.Errorf("want a cluster within its share left alone, got %s %s", s, m)
 	}
 	if used, _ := memory.Used(); used > capacity+capacity/8 {
 		t.Errorf("want at most %d bytes held, got %d", capacity, used)
@@ -257,9 +258,9 @@ func TestWhoExceedsItsShareIsParkedAndNobodyElse(t *testing.T) {
 	connectiontest.Eventually(t, "everything is given back", func() bool { used, all := memory.Used(); return used == 0 && len(all) == 0 })
 }
 
-// TestKindsThatAreNeverSyncedAreTold has a server whose lists end in the middle. Its cluster used to be Connected, and
-// nothing reported what was wrong.
-func TestKindsThatAreNeverSyncedAreTold(t *testing.T) {
+// TestKindsThatAreNeverSyncedAreReported has a server whose lists end in the middle. Its cluster used to be Connected,
+// and nothing reported what was wrong.
+func TestKindsThatAreNeverSyncedAreReported(t *testing.T) {
 	src := newFakeSource()
 	h := newHarness(t, src)
 	var honest atomic.Bool
@@ -273,15 +274,15 @@ func TestKindsThatAreNeverSyncedAreTold(t *testing.T) {
 	h.waitFor(t, "a", StateConnected, ReasonConnected)
 	clk := clocktesting.NewFakeClock(time.Now())
 	w := watchKindsBy(t, h, clk, "a", configMaps(false))
-	told := func() []kindwatch.Unsynced { c, _ := h.Lookup(clusterName("a")); return c.Unsynced }
+	unsynced := func() []kindwatch.Unsynced { c, _ := h.Lookup(clusterName("a")); return c.Unsynced }
 	connectiontest.Eventually(t, "the profile can say what is wrong", func() bool {
 		clk.Step(time.Second)
-		got := told()
+		got := unsynced()
 		return len(got) == 1 && got[0].Kind == "configmaps" && got[0].Cause != ""
 	})
 	honest.Store(true)
-	connectiontest.Eventually(t, "it is synced, and that nothing is wrong is told once that has lasted", func() bool {
+	connectiontest.Eventually(t, "it is synced, and after a while nothing is reported as wrong", func() bool {
 		clk.Step(time.Second)
-		return is(w, configMaps(false), kindwatch.StateSynced)() && len(told()) == 0
+		return is(w, configMaps(false), kindwatch.StateSynced)() && len(unsynced()) == 0
 	})
 }

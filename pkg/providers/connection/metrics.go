@@ -97,7 +97,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}).WithLabelValues(),
 		requests: metric.NewCounter(reg, cluster("masthead_cluster_requests_total",
-			"Requests to the API server of a cluster. A watch counts as one, however long it lasts. Requests that are not sent, because "+
+			"Requests to the API server of a cluster. A watch counts as one, regardless of its duration. Requests that are not sent, because "+
 				"the cluster is not connected, are not counted.",
 			metric.Label{Name: "verb", Values: strings.Join(slices.Sorted(maps.Keys(transport.Verbs())), ", ") + "; " + transport.OtherVerb},
 			metric.Label{Name: "code", Values: "the class of the status code: 1xx, 2xx, 3xx, 4xx, 5xx; " + transport.NoAnswer + " without an answer " +

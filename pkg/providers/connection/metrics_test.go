@@ -32,7 +32,7 @@ func TestRequestsOfAForgottenClusterAreNotCounted(t *testing.T) {
 	after.Add("list", nil)
 	before.Add("list", nil)
 	if got := testutil.ToFloat64(m.requests.WithLabelValues("a", "b", "capi", "list", transport.NoAnswer)); got != 1 {
-		t.Errorf("one that is enrolled again is counted anew: want 1, got %v", got)
+		t.Errorf("the counter of a cluster that is enrolled again starts at zero: want 1, got %v", got)
 	}
 }
 

@@ -107,7 +107,7 @@ func TestLeaveIsCalledOffWhenTheEnrolmentComesBack(t *testing.T) {
 	}
 }
 
-func TestLeaveIsBoundedAndDelaysNobody(t *testing.T) {
+func TestLeaveIsBounded(t *testing.T) {
 	s := realServer(t, 0)
 	f := newFrontend(t, s)
 	src := newFakeSource()

@@ -95,7 +95,7 @@ func TestPanicOfAHandlerCostsTheKind(t *testing.T) {
 	go func() { defer close(ended); _ = w.Start(ctx) }()
 	t.Cleanup(func() { end(); <-ended })
 	w.Set("test", configMaps(false))
-	connectiontest.Eventually(t, "the kind is listed again, and everything told", func() bool { return is(w, configMaps(false), kindwatch.StateSynced)() && seen.Load() == 4 })
+	connectiontest.Eventually(t, "the kind is listed again, and every object is reported", func() bool { return is(w, configMaps(false), kindwatch.StateSynced)() && seen.Load() == 4 })
 }
 
 // trap panics once after it was set for a place.
@@ -186,7 +186,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 			watch(t, h, trap, configMaps(false))
 		}},
 		"NotServed": {
-			reason: "A handler panics that is told that a kind is not served.", place: inHandler,
+			reason: "A handler panics on the event that a kind is not served.", place: inHandler,
 			do: func(t *testing.T, h *harness, trap *trap) { //nolint:thelper // It is the case itself.
 				watch(t, h, trap, kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Thing"}, Resource: "things"})
 			},
@@ -202,7 +202,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 			do: func(t *testing.T, h *harness, _ *trap) { h.source.set("a", listServer(t, uid, honest)) }, //nolint:thelper // It is the case itself.
 		},
 		"Body": {
-			reason: "What is called by whoever reads an answer panics, in a goroutine of client-go or not.", place: inSubscriber,
+			reason: "A callback of the reader of an answer panics, in a goroutine of client-go or not.", place: inSubscriber,
 			do: func(t *testing.T, h *harness, _ *trap) { //nolint:thelper // It is the case itself.
 				cl, err := h.Get(t.Context(), clusterName("a"))
 				if err != nil {

@@ -409,7 +409,7 @@ func TestIdentifierInTheFormOfAUIDIsRefused(t *testing.T) {
 		src.change("b", func(e *Enrolment) { e.Identifier = id })
 		h.waitFor(t, "b", StatePending, ReasonBadIdentifier)
 		if _, ok := h.ByIdentifier(id); ok {
-			t.Errorf("somebody holds the identifier %q", id)
+			t.Errorf("a cluster holds the identifier %q", id)
 		}
 		src.change("b", func(e *Enrolment) { e.Identifier = "" })
 		h.waitFor(t, "b", StateConnected, "")
@@ -538,7 +538,7 @@ func TestLabelRemovedAndPutBack(t *testing.T) {
 	h.unblock()
 	h.waitReconciled(t, "a", "slow")
 	if first.ctx.Err() != nil || len(h.engagements("a")) != 1 {
-		t.Error("the connection was made anew though the drain was called off")
+		t.Error("a new connection was made although the drain was cancelled")
 	}
 
 	// It is enrolled again after the drain: there is a new connection.

@@ -194,7 +194,7 @@ func (r *record) probeLane() allocation.Lane {
 func (r *record) snapshot() Cluster {
 	message := r.message
 	if r.state == StateConnected && r.held != nil {
-		message = "Connected, and will be disconnected if this lasts: " + r.held.Message
+		message = "Connected, and will be disconnected if this continues: " + r.held.Message
 	}
 	return Cluster{
 		Name: r.name, Enrolment: r.enrolment, Unenrolled: r.unenrolled, State: r.state, Reason: r.reason, Message: message,

@@ -14,9 +14,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 )
 
-// refusalLasts is how long a refusal is reported. It is longer than any back-off before the same request is repeated,
-// so that the condition does not flap.
-const refusalLasts = 10 * time.Minute
+// refusalDuration is how long a refusal is reported. It is longer than any back-off before the same request is
+// repeated, so that the condition does not flap.
+const refusalDuration = 10 * time.Minute
 
 // limitOf returns the metric label value for a refusal.
 func limitOf(err error) string {
@@ -53,7 +53,7 @@ func (v *view) beyondLimits(name mcr.ClusterName, err error, count bool) {
 	}
 	now, said := v.clock.Now(), Refusal{why.Reason, why.Message}
 	old := v.refusals[name]
-	if old.Refusal == said || old.Reason == "" || now.Sub(old.at) >= refusalLasts {
+	if old.Refusal == said || old.Reason == "" || now.Sub(old.at) >= refusalDuration {
 		v.refusals[name] = datedRefusal{said, now}
 	}
 	subscribers, changed := v.republishLocked(name)
@@ -67,7 +67,7 @@ func (v *view) beyondLimits(name mcr.ClusterName, err error, count bool) {
 func (v *view) forgetRefusal(name mcr.ClusterName, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if r, ok := v.refusals[name]; ok && now.Sub(r.at) >= refusalLasts {
+	if r, ok := v.refusals[name]; ok && now.Sub(r.at) >= refusalDuration {
 		delete(v.refusals, name) // The probing reconcile publishes it.
 	}
 }

@@ -20,7 +20,7 @@ func TestEventsAreReadLate(t *testing.T) {
 	v.eventsDelayed("a", transport.ErrEventsDelayed)
 	v.eventsDelayed("gone", transport.ErrEventsDelayed)
 	if got := v.clusters["a"].Refused.Reason; got != ReasonEventsDelayed {
-		t.Errorf("want the cluster to be told of its events, got %q", got)
+		t.Errorf("want the cluster to report its delayed events, got %q", got)
 	}
 	if n := testutil.CollectAndCount(v.metrics.refused); n > 0 || len(v.refusals) != 1 {
 		t.Errorf("want no answer to be counted as refused, and nothing to be kept of a cluster that has gone, got %d, %v", n, v.refusals)

@@ -20,7 +20,7 @@ func TestEndpointHoldsNothingSecret(t *testing.T) {
 		want   *Endpoint
 	}{
 		"Authorities": {
-			reason: "The certificates, and not what somebody has written around them.",
+			reason: "Only the certificates are returned, without headers and comments.",
 			change: func(f *file) {
 				withHeader := bytes.Replace(a.cert, []byte("-----\n"), []byte("-----\nToken: s3cr3t-t0ken\n\n"), 1)
 				f.cluster["certificate-authority-data"] = b64([]byte("# token: s3cr3t-t0ken\n" + string(withHeader) + "s3cr3t-t0ken\n"))
@@ -29,7 +29,7 @@ func TestEndpointHoldsNothingSecret(t *testing.T) {
 			want: &Endpoint{Server: server, Authorities: a.cert, TLSServerName: "kubernetes.default"},
 		},
 		"Insecure": {
-			reason: "Whoever connects has to know.",
+			reason: "Clients need to know it.",
 			change: func(f *file) { f.cluster["insecure-skip-tls-verify"] = true },
 			want:   &Endpoint{Server: server, InsecureSkipTLSVerify: true},
 		},
@@ -43,12 +43,12 @@ func TestEndpointHoldsNothingSecret(t *testing.T) {
 			change: func(f *file) { f.cluster["proxy-url"] = "http://me:s3cr3t-t0ken@proxy.example.org:3128" },
 		},
 		"OnlyContext": {
-			reason: "Programs that want a current context are told which one there is.",
+			reason: "The only context is returned for clients that need a current context.",
 			change: func(f *file) { delete(f.top, "current-context") },
 			want:   &Endpoint{Server: server, Context: "ctx"},
 		},
 		"Large": {
-			reason: "What is published is kept by whoever watches it.",
+			reason: "What is published is stored by all clients that watch it.",
 			change: func(f *file) {
 				f.cluster["certificate-authority-data"] = b64(bytes.Repeat(a.cert, MaxPublicAuthorities/len(a.cert)+1))
 			},

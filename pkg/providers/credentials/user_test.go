@@ -43,7 +43,7 @@ func TestParseUser(t *testing.T) {
 				x.user["client-certificate-data"], x.user["client-key-data"] = b64(p.cert), b64(p.key)
 			},
 		},
-		"Nobody":      {reason: "There is nobody to be.", change: func(x *file) { x.user = map[string]any{} }, want: ReasonNoCredentials, names: "neither a token nor"},
+		"NoUser":      {reason: "There are no credentials.", change: func(x *file) { x.user = map[string]any{} }, want: ReasonNoCredentials, names: "neither a token nor"},
 		"Proxy":       refusedCluster("proxy-url", "http://proxy.example.org"),
 		"InsecureTLS": refusedCluster("insecure-skip-tls-verify", true),
 		"ServerName":  refusedCluster("tls-server-name", "other.example.org"),
@@ -99,7 +99,7 @@ func refusedCluster(key string, value any) userCase {
 
 func refusedUser(key string, value any) userCase {
 	return userCase{
-		reason: "It does more than to say who somebody is.", want: ReasonRefused, names: key,
+		reason: "It does more than identify a user.", want: ReasonRefused, names: key,
 		change: func(x *file) { x.user[key] = value },
 	}
 }
@@ -113,7 +113,7 @@ func TestAuthenticateTakesNothingButTheUser(t *testing.T) {
 	}
 	base := &rest.Config{
 		Host: "https://hub.example.org:6443", BearerToken: "the-managers", BearerTokenFile: "/the/managers", Username: "manager", Password: "x",
-		Impersonate:     rest.ImpersonationConfig{UserName: "somebody"},
+		Impersonate:     rest.ImpersonationConfig{UserName: "another-user"},
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("the hub's"), CertData: []byte("the manager's"), KeyData: []byte("the manager's")},
 		WrapTransport:   func(http.RoundTripper) http.RoundTripper { panic("it adds the manager's credentials") },
 		Proxy:           func(*http.Request) (*url.URL, error) { return nil, errors.New("the hub's") },
@@ -154,10 +154,10 @@ func TestSameUser(t *testing.T) {
 		"Itself":      {"It is the same.", one, true},
 		"OtherServer": {"What is not used makes no difference.", parse(func(x *file) { x.cluster["server"] = "https://b" }), true},
 		"OtherToken":  {"It has been rotated.", parse(func(x *file) { x.user["token"] = "other" }), false},
-		"Certificate": {"It is somebody else.", parse(func(x *file) {
+		"Certificate": {"It is another user.", parse(func(x *file) {
 			x.user = map[string]any{"client-certificate-data": b64(p.cert), "client-key-data": b64(p.key)}
 		}), false},
-		"None": {"Nobody is not somebody.", nil, false},
+		"None": {"No user is not the same as a user.", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := one.Same(tc.other); got != tc.want {
@@ -166,7 +166,7 @@ func TestSameUser(t *testing.T) {
 		})
 	}
 	if !(*User)(nil).Same(nil) || (*User)(nil).Same(one) {
-		t.Error("want nobody to be the same as nobody only")
+		t.Error("want a nil user to be the same as nil only")
 	}
 }
 
@@ -217,7 +217,7 @@ func FuzzParseUser(f *testing.F) {
 			t.Error("something was accepted that is never allowed")
 		}
 		if !u.Same(u) {
-			t.Error("somebody differs from himself")
+			t.Error("the user differs from itself")
 		}
 	})
 }

@@ -301,7 +301,7 @@ func TestReferenceGrants(t *testing.T) {
 	}
 	without := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t)))
 	if err := without.ResolveReferences(ctx, s); err == nil || !strings.Contains(err.Error(), "no ReferenceGrant") {
-		t.Errorf("want a refusal where grants are not asked, got %v", err)
+		t.Errorf("want a refusal without grants, got %v", err)
 	}
 	if err := granting.ResolveReferences(ctx, s); err != nil || get(t, ns).Spec.ForProvider.Region != "eu-west-1" {
 		t.Errorf("want what is granted to be filled in, got %v: %+v", err, get(t, ns).Spec.ForProvider)

@@ -66,7 +66,7 @@ type Reconciler struct {
 	judgeable map[string]HubDefinition
 
 	// refused is the last reported reason why a definition could not be put into a cluster.
-	refused *managed.Told[mcreconcile.Request]
+	refused *managed.ReportedReasons[mcreconcile.Request]
 }
 
 // Options are the reconciler's options; its fields of the same names are documented there.
@@ -90,7 +90,7 @@ func New(o Options) *Reconciler {
 	return &Reconciler{
 		hub: o.Hub, workloads: o.Workloads, fleet: o.Fleet, classes: o.Classes, hubReader: o.HubReader, recorder: o.Recorder,
 		reporter: o.Reporter, metrics: o.Metrics, clock: o.Clock, users: o.Users, grace: o.Grace, kindGone: o.KindGone,
-		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{}, refused: managed.NewTold[mcreconcile.Request](),
+		wanted: map[string]wantedDefinition{}, judgeable: map[string]HubDefinition{}, refused: managed.NewReportedReasons[mcreconcile.Request](),
 	}
 }
 

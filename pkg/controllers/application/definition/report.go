@@ -24,7 +24,7 @@ type Reports struct {
 	next     managed.Reporter
 	recorder events.EventRecorder
 	fleet    enrolments
-	told     *managed.Told[mcr.ClusterName]
+	told     *managed.ReportedReasons[mcr.ClusterName]
 }
 
 var _ managed.Reporter = &Reports{}
@@ -34,7 +34,7 @@ func NewReports(next managed.Reporter, recorder events.EventRecorder, fleet enro
 	if next == nil {
 		next = managed.NopReporter{}
 	}
-	return &Reports{next: next, recorder: recorder, fleet: fleet, told: managed.NewTold[mcr.ClusterName]()}
+	return &Reports{next: next, recorder: recorder, fleet: fleet, told: managed.NewReportedReasons[mcr.ClusterName]()}
 }
 
 // DefinitionServed implements managed.Reporter.

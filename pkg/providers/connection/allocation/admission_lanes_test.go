@@ -17,7 +17,7 @@ func TestLanes(t *testing.T) {
 			"An attempt after a failure costs a time-out, most likely.", AttemptLane(1), Retry,
 		},
 		"Probe": {
-			"A live connection is probed whatever becomes of the others.", ProbeLane(false), Probe,
+			"A live connection is probed regardless of the others.", ProbeLane(false), Probe,
 		},
 		"ProbeAfterAFailure": {
 			"A connection that may be back does not wait for clusters that are dead.", ProbeLane(true), Recovery,

@@ -38,7 +38,7 @@ func TestAdmission(t *testing.T) {
 		t.Error("asking again is no way around")
 	}
 	if len(woken) != 0 {
-		t.Errorf("want nobody woken, got %v", woken)
+		t.Errorf("want no waiter woken, got %v", woken)
 	}
 	leave1()
 	if !slices.Equal(woken, []key{a3}) {

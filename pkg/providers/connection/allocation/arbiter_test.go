@@ -30,7 +30,7 @@ func TestArbiter(t *testing.T) {
 		ask    ask
 		want   Ruling[key]
 	}{
-		"First":       {reason: "Nobody holds it.", ask: ask{a, "o1", "u1", "u1"}, want: Ruling[key]{Verdict: VerdictGranted}},
+		"First":       {reason: "No cluster holds it.", ask: ask{a, "o1", "u1", "u1"}, want: Ruling[key]{Verdict: VerdictGranted}},
 		"Again":       {reason: "A claim that was granted is granted again.", before: []ask{{a, "o1", "u1", "u1"}}, ask: ask{a, "o1", "u1", "u1"}, want: Ruling[key]{Verdict: VerdictGranted}},
 		"Duplicate":   {reason: "The first holds the cluster.", before: []ask{{a, "o1", "u1", "u1"}}, ask: ask{b, "o2", "u1", "other"}, want: Ruling[key]{Verdict: VerdictDuplicate, Holder: a, SameCluster: true}},
 		"Identifier":  {reason: "The first holds the identifier.", before: []ask{{a, "o1", "u1", "id"}}, ask: ask{b, "o2", "u2", "id"}, want: Ruling[key]{Verdict: VerdictDuplicate, Holder: a}},
@@ -108,6 +108,6 @@ func TestArbiterNamesThoseWhoWereRefusedBecauseOfWhatIsFree(t *testing.T) {
 		t.Errorf("want the one that waits for it, got %v", freed)
 	}
 	if len(ar.refused) != 0 || len(ar.waitsFor) != 0 {
-		t.Errorf("want nobody to wait any more, got %v %v", ar.refused, ar.waitsFor)
+		t.Errorf("want no claim to wait any more, got %v %v", ar.refused, ar.waitsFor)
 	}
 }

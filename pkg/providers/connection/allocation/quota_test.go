@@ -16,15 +16,15 @@ import (
 type fakeQuota struct {
 	*Quota[key]
 	limit map[string]int
-	asked map[string]string // the last class that each one named
+	class map[string]string // the last class that each one named
 	has   map[string]bool
 	ages  map[string]int
 }
 
 func newFakeQuota(ages map[string]int) *fakeQuota {
-	f := &fakeQuota{limit: map[string]int{}, asked: map[string]string{}, has: map[string]bool{}, ages: ages}
+	f := &fakeQuota{limit: map[string]int{}, class: map[string]string{}, has: map[string]bool{}, ages: ages}
 	f.Quota = NewQuota(func(k key) {
-		if class, ok := f.asked[k.Name]; ok {
+		if class, ok := f.class[k.Name]; ok {
 			f.ask(k.Name, class)
 		}
 	})
@@ -34,12 +34,12 @@ func newFakeQuota(ages map[string]int) *fakeQuota {
 func quotaKey(name string) key { return key{"fake", "ns", name} }
 
 func (f *fakeQuota) ask(name, class string) {
-	f.asked[name] = class
+	f.class[name] = class
 	f.has[name] = f.Admit(quotaKey(name), class, time.Unix(1000-int64(f.ages[name]), 0), f.limit[class])
 }
 
 func (f *fakeQuota) gone(name string) {
-	delete(f.asked, name)
+	delete(f.class, name)
 	delete(f.has, name)
 	f.Leave(quotaKey(name))
 }
@@ -47,7 +47,7 @@ func (f *fakeQuota) gone(name string) {
 // change sets a limit, and notifies every member as the watch of classes does.
 func (f *fakeQuota) change(class string, limit int) {
 	f.limit[class] = limit
-	for name, c := range f.asked {
+	for name, c := range f.class {
 		if c == class {
 			f.ask(name, class)
 		}
@@ -134,9 +134,9 @@ func TestQuotaOverARestart(t *testing.T) {
 	}
 }
 
-// TestNobodyLosesAPlaceToAnother performs random operations, and verifies that places are lost only by those that leave
-// or when the limit is lowered.
-func TestNobodyLosesAPlaceToAnother(t *testing.T) {
+// TestNoMemberLosesAPlaceToAnother performs random operations, and verifies that places are lost only by members that
+// leave or when the limit is lowered.
+func TestNoMemberLosesAPlaceToAnother(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ages := map[string]int{}
 	var names []string

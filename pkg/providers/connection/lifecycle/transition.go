@@ -107,8 +107,9 @@ const (
 // Holding an enrolment does not reset the back-off: otherwise an unresponsive cluster would be tried again each time
 // that its Secret is deleted and re-created.
 //
-// Nor does a connection that was just made, only one that lasts: otherwise an API server that responds to the requests
-// for connecting and refuses all others would make the manager reconnect and fill caches twice a second forever.
+// Nor does a connection that was just made, only one that settles: otherwise an API server that responds to the
+// requests for connecting and refuses all others would make the manager reconnect and fill caches twice a second
+// forever.
 //
 // A cancelled drain continues as Degraded, so the gate opens only after a probe: the cluster's health is unknown. A
 // failed shadow connection never affects the active connection; the probe judges that one. A replaced object is not

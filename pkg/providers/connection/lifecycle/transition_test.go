@@ -52,7 +52,7 @@ func changes() map[edge]target {
 		{StateConnected, EventProbeSucceeded}: {"All is well.", StateConnected, []Action{ActionScheduleProbe}},
 		{StateConnected, EventSettled}:        {"It has lasted: earlier failures are forgotten.", StateConnected, []Action{ActionResetRetry}},
 		{StateConnected, EventProbeFailed}:    {"The first failure holds work and writes.", StateDegraded, []Action{ActionCloseGate, ActionScheduleProbe}},
-		{StateDegraded, EventProbeSucceeded}:  {"It is back: nothing is engaged anew.", StateConnected, []Action{ActionOpenGate, ActionScheduleProbe}},
+		{StateDegraded, EventProbeSucceeded}:  {"It is back: nothing is engaged again.", StateConnected, []Action{ActionOpenGate, ActionScheduleProbe}},
 		{StateDegraded, EventProbeFailed}:     {"Not often enough yet.", StateDegraded, []Action{ActionScheduleProbe}},
 
 		{StateDraining, EventWanted}:         {"Called off; the gate opens after a probe.", StateDegraded, []Action{ActionCancelDrain, ActionCloseGate, ActionProbeNow}},
@@ -186,7 +186,7 @@ func TestDecide(t *testing.T) {
 		"DrainingDone":              {"None does.", Observation{State: StateDraining, Drained: true}, Decision{StepEvent, EventDrained}},
 		"DrainingDoneThoughWanted":  {"Once drained, it is too late to call it off.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Drained: true}, Decision{StepEvent, EventDrained}},
 		"DrainingWanted":            {"The label is back.", Observation{State: StateDraining, Enrolled: true, SameObject: true}, Decision{StepEvent, EventWanted}},
-		"DrainingWantedConflicting": {"What was drained for a conflict is not wanted while the conflict lasts.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Conflict: true}, Decision{Step: StepWait}},
+		"DrainingWantedConflicting": {"What was drained for a conflict is not wanted while there is a conflict.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Conflict: true}, Decision{Step: StepWait}},
 		"DrainingHeld":              {"Nor is what is paused.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Held: reason.ReasonPaused, HeldAtOnce: true}, Decision{Step: StepWait}},
 		"DrainingToken":             {"A rotated token is needed until the end.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Held: reason.ReasonPaused, HeldAtOnce: true, CredentialsStale: true, CredentialsUnread: true}, Decision{Step: StepCheckCredentials}},
 		"DrainingUnauthorized":      {"Of one that is not enrolled, only a 401 tells.", Observation{State: StateDraining, SuspectAt: now}, Decision{Step: StepCheckCredentials}},

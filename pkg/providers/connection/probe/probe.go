@@ -90,7 +90,7 @@ func (p Prober) Identity(ctx context.Context, token string) (string, *reason.Fai
 	case code == http.StatusForbidden:
 		return "", reason.New(reason.ReasonForbidden, "The credentials may not get the namespace kube-system, whose UID identifies the cluster")
 	case code != http.StatusOK:
-		return "", reason.New(reason.ReasonProbeFailed, fmt.Sprintf("The API server answered %d when asked for the namespace kube-system", code))
+		return "", reason.New(reason.ReasonProbeFailed, fmt.Sprintf("The API server answered the request for the namespace kube-system with %d", code))
 	}
 	ns := metav1.PartialObjectMetadata{}
 	if json.Unmarshal(body, &ns) != nil || !ValidUID(string(ns.UID)) {

@@ -65,7 +65,7 @@ func TestProberAnswers(t *testing.T) {
 			want{health: metav1.ConditionFalse, uidWhy: reason.ReasonAnswerRefused},
 		},
 		"HostileUID":        {"What would break a condition or a label is not taken.", body(`{"metadata":{"uid":"<b>\n"},"gitVersion":"v1\n.2"}`), want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
-		"ClaimedIdentifier": {"A cluster must not call itself by the identifier that somebody gave to another.", body(`{"metadata":{"uid":"prod-eu"}}`), want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
+		"ClaimedIdentifier": {"A cluster must not call itself by the identifier of another.", body(`{"metadata":{"uid":"prod-eu"}}`), want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
 		"UpperCaseUID":      {"Nor be taken for another one because of letters.", body(`{"metadata":{"uid":"0B7E9A4C-9D1F-4E0A-8A53-2F6C1D7E8B90"}}`), want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
 		"NoNamespace":       {"An answer that is no namespace identifies nothing.", body(`hello`), want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
 		"EndlessAnswer":     {"No more than a little is read.", connectiontest.Endless, want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
@@ -125,15 +125,15 @@ func TestProberExplainsErrors(t *testing.T) {
 		timeout        time.Duration // by default more than a busy machine needs, so that no message is about it
 		want           *reason.Failure
 	}{
-		"PlainHTTP": {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: reason.New(reason.ReasonTLSError, "does not speak TLS")},
-		"Authority": {reason: "Nobody known signed the certificate.", server: secure.URL, o: allowed, want: reason.New(reason.ReasonTLSError, "unknown authority")},
-		"Name":      {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: connectiontest.Authority(secure), o: allowed, want: reason.New(reason.ReasonTLSError, "another name")},
-		"Refused":   {reason: "Nobody listens.", server: "https://" + closed.Addr().String(), o: allowed, want: reason.New(reason.ReasonDialError, "refused the connection")},
-		"BlackHole": {reason: "Nobody answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: reason.New(reason.ReasonDialError, "did not respond in time")},
-		"NoName":    {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: reason.New(reason.ReasonDialError, "has a name that")},
-		"Address":   {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
-		"Denied":    {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
-		"Nobody":    {reason: "Nobody listens at that one, of which nothing is told.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
+		"PlainHTTP":    {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: reason.New(reason.ReasonTLSError, "does not speak TLS")},
+		"Authority":    {reason: "No known authority signed the certificate.", server: secure.URL, o: allowed, want: reason.New(reason.ReasonTLSError, "unknown authority")},
+		"Name":         {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: connectiontest.Authority(secure), o: allowed, want: reason.New(reason.ReasonTLSError, "another name")},
+		"Refused":      {reason: "No server listens.", server: "https://" + closed.Addr().String(), o: allowed, want: reason.New(reason.ReasonDialError, "refused the connection")},
+		"BlackHole":    {reason: "No server answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: reason.New(reason.ReasonDialError, "did not respond in time")},
+		"NoName":       {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: reason.New(reason.ReasonDialError, "has a name that")},
+		"Address":      {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
+		"Denied":       {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
+		"DeniedClosed": {reason: "Whether a server listens at a denied address is not reported.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -160,9 +160,9 @@ func TestProberExplainsErrors(t *testing.T) {
 
 // TestProxyAtADeniedAddressIsNotUsed uses a proxy, which the operator allows, at an address that the operator denies.
 func TestProxyAtADeniedAddressIsNotUsed(t *testing.T) {
-	asked := atomic.Int32{}
+	requests := atomic.Int32{}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		w.WriteHeader(http.StatusBadGateway)
 	}))
 	defer proxy.Close()
@@ -170,16 +170,16 @@ func TestProxyAtADeniedAddressIsNotUsed(t *testing.T) {
 	kubeconfig := bytes.Replace(connectiontest.Kubeconfig(t, "https://api.example.org", nil, "token"),
 		[]byte(`"server"`), []byte(`"proxy-url":"`+through+`","server"`), 1)
 	for name, tc := range map[string]struct {
-		reason string
-		denied []netip.Prefix
-		want   string
-		asked  int32
+		reason   string
+		denied   []netip.Prefix
+		want     string
+		requests int32
 	}{
 		"Denied":  {"The name of the proxy leads to an address that is denied.", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, reason.ReasonEndpointDenied, 0},
-		"Allowed": {"One that is not denied is asked, and fails.", nil, reason.ReasonDialError, 1},
+		"Allowed": {"A proxy that is not denied is used, and fails.", nil, reason.ReasonDialError, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			asked.Store(0)
+			requests.Store(0)
 			o := credentials.Options{AllowLoopback: true, AllowProxy: true, DeniedCIDRs: tc.denied}
 			creds, err := credentials.Parse(kubeconfig, o)
 			if err != nil {
@@ -191,8 +191,8 @@ func TestProxyAtADeniedAddressIsNotUsed(t *testing.T) {
 			}
 			defer tr.Close()
 			_, why := New(tr, 30*time.Second).Ready(t.Context(), "token")
-			if reasonOf(why) != tc.want || asked.Load() != tc.asked {
-				t.Errorf("%s\nwant %s and %d requests, got %v and %d", tc.reason, tc.want, tc.asked, why, asked.Load())
+			if reasonOf(why) != tc.want || requests.Load() != tc.requests {
+				t.Errorf("%s\nwant %s and %d requests, got %v and %d", tc.reason, tc.want, tc.requests, why, requests.Load())
 			}
 		})
 	}

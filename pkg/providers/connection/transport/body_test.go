@@ -176,9 +176,9 @@ func gzipped(w http.ResponseWriter, _ *http.Request) {
 	_ = z.Close()
 }
 
-func TestOnlyPlainJSONIsAskedFor(t *testing.T) {
+func TestOnlyPlainJSONIsRequested(t *testing.T) {
 	cases := map[string]struct{ reason, accept, want string }{
-		"Nothing":  {"JSON is asked for.", "", "application/json"},
+		"Nothing":  {"JSON is requested.", "", "application/json"},
 		"Anything": {"Not just anything.", "*/*", "application/json"},
 		"Protobuf": {"Protobuf is left out.", "application/vnd.kubernetes.protobuf,application/json", "application/json"},
 		"Only":     {"Also where nothing else was wanted.", "application/vnd.kubernetes.protobuf", "application/json"},
@@ -197,16 +197,16 @@ func TestOnlyPlainJSONIsAskedFor(t *testing.T) {
 			}
 		})
 	}
-	var asked atomic.Value
+	var accepted atomic.Value
 	c := clientOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Store(r.Header.Get("Accept-Encoding") + r.Header.Get("Accept"))
+		accepted.Store(r.Header.Get("Accept-Encoding") + r.Header.Get("Accept"))
 		send(200, "application/json", "{}")(w, r)
 	}), Limits{}.WithDefaults())
 	if _, err := c.CoreV1().ConfigMaps("ns").Get(t.Context(), "x", metav1.GetOptions{}); err != nil {
 		t.Error(err)
 	}
-	if got, _ := asked.Load().(string); got != "application/json" {
-		t.Errorf("want plain JSON asked for, not %q", got)
+	if got, _ := accepted.Load().(string); got != "application/json" {
+		t.Errorf("want plain JSON requested, not %q", got)
 	}
 }
 

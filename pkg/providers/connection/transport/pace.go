@@ -49,9 +49,9 @@ type Allowance struct {
 	mu sync.Mutex
 	// load decides whether the cluster is busy.
 	load load
-	// late is since when events have been delayed without a pause of the cluster, zero if they are not; told is when this
-	// was last reported.
-	late, told time.Time
+	// late is since when events have been delayed without a pause of the cluster, zero if they are not; reported is when
+	// this was last reported.
+	late, reported time.Time
 }
 
 // NewAllowance returns the allowance of one cluster. shared is nil if the cluster has no others to share with.
@@ -114,8 +114,8 @@ func (a *Allowance) take(n int64, now time.Time) taken {
 	case t.wait > 0 && a.late.IsZero():
 		a.late = now
 	case t.wait <= 0 || a.late.IsZero():
-	case now.Sub(a.late) >= lateAfter && now.Sub(a.told) >= lateAfter:
-		a.told, t.tell = now, true
+	case now.Sub(a.late) >= lateAfter && now.Sub(a.reported) >= lateAfter:
+		a.reported, t.tell = now, true
 	}
 	return t
 }

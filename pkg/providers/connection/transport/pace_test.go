@@ -230,38 +230,38 @@ func TestAllowance(t *testing.T) {
 	limits := Pace{PerSecond: 20, Burst: 100, SustainedPerSecond: 5, SustainedBurst: 400}
 	a, now := NewAllowance(limits, nil), time.Unix(1_000, 0)
 	wokenLate := time.Duration(0)
-	read := func(d time.Duration) (events int64, told int) {
+	read := func(d time.Duration) (events int64, reported int) {
 		for end := now.Add(d); now.Before(end); {
 			took := a.take(a.most()/10, now)
 			if took.tell {
-				told++
+				reported++
 			}
 			events += a.most() / 10
 			if took.wait > 0 {
 				now = now.Add(took.wait + wokenLate)
 			}
 		}
-		return events, told
+		return events, reported
 	}
 	const step = 10 // Events are taken ten at a time.
-	if events, told := read(10 * time.Second); events < 300-2*step || events > 300+2*step || told != 0 {
-		t.Errorf("want the burst and 20 a second at first, got %d, told %d times", events, told)
+	if events, reported := read(10 * time.Second); events < 300-2*step || events > 300+2*step || reported != 0 {
+		t.Errorf("want the burst and 20 a second at first, got %d, reported %d times", events, reported)
 	}
 	// 100 of the 400 for the long run, and 50 that were regained meanwhile, are left.
-	if events, told := read(50 * time.Second); events < 400-3*step || events > 400+3*step || told > 1 {
-		t.Errorf("want 5 a second after 400, got %d, told %d times", events, told)
+	if events, reported := read(50 * time.Second); events < 400-3*step || events > 400+3*step || reported > 1 {
+		t.Errorf("want 5 a second after 400, got %d, reported %d times", events, reported)
 	}
-	if events, told := read(10 * time.Minute); events < 3000-3*step || events > 3000+3*step || told < 9 || told > 11 {
-		t.Errorf("want 5 a second for ever, told once a minute, got %d, told %d times", events, told)
+	if events, reported := read(10 * time.Minute); events < 3000-3*step || events > 3000+3*step || reported < 9 || reported > 11 {
+		t.Errorf("want 5 a second for ever, reported once a minute, got %d, reported %d times", events, reported)
 	}
 	wokenLate = 4 * time.Second
-	if events, told := read(10 * time.Minute); events > 3000+3*step || told < 8 {
-		t.Errorf("want it to be told on a busy machine, too, got %d, told %d times", events, told)
+	if events, reported := read(10 * time.Minute); events > 3000+3*step || reported < 8 {
+		t.Errorf("want it to be reported on a busy machine, too, got %d, reported %d times", events, reported)
 	}
 	now = now.Add(time.Minute)
 	took := a.take(a.most(), now)
 	if took.wait > 0 || took.tell {
-		t.Errorf("want who was silent for a minute to be read at once, got %s, told %t", took.wait, took.tell)
+		t.Errorf("want a connection that was silent for a minute to be read at once, got %s, reported %t", took.wait, took.tell)
 	}
 	took.giveBack(now)
 	if again := a.take(a.most(), now); again.wait > 0 {
@@ -365,7 +365,7 @@ func TestBusyClustersShareAPace(t *testing.T) {
 			}
 			later := rested.Add(2 * busyFor)
 			if got := shared.share(modest, false, 200, later); got != 200 || len(shared.busy) != 0 {
-				t.Errorf("want nobody to be busy any more, got %d, and a share of %v", len(shared.busy), got)
+				t.Errorf("want no cluster to be busy any more, got %d, and a share of %v", len(shared.busy), got)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ func TestVerbs(t *testing.T) {
 		{"The path may end in a slash.", "/k8s/", http.MethodGet, "/k8s/api/v1/namespaces", "list"},
 		{"A probe is about no resource.", "", http.MethodGet, "/readyz", OtherVerb},
 		{"Nor is discovery.", "", http.MethodGet, "/apis/apps/v1", OtherVerb},
-		{"A method that nobody knows makes no series.", "", "BREW", "/api/v1/namespaces/a/secrets/b", OtherVerb},
+		{"An unknown method makes no series.", "", "BREW", "/api/v1/namespaces/a/secrets/b", OtherVerb},
 		{"Nor does a verb of a path.", "", http.MethodGet, "/api/v1/proxy/namespaces/a/services/b", OtherVerb},
 	} {
 		req := httptest.NewRequestWithContext(t.Context(), tc.method, "https://example.org"+tc.target, nil)

@@ -12,35 +12,37 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// Told stores the last reported reason per key, so that events are written only on changes. It is safe for concurrent
-// use.
-type Told[K comparable] struct {
+// ReportedReasons stores the last reported reason per key, so that events are written only on changes. Its methods are
+// safe for concurrent use.
+type ReportedReasons[K comparable] struct {
 	mu      sync.Mutex
 	reasons map[K]string
 }
 
-// NewTold returns an empty Told.
-func NewTold[K comparable]() *Told[K] { return &Told[K]{reasons: map[K]string{}} }
+// NewReportedReasons returns empty ReportedReasons.
+func NewReportedReasons[K comparable]() *ReportedReasons[K] {
+	return &ReportedReasons[K]{reasons: map[K]string{}}
+}
 
 // IsNews stores a reason and reports whether it differs from the previous one. An empty reason means that all is well.
-func (t *Told[K]) IsNews(about K, reason string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.reasons[about] == reason {
+func (r *ReportedReasons[K]) IsNews(about K, reason string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.reasons[about] == reason {
 		return false
 	}
-	t.reasons[about] = reason
+	r.reasons[about] = reason
 	if reason == "" {
-		delete(t.reasons, about)
+		delete(r.reasons, about)
 	}
 	return true
 }
 
 // Forget drops the reasons of the selected keys.
-func (t *Told[K]) Forget(which func(K) bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	maps.DeleteFunc(t.reasons, func(about K, _ string) bool { return which(about) })
+func (r *ReportedReasons[K]) Forget(which func(K) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.reasons, func(about K, _ string) bool { return which(about) })
 }
 
 // EnrolledObject returns the enrolled object of a cluster, for events.
