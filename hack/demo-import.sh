@@ -22,7 +22,7 @@ connected_since() {
   on hub get clusterprofiles "capi-$1" -o jsonpath='{.status.conditions[?(@.type=="Connected")].lastTransitionTime}'
 }
 
-step "1. A hub (Kubernetes, Crossplane, Cluster API) and three clusters that nobody has registered there yet"
+step "1. A hub (Kubernetes, Crossplane, Cluster API) and three clusters that are not registered there yet"
 say "\$ bin/localfleet up --workloads 3"
 bin/localfleet up --workloads 3 --dir "$fleet"
 # The fleet registers its clusters by itself. In this demo they are imported instead.
@@ -115,11 +115,11 @@ for name in "${imports[@]}"; do
   wait_for "WordPress in $name" on "$where" wait --for=jsonpath='{.status.health}'=Healthy --timeout=5s --namespace blog applications/wordpress
 done
 for name in "${imports[@]}"; do
-  wait_for "the hub to be told of $name" on hub wait --for=jsonpath='{.status.applications.healthy}'=1 --timeout=5s applicationreports/capi-"$name"
+  wait_for "the report on $name in the hub" on hub wait --for=jsonpath='{.status.applications.healthy}'=1 --timeout=5s applicationreports/capi-"$name"
 done
 show hub get applicationreports
 
-step "11. Somebody removes a node pool in EKS: its reflection goes, and nothing else"
+step "11. A node pool is removed in EKS: its reflection goes, and nothing else"
 show hub get machinepools -l cluster.x-k8s.io/cluster-name=in-eks
 clouds remove-pool
 one_pool() { [[ $(on hub get machinepools -l cluster.x-k8s.io/cluster-name=in-eks -o name | wc -l) == 1 ]]; }
@@ -135,7 +135,7 @@ rotated() { [[ $(token_of in-eks) != "$before" ]]; }
 wait_for "the next token" rotated
 say "in-eks: the hash of the kubeconfig was $before and is $(token_of in-eks)"
 say "in-eks: connected since $since, and now since $(connected_since in-eks)"
-[[ $(connected_since in-eks) == "$since" ]] || die "the cluster was connected anew"
+[[ $(connected_since in-eks) == "$since" ]] || die "the cluster was connected again"
 
 step "13. Un-import the cluster of AKS. What runs there stays, and so does what Crossplane provisioned for it"
 show hub delete clusterimports in-aks
@@ -150,7 +150,7 @@ say "of its reflection and of its managed resources nothing is left in the hub"
 
 step "14. All the while, the clouds were only read"
 clouds report
-tail -n 1 "$fleet/fakecloud.log" | grep -q "attempts to change something: 0" || die "the clouds were asked to change something"
+tail -n 1 "$fleet/fakecloud.log" | grep -q "attempts to change something: 0" || die "the clouds received requests to change something"
 
 step "Done in $((SECONDS - started)) s. Everything is still up:"
 cat <<TXT

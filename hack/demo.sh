@@ -67,13 +67,13 @@ show w1 get mysqlinstancerequirements sqldb
 show w1 get secret sql-creds -o custom-columns='NAME:.metadata.name,TYPE:.type,OWNER:.metadata.ownerReferences[0].kind,KEYS:.data' |
   sed -E 's/(endpoint|password|username):[^] ]*/\1/g'
 
-step "10. A team in w2 asks for the same name: the first keeps it, the second is told who has it"
+step "10. A team in w2 requests the same name: the first claim keeps it, the status of the second says which has it"
 # What an earlier run of the demo has left.
 on w2 delete mysqlinstancerequirements sqldb --ignore-not-found >/dev/null
 on w2 annotate namespace default agent.crossplane.io/target-namespace- >/dev/null
 show w2 apply --server-side -f hack/demo-requirement.yaml
 synced='{.status.conditions[?(@.type=="AgentSynced")].status}'
-wait_for "w2 to be told" on w2 wait --for=jsonpath="$synced"=False --timeout=5s mysqlinstancerequirements/sqldb
+wait_for "the conflict in w2" on w2 wait --for=jsonpath="$synced"=False --timeout=5s mysqlinstancerequirements/sqldb
 show w2 get mysqlinstancerequirements sqldb -o jsonpath='{.status.conditions[?(@.type=="AgentSynced")].message}{"\n"}'
 
 step "11. The platform team lets clusters of this class choose the namespace shop as well, and the team in w2 does"
@@ -117,11 +117,11 @@ for name in w1 w2; do
 done
 show w1 get applications --namespace blog
 
-step "14. Somebody in w2 deletes a Service: the application is not whole any more, and the hub shows in which cluster"
+step "14. A Service is deleted in w2: the application is not complete any more, and the hub shows in which cluster"
 show w2 delete service wordpress-mysql-hsvc --namespace blog
 wait_for "w2 to notice" on w2 wait --for=jsonpath='{.status.health}'=Missing --timeout=5s --namespace blog applications/wordpress
 show w2 get applications --namespace blog
-wait_for "the hub to be told" on hub wait --for=jsonpath='{.status.applications.missing}'=1 --timeout=5s applicationreports/capi-w2
+wait_for "the report in the hub" on hub wait --for=jsonpath='{.status.applications.missing}'=1 --timeout=5s applicationreports/capi-w2
 show hub get applicationreports
 
 step "15. In w1 the application is deleted, and everything that belongs to it goes with it"

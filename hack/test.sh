@@ -53,7 +53,7 @@ packages() {
 }
 
 # raced REPORT AT_ONCE PACKAGE...: the same with the race detector. A program with the detector sleeps for a second
-# before it ends, unless it is told not to. With the detector the compiler also adds checks of unsafe pointers, which
+# before it ends, unless an option says otherwise. With the detector the compiler also adds checks of unsafe pointers, which
 # only dependencies have: a fifth of the processor time of the importer's tests.
 raced() {
   local report=$1 at_once=$2

@@ -57,10 +57,10 @@ func flagReference(t *testing.T) string {
 	var config string
 	in := invocation{Options: defaultOptions(noEnv)}
 	flags := bind(&in, &config, io.Discard)
-	told := regexp.MustCompile(`^(.*) \(default: (.*)\)$`)
+	withDefault := regexp.MustCompile(`^(.*) \(default: (.*)\)$`)
 	flags.VisitAll(func(f *pflag.Flag) {
 		meaning, standard := f.Usage, strings.Trim(f.DefValue, "[]")
-		if m := told.FindStringSubmatch(meaning); m != nil {
+		if m := withDefault.FindStringSubmatch(meaning); m != nil {
 			meaning, standard = m[1], m[2]
 		} else if standard != "" {
 			standard = "`" + standard + "`"

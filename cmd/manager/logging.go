@@ -15,7 +15,7 @@ import (
 )
 
 // newLogger returns the logger of the whole process, and what changes its level. Lines are JSON with times that sort,
-// unless text is asked for.
+// unless text is requested.
 func newLogger(o LogOptions, w io.Writer) (logr.Logger, *logLevel) {
 	level := uberzap.NewAtomicLevelAt(zapLevels()[o.Level])
 	encoder := zap.JSONEncoder

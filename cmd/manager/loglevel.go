@@ -18,7 +18,7 @@ import (
 // logLevelPath is where the log level is read and changed, named like the API server's /debug/flags/v.
 //
 // Kubernetes' own components use this mechanism. A signal cannot carry a level and is hard to send to a container. The
-// config file is read at the start; rereading a single option later would surprise. A change lasts until the process
+// config file is read at the start; rereading a single option later would surprise. A change holds until the process
 // ends, and affects one replica.
 const logLevelPath = "/debug/flags/log-level"
 

@@ -29,8 +29,8 @@ func TestLogLevelChangesAtRuntime(t *testing.T) {
 		{reason: "Nor does what is long.", method: http.MethodPut, body: strings.Repeat("debug", 1000), code: http.StatusBadRequest, answer: "error", logs: true},
 		{reason: "No other method is known.", method: http.MethodPost, body: "info", code: http.StatusMethodNotAllowed, answer: "only", logs: true},
 		{reason: "The lowest level has a name.", method: http.MethodPut, body: "trace", code: http.StatusOK, answer: "trace", logs: true, says: "The log level was changed"},
-		{reason: "What stays is not told.", method: http.MethodPut, body: "trace", code: http.StatusOK, answer: "trace", logs: true},
-		{reason: "A change is told at every level.", method: http.MethodPut, body: "error", code: http.StatusOK, answer: "error", says: "The log level was changed"},
+		{reason: "A level that stays the same is not logged.", method: http.MethodPut, body: "trace", code: http.StatusOK, answer: "trace", logs: true},
+		{reason: "A change is logged at every level.", method: http.MethodPut, body: "error", code: http.StatusOK, answer: "error", says: "The log level was changed"},
 	} {
 		out.Reset()
 		w := httptest.NewRecorder()

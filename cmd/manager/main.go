@@ -77,14 +77,14 @@ func serve(ctx context.Context, o Options, log logr.Logger, level http.Handler) 
 		return err
 	}
 	defer stop()
-	told := ctx
+	parent := ctx
 	ctx, stopMetrics, err := serveMetrics(ctx, cfg, o.Metrics, level)
 	if err != nil {
 		return err
 	}
 	defer stopMetrics()
 	defer func() {
-		if ctx.Err() != nil && told.Err() == nil {
+		if ctx.Err() != nil && parent.Err() == nil {
 			err = errors.Join(context.Cause(ctx), err)
 		}
 	}()

@@ -114,7 +114,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 
 	cancel()
 	if code := <-exited; code != 0 {
-		t.Errorf("A manager that is told to stop has not failed: want 0, got %d\n%s", code, log.String())
+		t.Errorf("A manager that stops on a signal has not failed: want 0, got %d\n%s", code, log.String())
 	}
 	var lease coordinationv1.Lease
 	if err := hub.Get(t.Context(), client.ObjectKey{Namespace: defaultNamespace, Name: leaseName}, &lease); err != nil {
@@ -124,7 +124,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 		t.Errorf("A leader that stops gives the lease back: it is still held by %q", *holder)
 	}
 	if strings.Contains(log.String(), "is forbidden") {
-		t.Errorf("The manager asked for something that config/rbac does not grant:\n%s", log.String())
+		t.Errorf("The manager requested something that config/rbac does not grant:\n%s", log.String())
 	}
 }
 
@@ -137,7 +137,7 @@ func saysOnceWhatIsMissing(t *testing.T, log string) {
 	if got := strings.Count(log, complete); got != 1 {
 		t.Errorf("That nothing is missing any more is logged once: want %q once, got %d in\n%s", complete, got, log)
 	}
-	last, told := "", false
+	last, reported := "", false
 	for line := range strings.Lines(log) {
 		var entry struct {
 			Message string `json:"msg"`
@@ -149,13 +149,13 @@ func saysOnceWhatIsMissing(t *testing.T, log string) {
 		if !strings.HasPrefix(says, "the hub lacks") && !strings.HasPrefix(says, "cannot query the hub") {
 			continue
 		}
-		told = told || strings.Contains(says, missing)
+		reported = reported || strings.Contains(says, missing)
 		if says == last {
 			t.Errorf("What is missing is logged when it changes, and not again and again: %q in\n%s", says, log)
 		}
 		last = says
 	}
-	if !told {
+	if !reported {
 		t.Errorf("What is missing is logged: want %q in\n%s", missing, log)
 	}
 }
@@ -230,7 +230,7 @@ func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address, somethin
 	if code, _ := get(t, url); code != http.StatusUnauthorized {
 		t.Errorf("Metrics without a token: want 401, got %d", code)
 	}
-	if code, _ := get(t, url, tokenOf(t, hub, "somebody")); code != http.StatusForbidden {
+	if code, _ := get(t, url, tokenOf(t, hub, "without-rights")); code != http.StatusForbidden {
 		t.Errorf("Metrics with a token whose owner may not read them: want 403, got %d", code)
 	}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -261,7 +261,7 @@ func changesTheLogLevel(t *testing.T, hub client.Client, address string) {
 		return do(t, req)
 	}
 	if code, body := put("prometheus", "debug"); code != http.StatusForbidden {
-		t.Errorf("The log level by somebody who may only read metrics: want 403, got %d, %s", code, body)
+		t.Errorf("The log level, by a ServiceAccount that may only read metrics: want 403, got %d, %s", code, body)
 	}
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "masthead-log-level"},
@@ -280,13 +280,13 @@ func changesTheLogLevel(t *testing.T, hub client.Client, address string) {
 	awaitRight(t, hub, "operator", logLevelPath, "put")
 	for _, level := range []string{"debug", "info"} {
 		if code, body := put("operator", level); code != http.StatusOK || body != level+"\n" {
-			t.Errorf("The log level by somebody who may change it: want 200 and the level, got %d, %q", code, body)
+			t.Errorf("The log level, by a ServiceAccount that may change it: want 200 and the level, got %d, %q", code, body)
 		}
 	}
 }
 
 // awaitMetricsReader waits until the hub knows that a ServiceAccount may read metrics. The hub learns of a binding a
-// moment after it is created, and the manager remembers for half a minute that somebody was refused.
+// moment after it is created, and the manager remembers a refusal for half a minute.
 func awaitMetricsReader(t *testing.T, hub client.Client, account string) {
 	t.Helper()
 	awaitRight(t, hub, account, "/metrics", "get")
@@ -452,7 +452,7 @@ func get(t *testing.T, url string, token ...string) (int, string) {
 	return do(t, request)
 }
 
-// do sends a request to an endpoint whose certificate nobody signed.
+// do sends a request to an endpoint with a self-signed certificate.
 func do(t *testing.T, request *http.Request) (int, string) {
 	t.Helper()
 	insecure := &http.Client{

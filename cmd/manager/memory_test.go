@@ -42,8 +42,8 @@ func TestMemoryIsLimitedBelowTheContainer(t *testing.T) {
 	}
 }
 
-// TestDeploymentLeavesTheHeapToTheManager: GOMEMLIMIT in the manifest would stay the same when somebody raises or
-// lowers the container's limit, and without a limit there is nothing that the budget could be a part of.
+// TestDeploymentLeavesTheHeapToTheManager: GOMEMLIMIT in the manifest would stay the same when the container's limit
+// is raised or lowered, and without a limit there is nothing that the budget could be a part of.
 func TestDeploymentLeavesTheHeapToTheManager(t *testing.T) {
 	text, err := os.ReadFile("../../config/manager/deployment.yaml")
 	if err != nil {

@@ -90,11 +90,11 @@ type MetricsOptions struct {
 	// Secure serves HTTPS, and answers only those whose token may get the path /metrics in the hub.
 	Secure bool `json:"secure"`
 
-	// CertDir holds tls.crt and tls.key for HTTPS. Empty: a certificate that nobody signed is made at each start.
+	// CertDir holds tls.crt and tls.key for HTTPS. Empty: a self-signed certificate is created at each start.
 	CertDir string `json:"certDir"`
 }
 
-// HealthOptions say where /healthz and /readyz can be asked.
+// HealthOptions say where /healthz and /readyz are served.
 type HealthOptions struct {
 	// BindAddress of the endpoint; "0" for none.
 	BindAddress string `json:"bindAddress"`
@@ -216,7 +216,7 @@ type invocation struct {
 	Version bool
 }
 
-// parse reads the command line, and the file that it names. It returns pflag.ErrHelp if help was asked for, which it
+// parse reads the command line, and the file that it names. It returns pflag.ErrHelp if help was requested, which it
 // wrote to usage.
 func parse(args []string, env func(string) string, usage io.Writer) (invocation, error) {
 	var in invocation
@@ -228,7 +228,7 @@ func parse(args []string, env func(string) string, usage io.Writer) (invocation,
 	}
 	if config != "" {
 		in.Options = defaultOptions(env)
-		data, err := os.ReadFile(config) //nolint:gosec // Whoever starts the manager says which file.
+		data, err := os.ReadFile(config) //nolint:gosec // The command line names the file.
 		if err != nil {
 			return invocation{}, fmt.Errorf("cannot read the config file: %w", err)
 		}

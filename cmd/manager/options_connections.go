@@ -67,7 +67,7 @@ type ConnectionOptions struct {
 	// MaxAnswerMiB is how large an answer of a workload cluster's API server, or an event of a watch, may be.
 	MaxAnswerMiB int `json:"maxAnswerMiB"`
 
-	// MaxListMiB is how large a list, or a page of one, may be. A page that is larger is asked for again with fewer
+	// MaxListMiB is how large a list, or a page of one, may be. A page that is larger is requested again with fewer
 	// objects.
 	MaxListMiB int `json:"maxListMiB"`
 

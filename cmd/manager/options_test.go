@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 		modify func(*Options)
 	}{
 		"Nothing": {
-			reason: "A manager that was told nothing runs with its defaults.",
+			reason: "A manager without flags runs with its defaults.",
 			modify: func(*Options) {},
 		},
 		"Flags": {
@@ -178,7 +178,7 @@ func TestParseRefuses(t *testing.T) {
 			args:   []string{"--backoff-base=10s", "--backoff-max=1s"}, want: "backoff-max: must not be shorter",
 		},
 		"LeaseUpsideDown": {
-			reason: "A leader that renews for longer than its lease lasts is one of two leaders.",
+			reason: "A leader that renews for longer than the duration of its lease is one of two leaders.",
 			args:   []string{"--leader-elect-lease-duration=5s"}, want: "leader-elect-lease-duration must be longer",
 		},
 		"RetryPeriodTooLong": {

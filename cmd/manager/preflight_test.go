@@ -128,8 +128,8 @@ func TestPreflightGoesOnWithoutWhatIsOptional(t *testing.T) {
 	}
 }
 
-// TestRightsAreThoseOfTheManifests compares the rights that the preflight asks for with those that config/rbac grants.
-// Nothing needs a right that is granted and not asked for; a right that is asked for and not granted keeps the manager
+// TestRightsAreThoseOfTheManifests compares the rights that the preflight checks with those that config/rbac grants.
+// Nothing needs a right that is granted and not checked; a right that is checked and not granted keeps the manager
 // waiting.
 func TestRightsAreThoseOfTheManifests(t *testing.T) {
 	var want []string
@@ -155,7 +155,7 @@ func TestRightsAreThoseOfTheManifests(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-asked for in requirements.go, +granted in config/rbac:\n%s", diff)
+		t.Errorf("-listed in requirements.go, +granted in config/rbac:\n%s", diff)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestRightsOfImportsAreThoseOfTheManifests(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-asked for in requirements.go, +granted in config/imports:\n%s", diff)
+		t.Errorf("-listed in requirements.go, +granted in config/imports:\n%s", diff)
 	}
 }
 

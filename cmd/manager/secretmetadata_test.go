@@ -96,7 +96,7 @@ func TestOnlyWhatSourcesReadOfASecretIsKept(t *testing.T) {
 	}{
 		"Everything": {"What is read is kept.", func(*metav1.ObjectMeta) {}, func(*metav1.ObjectMeta) {}},
 		"Others": {
-			"What nobody reads is not kept, however it is called.",
+			"Metadata that the manager does not read is not kept, even under a prefix of Masthead.",
 			func(m *metav1.ObjectMeta) {
 				m.Labels["theirs"], m.Annotations["theirs"], m.Annotations["masthead.dev/theirs"] = "x", big, big
 				m.Finalizers, m.OwnerReferences = []string{big}, []metav1.OwnerReference{{Name: big}}

@@ -57,7 +57,7 @@ func hubScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// newLocalManager creates the hub's manager, with a cache that holds only kinds that a controller asked for, trimmed,
+// newLocalManager creates the hub's manager, with a cache that holds only kinds that a controller requested, trimmed,
 // and never a Secret or a ConfigMap.
 func newLocalManager(cfg *rest.Config, o Options, l leadership) (manager.Manager, error) {
 	scheme, err := hubScheme()

@@ -54,7 +54,7 @@ func page(charts []string) (string, error) {
 		var s schema
 		var values map[string]any
 		for file, into := range map[string]any{"Chart.yaml": &c, "values.schema.json": &s, "values.yaml": &values} {
-			data, err := os.ReadFile(filepath.Join(folder, file)) //nolint:gosec // Whoever calls it says what it reads.
+			data, err := os.ReadFile(filepath.Join(folder, file)) //nolint:gosec // The caller names what it reads.
 			if err != nil {
 				return "", fmt.Errorf("cannot read the chart %q: %w", folder, err)
 			}
@@ -87,7 +87,7 @@ func table(prefix string, s schema, defaults map[string]any) (string, error) {
 		case property.Description == "":
 			problems = append(problems, fmt.Errorf("%s%s has no description", prefix, name))
 		default:
-			// Without HTML escapes, which nobody could read.
+			// Without HTML escapes, which are hard to read.
 			var shown strings.Builder
 			encoder := json.NewEncoder(&shown)
 			encoder.SetEscapeHTML(false)

@@ -34,7 +34,7 @@ func dashboards() []dashboard {
 func fleetOverview() dashboard {
 	return dashboard{
 		name: "fleet-overview", title: "Fleet overview", perCluster: true,
-		about: "Which clusters are connected, what holds back the others, and where something waits for somebody.",
+		about: "Which clusters are connected, what holds back the others, and what needs a change by a user.",
 		panels: []panel{
 			number("Clusters", "Enrolled clusters.", `count(masthead:cluster_connected:max`+at+`)`),
 			number("Connected", "Clusters whose last probe succeeded.", `sum(masthead:cluster_connected:max`+at+`)`),
@@ -79,7 +79,7 @@ func clusterDetail() dashboard {
 			lines("Failures", "Probes and attempts to connect that failed.", "short",
 				query{`sum by (reason) (increase(masthead_cluster_failures_total` + at + `[$__rate_interval]))`, "{{reason}}"}),
 			section("Requests"),
-			lines("Requests by verb", "What the API server of the cluster is asked for.", "reqps",
+			lines("Requests by verb", "Requests to the API server of the cluster.", "reqps",
 				query{`sum by (verb) (rate(masthead_cluster_requests_total` + at + `[$__rate_interval]))`, "{{verb}}"}),
 			lines("Requests by code", "The class of the status code; none without an answer.", "reqps",
 				query{`sum by (code) (rate(masthead_cluster_requests_total` + at + `[$__rate_interval]))`, "{{code}}"}),
@@ -99,7 +99,7 @@ func clusterDetail() dashboard {
 				query{`max by (controller) (masthead_queue_hanging` + at + `)`, "{{controller}}"}),
 			lines("Writes for claims", "To the cluster and, for it, to the hub.", "ops",
 				query{`sum by (write) (rate(masthead_agent_writes_total` + at + `[$__rate_interval]))`, "{{write}}"}),
-			lines("Writes of copies", "Many mean that somebody in the cluster undoes them.", "ops",
+			lines("Writes of copies", "Many mean that another client reverts them.", "ops",
 				query{`sum by (write) (rate(masthead_discovery_writes_total` + at + `[$__rate_interval]))`, "{{write}}"}),
 			lines("Copies of the hub's objects", "Read-only copies that are as in the hub.", "short",
 				query{`max by (crd) (masthead_discovery_objects` + at + `)`, "{{crd}}"}),
@@ -149,17 +149,17 @@ func requirements() dashboard {
 func applications() dashboard {
 	return dashboard{
 		name: "applications", title: "Applications", perCluster: true,
-		about: "How the Applications of the fleet fare.",
+		about: "The health of the Applications of the fleet.",
 		panels: []panel{
 			lines("Applications by health", "How many Applications are in each state.", "short",
 				query{`sum by (health) (masthead:applications:max` + at + `)`, "{{health}}"}),
 			lines("Components", "Wanted are those that Applications name, installed those that are there.", "short",
 				query{`sum by (state) (max by (` + cluster + `, state) (masthead_application_components` + at + `))`, "{{state}}"}),
-			lines("Writes", "To the cluster, because of its Applications. Many mean that somebody there undoes them.", "ops",
+			lines("Writes", "To the cluster, because of its Applications. Many mean that another client reverts them.", "ops",
 				query{`sum by (write) (rate(masthead_application_writes_total` + at + `[$__rate_interval]))`, "{{write}}"}),
 			table("Clusters with broken Applications", "Applications that are Degraded or Missing.",
 				`sum by (`+cluster+`) (masthead:applications:max{`+chosen+`, health=~"Degraded|Missing"}) > 0`),
-			table("Clusters with Applications that nobody can see", "A kind or a right is missing.",
+			table("Clusters with Applications of unknown health", "A kind or a right is missing.",
 				`masthead:applications:max{`+chosen+`, health="Unknown"} > 0`),
 			lines("Applications that wait for a worker", "They are due, and wait for a worker or for the connection.", "short",
 				query{`max by (` + cluster + `) (masthead_queue_depth{` + chosen + `, controller="application"})`, legend}),
@@ -182,7 +182,7 @@ func imports() dashboard {
 		panels: []panel{
 			number("Imports", "ClusterImports in any state.", `sum(max by (state) (masthead_imports))`),
 			number("Ready", "ClusterImports whose cluster is imported.", `max(masthead_imports{state="ready"})`),
-			number("Stalled", "Somebody has to change something.", `max(masthead_imports{state="stalled"})`),
+			number("Stalled", "ClusterImports that need a change by a user.", `max(masthead_imports{state="stalled"})`),
 			lines("Imports by state", "Ready, in progress, stalled, or about to be un-imported.", "short",
 				query{`max by (state) (masthead_imports)`, "{{state}}"}),
 			lines("Reconciliations", "Of the controller of ClusterImports.", "ops",

@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 		},
 		"Empty":       {reason: "No case is a mistake.", arguments: []string{t.TempDir()}, want: "there are no cases in the folder"},
 		"TwoFolders":  {reason: "One folder is judged.", arguments: []string{folder, folder}, want: "usage: healthcorpus"},
-		"UnknownFlag": {reason: "A mistake is told.", arguments: []string{"--cases=1"}, want: "flag provided but not defined"},
+		"UnknownFlag": {reason: "An unknown flag is reported.", arguments: []string{"--cases=1"}, want: "flag provided but not defined"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

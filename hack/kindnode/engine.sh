@@ -45,7 +45,7 @@ if [[ ${1:-} == --inside ]]; then
   "$@" &
   trap 'kill -TERM $! 2>/dev/null || true' INT TERM
   wait $! || status=$?
-  # dockerd is asked to end, and not only ended with its namespace, so that its data stays intact.
+  # dockerd ends by a signal, and not only with its namespace, so that its data stays intact.
   containers=$(docker ps --all --quiet)
   [[ -z $containers ]] || docker rm --force --volumes $containers >/dev/null
   kill $daemon

@@ -159,7 +159,7 @@ for name in "${names[@]}"; do
       cp -L "$node"/lib64/ld-linux-*.so.* "$folder/usr/lib64/" 2>/dev/null || cp -L "$node"/lib/ld-linux-*.so.* "$folder/usr/lib/"
       ;;
     *)
-      say "kubeadm wants image $name, and nobody knows how to build it"
+      say "kubeadm requires image $name, and this script cannot build it"
       exit 1
       ;;
   esac

@@ -61,7 +61,7 @@ func commonLayer(in imageInput) (v1.Layer, error) {
 
 // binaryLayer contains the manager.
 func binaryLayer(path string, created time.Time) (v1.Layer, error) {
-	content, err := os.ReadFile(path) //nolint:gosec // Named by whoever makes the release.
+	content, err := os.ReadFile(path) //nolint:gosec // Named on the command line.
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the manager: %w", err)
 	}

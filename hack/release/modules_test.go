@@ -33,7 +33,7 @@ func TestAddLicenses(t *testing.T) {
 			want:   Module{Path: "m", Licenses: []string{"MIT"}, Files: []string{"COPYING", "LICENCE.md"}},
 		},
 		"NoLicence": {
-			reason: "What nobody may copy is not shipped",
+			reason: "A module without a licence may not be copied, and is not shipped",
 			files:  map[string]string{"README.md": "MIT"},
 			err:    "cannot tell the licence",
 		},

@@ -25,7 +25,7 @@ func unpackImage(archive, platform, folder string) error {
 		return fmt.Errorf("cannot create a folder for the image: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(temporary) }()
-	in, err := os.Open(archive) //nolint:gosec // Named by whoever unpacks it.
+	in, err := os.Open(archive) //nolint:gosec // Named by the caller.
 	if err != nil {
 		return fmt.Errorf("cannot open the image: %w", err)
 	}

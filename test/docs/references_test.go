@@ -131,12 +131,12 @@ func TestMessagesOfReferencesAreExplained(t *testing.T) {
 	}
 	for m := range notForUsers {
 		if made[m] == "" {
-			t.Errorf("%q is excused, and nobody says it", m)
+			t.Errorf("%q is excused, and no code says it", m)
 		}
 	}
 	for m := range explained {
 		if made[m] == "" {
-			t.Errorf("docs/references.md explains %q, which nobody says", m)
+			t.Errorf("docs/references.md explains %q, which no code says", m)
 		}
 	}
 }

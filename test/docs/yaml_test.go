@@ -101,7 +101,7 @@ func TestYAMLFitsTheSchemas(t *testing.T) {
 		}):
 			checked["foreign"]++
 		default:
-			t.Errorf("%s: nobody knows the schema of %s", d.place, kind)
+			t.Errorf("%s: there is no schema for %s", d.place, kind)
 		}
 	}
 	for _, what := range []string{"part", "ours", "Kubernetes", "foreign"} {

@@ -25,7 +25,7 @@ var _ = Describe("Applications of an attacker", secondFleet, func() {
 		Expect(harness.Apply(ctx, fleet, "w1", reachingOut)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { kubectl(ctx, "w1", "delete", "clusterrole", "loot") })
 
-		By("being told so")
+		By("reporting why in the status")
 		eventuallyApplication(ctx, "w1", "thief", "thief", "{.status.componentsInstalled}").Should(Equal("1/3"))
 		eventuallyApplication(ctx, "w1", "thief", "thief", componentPath("loot", "reason")).Should(Equal("ClusterScoped"))
 		eventuallyApplication(ctx, "w1", "thief", "thief", componentPath("jewels", "reason")).Should(Equal("NotFound"))

@@ -173,7 +173,7 @@ var _ = Describe("Application", func() {
 		eventuallyApplication(ctx, "w1", "blog", "wordpress", "{.status.ready}").Should(Equal("True"))
 		eventuallyApplication(ctx, "w1", "blog", "wordpress", conditionPath("Ready")).Should(Equal("True/Ready"))
 
-		By("letting nobody delete the kind while the cluster is enrolled")
+		By("letting no user delete the kind while the cluster is enrolled")
 		Eventually(func() error {
 			_, err := harness.Kubectl(ctx, fleet, "w1", "delete", "crd", applicationsCRD, "--dry-run=server")
 			return err

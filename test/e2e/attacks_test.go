@@ -91,12 +91,12 @@ metadata:
   name: steering
   namespace: default
   labels:
-    crossplane.io/composite: somebody-elses
+    crossplane.io/composite: another-owners
     cluster.x-k8s.io/cluster-name: w2
     masthead.dev/managed-by: masthead
     team: shop
   annotations:
-    crossplane.io/external-name: somebody-elses
+    crossplane.io/external-name: another-owners
     kubectl.kubernetes.io/restartedAt: now
     agent.masthead.dev/adoptable-by: everybody
     team: shop
@@ -129,7 +129,7 @@ spec: {version: "5.7", storageGB: 20}
 			Expect(key).NotTo(BeElementOf("crossplane.io/paused", "kubectl.kubernetes.io/restartedAt",
 				"agent.masthead.dev/adoptable-by", "agent.masthead.dev/reconcile-requested-at"))
 		}
-		Expect(metadata.Annotations["crossplane.io/external-name"]).NotTo(Equal("somebody-elses"))
+		Expect(metadata.Annotations["crossplane.io/external-name"]).NotTo(Equal("another-owners"))
 		Expect(metadata.Finalizers).NotTo(ContainElement("attacker.example.org/keep"))
 		Expect(metadata.OwnerReferences).To(BeEmpty())
 	})
@@ -148,7 +148,7 @@ spec: {version: "5.7", storageGB: 20}
 		Expect(inHub(ctx, "liar", "{.status.conditions[*].type}")).NotTo(ContainSubstring("Lie"))
 	})
 
-	It("harms nobody else by huge claims and many of them", secondFleet, func(ctx SpecContext) {
+	It("harms no other cluster by huge claims and many of them", secondFleet, func(ctx SpecContext) {
 		enrolAll(ctx, "w1", "w2")
 		huge := strings.Repeat("x", 1<<20)
 		Expect(harness.Apply(ctx, fleet, "w1", fmt.Sprintf(`{"apiVersion":"database.acmeco.org/v1alpha1","kind":"MySQLInstanceRequirement",
@@ -176,7 +176,7 @@ spec: {version: "5.7", storageGB: 1}
 		eventuallyConnected(ctx, "w2")
 	})
 
-	It("leaves the hub's object behind by tearing a finalizer out, and takes nobody else's with it", needs(localProcesses,
+	It("leaves the hub's object behind by tearing a finalizer out, and takes no other cluster's with it", needs(localProcesses,
 		"freezes the API server of the hub and nothing beside it"), func(ctx SpecContext) {
 		enrolAll(ctx, "w1", "w2")
 		travels(ctx, "w2", "bystander")
@@ -188,13 +188,13 @@ spec: {version: "5.7", storageGB: 1}
 		kubectl(ctx, "w1", "patch", "mysqlinstancerequirements", "torn", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 		Expect(fleet.Resume(ctx, hub)).To(Succeed())
 
-		By("asking for it again: what it had is taken over, or made anew, and is w1's alone")
+		By("asking for it again: what it had is taken over, or created again, and is w1's alone")
 		Eventually(func() string { return get(ctx, "w1", "{.metadata.name}", "mysqlinstancerequirements", "torn") }).WithContext(ctx).Should(BeEmpty())
 		claim(ctx, "w1", "torn")
 		DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, "w1", "torn") })
 		Eventually(agentSynced).WithArguments(ctx, "w1", "torn").WithContext(ctx).Should(Equal("True/Synced"))
 		Expect(sourceInHub(ctx, "torn")).To(Equal(identifierOf(ctx, "w1") + "/default"))
 		Expect(agentSynced(ctx, "w2", "bystander")).To(Equal("True/Synced"))
-		Expect(inHub(ctx, "bystander", "{.metadata.uid}")).To(Equal(bystander), "nobody else's object was touched")
+		Expect(inHub(ctx, "bystander", "{.metadata.uid}")).To(Equal(bystander), "the object of the other cluster is unchanged")
 	})
 })

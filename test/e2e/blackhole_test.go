@@ -81,7 +81,7 @@ spec:
 }
 
 var _ = Describe("A cluster that never answers", needs(localProcesses, "listens where no Pod can reach it"), func() {
-	It("delays nobody when it is enrolled before the manager starts", func(ctx SpecContext) {
+	It("delays no other cluster when it is enrolled before the manager starts", func(ctx SpecContext) {
 		Expect(manager.Stop(ctx)).To(Succeed())
 		registerBlackHole(ctx, "abyss")
 		// If the manager does not start, nothing else un-enrols these clusters.
@@ -95,7 +95,7 @@ var _ = Describe("A cluster that never answers", needs(localProcesses, "listens 
 		Expect(manager.Alive(ctx)).To(BeTrue())
 	})
 
-	It("delays nobody when it is enrolled first and the manager runs", func(ctx SpecContext) {
+	It("delays no other cluster when it is enrolled first and the manager runs", func(ctx SpecContext) {
 		registerBlackHole(ctx, "abyss-2")
 		Eventually(connection).WithArguments(ctx, "abyss-2").WithContext(ctx).ShouldNot(BeEmpty())
 		enrolAll(ctx, "w1", "w2")
@@ -104,7 +104,7 @@ var _ = Describe("A cluster that never answers", needs(localProcesses, "listens 
 		Eventually(connection).WithArguments(ctx, "abyss-2").WithContext(ctx).Should(Equal("False/DialError"))
 	})
 
-	It("delays nobody when many of them are enrolled", secondFleet, func(ctx SpecContext) {
+	It("delays no other cluster when many of them are enrolled", secondFleet, func(ctx SpecContext) {
 		for i := range 30 {
 			registerBlackHole(ctx, fmt.Sprintf("abyss-%02d", i))
 		}

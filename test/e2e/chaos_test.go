@@ -43,7 +43,7 @@ func goesOn(ctx context.Context, l *load.Load) {
 func settles(ctx context.Context, l *load.Load) {
 	GinkgoHelper()
 	steps, err := l.Stop()
-	Expect(err).NotTo(HaveOccurred(), "the workload clusters did what they were asked for")
+	Expect(err).NotTo(HaveOccurred(), "the operations in the workload clusters succeeded")
 	operations, complete := l.Operations()
 	GinkgoWriter.Printf("the load had %d steps, and %d operations on names, of which none was missed: %t\n", steps, operations, complete)
 	Expect(steps).To(BeNumerically(">", 50))
@@ -88,7 +88,7 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		settles(ctx, l)
 	})
 
-	It("the hub's API server is restarted, and what was asked for meanwhile follows", secondFleet, needs(localProcesses,
+	It("the hub's API server is restarted, and what was requested meanwhile follows", secondFleet, needs(localProcesses,
 		"kills the API server of the hub and nothing beside it"), func(ctx SpecContext) {
 		enrolAll(ctx, workloads...)
 		l := startLoad(ctx, workloads...)

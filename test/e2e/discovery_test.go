@@ -19,7 +19,7 @@ const (
 )
 
 var _ = Describe("Discovery", func() {
-	It("shows what can be claimed, as the seed's User Experience does, and lets nobody change it", func(ctx SpecContext) {
+	It("shows what can be claimed, as the seed's User Experience does, and lets no user change it", func(ctx SpecContext) {
 		DeferCleanup(func(ctx context.Context) {
 			Expect(get(ctx, "w1", "{.metadata.name}", "validatingadmissionpolicybinding", readOnlyPolicy)).To(BeEmpty(), "un-enrolling takes everything back")
 			Expect(get(ctx, "w1", "{.metadata.name}", "crd", "compositions.apiextensions.crossplane.io")).To(BeEmpty())

@@ -81,7 +81,7 @@ var _ = Describe("Enrolment", func() {
 	})
 
 	It("does not need a kind to be there, and reconciles it when its CRD arrives", func(ctx SpecContext) {
-		// While the cluster is enrolled, nobody but Masthead can delete the definition.
+		// While the cluster is enrolled, only Masthead can delete the definition.
 		DeferCleanup(func(ctx context.Context) {
 			removeCopies(ctx, "w1")
 			removeDefinition(ctx, "w1", "latecomerrequirements.database.acmeco.org")

@@ -62,7 +62,7 @@ var _ = Describe("A cluster whose API server freezes", func() {
 		eventuallySeen(ctx, `increase(masthead_cluster_connects_total{cluster_name="w2", cause="probe"}[10m]) > 0`)
 	})
 
-	It("keeps what was asked for while it was away", func(ctx SpecContext) {
+	It("keeps what was requested while it was away", func(ctx SpecContext) {
 		enrolAll(ctx, "w1", "w2")
 		travels(ctx, "w1", "edited")
 		Expect(fleet.Kill(ctx, "w1")).To(Succeed())

@@ -118,7 +118,7 @@ func setUpLocal(ctx context.Context) {
 	manager = asProcess
 	startManager(ctx)
 	DeferCleanup(func(ctx context.Context) {
-		Expect(manager.Stop(ctx)).To(Succeed(), "the manager ends by itself when it is asked to")
+		Expect(manager.Stop(ctx)).To(Succeed(), "the manager ends by itself when it is sent a signal")
 	}, NodeTimeout(time.Minute))
 }
 

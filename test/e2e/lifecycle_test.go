@@ -27,7 +27,7 @@ func exists(ctx context.Context, cluster, name string) string {
 }
 
 var _ = Describe("The life of a requirement", secondFleet, func() {
-	It("shows what Crossplane fills in late, and fights with nobody", func(ctx SpecContext) {
+	It("shows what Crossplane fills in late, and has no conflicts with other writers", func(ctx SpecContext) {
 		enrolAll(ctx, "w1")
 		travels(ctx, "w1", "late")
 		composite := func(cluster string, args ...string) string {

@@ -34,7 +34,7 @@ spec:
   hostPath: {path: /var/second, type: DirectoryOrCreate}
 `
 
-var _ = Describe("An Application whose Pods run", needs(kindClusters, "has Pods whose probes are asked"), func() {
+var _ = Describe("An Application whose Pods run", needs(kindClusters, "has Pods whose probes run"), func() {
 	It("is healthy by a Pod that asks its web server, is ill without its database, and goes with all that it owns", func(ctx SpecContext) {
 		enrolForApplications(ctx, "w1")
 		Expect(harness.Apply(ctx, fleet, "w1", volumes)).To(Succeed())

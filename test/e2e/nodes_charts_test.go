@@ -60,7 +60,7 @@ var _ = Describe("The charts", needs(kindClusters, "has Pods and Services and a 
 		Expect(logs).NotTo(ContainSubstring("forbidden"), "it asks for nothing that it may not")
 	})
 
-	It("give its metrics to a token that may read them, over the Service, and to nobody else", func(ctx SpecContext) {
+	It("give its metrics to a token that may read them, over the Service, and to no other client", func(ctx SpecContext) {
 		kubectl(ctx, hub, "create", "serviceaccount", "prometheus", "--namespace", "default")
 		DeferCleanup(func(ctx context.Context) {
 			kubectl(ctx, hub, "delete", "serviceaccount", "prometheus", "--namespace", "default")

@@ -49,8 +49,7 @@ func cut(text string) string {
 	return text[:longest] + " [...]"
 }
 
-// No spec is left out of a run silently: otherwise a spec that ran on neither of the fleets would test nothing, and
-// nobody would know.
+// No spec is left out of a run silently: otherwise it would not be noticed that a spec ran on neither of the fleets.
 var _ = ReportAfterSuite("what ran", func(report Report) {
 	config := report.SuiteConfig
 	ran, left, silent := account(place(), config.LabelFilter, report.SpecReports)

@@ -100,7 +100,7 @@ stringData: {password: the-platform-teams}
 		kubectl(ctx, "w1", "create", "namespace", "den")
 		DeferCleanup(func(ctx context.Context) { kubectl(ctx, "w1", "delete", "namespace", "den") })
 
-		By("naming a Secret that is nobody's connection Secret")
+		By("naming a Secret that is no connection Secret")
 		travels(ctx, "w1", "thief")
 		By("naming the Secret of another requirement, from another namespace that has the same target")
 		travels(ctx, "w1", "honest")

@@ -215,7 +215,7 @@ var _ = Describe("A cluster that the hub of another Masthead enrols, too", secon
 		Expect(size).To(Equal(int64(30)))
 		Eventually(finalizers).WithContext(ctx).Should(And(ContainSubstring(second.identity), Not(ContainSubstring(firstHub))))
 
-		By("giving it there what it had: nothing in the cluster was made anew")
+		By("giving it there what it had: nothing in the cluster was created again")
 		credentials := &corev1.Secret{Type: "connection.crossplane.io/v1alpha1"}
 		credentials.Namespace, credentials.Name = "bar", "moved-creds"
 		credentials.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(inSecond, inSecond.GroupVersionKind())}

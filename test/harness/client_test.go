@@ -49,7 +49,7 @@ func TestQuery(t *testing.T) {
 			want:      query{resource: "pods"},
 		},
 		"NoResource": {
-			reason:    "Everything is not asked for.",
+			reason:    "A request for objects of every kind is refused.",
 			arguments: []string{"--namespace", "bar"},
 			refused:   true,
 		},

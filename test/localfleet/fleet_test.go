@@ -186,7 +186,7 @@ func (t fleetTest) claim() {
 func (t fleetTest) functionOrders() {
 	f := t.fleet
 	hub := objectClient(t.T, f, HubName)
-	failing := newClaim("failing", map[string]string{function.AnnotationFail: "asked to"})
+	failing := newClaim("failing", map[string]string{function.AnnotationFail: "no quota left"})
 	withheld := newClaim("withheld", map[string]string{function.AnnotationWithholdConnection: "true"})
 	delayed := newClaim("delayed", map[string]string{function.AnnotationReadyAfter: "3s"})
 	for _, claim := range []*unstructured.Unstructured{failing, withheld, delayed} {
@@ -366,7 +366,7 @@ func (t fleetTest) restartNewPort() {
 		t.Errorf("Restart(): want another server than %s", old)
 	}
 	if isOpen(old) {
-		t.Errorf("Restart(): somebody still listens at %s", old)
+		t.Errorf("Restart(): a server still listens at %s", old)
 	}
 	checkHubLeadsTo(t.T, f, "w1", server)
 	// The cluster's own controllers use the new port, too.
@@ -399,7 +399,7 @@ func (t fleetTest) move() {
 		t.Fatal(err)
 	}
 	if isOpen(old.Host) {
-		t.Errorf("somebody still listens at %s after the previous server was stopped", old.Host)
+		t.Errorf("a server still listens at %s after the previous server was stopped", old.Host)
 	}
 	if err := listNamespaces(t.T, f, "w1", time.Minute); err != nil {
 		t.Errorf("the new server must go on: %v", err)
@@ -461,7 +461,7 @@ func (t fleetTest) addRegisterRemove() {
 		t.Errorf("Remove(): -want, +got:\n%s", diff)
 	}
 	if isOpen(server) {
-		t.Errorf("Remove(): somebody still listens at %s", server)
+		t.Errorf("Remove(): a server still listens at %s", server)
 	}
 	if keys, err := f.registrations(t.Context(), "w2"); err != nil || len(keys) != 0 {
 		t.Errorf("Remove(): still registered in the hub: %v, %v", keys, err)
@@ -497,7 +497,7 @@ func (t fleetTest) down() {
 	checkNoLeftovers(t.T, f.Dir())
 	for _, server := range open {
 		if isOpen(server) {
-			t.Errorf("Down(): somebody still listens at %s", server)
+			t.Errorf("Down(): a server still listens at %s", server)
 		}
 	}
 	if _, err := os.Stat(f.Dir()); !errors.Is(err, os.ErrNotExist) {

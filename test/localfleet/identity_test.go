@@ -63,7 +63,7 @@ func TestIdentityOfRecycledPID(t *testing.T) {
 		"Same":            {reason: "The process itself is recognised.", change: func(*processIdentity) {}, want: stateRunning},
 		"OtherStartTime":  {reason: "A process with this id that started at another time is another.", change: func(p *processIdentity) { p.StartTime-- }, want: stateExited},
 		"OtherExecutable": {reason: "A process with this id that runs another program is another.", change: func(p *processIdentity) { p.Executable = "/usr/bin/etcd" }, want: stateExited},
-		"OtherBoot":       {reason: "Ids and start times begin anew when the machine starts.", change: func(p *processIdentity) { p.BootID = "another" }, want: stateExited},
+		"OtherBoot":       {reason: "Ids and start times begin again when the machine starts.", change: func(p *processIdentity) { p.BootID = "another" }, want: stateExited},
 		"NoPID":           {reason: "Zero and negative ids mean groups of processes to kill(2).", change: func(p *processIdentity) { p.PID = -1 }, want: stateExited},
 	}
 	for name, tc := range cases {
@@ -131,7 +131,7 @@ func TestStopProcess(t *testing.T) {
 		paused bool
 		grace  time.Duration
 	}{
-		"Obedient": {reason: "A process that ends when asked is asked.", script: "trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done", grace: time.Minute},
+		"Obedient": {reason: "A process that ends on a signal is not killed.", script: "trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done", grace: time.Minute},
 		"Stubborn": {reason: "A process that ignores the request is killed after the grace period.", script: "trap '' TERM; echo ready; while :; do sleep 0.1; done", grace: 100 * time.Millisecond},
 		"Paused":   {reason: "A paused process is continued, so that it hears the request.", script: "trap 'exit 0' TERM; echo ready; while :; do sleep 0.1; done", paused: true, grace: time.Minute},
 		"AtOnce":   {reason: "Without a grace period a process is killed, even a paused one.", script: "trap '' TERM; echo ready; while :; do sleep 0.1; done", paused: true},

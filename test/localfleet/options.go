@@ -60,7 +60,7 @@ type Options struct {
 	// Audit makes every API server write one line per request to AuditLog, at the level Metadata.
 	Audit bool
 
-	// Fast gives the API servers and etcd memory, so that they seldom collect garbage. It is for benchmarks, which would
+	// Fast gives the API servers and etcd memory, so that they rarely collect garbage. It is for benchmarks, which would
 	// otherwise measure how these programs run in as little memory as possible, and for tests that share two cores.
 	Fast bool
 

@@ -56,7 +56,7 @@ func TestAuthority(t *testing.T) {
 		"OtherCA":     {reason: "One cluster's certificates mean nothing in another.", pair: server, authority: other, host: "127.0.0.1", usage: x509.ExtKeyUsageServerAuth, now: now},
 		"Client":      {reason: "A user's certificate identifies a client.", pair: client, authority: ours, usage: x509.ExtKeyUsageClientAuth, now: now, valid: true},
 		"NoServer":    {reason: "A user's certificate cannot be a server's.", pair: client, authority: ours, usage: x509.ExtKeyUsageServerAuth, now: now},
-		"OtherClient": {reason: "A user of one cluster is nobody in another.", pair: client, authority: other, usage: x509.ExtKeyUsageClientAuth, now: now},
+		"OtherClient": {reason: "A user of one cluster is unknown in another.", pair: client, authority: other, usage: x509.ExtKeyUsageClientAuth, now: now},
 		"Expired":     {reason: "Certificates end.", pair: client, authority: ours, usage: x509.ExtKeyUsageClientAuth, now: now.Add(certificateLifetime)},
 		"SlowClock":   {reason: "A clock that is a little behind does no harm.", pair: client, authority: ours, usage: x509.ExtKeyUsageClientAuth, now: now.Add(-time.Minute), valid: true},
 	}

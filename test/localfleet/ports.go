@@ -47,7 +47,7 @@ func newPortAllocator() *portAllocator {
 func (a *portAllocator) take() (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// The search starts at a random port so that several fleets on one machine seldom try the same port.
+	// The search starts at a random port so that several fleets on one machine rarely try the same port.
 	first := rand.IntN(a.count)
 	for i := range a.count {
 		port := a.lowest + (first+i)%a.count

@@ -83,7 +83,7 @@ func TestPortIsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	if portIsFree(port) {
-		t.Errorf("portIsFree(%d): want false while somebody listens on it", port)
+		t.Errorf("portIsFree(%d): want false while the port is in use", port)
 	}
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func (c *cluster) mintKubeconfig(ctx context.Context) ([]byte, boundToken, error
 // seconds.
 func (f *Fleet) Rotate(ctx context.Context, name string) error {
 	if name == HubName {
-		return errors.New("nobody reaches the hub with credentials that could be rotated; name a workload cluster")
+		return errors.New("the hub has no credentials that could be rotated; name a workload cluster")
 	}
 	c, unlock, err := f.lockCluster(ctx, name)
 	if err != nil {

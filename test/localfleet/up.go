@@ -128,7 +128,7 @@ func (f *Fleet) adopt(ctx context.Context) (bool, error) {
 	problem := f.hubProblem(old)
 	if problem == "" {
 		if f.state.Owner != nil {
-			return false, fmt.Errorf("a fleet runs in %s that belongs to nobody; take it down first", f.layout.dir)
+			return false, fmt.Errorf("a fleet without an owner runs in %s; take it down first", f.layout.dir)
 		}
 		if old.WithCrossplane != f.state.WithCrossplane || old.WithClusterAPI != f.state.WithClusterAPI || old.WithKwok != f.state.WithKwok {
 			return false, fmt.Errorf("a fleet with other parts runs in %s; take it down first", f.layout.dir)

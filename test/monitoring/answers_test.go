@@ -52,7 +52,7 @@ func TestProblems(t *testing.T) {
 		want    []string
 	}{
 		"Data":           {reason: "That is what is wanted.", answers: answer(true)},
-		"None":           {reason: "Nobody has said why.", answers: answer(false), want: []string{"page/Panics shows nothing: panics"}},
+		"None":           {reason: "There is no excuse for the panel.", answers: answer(false), want: []string{"page/Panics shows nothing: panics"}},
 		"Excused":        {reason: "It was said why.", answers: answer(false), excuses: never},
 		"ExcusedAndData": {reason: "The reason is wrong now.", answers: answer(true), excuses: never, want: []string{"page/Panics shows data, and is said not to (nothing panics): panics"}},
 		"Sometimes":      {reason: "Both are right.", answers: append(answer(true), answer(false)...), excuses: sometimes},

@@ -63,7 +63,7 @@ func TestPageQueries(t *testing.T) {
 			err:    `there is no variable $jbo: "up{job=\"$jbo\"}"`,
 		},
 		"NotOfALabel": {
-			reason: "What cannot be asked is not left out.",
+			reason: "A variable that cannot be queried is reported.",
 			page:   dashboard(`up`, variable("job", "metrics(up)", `"$__all"`)),
 			err:    `the variable "job" does not ask for the values of a label: "metrics(up)"`,
 		},

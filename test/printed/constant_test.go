@@ -83,7 +83,7 @@ func TestConstant(t *testing.T) {
 		"Port":     {"Ports are those that were free.", "x", "https://127.0.0.1:23952 is", "https://127.0.0.1:<port> is"},
 		"UID":      {"So are UIDs.", "x", "d55b08f9-c37f-462f-825b-4afb1a347585.", "<uid>."},
 		"Name":     {"Crossplane makes up names.", "x", "CompositeMySQLInstance sqldb-x7k2p (hub)", "CompositeMySQLInstance sqldb-<x> (hub)"},
-		"Waiting":  {"It is told in how many steps a connection is made.", "x", "a\nwaiting: Connecting: x\nb\n", "a\nb\n"},
+		"Waiting":  {"How many steps a connection takes differs from run to run.", "x", "a\nwaiting: Connecting: x\nb\n", "a\nb\n"},
 		"Measured": {"What is measured is what it is.", "kubectl masthead top", "w1   12Mi   1310   0.20\n", "w1   <n>   <n>   <n>\n"},
 		"NotMeasured": {
 			"Figures of other commands mean something.", "kubectl masthead apps", "wordpress   5/5\n", "wordpress   5/5\n",

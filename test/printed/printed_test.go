@@ -153,7 +153,7 @@ func withKubectl(t *testing.T, pages *book, m *machine) {
 	stop()
 }
 
-// unenrol creates a claim and its object in the hub, as they exist for a cluster that nobody offboarded, and follows
+// unenrol creates a claim and its object in the hub, as they exist for a cluster that was not offboarded, and follows
 // the page.
 func unenrol(t *testing.T, pages *book, m *machine) {
 	t.Helper()

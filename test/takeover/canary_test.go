@@ -32,18 +32,18 @@ func TestCanary(t *testing.T) {
 	found := &table{name: "canary", header: []string{"Guard removed", "Still safe?", "Managed resources", "The cloud is changed"}}
 	createProviderConfig(t, hub)
 	for i, row := range []struct {
-		name            string
-		policies, asked bool
+		name               string
+		policies, verified bool
 		// made is whether managed resources are created.
 		made, safe bool
 	}{
-		{name: "none", policies: true, asked: true, made: true, safe: true},
+		{name: "none", policies: true, verified: true, made: true, safe: true},
 		{name: "the canary", policies: true, made: true, safe: true},
-		{name: "all policies", asked: true, safe: true},
+		{name: "all policies", verified: true, safe: true},
 		{name: "the canary and all policies", made: true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c := newCanaryRow(t, fmt.Sprintf("canary-%d", i), fmt.Sprintf("cafe0ca%d", i), row.policies, row.asked)
+			c := newCanaryRow(t, fmt.Sprintf("canary-%d", i), fmt.Sprintf("cafe0ca%d", i), row.policies, row.verified)
 			condition, reason := fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported
 			if !row.made {
 				condition, reason = fleetv1alpha1.ConditionAdmissionEnforced, fleetv1alpha1.ReasonCanaryFailed
@@ -58,7 +58,7 @@ func TestCanary(t *testing.T) {
 			}
 			mutations := c.cloud.Mutations()
 			if (len(mutations) == 0) != row.safe {
-				t.Errorf("want it safe: %v; the cloud was asked for %v", row.safe, mutations)
+				t.Errorf("want it safe: %v; requests to change the cloud: %v", row.safe, mutations)
 			}
 			made := "none is created"
 			if len(resources) > 0 {
@@ -80,7 +80,7 @@ type canaryRow struct {
 	imp   *fleetv1alpha1.ClusterImport
 }
 
-func newCanaryRow(t *testing.T, name, cluster string, policies, asked bool) *canaryRow {
+func newCanaryRow(t *testing.T, name, cluster string, policies, verified bool) *canaryRow {
 	t.Helper()
 	c := &canaryRow{t: t, cloud: fakecloud.New(), imp: &fleetv1alpha1.ClusterImport{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -102,7 +102,7 @@ func newCanaryRow(t *testing.T, name, cluster string, policies, asked bool) *can
 			return takeover.Verify(ctx, hub, namespace) == nil, nil
 		})
 	}
-	if !asked {
+	if !verified {
 		o.Verify = func(context.Context, string) error { return nil }
 	}
 	c.hub = runImports(t, config, c.cloud, o)

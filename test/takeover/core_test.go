@@ -61,8 +61,8 @@ func TestClusterAPICore(t *testing.T) { //nolint:tparallel // Its rows share the
 		{name: "empty providerIDList", listed: true},
 		{name: "both", unpaused: true, listed: true, harm: true},
 		{name: "both, while the credentials are withheld", unpaused: true, listed: true, withheld: true},
-		{name: "none, and somebody else makes a MachinePool", foreign: true},
-		{name: "policy `members`, and somebody else makes a MachinePool", foreign: true, withoutPolicy: true, harm: true},
+		{name: "none, and another client creates a MachinePool", foreign: true},
+		{name: "policy `members`, and another client creates a MachinePool", foreign: true, withoutPolicy: true, harm: true},
 		{name: "the same, while the credentials are withheld", foreign: true, withoutPolicy: true, withheld: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -325,7 +325,7 @@ func (r *coreRow) requests() auditlog.Counts {
 func (r *coreRow) writes() map[string]int {
 	r.t.Helper()
 	requests := r.requests()
-	if asked := len(requests) > 0; asked == r.withheld {
+	if queried := len(requests) > 0; queried == r.withheld {
 		r.t.Fatalf("core asks the cluster if it has credentials, or the test proves nothing: withheld: %v, %v", r.withheld, requests)
 	}
 	writes := map[string]int{}

@@ -230,49 +230,49 @@ func (h *history) step() {
 		{"the provider reconciles", 12, func() { h.reconcile(wanted) }},
 		{"the provider restarts", 1, func() { h.restart(h.providers.WithoutManagementPolicies) }},
 		{"the importer applies", 4, func() { h.apply(wanted) }},
-		{"somebody applies it without policies", 1, func() {
+		{"a user applies it without policies", 1, func() {
 			bare := wanted.DeepCopy()
 			unstructured.RemoveNestedField(bare.Object, "spec", "managementPolicies")
 			h.apply(bare)
 		}},
-		{"somebody allows everything", 2, func() { h.edit(wanted, policies("*")) }},
-		{"somebody allows to delete", 2, func() { h.edit(wanted, policies("Observe", "Delete")) }},
-		{"somebody allows to create", 2, func() { h.edit(wanted, policies("Observe", "Create", "Update", "Delete")) }},
-		{"somebody empties the policies", 1, func() { h.edit(wanted, policies()) }},
-		{"somebody has it deleted with the object", 1, func() {
+		{"a user allows everything", 2, func() { h.edit(wanted, policies("*")) }},
+		{"a user allows to delete", 2, func() { h.edit(wanted, policies("Observe", "Delete")) }},
+		{"a user allows to create", 2, func() { h.edit(wanted, policies("Observe", "Create", "Update", "Delete")) }},
+		{"a user empties the policies", 1, func() { h.edit(wanted, policies()) }},
+		{"a user has it deleted with the object", 1, func() {
 			h.edit(wanted, func(o *unstructured.Unstructured) {
 				_ = unstructured.SetNestedField(o.Object, "Delete", "spec", "deletionPolicy")
 			})
 		}},
-		{"somebody wants a value", 1, func() {
+		{"a user wants a value", 1, func() {
 			h.edit(wanted, func(o *unstructured.Unstructured) {
 				_ = unstructured.SetNestedField(o.Object, "theirs", "spec", "forProvider", "tags", "owner")
 			})
 		}},
-		{"somebody wants a value at first", 1, func() {
+		{"a user wants a value at first", 1, func() {
 			h.edit(wanted, func(o *unstructured.Unstructured) {
 				_ = unstructured.SetNestedField(o.Object, "theirs", "spec", "initProvider", "tags", "owner")
 			})
 		}},
-		{"somebody takes another configuration", 1, func() {
+		{"a user takes another configuration", 1, func() {
 			h.edit(wanted, func(o *unstructured.Unstructured) {
 				_ = unstructured.SetNestedField(o.Object, "theirs", "spec", "providerConfigRef", "name")
 			})
 		}},
-		{"somebody names another resource", 1, func() {
+		{"a user names another resource", 1, func() {
 			h.edit(wanted, func(o *unstructured.Unstructured) {
 				o.SetAnnotations(map[string]string{imported.ExternalNameAnnotation: "another-" + h.name})
 			})
 		}},
-		{"somebody drops the labels", 1, func() { h.edit(wanted, func(o *unstructured.Unstructured) { o.SetLabels(nil) }) }},
-		{"somebody pauses it", 1, func() {
+		{"a user drops the labels", 1, func() { h.edit(wanted, func(o *unstructured.Unstructured) { o.SetLabels(nil) }) }},
+		{"a user pauses it", 1, func() {
 			h.edit(wanted, func(o *unstructured.Unstructured) { setAnnotation(o, "crossplane.io/paused", "true") })
 		}},
-		{"somebody ends the pause", 2, func() {
+		{"a user ends the pause", 2, func() {
 			h.edit(wanted, func(o *unstructured.Unstructured) { dropAnnotation(o, "crossplane.io/paused") })
 		}},
-		{"somebody deletes it", 2, func() { h.tolerate(hub.Delete(context.Background(), wanted.DeepCopy())) }},
-		{"somebody deletes it in the foreground", 1, func() {
+		{"a user deletes it", 2, func() { h.tolerate(hub.Delete(context.Background(), wanted.DeepCopy())) }},
+		{"a user deletes it in the foreground", 1, func() {
 			h.tolerate(hub.Delete(context.Background(), wanted.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)))
 		}},
 		{"the pools go from the cloud", 1, func() {

@@ -77,7 +77,7 @@ func TestImportBesideClusterAPICore(t *testing.T) { //nolint:tparallel // Its st
 			&fleetv1alpha1.ImportKubeconfig{ServiceAccountRef: &fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "reader"}},
 			func(t *testing.T, user string) {
 				t.Helper()
-				f.onlyAskedForTokens(t, user, "reader")
+				f.onlyRequestedTokens(t, user, "reader")
 				f.onlyRead(t, "system:serviceaccount:masthead-import:reader")
 			},
 		},
@@ -247,8 +247,8 @@ func runImports(t *testing.T, hubConfig *rest.Config, cloud *fakecloud.Cloud, o 
 	return imports
 }
 
-// asked returns the requests of a user in the audit log of the cluster.
-func (f *coreFleet) asked(t *testing.T, user string) auditlog.Counts {
+// requests returns the requests of a user in the audit log of the cluster.
+func (f *coreFleet) requests(t *testing.T, user string) auditlog.Counts {
 	t.Helper()
 	content, err := os.ReadFile(f.fleet.AuditLog("w1"))
 	if err != nil {
@@ -261,20 +261,20 @@ func (f *coreFleet) asked(t *testing.T, user string) auditlog.Counts {
 	return requests
 }
 
-// onlyAskedForTokens checks that a user requested tokens of one ServiceAccount and nothing else, not even reads. The
+// onlyRequestedTokens checks that a user requested tokens of one ServiceAccount and nothing else, not even reads. The
 // cluster does not store these tokens.
-func (f *coreFleet) onlyAskedForTokens(t *testing.T, user, account string) {
+func (f *coreFleet) onlyRequestedTokens(t *testing.T, user, account string) {
 	t.Helper()
 	tokens := 0
-	for request, n := range f.asked(t, user) {
+	for request, n := range f.requests(t, user) {
 		if request.Verb == "create" && request.Resource == "serviceaccounts/token" && request.Name == account {
 			tokens += n
 			continue
 		}
-		t.Errorf("%s asked for something else than a token of %s: %s %s %s", user, account, request.Verb, request.Resource, request.Name)
+		t.Errorf("%s requested something else than a token of %s: %s %s %s", user, account, request.Verb, request.Resource, request.Name)
 	}
 	if tokens == 0 {
-		t.Errorf("%s never asked for a token; the test proves nothing", user)
+		t.Errorf("%s never requested a token; the test proves nothing", user)
 	}
 }
 
@@ -283,7 +283,7 @@ func (f *coreFleet) onlyAskedForTokens(t *testing.T, user, account string) {
 func (f *coreFleet) onlyRead(t *testing.T, user string) {
 	t.Helper()
 	reads := 0
-	for request, n := range f.asked(t, user) {
+	for request, n := range f.requests(t, user) {
 		switch {
 		case !request.Writes():
 			reads += n
@@ -292,6 +292,6 @@ func (f *coreFleet) onlyRead(t *testing.T, user string) {
 		}
 	}
 	if reads == 0 {
-		t.Errorf("%s never asked the cluster anything; the test proves nothing", user)
+		t.Errorf("%s sent the cluster no request; the test proves nothing", user)
 	}
 }

@@ -28,7 +28,7 @@ func TestValidationOfDiscovery(t *testing.T) {
 		"OtherNamespaces":   {reason: "Whether they are allowed is for the class to say.", spec: discover(object{"sources": []any{object{"partOf": "shop"}}, "kinds": kinds, "namespaces": []any{"a", "b"}})},
 		"Owned":             {reason: "Whether it is allowed is for the class to say.", spec: discover(object{"sources": []any{object{"partOf": "shop"}}, "kinds": kinds, "ownership": "Owned"})},
 		"FluxWithoutKinds":  {reason: "An inventory brings its kinds.", spec: discover(object{"sources": []any{object{"fluxKustomization": release}, object{"fluxHelmRelease": release}}})},
-		"LabelWithoutKinds": {reason: "Nobody can look in every kind.", spec: discover(object{"sources": []any{object{"partOf": "shop"}}}), want: "kinds are required"},
+		"LabelWithoutKinds": {reason: "A label does not say in which kinds to look.", spec: discover(object{"sources": []any{object{"partOf": "shop"}}}), want: "kinds are required"},
 		"NoSource":          {reason: "There is nothing to look for.", spec: discover(object{"sources": []any{}}), want: "should have at least 1 items"},
 		"EmptySource":       {reason: "An entry says what to look for.", spec: sources(object{}), want: "exactly one of"},
 		"TwoSourcesInOne":   {reason: "It is not said whether both have to be true.", spec: sources(object{"partOf": "shop", "instance": "shop"}), want: "exactly one of"},

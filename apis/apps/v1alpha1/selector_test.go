@@ -80,7 +80,7 @@ func TestSelectorCannotBeChanged(t *testing.T) {
 		"TheSame":       {"The same selector is not a change.", `{"spec":{"selector":{"matchLabels":{"tier":"web"}}}}`, ""},
 		"AnotherValue":  {"Another value selects other objects.", `{"spec":{"selector":{"matchLabels":{"app":"mysql"}}}}`, refusal},
 		"OneMore":       {"A narrower selector orphans objects.", `{"spec":{"selector":{"matchLabels":{"more":"x"}}}}`, refusal},
-		"OneFewer":      {"A wider one takes objects in that nobody meant.", `{"spec":{"selector":{"matchLabels":{"tier":null}}}}`, refusal},
+		"OneFewer":      {"A wider selector adds objects that it did not select before.", `{"spec":{"selector":{"matchLabels":{"tier":null}}}}`, refusal},
 		"Expressions":   {"So does another form.", `{"spec":{"selector":{"matchExpressions":[{"key":"app","operator":"Exists"}]}}}`, refusal},
 		"Removed":       {"A selector is required.", `{"spec":{"selector":null}}`, "spec.selector: Required value"},
 	}

@@ -89,7 +89,7 @@ func TestWorkloadIdentityOfClusterImports(t *testing.T) {
 			},
 		},
 		"Namespace": {
-			reason: "The ServiceAccount has no namespace, so that nobody can name another's.", cloud: "gke",
+			reason: "The ServiceAccount is always one of the import's own namespace.", cloud: "gke",
 			kubeconfig: google("serviceAccountNamespace", "kube-system"), want: "unknown field",
 		},
 		"NamespaceInTheName": {

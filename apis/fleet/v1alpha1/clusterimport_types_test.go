@@ -61,7 +61,7 @@ func TestClusterImportValidation(t *testing.T) {
 			spec:   importSpec("eks", importEKS, "kubeconfig", map[string]any{"source": "Token"}), want: "tokenSecretRef is required",
 		},
 		"SecretOfAnotherNamespace": {
-			reason: "A reference to a Secret has no namespace, so that nobody can name another's.",
+			reason: "A Secret is always one of the import's own namespace.",
 			spec: importSpec("eks", importEKS, "kubeconfig", map[string]any{
 				"source": "Token", "tokenSecretRef": map[string]any{"namespace": "kube-system", "name": "a", "key": "b"},
 			}), want: `unknown field "spec.kubeconfig.tokenSecretRef.namespace"`,
@@ -82,7 +82,7 @@ func TestClusterImportValidation(t *testing.T) {
 			want:   "spec.kubeconfig.serviceAccountRef.namespace: Required value",
 		},
 		"ServiceAccountWithAPath": {
-			reason: "The name is a part of the path that is asked for.",
+			reason: "The name is a part of the path of a request.",
 			spec: importSpec("eks", importEKS, "kubeconfig", map[string]any{
 				"serviceAccountRef": map[string]any{"namespace": "masthead", "name": "reader/../admin"},
 			}), want: "spec.kubeconfig.serviceAccountRef.name",

@@ -26,7 +26,7 @@ func TestValidationOfApplicationsInAClass(t *testing.T) {
 			map[string]any{"from": []any{"a"}, "namespaces": []any{"b"}, "clusterScoped": []any{map[string]any{"group": "g.org", "resource": "*"}}},
 		}}},
 		"nothing-to-see":  {reason: "An entry that allows nothing is a mistake.", applications: map[string]any{"visibility": []any{map[string]any{"from": []any{"a"}}}}, want: "namespaces or clusterScoped is required"},
-		"by-nobody":       {reason: "It is for nobody.", applications: map[string]any{"visibility": []any{map[string]any{"namespaces": []any{"a"}}}}, want: "from"},
+		"from-nowhere":    {reason: "An entry names the namespaces that it is for.", applications: map[string]any{"visibility": []any{map[string]any{"namespaces": []any{"a"}}}}, want: "from"},
 		"not-a-namespace": {reason: "There are no wildcards.", applications: map[string]any{"visibility": []any{map[string]any{"from": []any{"*"}, "namespaces": []any{"a"}}}}, want: "a namespace is a DNS label"},
 		"ownership":       {reason: "The operator consents.", applications: map[string]any{"discoveredOwnership": "Allowed"}},
 	} {

@@ -266,7 +266,7 @@ func TestEnrollmentClassValidation(t *testing.T) {
 			want: "exactly one of serviceAccountRef and credentialsSecretName is required",
 		},
 		"NoIdentity": {
-			reason: "An identity that is nobody is not the manager's own.",
+			reason: "An empty identity does not stand for the manager's own.",
 			spec:   agent(map[string]any{"defaultTargetNamespace": "bar", "identity": map[string]any{}}),
 			want:   "exactly one of serviceAccountRef and credentialsSecretName is required",
 		},

@@ -71,7 +71,7 @@ func TestHealthRuleValidation(t *testing.T) {
 			want:   "an API group is a DNS subdomain",
 		},
 		"Wildcard": {
-			reason: "Wildcards are for the field groups, so that nobody takes one for a group.",
+			reason: "Only the field groups may have wildcards.",
 			spec:   map[string]any{"group": "*.example.org", "kind": "Database", "healthy": "true"},
 			want:   "an API group is a DNS subdomain",
 		},
@@ -117,7 +117,7 @@ func TestHealthRuleValidation(t *testing.T) {
 			want:   "should have at least 1 items",
 		},
 		"OtherwiseHealthy": {
-			reason: "What nobody understands is never Healthy.",
+			reason: "A state that no expression recognises is never Healthy.",
 			spec:   map[string]any{"kind": "Database", "degraded": "true", "otherwise": "Healthy"},
 			want:   "Unsupported value",
 		},

@@ -11,4 +11,4 @@ import _ "embed"
 // Applications is the CustomResourceDefinition of Applications, as YAML.
 //
 //go:embed apps.masthead.dev_applications.yaml
-var Applications []byte //nolint:gochecknoglobals // Embedding needs a variable. Nobody writes it.
+var Applications []byte //nolint:gochecknoglobals // Embedding needs a variable. It is never written.

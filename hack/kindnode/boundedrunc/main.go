@@ -130,12 +130,12 @@ func bound(content []byte, bounding map[string]bool) ([]byte, error) {
 		document["process"] = inner
 		return json.Marshal(document)
 	}
-	asked, ok := document["capabilities"]
+	wanted, ok := document["capabilities"]
 	if !ok {
 		return content, nil
 	}
 	var sets map[string][]string
-	if err := json.Unmarshal(asked, &sets); err != nil {
+	if err := json.Unmarshal(wanted, &sets); err != nil {
 		return nil, err
 	}
 	for name, set := range sets {

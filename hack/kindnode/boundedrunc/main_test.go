@@ -38,7 +38,7 @@ func TestBound(t *testing.T) {
 	}
 	cases := map[string]struct{ reason, in, want string }{
 		"Container": {
-			"What nobody can have is taken out of every set.",
+			"A capability outside the bounding set is removed from every set.",
 			`{"process":{"capabilities":{"bounding":["CAP_KILL","CAP_SYS_RESOURCE"],"effective":["CAP_SYS_RESOURCE"]}}}`,
 			`{"process":{"capabilities":{"bounding":["CAP_KILL"],"effective":[]}}}`,
 		},

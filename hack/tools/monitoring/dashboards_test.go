@@ -90,7 +90,7 @@ func checkPanels(t *testing.T, known catalogue, page string, d dashboard) {
 		defined = append(defined, v.Name)
 	}
 	legend := regexp.MustCompile(`{{(\w+)}}`)
-	asked := 0
+	queries := 0
 	for i, p := range d.Panels {
 		where := page + ", " + p.Title
 		if p.Title == "" || p.Type != "row" && len(p.Targets) == 0 {
@@ -108,7 +108,7 @@ func checkPanels(t *testing.T, known catalogue, page string, d dashboard) {
 			}
 		}
 		for _, q := range p.Targets {
-			asked++
+			queries++
 			for _, v := range variable.FindAllStringSubmatch(q.Expr, -1) {
 				if !slices.Contains(defined, v[1]) {
 					t.Errorf("%s: there is no variable %q", where, v[1])
@@ -125,8 +125,8 @@ func checkPanels(t *testing.T, known catalogue, page string, d dashboard) {
 			}
 		}
 	}
-	if asked == 0 {
-		t.Errorf("%s asks for nothing", page)
+	if queries == 0 {
+		t.Errorf("%s has no query", page)
 	}
 }
 

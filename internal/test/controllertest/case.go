@@ -40,9 +40,9 @@ func (c *Case) Within(what string, fn func() error) {
 	}
 }
 
-// AtRest waits until nothing was asked for a number of looks, 20 milliseconds apart, and all that was asked is
-// answered: what follows from a slow answer is still to come. progress returns how many requests were seen, and how
-// many of them have no answer yet.
+// AtRest waits until no request is new for a number of looks, 20 milliseconds apart, and every request is answered:
+// what follows from a slow answer is still to come. progress returns how many requests were seen, and how many of them
+// have no answer yet.
 func (c *Case) AtRest(looks int, progress func() (seen, unanswered int)) {
 	c.T.Helper()
 	quiet, before := 0, -1
@@ -98,7 +98,7 @@ func (c *Case) Undefine(in client.Client, definition client.Object) {
 	})
 }
 
-// Edit changes an object, whoever else changes it meanwhile.
+// Edit changes an object, and tries again if another client has changed it meanwhile.
 func (c *Case) Edit(in client.Client, obj client.Object, change func()) {
 	c.T.Helper()
 	c.Within("editing "+obj.GetName(), func() error {

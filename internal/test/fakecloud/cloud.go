@@ -85,7 +85,7 @@ func (c *Cloud) FailOnMutation(t TestingT) {
 	t.Helper()
 	t.Cleanup(func() {
 		for _, mutation := range c.Mutations() {
-			t.Errorf("the cloud was asked to change: %s", mutation)
+			t.Errorf("the cloud received a request to change: %s", mutation)
 		}
 	})
 }

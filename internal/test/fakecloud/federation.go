@@ -190,7 +190,7 @@ func (e *TokenEndpoint) poolProvider(h Hub, provider, subject string) func(url.V
 		case form.Get("scope") != googleScope:
 			return "invalid_scope: the scope is not that of Google Cloud"
 		case form.Has("client_id") || form.Has("client_secret"):
-			return "invalid_client: nobody is a client here"
+			return "invalid_client: there are no clients"
 		}
 		if problem := e.shows(form.Get("subject_token"), h.verify(form.Get("subject_token"), provider, subject)); problem != "" {
 			return "invalid_grant: " + problem
@@ -214,13 +214,13 @@ type impersonation struct {
 
 // impersonated answers a request for a token of a service account.
 func (e *TokenEndpoint) impersonated(w http.ResponseWriter, r *http.Request, i impersonation) {
-	var asked struct {
+	var request struct {
 		Scope    []string `json:"scope"`
 		Lifetime string   `json:"lifetime"`
 	}
-	err := json.NewDecoder(r.Body).Decode(&asked)
+	err := json.NewDecoder(r.Body).Decode(&request)
 	switch {
-	case r.Method != http.MethodPost || err != nil || asked.Lifetime != "3600s" || !slices.Contains(asked.Scope, googleScope):
+	case r.Method != http.MethodPost || err != nil || request.Lifetime != "3600s" || !slices.Contains(request.Scope, googleScope):
 		http.Error(w, "INVALID_ARGUMENT", http.StatusBadRequest)
 		return
 	case r.Header.Get("Authorization") != "Bearer "+i.federated:

@@ -118,7 +118,7 @@ func TestCloudsRefuseOtherIdentities(t *testing.T) {
 		want   int
 	}{
 		"Good":           {reason: "It is what the hub gives.", want: http.StatusOK},
-		"OtherAudience":  {reason: "It was asked for to be shown to somebody else.", claims: map[string]any{"aud": []string{"https://vault.example.org"}}},
+		"OtherAudience":  {reason: "It was requested for another audience.", claims: map[string]any{"aud": []string{"https://vault.example.org"}}},
 		"TheHub":         {reason: "It would work in the hub, too.", claims: map[string]any{"aud": []string{"AUDIENCE", "https://kubernetes.default.svc"}}},
 		"NoAudience":     {reason: "It is for everybody.", claims: map[string]any{"aud": []string{}}},
 		"OtherSubject":   {reason: "It is another ServiceAccount.", claims: map[string]any{"sub": "system:serviceaccount:customers:default"}},
@@ -126,8 +126,8 @@ func TestCloudsRefuseOtherIdentities(t *testing.T) {
 		"OtherIssuer":    {reason: "It is another hub's.", claims: map[string]any{"iss": "https://hub.example.org"}},
 		"Expired":        {reason: "It counts no more.", claims: map[string]any{"iat": at(-time.Hour), "exp": at(-50 * time.Minute)}},
 		"NotYet":         {reason: "It does not count yet.", claims: map[string]any{"nbf": at(time.Minute)}},
-		"TooLong":        {reason: "Ten minutes are asked for.", claims: map[string]any{"exp": at(time.Hour)}},
-		"OtherKey":       {reason: "Somebody else signed it.", key: another},
+		"TooLong":        {reason: "The hub requests ten minutes.", claims: map[string]any{"exp": at(time.Hour)}},
+		"OtherKey":       {reason: "It has the signature of another key.", key: another},
 		"UnknownKey":     {reason: "The hub shows no such key.", header: map[string]string{"kid": "another"}},
 		"NoSignature":    {reason: "An unsigned one proves nothing.", header: map[string]string{"alg": "none"}},
 		"Changed": {reason: "It was changed after it was signed.", shown: func(token string) string {
@@ -138,7 +138,7 @@ func TestCloudsRefuseOtherIdentities(t *testing.T) {
 		}},
 		"NoJWT":      {reason: "It is no token of an API server.", shown: func(string) string { return "t" }},
 		"Nothing":    {reason: "Nothing is shown.", shown: func(string) string { return "" }},
-		"OtherGrant": {reason: "It is not asked for in exchange.", form: map[string]string{"grant_type": "password"}},
+		"OtherGrant": {reason: "It is not a token exchange.", form: map[string]string{"grant_type": "password"}},
 		"OtherScope": {reason: "It is for something else.", form: map[string]string{"scope": "openid"}},
 		"Secret":     {reason: "Who shows a token shows no secret.", form: map[string]string{"client_secret": "hunter2"}},
 	} {

@@ -87,7 +87,7 @@ func (e *TokenEndpoint) add(a tokenAccount) string {
 func (e *TokenEndpoint) find(path string, form url.Values) (found *tokenAccount, problem string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	problem = "there is nobody at this path"
+	problem = "there is no account at this path"
 	for _, a := range e.accounts {
 		if a.path != path {
 			continue

@@ -121,7 +121,7 @@ func TestGoogleRefusesOtherAssertions(t *testing.T) {
 		"Expired":      {reason: "It counts no more.", claims: map[string]any{"exp": now.Add(-time.Minute).Unix()}},
 		"TooLong":      {reason: "An hour is the longest.", claims: map[string]any{"exp": now.Add(2 * time.Hour).Unix()}},
 		"NotYet":       {reason: "It does not count yet.", claims: map[string]any{"iat": now.Add(10 * time.Minute).Unix()}},
-		"OtherGrant":   {reason: "It is not asked for by an assertion.", grant: "client_credentials"},
+		"OtherGrant":   {reason: "It is not a request with an assertion.", grant: "client_credentials"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claims := maps.Clone(good)

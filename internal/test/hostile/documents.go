@@ -21,7 +21,7 @@ func documentAttacks() []Attack {
 		},
 		{
 			Name: "many-kinds", Connects: true,
-			Harm:  "Serves two hundred thousand kinds, which whoever keeps a copy of discovery keeps",
+			Harm:  "Serves two hundred thousand kinds, so that every copy of its discovery is as large",
 			Guard: "Limits of the elements of an answer, and of the kinds that are kept",
 			answer: onDiscovery(func(a *answer, groups bool) {
 				a.text("%s{}", discoveryHead(groups))
@@ -45,7 +45,7 @@ func documentAttacks() []Attack {
 		{
 			Name: "lying-discovery", Connects: true,
 			Harm:  "Serves kinds whose names are paths, so that requests go where they should not",
-			Guard: "A kind that could not stand in a path is not asked for",
+			Guard: "A kind that could not stand in a path is not requested",
 			answer: onDiscovery(func(a *answer, groups bool) {
 				a.text(`%s{"name":"../../secrets","kind":"../Secret","namespaced":true,"verbs":["list","watch"]},`, discoveryHead(groups))
 				a.text(`{"name":"secrets?x=","kind":"Secret#","group":"../..","version":"../v1","namespaced":false,"verbs":["list","watch"]}]}`)
@@ -54,7 +54,7 @@ func documentAttacks() []Attack {
 		{
 			Name: "endless-openapi", Connects: true,
 			Harm:   "Has an OpenAPI document without end",
-			Guard:  "It is never asked for, and limited like every other answer",
+			Guard:  "It is never requested, and limited like every other answer",
 			answer: endlessOpenAPI,
 		},
 	}

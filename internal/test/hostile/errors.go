@@ -21,7 +21,7 @@ func errorAttacks() []Attack {
 		},
 		{
 			Name: "retry-at-once", Connects: true,
-			Harm:  "Answers 503 and asks to be asked again at once",
+			Harm:  "Answers 503 and requests a retry at once",
 			Guard: "Back-off between lists, and the limit of the client's rate",
 			answer: onEverything(func(w http.ResponseWriter) {
 				w.Header().Set("Retry-After", "0")
@@ -44,7 +44,7 @@ func errorAttacks() []Attack {
 		},
 		{
 			Name: "lying-writes", Connects: true,
-			Harm:   "Says that it has done what it was asked to, and shows another object, with another kind and name",
+			Harm:   "Says that it has done what was requested, and shows another object, with another kind and name",
 			Guard:  "What is written is compared with what the watch brings; a write that does nothing is not repeated without back-off",
 			answer: lyingWrites,
 		},

@@ -101,13 +101,13 @@ func made(object map[string]any, r resource, i int) map[string]any {
 
 // list sends a page, or everything, object by object.
 func (h *Honest) list(w http.ResponseWriter, r *request, s resource) {
-	asked, err := selectionOf(r)
+	selected, err := selectionOf(r)
 	if err != nil {
 		answerStatus(w, http.StatusBadRequest, "BadRequest", "the selector cannot be read")
 		return
 	}
 	apiVersion, kind := s.groupVersion(), s.kind+"List"
-	if asked.metadataOnly {
+	if selected.metadataOnly {
 		apiVersion, kind = "meta.k8s.io/v1", "PartialObjectMetadataList"
 	}
 	h.mu.Lock()
@@ -117,7 +117,7 @@ func (h *Honest) list(w http.ResponseWriter, r *request, s resource) {
 	encoder, sent, next := json.NewEncoder(w), 0, 0
 	_, _ = w.Write([]byte(`{"kind":"` + kind + `","apiVersion":"` + apiVersion + `","items":[`))
 	h.each(s, r.from, func(object map[string]any, following int) bool {
-		if !asked.matches(object) {
+		if !selected.matches(object) {
 			return r.Context().Err() == nil
 		}
 		if r.limit > 0 && sent == r.limit {
@@ -127,7 +127,7 @@ func (h *Honest) list(w http.ResponseWriter, r *request, s resource) {
 		if sent++; sent > 1 {
 			_, _ = w.Write([]byte(","))
 		}
-		return encoder.Encode(asked.shown(object)) == nil
+		return encoder.Encode(selected.shown(object)) == nil
 	})
 	more := ""
 	if next > 0 {
@@ -158,7 +158,7 @@ func (h *Honest) get(w http.ResponseWriter, r *request, s resource) {
 
 // watch reports changes. If the request asks for initial events, the existing objects come first.
 func (h *Honest) watch(w http.ResponseWriter, r *request, s resource) {
-	asked, err := selectionOf(r)
+	selected, err := selectionOf(r)
 	if err != nil {
 		answerStatus(w, http.StatusBadRequest, "BadRequest", "the selector cannot be read")
 		return
@@ -181,16 +181,16 @@ func (h *Honest) watch(w http.ResponseWriter, r *request, s resource) {
 	}
 	if r.initialEvents {
 		h.each(s, 0, func(object map[string]any, _ int) bool {
-			return !asked.matches(object) || tell("ADDED", asked.shown(object))
+			return !selected.matches(object) || tell("ADDED", selected.shown(object))
 		})
-		tell("BOOKMARK", h.bookmark(asked, s, since))
+		tell("BOOKMARK", h.bookmark(selected, s, since))
 	}
 	for {
 		h.mu.Lock()
 		changed, changes := h.changed, h.changes
 		h.mu.Unlock()
 		for _, c := range changes {
-			if c.version > since && c.resource == s.key() && asked.matches(c.object) && !tell(c.eventType, asked.shown(c.object)) {
+			if c.version > since && c.resource == s.key() && selected.matches(c.object) && !tell(c.eventType, selected.shown(c.object)) {
 				return
 			}
 			since = max(since, c.version)
@@ -206,8 +206,8 @@ func (h *Honest) watch(w http.ResponseWriter, r *request, s resource) {
 	}
 }
 
-func (*Honest) bookmark(asked selection, s resource, version int64) map[string]any {
-	return asked.shown(map[string]any{"apiVersion": s.groupVersion(), "kind": s.kind, "metadata": map[string]any{
+func (*Honest) bookmark(selected selection, s resource, version int64) map[string]any {
+	return selected.shown(map[string]any{"apiVersion": s.groupVersion(), "kind": s.kind, "metadata": map[string]any{
 		"resourceVersion": strconv.FormatInt(version, 10), "annotations": map[string]any{"k8s.io/initial-events-end": "true"},
 	}})
 }

@@ -148,7 +148,7 @@ func TestEveryAnswerIsBoundedAndNothingIsLeftBehind(t *testing.T) {
 				}
 			}
 			if s.Trapped() > 0 {
-				t.Error("somebody went where nobody was sent")
+				t.Error("a client connected to an address that it must not reach")
 			}
 			c.CloseIdleConnections()
 			s.Close()
@@ -189,7 +189,7 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 				return s.Connections() > 0, nil
 			})
 			if err != nil {
-				t.Fatal("nobody came")
+				t.Fatal("no client connected")
 			}
 			s.Close()
 			if err := <-done; err == nil {

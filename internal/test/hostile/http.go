@@ -16,7 +16,7 @@ func httpAttacks() []Attack {
 	return []Attack{
 		{
 			Name:   "never-answers",
-			Harm:   "Accepts requests and never answers, so that whoever asks holds a worker",
+			Harm:   "Accepts requests and never answers, so that each request holds a worker",
 			Guard:  "Time-out of probes; suspects have a share of the workers",
 			answer: neverAnswers,
 		},
@@ -61,14 +61,14 @@ func httpAttacks() []Attack {
 		},
 		{
 			Name:   "gzip-garbage",
-			Harm:   "Sends compressed garbage that nobody asked for, to find a decoder that fails badly",
-			Guard:  "Compression is not asked for and not undone",
+			Harm:   "Sends compressed garbage that was not requested, to find a decoder that fails badly",
+			Guard:  "Compression is not requested and not undone",
 			answer: gzipGarbage,
 		},
 		{
 			Name:     "gzip-bomb",
 			Harm:     "Sends lists that are compressed a thousand times, so that a limit of bytes on the wire is none",
-			Guard:    "Compression is not asked for and not undone",
+			Guard:    "Compression is not requested and not undone",
 			Connects: true,
 			answer:   gzipBomb,
 		},

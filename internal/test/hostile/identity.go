@@ -13,7 +13,7 @@ func identityAttacks() []Attack {
 	return []Attack{
 		{
 			Name:     "changing-identity",
-			Harm:     "Says that it is another cluster each time it is asked, so that it is taken for others one after another",
+			Harm:     "Says that it is another cluster in each response, so that it is taken for others one after another",
 			Guard:    "A cluster that is not the one it was is disconnected and refused",
 			Connects: true,
 			answer:   changingIdentity,

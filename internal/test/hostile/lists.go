@@ -62,7 +62,7 @@ func listAttacks() []Attack {
 		},
 		{
 			Name: "deep-nesting", Connects: true,
-			Harm:  "Nests objects millions deep, so that whoever decodes them by recursion runs out of stack",
+			Harm:  "Nests objects millions deep, so that a recursive decoder runs out of stack",
 			Guard: "Limit of the depth of an answer, before it is decoded",
 			answer: onLists(func(s *Server, a *answer, r *request) {
 				a.text(`%s{"spec":`, s.listHead(r))
@@ -94,12 +94,12 @@ func listAttacks() []Attack {
 		{
 			Name: "foreign-items", Connects: true,
 			Harm:   "Lists objects of other kinds, groups, namespaces and without names, to have them acted on as what they are not",
-			Guard:  "An object is of the kind that was asked for, with a name and a namespace, or is dropped",
+			Guard:  "An object is of the kind that was requested, with a name and a namespace, or is dropped",
 			answer: onLists(foreignItems),
 		},
 		{
 			Name: "protobuf-elements", Connects: true,
-			Harm:   "Answers lists in protobuf that nobody asked for, with empty elements of two bytes each",
+			Harm:   "Answers lists in protobuf that was not requested, with empty elements of two bytes each",
 			Guard:  "Protobuf is refused, or limited like JSON",
 			answer: protobufElements,
 		},

@@ -25,7 +25,7 @@ func watchAttacks() []Attack {
 		{
 			Name: "foreign-events", Connects: true,
 			Harm:   "Sends events about objects of other kinds, groups and namespaces",
-			Guard:  "An object is of the kind that was asked for, with a name and a namespace, or is dropped",
+			Guard:  "An object is of the kind that was requested, with a name and a namespace, or is dropped",
 			answer: onWatches(foreignEvents),
 		},
 		{
@@ -89,7 +89,7 @@ func watchAttacks() []Attack {
 		},
 		{
 			Name: "silent-streams", Connects: true,
-			Harm:   "Begins to list a kind as a stream and never says a word, so that nobody learns whether there is anything",
+			Harm:   "Begins to list a kind as a stream and never sends anything, so that the client does not learn whether there are objects",
 			Guard:  "Places for lists are given back after ten seconds; the watch is ended by its time-out",
 			answer: silentStreams,
 		},

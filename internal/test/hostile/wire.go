@@ -13,7 +13,7 @@ func wireAttacks() []Attack {
 	return []Attack{
 		{
 			Name:     "silent",
-			Harm:     "Accepts connections and never says a word, so that whoever connects waits",
+			Harm:     "Accepts connections and never sends anything, so that each client waits",
 			Guard:    "Time-out of the TLS handshake; suspects have a share of the workers",
 			converse: silent,
 		},

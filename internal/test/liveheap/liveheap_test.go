@@ -17,7 +17,7 @@ func TestWatch(t *testing.T) {
 		use         func() any
 		least, most uint64
 	}{
-		"Nothing": {"Nobody has used anything.", func() any { return nil }, 0, mebibyte},
+		"Nothing": {"No memory was used.", func() any { return nil }, 0, mebibyte},
 		"Kept":    {"What is in use in the end counts.", func() any { return make([]byte, 32*mebibyte) }, 32 * mebibyte, 34 * mebibyte},
 		"Passed": {
 			"What was in use for a moment counts, if anything was allocated meanwhile.", func() any {
@@ -27,7 +27,7 @@ func TestWatch(t *testing.T) {
 				return nil
 			}, 32 * mebibyte, 192 * mebibyte,
 		},
-		"Garbage": {"Of what nobody uses, only what was allocated during a collection counts.", func() any { garbage(512); return nil }, 0, 192 * mebibyte},
+		"Garbage": {"Of garbage, only what was allocated during a collection counts.", func() any { garbage(512); return nil }, 0, 192 * mebibyte},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

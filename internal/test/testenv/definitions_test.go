@@ -20,7 +20,7 @@ func TestStuck(t *testing.T) {
 		released string
 		want     bool
 	}{
-		"NotDeleted":   {reason: "a definition that stays is nobody's to touch"},
+		"NotDeleted":   {reason: "a definition that is not being deleted is left unchanged"},
 		"Young":        {reason: "the API server is still at work", deleted: ago(releaseAfter - time.Second)},
 		"Old":          {reason: "nothing happens any more", deleted: ago(releaseAfter), want: true},
 		"JustReleased": {reason: "it has just been touched", deleted: ago(time.Minute), released: now.Add(-time.Second).Format(time.RFC3339)},

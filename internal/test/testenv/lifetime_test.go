@@ -75,7 +75,7 @@ func waitToBeKilled(ctx context.Context, folder string) error {
 	return server.Wait()
 }
 
-// runs reports whether a process runs, and is not one that has ended and that nobody has waited for.
+// runs reports whether a process runs, and is not a zombie.
 func runs(pid string) bool {
 	stat, err := os.ReadFile(filepath.Join("/proc", pid, "stat"))
 	if err != nil {

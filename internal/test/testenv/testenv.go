@@ -30,7 +30,7 @@ const (
 	AssetsEnv = "KUBEBUILDER_ASSETS"
 )
 
-// attachEnv is the variable by which envtest is asked to show all that the programs print.
+// attachEnv is the variable by which envtest shows all that the programs print.
 const attachEnv = "KUBEBUILDER_ATTACH_CONTROL_PLANE_OUTPUT"
 
 // patience is how long a control plane may take to start, to serve its CRDs and to stop, on a machine that is busy with

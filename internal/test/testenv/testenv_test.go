@@ -20,7 +20,7 @@ func TestAnAPIServerThatCannotStartIsHeard(t *testing.T) {
 	var heard strings.Builder
 	words, is := env.ControlPlane.GetAPIServer().Err.(*lastWords)
 	if !is {
-		t.Fatalf("nobody listens to what an API server says: %T", env.ControlPlane.GetAPIServer().Err)
+		t.Fatalf("what the API server prints is not recorded: %T", env.ControlPlane.GetAPIServer().Err)
 	}
 	words.to = &heard
 	env.ControlPlane.GetAPIServer().Configure().Append("no-such-flag", "x")

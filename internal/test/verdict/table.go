@@ -23,9 +23,9 @@ const (
 	Current Verdict = "Current"
 	// InProgress: it does not exist yet, or it is not known whether it exists.
 	InProgress Verdict = "InProgress"
-	// Failed: it does not exist, and will exist only if somebody does something.
+	// Failed: it does not exist, and will exist only if a user does something.
 	Failed Verdict = "Failed"
-	// Suspended: somebody has paused it. Argo CD has its own word for that; for the others it is InProgress.
+	// Suspended: a user has paused it. Argo CD has its own word for that; for the others it is InProgress.
 	Suspended Verdict = "Suspended"
 	// Terminating: it is being deleted.
 	Terminating Verdict = "Terminating"
@@ -59,7 +59,7 @@ type Table struct {
 	// Kind is the kind of the objects.
 	Kind schema.GroupKind
 
-	// Report is whether the kind only reports about something that nobody requested by creating the object, such as the
+	// Report is whether the kind only reports about something that is not requested by creating the object, such as the
 	// state of another cluster. kstatus by itself finds such an object Current in every state but Terminating, so that it
 	// makes no roll-out fail, and users who want to wait for more use the expressions in docs/gitops.md.
 	Report bool

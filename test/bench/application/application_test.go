@@ -74,7 +74,7 @@ func TestScenarios(t *testing.T) {
 	}{
 		"All": {
 			reason: "First the memory without unrelated objects; then each number with each program, the peer with its short period only " +
-				"while that makes a difference, and not at all with numbers that it is not asked for.",
+				"while that makes a difference, and not at all with numbers that are not requested of it.",
 			settings: settings{apps: []int{10, 1000, 5000}, peerApps: []int{10, 1000}, periods: []time.Duration{long, short}, ballast: 9, peer: "p"},
 			want: []scenario{
 				{subject: masthead, apps: 10, memoryOnly: true},
@@ -190,7 +190,7 @@ func TestManifestsSayTheSame(t *testing.T) {
 	}
 	for _, k := range theirs.Spec.ComponentKinds {
 		if group, ok := kinds[k.Kind]; !ok || group != k.Group {
-			t.Errorf("Both programs are told of the same kinds: one of %s/%s, the other of %v", k.Group, k.Kind, kinds)
+			t.Errorf("Both programs are configured with the same kinds: one of %s/%s, the other of %v", k.Group, k.Kind, kinds)
 		}
 	}
 	for _, c := range components() {
@@ -227,7 +227,7 @@ func TestStates(t *testing.T) {
 			want:   state{namespace: "n", name: "a", complete: true},
 		},
 		"Ready": {
-			reason: "What is ready is the Deployment, whatever the others are.",
+			reason: "What is ready is the Deployment, in any state of the others.",
 			ours:   `{"components":[{"kind":"Deployment","installed":"True","health":"Healthy"},{"kind":"Service","installed":"True","health":"Progressing"},{"kind":"ConfigMap","installed":"True"}]}`,
 			theirs: `{"components":[{"kind":"Deployment","status":"Ready"},{"kind":"Service","status":"InProgress"},{"kind":"ConfigMap","status":"Ready"}]}`,
 			want:   state{namespace: "n", name: "a", complete: true, ready: true},

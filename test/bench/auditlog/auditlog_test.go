@@ -81,7 +81,7 @@ func TestClassOf(t *testing.T) {
 	}{
 		"Write":         {"A write is work.", Request{Verb: "patch", Resource: "widgets"}, Work},
 		"List":          {"So is a list.", Request{Verb: "list", Resource: "widgets"}, Work},
-		"WatchOfLeases": {"A watch is a watch, whatever it watches.", Request{Verb: "watch", Resource: "leases"}, Watch},
+		"WatchOfLeases": {"A watch is a watch, also one of leases.", Request{Verb: "watch", Resource: "leases"}, Watch},
 		"Lease":         {"Renewing a lease is leader election.", Request{Verb: "update", Resource: "leases"}, Lease},
 		"Ready":         {"A health endpoint is a probe.", Request{Verb: "get", Resource: "/readyz"}, Probe},
 		"Identity":      {"The UID of kube-system is the cluster's identity.", Request{Verb: "get", Resource: "namespaces", Name: "kube-system"}, Probe},
@@ -104,7 +104,7 @@ func TestCounts(t *testing.T) {
 		t.Errorf("Counts of the same class are summed: got %d, want 3", got)
 	}
 	if got, want := c.String(), "3 patch widgets, 2 get /readyz"; got != want {
-		t.Errorf("The most frequent come first, whatever the name: got %q, want %q", got, want)
+		t.Errorf("The most frequent come first, regardless of the name: got %q, want %q", got, want)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestWrites(t *testing.T) {
 		{Verb: "get", Resource: "widgets"}: 32, {Verb: "list", Resource: "widgets"}: 64, {Verb: "update", Resource: "leases"}: 128,
 	}
 	if got := c.Writes(Work); got != 31 {
-		t.Errorf("Whatever changes an object is a write, what reads it is none, and a lease is of another class: got %d, want 31", got)
+		t.Errorf("A request that changes an object is a write, one that reads it is none, and a lease is of another class: got %d, want 31", got)
 	}
 	if got := c.Writes(Lease); got != 128 {
 		t.Errorf("To renew a lease is to write it: got %d, want 128", got)

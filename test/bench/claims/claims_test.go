@@ -21,8 +21,8 @@ func TestTracker(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 	tr := newTracker()
-	var told []string
-	tr.onArrival = func(name, in string) { told = append(told, in+"/"+name) }
+	var arrived []string
+	tr.onArrival = func(name, in string) { arrived = append(arrived, in+"/"+name) }
 
 	tr.create("a", nil, at(0))
 	tr.create("b", nil, at(10))
@@ -37,7 +37,7 @@ func TestTracker(t *testing.T) {
 	tr.inWorkload(claimed("a", "default", "1.2.3.4"), at(99))
 	tr.inWorkload(claimed("b", "default", "1.2.3.4"), at(90))
 
-	if diff := cmp.Diff([]string{"bar/a", "bar/b"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"bar/a", "bar/b"}, arrived); diff != "" {
 		t.Errorf("Each claim arrives once, and those of others do not count.\n-want, +got:\n%s", diff)
 	}
 	if a, r := tr.counts(); a != 2 || r != 2 {
@@ -61,7 +61,7 @@ func TestKindIsOneForBoth(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(any(KindOfRun(3).Definition()), crd["spec"]); diff != "" {
-		t.Errorf("What kube-bind is told to export is what the hub serves.\n-want, +got:\n%s", diff)
+		t.Errorf("What kube-bind is configured to export is what the hub serves.\n-want, +got:\n%s", diff)
 	}
 	for _, body := range [][]byte{KindOfRun(3).Claim("a"), Status()} {
 		if !json.Valid(body) {

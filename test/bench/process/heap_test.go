@@ -32,6 +32,6 @@ func TestInUse(t *testing.T) {
 		t.Errorf("What counts is the smallest heap after a garbage collection, and two are waited for: got %+v after %d reads, want 110 after 5", got, next)
 	}
 	if _, err := InUseOf(t.Context(), func(context.Context) (harness.Metrics, error) { return nil, io.EOF }); !errors.Is(err, io.EOF) {
-		t.Errorf("A program that cannot be asked has no known memory: got %v", err)
+		t.Errorf("The memory of a program whose metrics cannot be read is unknown: got %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func run(ctx context.Context, name string, args []string) error {
 	case "eat":
 		return eat(ctx, args)
 	}
-	return fmt.Errorf("nobody plays %q", name)
+	return fmt.Errorf("there is no stand-in for %q", name)
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {

@@ -54,7 +54,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 		return rsp, nil
 	}
 	if o.fail != "" {
-		response.Fatal(rsp, fmt.Errorf("asked to fail: %s", o.fail))
+		response.Fatal(rsp, fmt.Errorf("failure requested: %s", o.fail))
 		return rsp, nil
 	}
 

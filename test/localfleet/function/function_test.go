@@ -39,11 +39,11 @@ func TestRunFunction(t *testing.T) {
 		want        answer
 	}{
 		"Default": {
-			reason: "Asked for nothing, it is ready at once with complete connection details.",
+			reason: "Without annotations, it is ready at once with complete connection details.",
 			want:   answer{Ready: "READY_TRUE", Connection: complete, TTL: resultTTL},
 		},
 		"ConnectionKeys": {
-			reason:      "Exactly the keys that were asked for.",
+			reason:      "It returns exactly the requested keys.",
 			annotations: map[string]any{AnnotationConnectionKeys: "token, endpoint"},
 			want:        answer{Ready: "READY_TRUE", Connection: []string{"endpoint", "token"}, TTL: resultTTL},
 		},
@@ -70,7 +70,7 @@ func TestRunFunction(t *testing.T) {
 			want:        answer{Ready: "READY_TRUE", Connection: complete, TTL: resultTTL},
 		},
 		"Fail": {
-			reason:      "Asked to fail, it fails and changes nothing.",
+			reason:      "With the annotation, it fails and changes nothing.",
 			annotations: map[string]any{AnnotationFail: "no money"},
 			want:        answer{Ready: "READY_UNSPECIFIED", Fatal: "no money", TTL: resultTTL},
 		},

@@ -40,7 +40,7 @@ func TestWithoutFleet(t *testing.T) {
 		"Status": {reason: "There is nothing to show.", arguments: []string{"status"}, wantErr: localfleet.ErrNoFleet},
 		"Pause":  {reason: "There is nothing to pause.", arguments: []string{"pause", "w1"}, wantErr: localfleet.ErrNoFleet},
 		"Add":    {reason: "There is nothing to add to.", arguments: []string{"add", "w1"}, wantErr: localfleet.ErrNoFleet},
-		"Down":   {reason: "What is asked for is so already.", arguments: []string{"down"}, wantOut: "There is no fleet"},
+		"Down":   {reason: "A fleet that does not exist is down already.", arguments: []string{"down"}, wantOut: "There is no fleet"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
