@@ -31,6 +31,12 @@ if [[ -n $long ]]; then
   echo "$long" >&2
   exit 1
 fi
+echo "== plain words"
+# NoBody is net/http's.
+words='somebody|nobody|whoever|whatever|told|asked|anew|fares?|lasts|seldom'
+if git grep -nwiE "$words" -- '*.go' '*.md' '*.sh' '*.yml' '*.yaml' ':!*/testdata/*' ':!hack/lint.sh' | grep -vE 'http\.NoBody' >&2; then
+  exit 1
+fi
 echo "== golangci-lint"
 "$lint" run ./...
 (cd test && "$lint" run ./...)

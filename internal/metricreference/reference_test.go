@@ -87,7 +87,7 @@ func TestDefinitions(t *testing.T) {
 func TestLibraries(t *testing.T) {
 	registry, ok := metrics.Registry.(prometheus.Collector)
 	if !ok {
-		t.Fatal("the registry of controller-runtime cannot be asked for what it describes")
+		t.Fatal("the registry of controller-runtime cannot list what it describes")
 	}
 	described := make(chan *prometheus.Desc)
 	go func() {

@@ -75,7 +75,7 @@ type world struct {
 type clocks struct {
 	// inFlight is how long a request without a sender may still be executed, and grace how long a manager waits for that.
 	inFlight, grace time.Duration
-	// lease is how long a lease lasts.
+	// lease is the duration of a lease.
 	lease time.Duration
 	// skew is how much the hub's clock is ahead of the managers'.
 	skew time.Duration

@@ -140,7 +140,7 @@ func (c *cluster) problems(s state) []string {
 			problems = append(problems, fmt.Sprintf("%q is not in the hub", name))
 		case !c.holds(inHub):
 			if got := synced(claim); got != "False/Conflict" {
-				problems = append(problems, fmt.Sprintf("%q is somebody else's, and says %s", name, got))
+				problems = append(problems, fmt.Sprintf("%q belongs to another cluster, and says %s", name, got))
 			}
 		default:
 			copies[secretName(name)] = true
