@@ -30,8 +30,8 @@ type chapter struct{ file, title, page string }
 // chapters are in the order of the page.
 func chapters() []chapter {
 	return []chapter{
-		{"pkg/providers/connection/reason/reasons.go", "Connections", "enrolment.md#reasons"},
-		{"pkg/controllers/inventory/reasons.go", "ClusterProfiles", "enrolment.md#the-clusterprofile"},
+		{"apis/fleet/v1alpha1/connection_reasons.go", "Connections", "enrolment.md#reasons"},
+		{"apis/fleet/v1alpha1/clusterprofile_conditions.go", "ClusterProfiles", "enrolment.md#the-clusterprofile"},
 		{"apis/fleet/v1alpha1/conditions.go", "EnrollmentClasses and HealthRules", "enrolment.md#the-enrollmentclass"},
 		{"pkg/controllers/agent/reason/reasons.go", "Claims", "claims.md#the-condition-agentsynced"},
 		{"pkg/references/errors.go", "References", "references.md#the-condition-referencesresolved"},

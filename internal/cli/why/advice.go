@@ -7,7 +7,6 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
@@ -17,29 +16,29 @@ import (
 //nolint:gocyclo // A table.
 func advice(why string) string {
 	switch why {
-	case connection.ReasonDialError:
+	case fleetv1alpha1.ReasonDialError:
 		return "Check the cluster's API server, the network between the hub and it, and the address in the kubeconfig."
-	case connection.ReasonTLSError:
+	case fleetv1alpha1.ReasonTLSError:
 		return "Correct the certificate authority, the server name or the certificate."
-	case connection.ReasonUnauthorized:
+	case fleetv1alpha1.ReasonUnauthorized:
 		return "Renew the credentials in the kubeconfig's Secret."
-	case connection.ReasonBadKubeconfig:
+	case fleetv1alpha1.ReasonBadKubeconfig:
 		return "Correct the kubeconfig in the Secret."
-	case connection.ReasonEndpointDenied:
+	case fleetv1alpha1.ReasonEndpointDenied:
 		return "Name another address, or have the manager's --denied-endpoint-cidrs or --allow-loopback-endpoints changed."
-	case connection.ReasonAnswerRefused:
+	case fleetv1alpha1.ReasonAnswerRefused:
 		return "If the cluster is to send that much, raise the manager's --max-answer-mib, --max-list-mib or --max-decoded-mib."
-	case connection.ReasonMemoryShareExceeded:
+	case fleetv1alpha1.ReasonMemoryShareExceeded:
 		return "Raise the manager's --memory-budget-mib, or have fewer objects in the cluster."
-	case connection.ReasonNamespaceNotAllowed:
+	case fleetv1alpha1.ReasonNamespaceNotAllowed:
 		return "Add the namespace to the class's spec.allowedNamespaces, or name another class."
-	case connection.ReasonClassFull:
+	case fleetv1alpha1.ReasonClassFull:
 		return "Raise the class's spec.maxClusters, un-enrol another cluster, or name another class."
-	case connection.ReasonPaused:
+	case fleetv1alpha1.ReasonPaused:
 		return "Unpause it."
-	case connection.ReasonDuplicateCluster:
+	case fleetv1alpha1.ReasonDuplicateCluster:
 		return "Un-enrol one of the two, or give them different identifiers."
-	case connection.ReasonClusterIdentityChanged:
+	case fleetv1alpha1.ReasonClusterIdentityChanged:
 		return "If that is intended, remove the label masthead.dev/enroll and add it again."
 	case ReasonNotEnrolled:
 		return "Enrol it: kubectl masthead enroll."

@@ -11,14 +11,13 @@ import (
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // cluster reads a ClusterProfile. Without a connection nothing works behind it. Refused definitions and unknown kinds
 // count only if they concern the question.
 func cluster(t *Thing) []Finding {
-	c, ok := conditionOf(t.Object, inventory.ConditionConnected)
+	c, ok := conditionOf(t.Object, fleetv1alpha1.ConditionConnected)
 	switch {
 	case !ok:
 		return []Finding{{
@@ -32,8 +31,8 @@ func cluster(t *Thing) []Finding {
 	}
 	var out []Finding
 	for _, conditionType := range []string{
-		inventoryv1alpha1.ClusterConditionControlPlaneHealthy, inventory.ConditionKindsServed, inventory.ConditionKindsSynced,
-		inventory.ConditionWithinLimits,
+		inventoryv1alpha1.ClusterConditionControlPlaneHealthy, fleetv1alpha1.ConditionKindsServed, fleetv1alpha1.ConditionKindsSynced,
+		fleetv1alpha1.ConditionWithinLimits,
 	} {
 		c, ok := conditionOf(t.Object, conditionType)
 		if !ok || c.Status != "False" || !concerns(c, t.For) {
@@ -52,7 +51,7 @@ func cluster(t *Thing) []Finding {
 // explainedBelow reports whether the enrolled object, the class or the Secret says more than the reason.
 func explainedBelow(reason string) bool {
 	switch reason {
-	case connection.ReasonNoCredentials, connection.ReasonNotReady, connection.ReasonPaused, connection.ReasonClassNotFound:
+	case fleetv1alpha1.ReasonNoCredentials, fleetv1alpha1.ReasonNotReady, fleetv1alpha1.ReasonPaused, fleetv1alpha1.ReasonClassNotFound:
 		return true
 	}
 	return false
@@ -63,9 +62,9 @@ func concerns(c condition, f For) bool {
 	switch {
 	case f == For{}:
 		return true
-	case c.Type == inventory.ConditionKindsServed:
+	case c.Type == fleetv1alpha1.ConditionKindsServed:
 		return refusalOf(c.Message, f.Definition) != ""
-	case c.Type == inventory.ConditionKindsSynced:
+	case c.Type == fleetv1alpha1.ConditionKindsSynced:
 		return f.Definition != "" && strings.Contains(c.Message, f.Definition)
 	}
 	return true
@@ -102,7 +101,7 @@ func enrolled(t *Thing) []Finding {
 	_, annotated := t.Object.GetAnnotations()[clusterv1.PausedAnnotation]
 	importer := t.Object.GetAnnotations()[fleetv1alpha1.ImportPausedAnnotation] != ""
 	if annotated || paused && !importer {
-		out = append(out, Finding{Severity: Blocked, Reason: connection.ReasonPaused, Message: "The Cluster is paused."})
+		out = append(out, Finding{Severity: Blocked, Reason: fleetv1alpha1.ReasonPaused, Message: "The Cluster is paused."})
 	}
 	initialized, _, _ := unstructured.NestedBool(t.Object.Object, "status", "initialization", "controlPlaneInitialized")
 	if initialized {

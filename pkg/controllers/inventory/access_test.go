@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-inventory-api/pkg/access"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -83,10 +84,10 @@ func TestOtherProgramsCanReachACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	fleet.set(h.cluster("w1", func(c *connection.Cluster) {
-		c.State, c.Reason = connection.StateBackoff, connection.ReasonDialError
+		c.State, c.Reason = connection.StateBackoff, fleetv1alpha1.ReasonDialError
 	}))
 	eventually(t, "the lost connection", func() bool {
-		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonDialError
+		return connectedReason(h.profile(t, "capi-w1")) == fleetv1alpha1.ReasonDialError
 	})
 	if provider() == nil {
 		t.Error("want what is known of a lost cluster to be remembered")

@@ -30,7 +30,7 @@ func countByClass(profiles []inventoryv1alpha1.ClusterProfile) map[string]classC
 		}
 		n := counts[class]
 		n.enrolled++
-		if meta.IsStatusConditionTrue(p.Status.Conditions, ConditionConnected) {
+		if meta.IsStatusConditionTrue(p.Status.Conditions, fleetv1alpha1.ConditionConnected) {
 			n.connected++
 		}
 		counts[class] = n

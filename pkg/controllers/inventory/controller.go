@@ -310,7 +310,7 @@ func (r *reconciler) reportConflict(
 	if manager == fleetv1alpha1.FieldManager {
 		whose = fmt.Sprintf("does not have the label %s=%s", inventoryv1alpha1.LabelClusterManagerKey, fleetv1alpha1.FieldManager)
 	}
-	r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeWarning, EventClusterProfileConflict, "Publish",
+	r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeWarning, fleetv1alpha1.EventClusterProfileConflict, "Publish",
 		"ClusterProfile %q %s and is left unchanged; what it reports about this cluster is not from Masthead", holder.Name, whose)
 	log.FromContext(ctx).Info("Not publishing the cluster, the name of its ClusterProfile is taken",
 		"namespace", holder.Namespace, "name", holder.Name, "clusterManager", manager)
@@ -319,7 +319,7 @@ func (r *reconciler) reportConflict(
 // reportRelease reports that a taken name is free.
 func (r *reconciler) reportRelease(cluster connection.Cluster) {
 	if r.conflict.forget(cluster.Name) {
-		r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeNormal, EventClusterProfileReleased, "Publish",
+		r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeNormal, fleetv1alpha1.EventClusterProfileReleased, "Publish",
 			"The name of the ClusterProfile is free; this cluster is in the inventory")
 	}
 }

@@ -106,7 +106,7 @@ func currentConditions(
 	cluster connection.Cluster, refused map[string]string, remembered inventoryv1alpha1.ClusterProfileStatus,
 ) []metav1.Condition {
 	current := conditions(cluster, refused)
-	if connectedNow(cluster) || cluster.Reason != connection.ReasonConnecting {
+	if connectedNow(cluster) || cluster.Reason != fleetv1alpha1.ReasonConnecting {
 		return current
 	}
 	for i, c := range current {

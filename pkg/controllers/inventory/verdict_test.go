@@ -114,30 +114,30 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 		"KindsNotKept": {
 			Reason: "Some kinds of the cluster are not watched.", Want: verdict.Failed,
 			Object: profile(nil, func(c *connection.Cluster) {
-				c.Refused = connection.Refusal{Reason: connection.ReasonMemoryShareExceeded, Message: "It is so"}
+				c.Refused = connection.Refusal{Reason: fleetv1alpha1.ReasonMemoryShareExceeded, Message: "It is so"}
 			}),
 		},
 		"Degraded": {
 			Reason: "Probes fail, and it is not decided yet whether the cluster is lost.",
-			Object: profile(nil, state(connection.StateDegraded, connection.ReasonDialError)), Want: verdict.InProgress,
+			Object: profile(nil, state(connection.StateDegraded, fleetv1alpha1.ReasonDialError)), Want: verdict.InProgress,
 		},
 	}}
 	// A connection that is refused or lost shows its reason. A state that passes by itself, or that was requested, is not
 	// a failure.
 	lost := map[string]verdict.Verdict{
-		connection.ReasonConnecting: verdict.InProgress, connection.ReasonDraining: verdict.InProgress,
-		connection.ReasonNotReady: verdict.InProgress, connection.ReasonPaused: verdict.Suspended,
-		connection.ReasonDialError: verdict.Failed, connection.ReasonTLSError: verdict.Failed,
-		connection.ReasonEndpointDenied: verdict.Failed, connection.ReasonClassFull: verdict.Failed,
-		connection.ReasonUnauthorized: verdict.Failed, connection.ReasonForbidden: verdict.Failed,
-		connection.ReasonBadKubeconfig: verdict.Failed, connection.ReasonNoCredentials: verdict.Failed,
-		connection.ReasonDuplicateCluster: verdict.Failed, connection.ReasonBadIdentifier: verdict.Failed,
-		connection.ReasonClusterIdentityChanged: verdict.Failed, connection.ReasonHubItself: verdict.Failed,
-		connection.ReasonProbeFailed: verdict.Failed, connection.ReasonClassNotFound: verdict.Failed,
-		connection.ReasonNamespaceNotAllowed: verdict.Failed, connection.ReasonEngageFailed: verdict.Failed,
-		connection.ReasonPanicked:      verdict.Failed,
-		connection.ReasonAnswerRefused: verdict.Failed, connection.ReasonOtherHub: verdict.Failed, connection.ReasonMemoryShareExceeded: verdict.Failed,
-		connection.ReasonEventsDelayed: verdict.Failed,
+		fleetv1alpha1.ReasonConnecting: verdict.InProgress, fleetv1alpha1.ReasonDraining: verdict.InProgress,
+		fleetv1alpha1.ReasonNotReady: verdict.InProgress, fleetv1alpha1.ReasonPaused: verdict.Suspended,
+		fleetv1alpha1.ReasonDialError: verdict.Failed, fleetv1alpha1.ReasonTLSError: verdict.Failed,
+		fleetv1alpha1.ReasonEndpointDenied: verdict.Failed, fleetv1alpha1.ReasonClassFull: verdict.Failed,
+		fleetv1alpha1.ReasonUnauthorized: verdict.Failed, fleetv1alpha1.ReasonForbidden: verdict.Failed,
+		fleetv1alpha1.ReasonBadKubeconfig: verdict.Failed, fleetv1alpha1.ReasonNoCredentials: verdict.Failed,
+		fleetv1alpha1.ReasonDuplicateCluster: verdict.Failed, fleetv1alpha1.ReasonBadIdentifier: verdict.Failed,
+		fleetv1alpha1.ReasonClusterIdentityChanged: verdict.Failed, fleetv1alpha1.ReasonHubItself: verdict.Failed,
+		fleetv1alpha1.ReasonProbeFailed: verdict.Failed, fleetv1alpha1.ReasonClassNotFound: verdict.Failed,
+		fleetv1alpha1.ReasonNamespaceNotAllowed: verdict.Failed, fleetv1alpha1.ReasonEngageFailed: verdict.Failed,
+		fleetv1alpha1.ReasonPanicked:      verdict.Failed,
+		fleetv1alpha1.ReasonAnswerRefused: verdict.Failed, fleetv1alpha1.ReasonOtherHub: verdict.Failed, fleetv1alpha1.ReasonMemoryShareExceeded: verdict.Failed,
+		fleetv1alpha1.ReasonEventsDelayed: verdict.Failed,
 	}
 	for reason, want := range lost {
 		table.Cases["Lost"+reason] = verdict.Case{
@@ -146,8 +146,7 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 		}
 	}
 	table.Check(t)
-	verdict.Covers(t, verdict.Reasons(t, "pkg/controllers/inventory"), nil, table.Objects()...)
-	verdict.Covers(t, verdict.Reasons(t, "pkg/providers/connection/reason"), map[string]string{
+	verdict.Covers(t, verdict.Reasons(t, "apis/fleet/v1alpha1", "of a ClusterProfile"), map[string]string{
 		"ReasonUnenrolled": "A cluster that is not enrolled has no ClusterProfile.",
 	}, table.Objects()...)
 }

@@ -62,7 +62,7 @@ func held(cluster connection.Cluster, v rollupView, before *metav1.Condition, no
 	switch {
 	case before == nil:
 		return 0, false
-	case cluster.State == connection.StateConnecting && cluster.Reason == connection.ReasonConnecting:
+	case cluster.State == connection.StateConnecting && cluster.Reason == fleetv1alpha1.ReasonConnecting:
 		return 0, true
 	case cluster.State == connection.StateConnected && before.Status == metav1.ConditionTrue && !v.complete && v.blocked == nil:
 		wait := v.since.Add(rollupPatience).Sub(now)
