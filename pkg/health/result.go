@@ -112,7 +112,7 @@ func messageOr(theirs, ours string) string {
 // reporting controller: it can write the status with the object.
 func noStatus(statusExpected bool) Result {
 	if !statusExpected {
-		return unknown(ReasonNoStatus, "Its kind reports no status; a HealthRule can define when it is healthy")
+		return unknown(appsv1alpha1.ReasonNoStatus, "Its kind reports no status; a HealthRule can define when it is healthy")
 	}
-	return unknown(ReasonNoStatus, "It has no status yet")
+	return unknown(appsv1alpha1.ReasonNoStatus, "It has no status yet")
 }

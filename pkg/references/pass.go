@@ -134,7 +134,7 @@ func Rejected(err error, result Result) *Error {
 	if refused == nil {
 		return nil
 	}
-	return &Error{Index: -1, Reason: ReasonTargetRejected, Cause: WithoutSecrets(refused, result)}
+	return &Error{Index: -1, Reason: commonv1alpha1.ReasonTargetRejected, Cause: WithoutSecrets(refused, result)}
 }
 
 // WithoutSecrets returns why the API server rejected the filled object. If a value was taken from a Secret, the text is

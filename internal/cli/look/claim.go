@@ -15,7 +15,6 @@ import (
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/internal/cli/why"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
@@ -39,7 +38,7 @@ func (l *Looker) counterpart(ctx context.Context, c *fleet.Cluster, side *fleet.
 	if namespace == "" {
 		return t
 	}
-	if t.Object != nil && conditionReason(t.Object, reason.ConditionAgentSynced) == reason.ReasonTargetNamespaceMissing {
+	if t.Object != nil && conditionReason(t.Object, fleetv1alpha1.ConditionAgentSynced) == fleetv1alpha1.ReasonTargetNamespaceMissing {
 		t.Needs = append(t.Needs, l.thing(ctx, l.hub.Side, why.RoleNamespace, corev1.SchemeGroupVersion.WithKind("Namespace"), "", namespace))
 		return t
 	}
@@ -137,7 +136,7 @@ func (l *Looker) publisher(ctx context.Context, t *why.Thing) *why.Thing {
 }
 
 func synced(claim *unstructured.Unstructured) bool {
-	return crossplane.ConditionTrue(claim, reason.ConditionAgentSynced)
+	return crossplane.ConditionTrue(claim, fleetv1alpha1.ConditionAgentSynced)
 }
 
 func conditionReason(obj *unstructured.Unstructured, conditionType string) string {

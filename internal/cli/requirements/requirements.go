@@ -17,7 +17,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // States of this package; all others are reasons of the condition AgentSynced.
@@ -118,7 +117,7 @@ func sourceOf(clusters []fleet.Cluster, obj *unstructured.Unstructured) (source,
 
 func claimRow(f Facts, key source, claim *unstructured.Unstructured, counterparts []*unstructured.Unstructured) Row {
 	row := Row{Cluster: key.cluster, Namespace: key.namespace, Kind: key.kind, Name: key.name, State: StateNotLookedAt}
-	if why, message, ok := conditionOf(claim, reason.ConditionAgentSynced); ok {
+	if why, message, ok := conditionOf(claim, fleetv1alpha1.ConditionAgentSynced); ok {
 		row.State, row.Message = why, message
 	}
 	row.Ready = statusOf(claim, "Ready")
@@ -129,7 +128,7 @@ func claimRow(f Facts, key source, claim *unstructured.Unstructured, counterpart
 			row.Hub = obj.GetNamespace() + "/" + obj.GetName()
 		}
 	}
-	if row.State == reason.ReasonConflict {
+	if row.State == fleetv1alpha1.ReasonConflict {
 		row.Holder = holder(f, claim)
 	}
 	return row

@@ -12,7 +12,6 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/health"
-	"github.com/masthead-dev/masthead/pkg/references"
 )
 
 // Reasons of this package; all others are those of the objects.
@@ -203,7 +202,7 @@ func unresolved(obj *unstructured.Unstructured) []Finding {
 	if !ok || c.Status == "True" {
 		return nil
 	}
-	return []Finding{c.finding(Failed, c.Reason == references.ReasonSourceNotFound || c.Reason == references.ReasonKindNotServed)}
+	return []Finding{c.finding(Failed, c.Reason == commonv1alpha1.ReasonSourceNotFound || c.Reason == commonv1alpha1.ReasonKindNotServed)}
 }
 
 func sentence(format string, arguments ...any) string { return fmt.Sprintf(format, arguments...) }

@@ -100,7 +100,7 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*s
 	claim := s.Workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
 	if err := scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
-		if p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected); p != nil {
+		if p := reason.OfWorkload(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)

@@ -35,7 +35,7 @@ func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope, at 
 	if err == nil {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected)
+	p := reason.OfWorkload(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
 	if p == nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope, at 
 
 // awaitNamespace makes a claim whose target namespace is missing wait for it.
 func (r *requirementReconciler) awaitNamespace(s *scope.Scope, target string, o *scope.Outcome) {
-	if o != nil && o.Problem != nil && o.Problem.Reason == reason.ReasonTargetNamespaceMissing {
+	if o != nil && o.Problem != nil && o.Problem.Reason == fleetv1alpha1.ReasonTargetNamespaceMissing {
 		r.hub.Wait(view.HubNamespace(target), s.Request)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -50,7 +51,7 @@ func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, wa
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, obj := range objects {
 		if why := crossplanes(obj); why != "" {
-			return &condition.Problem{Reason: ReasonOwnCrossplane, Message: fmt.Sprintf("%s %q %s: the cluster has, or had, its own Crossplane. What the hub offers is no longer "+
+			return &condition.Problem{Reason: fleetv1alpha1.ReasonOwnCrossplane, Message: fmt.Sprintf("%s %q %s: the cluster has, or had, its own Crossplane. What the hub offers is no longer "+
 				"shown there, and what exists there is not changed.", kind.Kind, obj.GetName(), why)}, false
 		}
 	}

@@ -284,8 +284,8 @@ func TestOwnCrossplaneIsLeftAlone(t *testing.T) {
 	t.Cleanup(func() { f.Delete(f.workload, own) })
 	f.start()
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
-	f.reported(xrdCRD, ReasonOwnCrossplane)
-	f.event(ReasonOwnCrossplane)
+	f.reported(xrdCRD, fleetv1alpha1.ReasonOwnCrossplane)
+	f.event(fleetv1alpha1.ReasonOwnCrossplane)
 	f.gaugeIs(0, "masthead_discovery_served", string(f.cluster), xrdCRD)
 	f.settled()
 	f.gone(xrd)
@@ -317,13 +317,13 @@ func TestForeignObjectIsNeverOverwrittenOrDeleted(t *testing.T) {
 	}
 	f.Create(f.workload, theirs)
 	hub := f.composition("gcp", "mysqlinstances")
-	f.reported(compositionCRD, ReasonObjectForeign)
-	f.event(ReasonObjectForeign)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonObjectForeign)
+	f.event(fleetv1alpha1.ReasonObjectForeign)
 	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
 
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
 	f.gone(first)
-	f.reported(compositionCRD, ReasonForeignObjectsLeft)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeFull })
 	f.copy(first, nil)
 	f.copy(theirs, func(got *unstructured.Unstructured) error {

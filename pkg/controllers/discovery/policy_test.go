@@ -208,7 +208,7 @@ func TestClusterWithoutPoliciesIsNotProtectedAndStillShows(t *testing.T) {
 	f.start()
 	f.copy(f.composition("aws", "mysqlinstances"), nil)
 	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
-	f.event(ReasonPolicyNotServed)
+	f.event(fleetv1alpha1.ReasonPolicyNotServed)
 }
 
 func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
@@ -239,7 +239,7 @@ func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
 				return nil
 			})
 			f.start()
-			f.event(ReasonUserUnknown)
+			f.event(fleetv1alpha1.ReasonUserUnknown)
 			f.copy(f.composition("aws", "mysqlinstances"), nil)
 			f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
 			policy := &admissionv1.ValidatingAdmissionPolicy{}
@@ -267,7 +267,7 @@ func TestForeignPolicyIsLeftAlone(t *testing.T) {
 	}
 	f.Create(f.workload, foreign)
 	f.start()
-	f.event(ReasonPolicyForeign)
+	f.event(fleetv1alpha1.ReasonPolicyForeign)
 	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
 	got := &admissionv1.ValidatingAdmissionPolicy{}
 	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation {
@@ -305,9 +305,9 @@ func TestRightsInTheWorkloadCluster(t *testing.T) {
 	t.Cleanup(func() { f.Delete(f.workload, binding) })
 	f.start()
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
-	f.event(ReasonPolicyForbidden)
-	f.event(ReasonObjectsForbidden)
-	f.reported(compositionCRD, ReasonObjectsForbidden)
+	f.event(fleetv1alpha1.ReasonPolicyForbidden)
+	f.event(fleetv1alpha1.ReasonObjectsForbidden)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonObjectsForbidden)
 	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
 
 	f.Edit(f.workload, role, func() { role.Rules = rules })

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -31,7 +32,7 @@ func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kin
 	if err != nil || crd == nil {
 		return nil, err
 	}
-	return &condition.Problem{Reason: ReasonDefinitionNotServed, Message: fmt.Sprintf("The CustomResourceDefinition %q exists in the cluster, but the API server does not serve it: %s",
+	return &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionNotServed, Message: fmt.Sprintf("The CustomResourceDefinition %q exists in the cluster, but the API server does not serve it: %s",
 		k.crd(), whyNotServed(crd))}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -83,8 +84,8 @@ func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
 	}
 	clock.SetTime(clock.Now().Add(servedTimeout))
 	f.reconciler.enqueueAll()
-	f.reported(compositionCRD, ReasonDefinitionNotServed)
-	f.event(ReasonDefinitionNotServed)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonDefinitionNotServed)
+	f.event(fleetv1alpha1.ReasonDefinitionNotServed)
 
 	t.Log("when the names are free, it is served")
 	f.Delete(f.workload, taken)

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -65,7 +66,7 @@ func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
 		return p.crossplaneAtWork(mirrorKind(v.kind))
 	}
 	return &condition.Problem{
-		Reason: ReasonOwnCrossplane,
+		Reason: fleetv1alpha1.ReasonOwnCrossplane,
 		Message: fmt.Sprintf("The CustomResourceDefinition %q already exists in the cluster and was not created by Masthead: "+
 			"the cluster has, or had, its own Crossplane. What the hub offers is not shown there.", crd),
 	}, false
@@ -183,7 +184,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 		case finalizer == "":
 			errs = append(errs, p.remove(ctx, kind, obj))
 		case left == nil:
-			left = &condition.Problem{Reason: ReasonForeignObjectsLeft, Message: fmt.Sprintf(
+			left = &condition.Problem{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: fmt.Sprintf(
 				"%s %q is no longer shown. It is kept, because somebody in the cluster uses it and has added the finalizer %q to it.",
 				kind.Kind, obj.GetName(), multicluster.BoundedText(finalizer))}
 		}

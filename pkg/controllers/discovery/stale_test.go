@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/stalekind"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -26,8 +27,8 @@ func TestWhatIsStaleIsTold(t *testing.T) {
 		reasons reasonSet
 		want    string
 	}{
-		"Objects": {kind: copies, reasons: objectReasons, want: ReasonObjectRejected},
-		"Policy":  {kind: policyKind, reasons: policyReasons, want: ReasonPolicyRejected},
+		"Objects": {kind: copies, reasons: objectReasons, want: fleetv1alpha1.ReasonObjectRejected},
+		"Policy":  {kind: policyKind, reasons: policyReasons, want: fleetv1alpha1.ReasonPolicyRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, waiting := p.unknown(tc.kind, tc.reasons)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
@@ -32,7 +33,7 @@ func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 	other.owner, other.othersPolicy = hubidentity.Owner{ID: "hub-b"}, true
 	other.start()
 	other.composition("gcp", "mysqlinstances")
-	other.reported(xrdCRD, ReasonDefinitionForeign)
+	other.reported(xrdCRD, fleetv1alpha1.ReasonDefinitionForeign)
 	other.gaugeIs(0, "masthead_discovery_protected", string(other.cluster))
 	other.settled()
 	f.settled()

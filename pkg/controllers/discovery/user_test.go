@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"refused","code":403}`
@@ -91,5 +93,5 @@ func TestClusterWithoutPoliciesThatForbidsCopiesIsTold(t *testing.T) {
 	})
 	f.start()
 	f.composition("aws", "mysqlinstances")
-	f.event(ReasonObjectsForbidden)
+	f.event(fleetv1alpha1.ReasonObjectsForbidden)
 }

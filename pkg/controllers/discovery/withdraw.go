@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -89,7 +90,7 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 // keep reports why a definition that is not wanted stays.
 func (p *pass) keep(ctx context.Context, k mirroredKind, why string) {
 	p.kept.Insert(k.crd())
-	p.reports.kind(ctx, p.cluster, k.crd(), 0, &condition.Problem{Reason: ReasonForeignObjectsLeft, Message: why})
+	p.reports.kind(ctx, p.cluster, k.crd(), 0, &condition.Problem{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: why})
 	p.within(condition.SlowRetry())
 }
 

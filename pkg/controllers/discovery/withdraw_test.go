@@ -106,7 +106,7 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 		return answer(http.StatusOK, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},
 			"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"theirs","uid":"1","resourceVersion":"1"}}]}`)
 	})
-	f.reported(compositionCRD, ReasonForeignObjectsLeft)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
 	f.stays(theirs)
 
 	t.Log("when it is served everywhere, there is an answer")

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
@@ -28,19 +29,19 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &condition.Problem{
-			Reason:  reason.ReasonTargetNamespaceMissing,
+			Reason:  fleetv1alpha1.ReasonTargetNamespaceMissing,
 			Message: fmt.Sprintf("The namespace %q of the hub is being deleted.", target),
 		}
 	case apierrors.IsForbidden(err) && reason.MissingRight.MatchString(err.Error()):
 		return MissingRight(err, verb, resource, target)
 	case reason.IsMissingNamespace(err):
 		return &condition.Problem{
-			Reason:  reason.ReasonTargetNamespaceMissing,
+			Reason:  fleetv1alpha1.ReasonTargetNamespaceMissing,
 			Message: fmt.Sprintf("The namespace %q does not exist in the hub.", target),
 		}
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), meta.IsNoMatchError(err):
 		return &condition.Problem{
-			Reason:  reason.ReasonKindNotServed,
+			Reason:  fleetv1alpha1.ReasonKindNotServed,
 			Message: fmt.Sprintf("The hub does not serve %s now.", resource),
 		}
 	}
@@ -51,7 +52,7 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 	if refused == nil {
 		return nil
 	}
-	return &condition.Problem{Reason: reason.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
+	return &condition.Problem{Reason: fleetv1alpha1.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
 }
 
 // HubUnavailable returns the problem to report if the hub answered that it could not process a request, as when one of
@@ -63,7 +64,7 @@ func HubUnavailable(err error) *condition.Problem {
 		return nil
 	}
 	return &condition.Problem{
-		Reason:  reason.ReasonHubUnavailable,
+		Reason:  fleetv1alpha1.ReasonHubUnavailable,
 		Message: "The hub could not process the claim; its answer is in the log of Masthead in the hub.",
 		Unknown: true,
 	}
@@ -79,7 +80,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	var refused hubaccess.RefusalError
 	if !errors.As(err, &refused) {
 		return &condition.Problem{
-			Reason:  reason.ReasonForbidden,
+			Reason:  fleetv1alpha1.ReasonHubForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to %s %s in the namespace %q of the hub.", verb, resource, target),
 		}
 	}
@@ -90,7 +91,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	// Newer API servers mention the verbs of constrained impersonation first.
 	if strings.HasPrefix(said[2], "impersonate") {
 		return &condition.Problem{
-			Reason:  reason.ReasonImpersonationForbidden,
+			Reason:  fleetv1alpha1.ReasonImpersonationForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to impersonate %s of the hub.", refused.Key),
 		}
 	}
@@ -99,7 +100,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 		what = resource
 	}
 	return &condition.Problem{
-		Reason: reason.ReasonForbidden,
+		Reason: fleetv1alpha1.ReasonHubForbidden,
 		Message: fmt.Sprintf("The user %q of the hub, which is %s, lacks the right to %s %s in the namespace %q of the hub.",
 			said[1], refused.Key, said[2], what, target),
 	}

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -46,7 +46,7 @@ func (r *Reconciler) unserved(
 		return servedPatience, nil, nil
 	}
 	return condition.SlowRetry(), &condition.Problem{
-		Reason: reason.ReasonDefinitionNotServed,
+		Reason: fleetv1alpha1.ReasonDefinitionNotServed,
 		Message: fmt.Sprintf("The cluster has the CustomResourceDefinition %q and does not serve its kind: %s",
 			req.Name, multicluster.BoundedText(why)),
 	}, nil

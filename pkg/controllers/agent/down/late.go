@@ -102,7 +102,7 @@ func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructur
 
 // refused returns the result of a failed write.
 func (r *LateFields) refused(s *scope.Scope, err error) (*condition.Problem, time.Duration, error) {
-	if p := reason.OfWorkload(err, "write the late-initialized fields of this claim", reason.ReasonWorkloadRejected); p != nil {
+	if p := reason.OfWorkload(err, "write the late-initialized fields of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 		return p, condition.SlowRetry(), nil
 	}
 	return nil, 0, fmt.Errorf("cannot write the late-initialized fields of %s: %w", s.Request, err)

@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // Condition returns the claim's condition AgentSynced: True without a problem.
 func Condition(claim *unstructured.Unstructured, p *condition.Problem) metav1.Condition {
 	c := metav1.Condition{
-		Type:               reason.ConditionAgentSynced,
+		Type:               fleetv1alpha1.ConditionAgentSynced,
 		Status:             metav1.ConditionTrue,
 		ObservedGeneration: claim.GetGeneration(),
-		Reason:             reason.ReasonSynced,
+		Reason:             fleetv1alpha1.ReasonSynced,
 		Message:            "The hub holds this claim.",
 	}
 	if p != nil {
@@ -57,7 +57,7 @@ func StatusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.C
 	conditions := make([]any, 0, len(theirs)+1)
 	for _, c := range theirs {
 		if c, ok := c.(map[string]any); ok {
-			if c["type"] == reason.ConditionAgentSynced || hub == nil && IsOurCondition(c["type"]) {
+			if c["type"] == fleetv1alpha1.ConditionAgentSynced || hub == nil && IsOurCondition(c["type"]) {
 				continue
 			}
 			if hub != nil {
@@ -109,7 +109,7 @@ func asInt64(v any) (int64, bool) {
 
 // AgentSynced returns the condition AgentSynced of a claim, or nil.
 func AgentSynced(claim *unstructured.Unstructured) map[string]any {
-	return ShownCondition(claim, reason.ConditionAgentSynced)
+	return ShownCondition(claim, fleetv1alpha1.ConditionAgentSynced)
 }
 
 // ShownAgentSynced returns the condition AgentSynced of a claim, if it has one.
@@ -124,7 +124,7 @@ func ShownAgentSynced(claim *unstructured.Unstructured) (metav1.Condition, bool)
 	}
 	observed, _ := asInt64(shown["observedGeneration"])
 	return metav1.Condition{
-		Type: reason.ConditionAgentSynced, Status: metav1.ConditionStatus(text("status")), ObservedGeneration: observed,
+		Type: fleetv1alpha1.ConditionAgentSynced, Status: metav1.ConditionStatus(text("status")), ObservedGeneration: observed,
 		Reason: text("reason"), Message: text("message"),
 	}, true
 }

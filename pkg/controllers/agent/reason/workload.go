@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -31,7 +32,7 @@ func IsMissingNamespace(err error) bool {
 func OfWorkload(err error, what, rejected string) *condition.Problem {
 	switch {
 	case apierrors.IsForbidden(err) && MissingRight.MatchString(err.Error()):
-		return &condition.Problem{Reason: ReasonWorkloadForbidden, Message: fmt.Sprintf("Masthead lacks the right to %s in this cluster.", what)}
+		return &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: fmt.Sprintf("Masthead lacks the right to %s in this cluster.", what)}
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err),
 		IsMissingNamespace(err), apierrors.IsMethodNotSupported(err):
 		return &condition.Problem{Reason: rejected, Message: fmt.Sprintf("This cluster does not let Masthead %s: %s", what, multicluster.BoundedText(err.Error()))}

@@ -44,7 +44,7 @@ func New(t *transport.Transport, timeout time.Duration) Prober {
 func (p Prober) Transport() *transport.Transport { return p.transport }
 
 // Ready sends GET /readyz. Any response means reachable; unreachable is a failure, and so is 401, with
-// reason.ReasonUnauthorized. It uses /readyz, not / as Cluster API does, because every authenticated user may read it
+// ReasonUnauthorized. It uses /readyz, not / as Cluster API does, because every authenticated user may read it
 // without extra RBAC, and because it reports control plane health.
 func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus, *reason.Failure) {
 	code, _, err := p.get(ctx, "/readyz", token)
