@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
-	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/internal/cli/why"
 )
@@ -78,7 +77,7 @@ func (l *Looker) component(
 	if t.Object == nil {
 		return t
 	}
-	if conditionReason(t.Object, fleetv1alpha1.ConditionAgentSynced) != "" {
+	if agentReason(t.Object) != "" {
 		return l.claim(ctx, c, side, t.Object.GroupVersionKind(), t)
 	}
 	t.Needs = append(t.Needs, l.sources(ctx, side, t.Object)...)

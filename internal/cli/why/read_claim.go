@@ -7,12 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // claim reads a claim in a workload cluster. AgentSynced is set by Masthead; the other conditions come from the hub's
 // object, which is below.
 func claim(obj *unstructured.Unstructured) []Finding {
-	c, ok := conditionOf(obj, fleetv1alpha1.ConditionAgentSynced)
+	c, ok := condition.Find(obj, fleetv1alpha1.ConditionAgentSynced)
 	if !ok {
 		return append(crossplanedFromHub(obj), Finding{
 			Severity: Waiting, Derived: true, Reason: ReasonNobodyLooked,
@@ -34,7 +35,7 @@ func claim(obj *unstructured.Unstructured) []Finding {
 	case fleetv1alpha1.ReasonKindNotServed, fleetv1alpha1.ReasonSecretMissing:
 		severity, derived = Waiting, c.Reason == fleetv1alpha1.ReasonKindNotServed
 	}
-	return []Finding{c.finding(severity, derived)}
+	return []Finding{finding(c, severity, derived)}
 }
 
 // crossplanedFromHub reads the claim's conditions from the hub, all of which are derived here.

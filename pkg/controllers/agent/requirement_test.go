@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
@@ -84,7 +85,7 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 			return nil
 		})
 	}
-	if !crossplane.ConditionTrue(claim, "Ready") {
+	if !condition.IsTrue(claim, "Ready") {
 		t.Errorf("want the hub's condition Ready, got %v", claim.Object["status"])
 	}
 	if !controllerutil.ContainsFinalizer(claim, agenttest.OurFinalizer) {

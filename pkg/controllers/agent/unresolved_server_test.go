@@ -16,6 +16,7 @@ import (
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
@@ -104,13 +105,13 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 		t.Errorf("want what references filled in to be the user's in the hub, got %v", hub.Object["spec"])
 	}
 	shown := f.synced("db", fleetv1alpha1.ReasonSynced)
-	if propagation.ShownCondition(shown, commonv1alpha1.ConditionReferencesResolved) == nil {
+	if condition.Entry(shown, commonv1alpha1.ConditionReferencesResolved) == nil {
 		t.Errorf("want the condition of references to stay, got %v", shown.Object["status"])
 	}
 	f.ready("db", "db.example.org")
 	f.Within("the hub's status comes beside it", func() error {
 		u, err := f.get(f.workload, f.namespace, "db")
-		if err == nil && (propagation.ShownCondition(u, "Ready") == nil || propagation.ShownCondition(u, commonv1alpha1.ConditionReferencesResolved) == nil) {
+		if err == nil && (condition.Entry(u, "Ready") == nil || condition.Entry(u, commonv1alpha1.ConditionReferencesResolved) == nil) {
 			return fmt.Errorf("the status is %v", u.Object["status"])
 		}
 		return err
@@ -152,7 +153,7 @@ func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if propagation.ShownCondition(now, commonv1alpha1.ConditionReferencesResolved) == nil {
+	if condition.Entry(now, commonv1alpha1.ConditionReferencesResolved) == nil {
 		t.Errorf("want the condition of others to stay, got %v", now.Object["status"])
 	}
 

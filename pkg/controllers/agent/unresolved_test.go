@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 )
@@ -47,7 +48,7 @@ func TestStatusKeepsReferencesResolved(t *testing.T) {
 			claim := agenttest.Parse(t, tc.claim)
 			shown := claim.DeepCopy()
 			shown.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), now)
-			got, _ := propagation.ShownCondition(shown, "ReferencesResolved")["reason"].(string)
+			got, _ := condition.Entry(shown, "ReferencesResolved")["reason"].(string)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -16,7 +16,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // listPage is the page size of lists.
@@ -153,9 +152,9 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 // objects. Established never becomes false again. Accepted names are served even before that. An empty status is not an
 // answer.
 func neverServed(crd *unstructured.Unstructured) bool {
-	established, _ := managed.ConditionOf(crd, string(apiextensionsv1.Established))
-	accepted, _ := managed.ConditionOf(crd, string(apiextensionsv1.NamesAccepted))
-	return established == string(metav1.ConditionFalse) && accepted == string(metav1.ConditionFalse)
+	established, _ := condition.Find(crd, string(apiextensionsv1.Established))
+	accepted, _ := condition.Find(crd, string(apiextensionsv1.NamesAccepted))
+	return established.Status == metav1.ConditionFalse && accepted.Status == metav1.ConditionFalse
 }
 
 func (p *pass) page(ctx context.Context, kind kindwatch.Kind, more string) (*metav1.PartialObjectMetadataList, error) {

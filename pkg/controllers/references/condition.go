@@ -57,18 +57,6 @@ func capital(text string) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// shownCondition is the object's current condition; nil if it has none.
-func shownCondition(obj *unstructured.Unstructured) map[string]any {
-	conditions, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "conditions")
-	list, _ := conditions.([]any)
-	for _, c := range list {
-		if c, ok := c.(map[string]any); ok && c["type"] == commonv1alpha1.ConditionReferencesResolved {
-			return c
-		}
-	}
-	return nil
-}
-
 // withCondition returns the conditions of an object with ours replaced, and whether they differ.
 func withCondition(obj *unstructured.Unstructured, c metav1.Condition, now metav1.Time) ([]any, bool) {
 	c.LastTransitionTime = now

@@ -21,6 +21,7 @@ import (
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // networkOf makes a group serve Networks, and returns one that takes its region from a ConfigMap.
@@ -135,7 +136,7 @@ func TestEventWhereTheConditionIsRefused(t *testing.T) {
 	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}))
 	awaitRegion(t, u, "eu-west-1")
 	awaitEvent(t, u, commonv1alpha1.ReasonResolved)
-	if c := shownCondition(u); c != nil {
+	if c := condition.Entry(u, commonv1alpha1.ConditionReferencesResolved); c != nil {
 		t.Errorf("want no condition, got %v", c)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -147,7 +148,7 @@ func reaches(t *testing.T, c client.Client, u *unstructured.Unstructured, reason
 	var shown map[string]any
 	err := testenv.Poll(t.Context(), patience, func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKeyFromObject(u), u)
-		shown = shownCondition(u)
+		shown = condition.Entry(u, commonv1alpha1.ConditionReferencesResolved)
 		return shown["reason"] == reason, err
 	})
 	if err != nil {
@@ -169,7 +170,7 @@ func untouched(t *testing.T, c client.Client, objects ...*unstructured.Unstructu
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 			t.Fatal(err)
 		}
-		if field(u, "spec", "region") != "" || field(u, "spec", "token") != "" || shownCondition(u) != nil {
+		if field(u, "spec", "region") != "" || field(u, "spec", "token") != "" || condition.Entry(u, commonv1alpha1.ConditionReferencesResolved) != nil {
 			t.Errorf("want %s to be left alone, got %v", u.GetName(), u.Object)
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -54,11 +53,11 @@ func (r *Reconciler) unserved(
 
 // NotEstablished reports whether a definition says that its kind is not served, and why.
 func NotEstablished(crd *unstructured.Unstructured) (why string, not bool) {
-	if status, message := managed.ConditionOf(crd, "NamesAccepted"); status == "False" {
-		return "its names are not accepted: " + message, true
+	if c, _ := condition.Find(crd, "NamesAccepted"); c.Status == "False" {
+		return "its names are not accepted: " + c.Message, true
 	}
-	if status, message := managed.ConditionOf(crd, "Established"); status != "True" {
-		return "it is not established: " + message, true
+	if c, _ := condition.Find(crd, "Established"); c.Status != "True" {
+		return "it is not established: " + c.Message, true
 	}
 	return "", false
 }

@@ -5,8 +5,10 @@ package propagation
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // keepReferencesResolved keeps the claim's condition about resolving its references, which its resolver writes. It is
@@ -19,8 +21,8 @@ func keepReferencesResolved(claim *unstructured.Unstructured, conditions []any) 
 		}
 		kept = append(kept, c)
 	}
-	if ours := ShownCondition(claim, commonv1alpha1.ConditionReferencesResolved); ours != nil {
-		kept = append(kept, ours)
+	if ours := condition.Entry(claim, commonv1alpha1.ConditionReferencesResolved); ours != nil {
+		kept = append(kept, runtime.DeepCopyJSON(ours)) // The claim is the cache's.
 	}
 	return kept
 }

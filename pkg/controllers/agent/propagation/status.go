@@ -73,7 +73,7 @@ func StatusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.C
 			theirs, ok := c.(map[string]any)
 			return ok && IsOurCondition(theirs["type"])
 		})
-		conditions = append(conditions, transitioned(ShownCondition(claim, tools.Type), *tools, now))
+		conditions = append(conditions, transitioned(condition.Entry(claim, tools.Type), *tools, now))
 	}
 	status["conditions"] = append(conditions, transitioned(AgentSynced(claim), ours, now))
 	setObservedGeneration(status, claim, hub, current)
@@ -109,35 +109,14 @@ func asInt64(v any) (int64, bool) {
 
 // AgentSynced returns the condition AgentSynced of a claim, or nil.
 func AgentSynced(claim *unstructured.Unstructured) map[string]any {
-	return ShownCondition(claim, fleetv1alpha1.ConditionAgentSynced)
+	return condition.Entry(claim, fleetv1alpha1.ConditionAgentSynced)
 }
 
 // ShownAgentSynced returns the condition AgentSynced of a claim, if it has one.
 func ShownAgentSynced(claim *unstructured.Unstructured) (metav1.Condition, bool) {
-	shown := AgentSynced(claim)
-	if shown == nil {
-		return metav1.Condition{}, false
-	}
-	text := func(field string) string {
-		s, _ := shown[field].(string)
-		return s
-	}
-	observed, _ := asInt64(shown["observedGeneration"])
-	return metav1.Condition{
-		Type: fleetv1alpha1.ConditionAgentSynced, Status: metav1.ConditionStatus(text("status")), ObservedGeneration: observed,
-		Reason: text("reason"), Message: text("message"),
-	}, true
-}
-
-// ShownCondition returns a condition of a claim, or nil.
-func ShownCondition(claim *unstructured.Unstructured, conditionType string) map[string]any {
-	conditions, _, _ := unstructured.NestedSlice(claim.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
-			return c
-		}
-	}
-	return nil
+	shown, ok := condition.Find(claim, fleetv1alpha1.ConditionAgentSynced)
+	shown.ObservedGeneration, _ = asInt64(AgentSynced(claim)["observedGeneration"])
+	return shown, ok
 }
 
 // transitioned returns one of our conditions as it should be shown. As usual, the transition time is that of the last
