@@ -106,7 +106,7 @@ func TestValid(t *testing.T) {
 		"NoLetters": {reason: "A reason cannot be empty.", in: unknown("---", "x"), want: unknown("Unknown", "x")},
 		"Long": {
 			reason: "Length is counted in characters.", in: progressing(strings.Repeat("R", 200), long),
-			want: progressing(strings.Repeat("R", 128), strings.Repeat("ä", 253)+"..."),
+			want: progressing(strings.Repeat("R", 128), strings.Repeat("ä", 255)+"…"),
 		},
 		"Full":    {reason: "What just fits is not cut.", in: degraded("A", long[:512]), want: degraded("A", long[:512])},
 		"Control": {reason: "No message moves a cursor or hides its own end.", in: degraded("A", "a\x1b[31m\nb\u202ec\x00"), want: degraded("A", "a [31m b c ")},

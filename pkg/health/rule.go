@@ -14,6 +14,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/expression"
 )
 
@@ -121,7 +122,7 @@ func compile(spec fleetv1alpha1.HealthRuleSpec, environments environments) *prog
 		}
 	}
 	if len(errs) > 0 {
-		p.err = errors.New(bounded(strings.Join(errs, "; "), maxCompilerMessage))
+		p.err = errors.New(condition.Text(strings.Join(errs, "; "), maxCompilerMessage))
 	}
 	return p
 }

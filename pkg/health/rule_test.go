@@ -185,7 +185,7 @@ func TestRule(t *testing.T) {
 			object: database(func(object map[string]any) {
 				object["status"] = map[string]any{"message": "\x1b[2J" + strings.Repeat("x", 1000)}
 			}),
-			want: degraded(appsv1alpha1.ReasonRuleDegraded, " [2J"+strings.Repeat("x", 249)+"..."),
+			want: degraded(appsv1alpha1.ReasonRuleDegraded, "[2J"+strings.Repeat("x", 251)+"…"),
 		},
 	}
 	for name, tc := range cases {

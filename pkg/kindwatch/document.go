@@ -10,11 +10,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 )
+
+// maxText is how many characters of an error are kept: servers control its text.
+const maxText = 512
 
 // Limits of a Resolver's cache for one cluster, and estimated sizes of its entries in bytes.
 const (
@@ -205,7 +210,7 @@ func newShownError(err error) *shownError {
 	if len(root.Error()) > maxRoot {
 		root = nil
 	}
-	return &shownError{boundedText(err), root}
+	return &shownError{condition.Text(err.Error(), maxText), root}
 }
 
 func (e *shownError) Error() string { return e.text }

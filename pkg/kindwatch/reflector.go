@@ -21,6 +21,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
@@ -358,7 +359,7 @@ func (k *kindWatch) park(err error) (renew bool) {
 		k.store.unsync()
 		k.setState(StateForbidden, "the cluster does not let Masthead list and watch "+k.kind.String())
 	case err != nil && !k.store.isSynced():
-		k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+boundedText(err))
+		k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+condition.Text(err.Error(), maxText))
 	}
 	return false
 }

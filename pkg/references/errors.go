@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // maxText is the maximum number of characters repeated of foreign text.
@@ -52,11 +52,11 @@ func (e *Error) Detail() string {
 	parts := make([]string, 0, 3)
 	for _, part := range []string{e.Source, e.Path} {
 		if part != "" {
-			parts = append(parts, clean(part))
+			parts = append(parts, condition.Text(part, maxText))
 		}
 	}
 	if e.Cause != nil {
-		parts = append(parts, clean(e.Cause.Error()))
+		parts = append(parts, condition.Text(e.Cause.Error(), maxText))
 	}
 	return strings.Join(parts, ": ")
 }
@@ -67,21 +67,6 @@ func (e *Error) Unwrap() error { return e.Cause }
 // IsMissing reports whether an optional reference may stay unresolved because of it.
 func (e *Error) IsMissing() bool {
 	return e.Reason == commonv1alpha1.ReasonKindNotServed || e.Reason == commonv1alpha1.ReasonSourceNotFound || e.Reason == commonv1alpha1.ReasonFieldNotFound
-}
-
-// clean returns the beginning of a text that others may have written, without control characters.
-func clean(text string) string {
-	out, n := strings.Builder{}, 0
-	for _, c := range text {
-		if n++; n > maxText {
-			return out.String() + "..."
-		}
-		if unicode.IsControl(c) {
-			c = ' '
-		}
-		out.WriteRune(c)
-	}
-	return out.String()
 }
 
 // reasonOf returns the reason for an API server's error.

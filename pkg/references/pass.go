@@ -17,6 +17,7 @@ import (
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // Reader reads one object.
@@ -152,5 +153,5 @@ func WithoutSecrets(err error, result Result) error {
 		return explained{err, "the request failed; the cause is omitted, because a Secret is involved"}
 	}
 	return explained{err, fmt.Sprintf("the API server refuses it (%s); the cause is omitted, because a Secret is involved",
-		clean(string(reason)))}
+		condition.Text(string(reason), maxText))}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // source returns the object that a reference names and that the object may reference.
@@ -93,7 +94,9 @@ func (p *pass) permit(ctx context.Context, from schema.GroupKind, own string, so
 
 // validNames ensures that each name is one element of a request's path.
 func validNames(gvr schema.GroupVersionResource, name types.NamespacedName) error {
-	bad := func(field, value string) error { return fmt.Errorf("%s %q is not valid", field, clean(value)) }
+	bad := func(field, value string) error {
+		return fmt.Errorf("%s %q is not valid", field, condition.Text(value, maxText))
+	}
 	switch {
 	case len(validation.IsDNS1035Label(gvr.Resource)) > 0:
 		return bad("resource", gvr.Resource)

@@ -25,7 +25,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
-	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/test/harness"
 	"github.com/masthead-dev/masthead/test/localfleet"
 )
@@ -158,8 +157,11 @@ func (h *secondHub) connected(ctx context.Context, name string) string {
 	if h.Get(ctx, client.ObjectKey{Namespace: metav1.NamespaceDefault, Name: "kubeconfig-" + name}, profile) != nil {
 		return ""
 	}
-	if c, ok := condition.Find(profile, fleetv1alpha1.ConditionConnected); ok {
-		return fmt.Sprintf("%s/%s: %s", c.Status, c.Reason, c.Message)
+	conditions, _, _ := unstructured.NestedSlice(profile.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Connected" {
+			return fmt.Sprintf("%s/%s: %s", c["status"], c["reason"], c["message"])
+		}
 	}
 	return "none yet"
 }

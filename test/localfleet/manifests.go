@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/masthead-dev/masthead/pkg/condition"
-
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // fieldManager is the field manager of what the fleet applies.

@@ -12,6 +12,7 @@ import (
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -49,7 +50,7 @@ func withinLimits(cluster connection.Cluster) metav1.Condition {
 		return notConnected(c)
 	case cluster.Refused.Reason != "":
 		c.Status, c.Reason = metav1.ConditionFalse, cluster.Refused.Reason
-		c.Message = bounded(cluster.Refused.Message, maxMessageLength)
+		c.Message = condition.Text(cluster.Refused.Message, maxMessageLength)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonWithinLimits, "No answer of the cluster was refused"
 	}
@@ -60,7 +61,7 @@ func connected(cluster connection.Cluster) metav1.Condition {
 	c := metav1.Condition{
 		Type:    fleetv1alpha1.ConditionConnected,
 		Reason:  cluster.Reason,
-		Message: bounded(cluster.Message, maxMessageLength),
+		Message: condition.Text(cluster.Message, maxMessageLength),
 	}
 	switch cluster.State {
 	case connection.StateConnected:
@@ -108,7 +109,7 @@ func kindsServed(cluster connection.Cluster, refused map[string]string) metav1.C
 		list = append(list, crd+" ("+reason+")")
 	}
 	c.Status, c.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonDefinitionsRefused
-	c.Message = bounded("Definitions refused: "+someOf(list), maxMessageLength)
+	c.Message = condition.Text("Definitions refused: "+someOf(list), maxMessageLength)
 	return c
 }
 
@@ -131,7 +132,7 @@ func kindsSynced(cluster connection.Cluster) metav1.Condition {
 			c.Reason = fleetv1alpha1.ReasonKindsNotSynced
 		}
 	}
-	c.Message = bounded("Not synced: "+someOf(list), maxMessageLength)
+	c.Message = condition.Text("Not synced: "+someOf(list), maxMessageLength)
 	return c
 }
 
@@ -147,13 +148,4 @@ func someOf(list []string) string {
 func notConnected(c metav1.Condition) metav1.Condition {
 	c.Status, c.Reason, c.Message = metav1.ConditionUnknown, fleetv1alpha1.ReasonNotConnected, "There is no working connection"
 	return c
-}
-
-// bounded truncates a foreign text to at most so many characters, and makes it valid UTF-8.
-func bounded(text string, limit int) string {
-	runes := []rune(strings.ToValidUTF8(text, "?"))
-	if len(runes) <= limit {
-		return string(runes)
-	}
-	return string(runes[:limit-1]) + "…"
 }

@@ -4,7 +4,6 @@
 package inventory
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -221,28 +220,5 @@ func TestConditionsOfEveryState(t *testing.T) {
 				t.Errorf("State %q: condition %q is True although nothing can be known", state, c.Type)
 			}
 		}
-	}
-}
-
-func TestBounded(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		text   string
-		want   string
-	}{
-		"Short":       {reason: "What fits stays.", text: "héllo", want: "héllo"},
-		"Long":        {reason: "What does not fit is cut, by characters and not in the middle of one.", text: "ééééééééé", want: "ééééééé…"},
-		"InvalidUTF8": {reason: "The API server refuses what is not UTF-8.", text: "a\xffb", want: "a?b"},
-		"Empty":       {reason: "Nothing stays nothing.", text: "", want: ""},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := bounded(tc.text, 8); got != tc.want {
-				t.Errorf("%s\nbounded(%q): want %q, got %q", tc.reason, tc.text, tc.want, got)
-			}
-		})
-	}
-	if got := len([]rune(bounded(strings.Repeat("a", 1<<20), maxMessageLength))); got != maxMessageLength {
-		t.Errorf("A megabyte from a cluster must not reach the hub: want %d characters, got %d", maxMessageLength, got)
 	}
 }

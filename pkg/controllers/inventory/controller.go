@@ -31,6 +31,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -302,7 +303,7 @@ func (r *reconciler) remove(
 func (r *reconciler) reportConflict(
 	ctx context.Context, cluster connection.Cluster, holder *inventoryv1alpha1.ClusterProfile,
 ) {
-	manager := bounded(holder.Spec.ClusterManager.Name, maxVersionLength)
+	manager := condition.Text(holder.Spec.ClusterManager.Name, maxVersionLength)
 	if !r.conflict.note(cluster.Name, string(holder.UID)+"/"+manager) {
 		return
 	}

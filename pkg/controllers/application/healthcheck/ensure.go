@@ -284,7 +284,7 @@ func (h *Checks) holder(
 // creationProblem is the problem shown to users when creating a Pod fails; nil if it should be retried. refused reports
 // whether the same template would be refused again.
 func creationProblem(err error, namespace string) (p *condition.Problem, refused bool) {
-	said := &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: bounds.Text("The API server refuses the Pod of the health check: "+err.Error(), bounds.Message)}
+	said := &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: condition.Text("The API server refuses the Pod of the health check: "+err.Error(), bounds.Message)}
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The namespace is being deleted."}, false
