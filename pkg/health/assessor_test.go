@@ -109,7 +109,7 @@ func TestValid(t *testing.T) {
 			want: progressing(strings.Repeat("R", 128), strings.Repeat("ä", 255)+"…"),
 		},
 		"Full":    {reason: "What just fits is not cut.", in: degraded("A", long[:512]), want: degraded("A", long[:512])},
-		"Control": {reason: "No message moves a cursor or hides its own end.", in: degraded("A", "a\x1b[31m\nb\u202ec\x00"), want: degraded("A", "a [31m b c ")},
+		"Control": {reason: "No message moves a cursor or hides its own end.", in: degraded("A", "a\x1b[31m\nb\u202ec\x00"), want: degraded("A", "a [31m b c")},
 		"Invalid": {reason: "The API server takes UTF-8 only.", in: degraded("A", "a\xffb"), want: degraded("A", "a\ufffdb")},
 	}
 	for name, tc := range cases {
