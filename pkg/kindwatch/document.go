@@ -10,12 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/masthead-dev/masthead/pkg/condition"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/masthead-dev/masthead/pkg/apierror"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // maxText is how many characters of an error are kept: servers control its text.
@@ -88,7 +89,7 @@ func newDocument(gv schema.GroupVersion, list *metav1.APIResourceList, err error
 	switch {
 	case err == nil && list != nil:
 		d.kinds, d.err = kindsOf(gv, list)
-	case isNotServed(err):
+	case apierror.IsNotServed(err):
 	case apierrors.IsForbidden(err):
 		d.err = apierrors.NewForbidden(schema.GroupResource{Group: gv.Group, Resource: "*"}, "", errMayNotAsk)
 	case err != nil:

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
@@ -230,7 +231,7 @@ func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place)
 	obj.SetGroupVersionKind(key.Kind.GroupVersionKind)
 	err := r.hubReader.Get(ctx, key.NamespacedName, obj)
 	switch {
-	case answer.IsMissingObject(err):
+	case apierror.IsMissingObject(err):
 		return nil, nil //nolint:nilnil // The comment says so.
 	case err != nil:
 		return nil, fmt.Errorf("cannot get %s %q in the hub: %w", key.Kind, key.NamespacedName, err)

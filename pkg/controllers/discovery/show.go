@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -194,6 +194,5 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 
 // isFatal reports whether an error concerns the cluster rather than one object: the API server did not answer.
 func isFatal(err error) bool {
-	var status apierrors.APIStatus
-	return err != nil && !errors.As(err, &status)
+	return err != nil && !apierror.IsAnswer(err)
 }

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -156,8 +156,7 @@ func persistently(ctx context.Context, offboard OffboardFunc, name mcr.ClusterNa
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Steps: offboardAttempts, Duration: offboardRetry}, func(ctx context.Context) (bool, error) {
 		last = offboard(ctx, name)
-		var answer apierrors.APIStatus
-		return !errors.As(last, &answer), nil
+		return !apierror.IsAnswer(last), nil
 	})
 	if last == nil {
 		return err // It did not get its turn.

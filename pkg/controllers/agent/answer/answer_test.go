@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 )
@@ -106,7 +107,7 @@ func TestOfHub(t *testing.T) {
 			}
 		})
 	}
-	if IsMissingObject(unserved) || !IsMissingObject(apierrors.NewNotFound(resource, "db")) {
+	if apierror.IsMissingObject(unserved) || !apierror.IsMissingObject(apierrors.NewNotFound(resource, "db")) {
 		t.Error("want a missing object to be told apart from a missing kind")
 	}
 }
