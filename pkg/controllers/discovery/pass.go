@@ -20,9 +20,6 @@ import (
 // findings report whether something was found, or is unknown.
 type findings struct{ found, unknown bool }
 
-// recheckInterval is the delay before rechecking something that the watch has not reported yet.
-const recheckInterval = time.Second
-
 // pass is one reconciliation of one workload cluster.
 type pass struct {
 	*reconciler

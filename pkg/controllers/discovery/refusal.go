@@ -3,7 +3,10 @@
 
 package discovery
 
-import "github.com/masthead-dev/masthead/pkg/kindwatch"
+import (
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
 
 // wrote records a write or deletion.
 func (p *pass) wrote(kind kindwatch.Kind) {
@@ -28,9 +31,9 @@ func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
 		// Once the username is known, the policy is written, which triggers an event.
 	case p.protected && !p.asked && !p.w.user.IsSure(now):
 		p.w.user.Doubt(now)
-		p.within(recheckInterval)
+		p.within(condition.Soon)
 	case p.w.user.IsNew(now):
-		p.within(recheckInterval)
+		p.within(condition.Soon)
 	default:
 		return false
 	}

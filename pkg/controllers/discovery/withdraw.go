@@ -77,7 +77,7 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 			"created by Masthead, and %d that have finalizers of somebody else.", k.crd(), left.foreign, left.held))
 	}
 	if !left.all {
-		p.within(recheckInterval)
+		p.within(condition.Soon)
 	}
 	if !left.all || left.foreign+left.held > 0 {
 		return nil

@@ -38,9 +38,6 @@ import (
 // controllerName is the name in logs and metrics of the controller that writes ClusterProfiles.
 const controllerName = "inventory"
 
-// conflictDelay is how long to wait for the cache after a write conflict.
-const conflictDelay = time.Second
-
 // Options of the controllers of this package.
 type Options struct {
 	// Fleet provides the clusters to publish.
@@ -181,7 +178,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	cluster, enrolled := r.fleet.Lookup(req.Cluster)
 	if !enrolled && mayLeave {
 		// The profile is the record that it has to be.
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
 	if !enrolled {
 		return reconcile.Result{}, r.remove(ctx, req.Cluster, key, existing)
@@ -194,7 +191,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	again, err := r.publish(ctx, key, cluster, existing)
 	if apierrors.IsConflict(err) {
 		// Somebody, maybe ourselves, wrote in between, so the cache will be updated; this is not a failure worth logging.
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
 	return reconcile.Result{RequeueAfter: again}, err
 }

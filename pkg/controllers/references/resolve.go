@@ -27,9 +27,6 @@ import (
 // seldom is the requeue delay of an object whose dependencies are watched. It is jittered.
 const seldom = 10 * time.Minute
 
-// lookAgain is the requeue delay for a kind that will be served in a moment.
-const lookAgain = time.Second
-
 // reconcileObject resolves the references of one object.
 func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Request) (reconcile.Result, error) {
 	rules, tenancy := w.rules(req.Kind)
@@ -109,7 +106,7 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 		if err != nil {
 			if apierrors.IsConflict(err) {
 				// The watch shows the new state.
-				return reconcile.Result{RequeueAfter: time.Second}, nil
+				return reconcile.Result{RequeueAfter: condition.Soon}, nil
 			}
 			return reconcile.Result{}, err
 		}
@@ -134,7 +131,7 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 func again(o outcome, all, soon bool) time.Duration {
 	switch {
 	case soon:
-		return wait.Jitter(lookAgain, 0.5)
+		return wait.Jitter(condition.Soon, 0.5)
 	case o.failed == nil && len(o.missing) == 0 && all:
 		return 0
 	case all && (o.failed == nil || isWatchedFor(o.failed.Reason)):

@@ -29,9 +29,6 @@ const unseen = "Applications are not watched"
 
 var about = managed.Definition(Name) //nolint:gochecknoglobals // A constant.
 
-// definitionSoon is the requeue delay for a cluster whose definition the watch has not reported yet.
-const definitionSoon = time.Second
-
 // Resource is the resource of CustomResourceDefinitions.
 var Resource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
@@ -159,13 +156,13 @@ func (k *Keeper) written(
 	}
 	_, err := k.writer(crds).Write(ctx, have, k.want.nextGeneration(have), k.want.over)
 	if k.Users.Excuses(cluster, err, k.Clock.Now()) {
-		return State{Again: definitionSoon}, nil
+		return State{Again: condition.Soon}, nil
 	}
 	switch managed.AnswerOf(err) {
 	case managed.Accepted:
 		return State{Served: true, Wrote: wrote}, nil
 	case managed.Outdated:
-		return State{Again: definitionSoon}, nil
+		return State{Again: condition.Soon}, nil
 	case managed.Forbidden:
 		return k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err), nil
 	case managed.Rejected:
