@@ -17,6 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // sourceOf names the source of credentials in a spec: its kind, and a digest of what distinguishes it from others of
@@ -51,7 +52,7 @@ func sourceOf(s fleetv1alpha1.ClusterImportSpec) string {
 	for _, p := range parts {
 		texts = append(texts, []byte(p))
 	}
-	return string(source) + "/" + token.HashOf(texts...)[:16]
+	return string(source) + "/" + objects.DigestParts(texts...)[:16]
 }
 
 // mark records in the Secret what its kubeconfig is: from which source, and, if it holds a token of a ServiceAccount of
@@ -65,7 +66,7 @@ func mark(p *scope.Scope, secret *corev1.Secret) {
 		secret.Annotations = map[string]string{}
 	}
 	secret.Annotations[fleetv1alpha1.ImportSourceAnnotation] = sourceOf(p.Import.Spec)
-	secret.Annotations[fleetv1alpha1.ImportContentAnnotation] = token.HashOf(secret.Data[kubeconfigKey])
+	secret.Annotations[fleetv1alpha1.ImportContentAnnotation] = objects.DigestParts(secret.Data[kubeconfigKey])
 	if p.Account != nil {
 		maps.Copy(secret.Annotations, map[string]string{
 			fleetv1alpha1.ImportServiceAccountAnnotation:  p.Account.Namespace + "/" + p.Account.Name,
@@ -77,7 +78,7 @@ func mark(p *scope.Scope, secret *corev1.Secret) {
 // saysOf is what a mark of a Secret says about the kubeconfig in it. It is empty if the Secret does not hold the
 // kubeconfig that was written with its marks.
 func saysOf(secret *corev1.Secret, mark string) string {
-	if secret.Annotations[fleetv1alpha1.ImportContentAnnotation] != token.HashOf(secret.Data[kubeconfigKey]) {
+	if secret.Annotations[fleetv1alpha1.ImportContentAnnotation] != objects.DigestParts(secret.Data[kubeconfigKey]) {
 		return ""
 	}
 	return secret.Annotations[mark]

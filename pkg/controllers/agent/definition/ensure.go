@@ -21,6 +21,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -48,7 +49,7 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 	kind := r.hub.HubKind(published)
 	d := DefinitionFor(crd, kind.Version)
 	want = wantedDefinition{
-		of: managed.StateOf(crd, kind.Version), crd: d, hash: managed.HashOf(d.Object), kind: kind, converts: NeedsConversion(crd),
+		of: managed.StateOf(crd, kind.Version), crd: d, hash: objects.Digest(d.Object), kind: kind, converts: NeedsConversion(crd),
 	}
 
 	r.mu.Lock()

@@ -19,6 +19,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 const (
@@ -154,7 +155,7 @@ func (t *Tokens) ExchangeRequest(e Exchange, subject func(context.Context) (stri
 		parts = append(parts, []byte(step.endpoint))
 	}
 	return Request{
-		endpoint: e.steps[0].endpoint, Hash: HashOf(parts...), counts: true,
+		endpoint: e.steps[0].endpoint, Hash: objects.DigestParts(parts...), counts: true,
 		Ask: func(ctx context.Context) (*oauth2.Token, error) {
 			shown, err := subject(ctx)
 			if err != nil {

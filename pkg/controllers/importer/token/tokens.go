@@ -6,10 +6,8 @@ package token
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +15,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +30,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 const (
@@ -381,7 +379,7 @@ func GoogleRequest(key []byte) (Request, error) {
 		Scopes: []string{googleScope}, TokenURL: file.TokenURI,
 	}
 	return Request{
-		endpoint: file.TokenURI, Hash: HashOf(key),
+		endpoint: file.TokenURI, Hash: objects.DigestParts(key),
 		Ask: func(ctx context.Context) (*oauth2.Token, error) { return c.TokenSource(ctx).Token() },
 	}, nil
 }
@@ -394,7 +392,7 @@ func AzureRequest(a *fleetv1alpha1.AzureServicePrincipal, secret []byte) Request
 		AuthStyle: oauth2.AuthStyleInParams,
 	}
 	return Request{
-		endpoint: c.TokenURL, Hash: HashOf([]byte(c.TokenURL), []byte(a.ClientID), secret),
+		endpoint: c.TokenURL, Hash: objects.DigestParts([]byte(c.TokenURL), []byte(a.ClientID), secret),
 		Ask: c.Token,
 	}
 }
@@ -403,16 +401,6 @@ func AzureRequest(a *fleetv1alpha1.AzureServicePrincipal, secret []byte) Request
 func EntraEndpoint(a *fleetv1alpha1.AzureServicePrincipal) string {
 	authority := cmp.Or(a.AuthorityHost, "https://login.microsoftonline.com")
 	return strings.TrimRight(authority, "/") + "/" + a.TenantID + "/oauth2/v2.0/token"
-}
-
-// HashOf is a digest of texts that depends on where each of them ends.
-func HashOf(parts ...[]byte) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(strconv.Itoa(len(p)) + ":"))
-		h.Write(p)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // boundedTransport aborts answers that are too large.
