@@ -25,7 +25,7 @@ func TestForeignFinalizer(t *testing.T) {
 		finalizers []string
 		want       string
 	}{
-		"None":       {"What has none is nobody's.", nil, ""},
+		"None":       {"An object without finalizers is used by no other controller.", nil, ""},
 		"Kubernetes": {"An API server puts these on what it deletes.", []string{"foregroundDeletion", "orphan"}, ""},
 		"Crossplane": {"Who puts a finalizer on something works with it.", []string{"orphan", crossplanesFinalizer}, crossplanesFinalizer},
 	}
@@ -79,7 +79,7 @@ func (f *fixture) untouched(u *unstructured.Unstructured) {
 func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.SetAnswer(withoutPolicies)
+	f.traffic.SetAnswer(withoutPolicies)
 	f.start()
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
 	copied, copiedComposition := f.copy(xrd, sameContent(xrd)), f.copy(composition, nil)
@@ -90,7 +90,7 @@ func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 
 	t.Log("nothing is written or deleted there any more, also after a restart")
 	f.settled()
-	written := f.asked.Writes()
+	written := f.traffic.Writes()
 	f.Delete(f.hub, xrd)
 	f.Delete(f.hub, composition)
 	other := f.composition("gcp", "mysqlinstances")
@@ -101,8 +101,8 @@ func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 	f.untouched(copied)
 	f.untouched(copiedComposition)
 	// One request asks for Masthead's username.
-	if n := f.asked.Writes() - written; n > 1 {
-		t.Errorf("want nothing written, got %d: %q", n, f.asked.Last(20))
+	if n := f.traffic.Writes() - written; n > 1 {
+		t.Errorf("want nothing written, got %d: %q", n, f.traffic.Last(20))
 	}
 
 	t.Log("nor when it is not wanted any more")
@@ -143,12 +143,12 @@ func TestDefinitionThatIsNotACopyIsACrossplanes(t *testing.T) {
 	f.reported(xrdCRD, "Served")
 }
 
-// TestCopyThatSomebodyWorksWithStays deletes an object in the hub while somebody in the cluster has put a finalizer on
-// its copy.
-func TestCopyThatSomebodyWorksWithStays(t *testing.T) {
+// TestCopyWithForeignFinalizerStays deletes an object in the hub while its copy has a finalizer of another controller
+// in the cluster.
+func TestCopyWithForeignFinalizerStays(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.SetAnswer(withoutPolicies)
+	f.traffic.SetAnswer(withoutPolicies)
 	f.start()
 	composition, other := f.composition("aws", "mysqlinstances"), f.composition("gcp", "mysqlinstances")
 	copied := f.copy(composition, nil)

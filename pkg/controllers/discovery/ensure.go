@@ -99,8 +99,8 @@ func (p *pass) writer(kind kindwatch.Kind) managed.Writer {
 	}
 }
 
-// remove deletes an object of Masthead's in the state in which it was observed: one that somebody has taken over in the
-// meantime stays.
+// remove deletes an object of Masthead's in the state in which it was observed: one that another client has taken over
+// in the meantime stays.
 func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructured.Unstructured) error {
 	if have.GetDeletionTimestamp() != nil {
 		return nil

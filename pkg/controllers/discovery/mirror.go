@@ -93,7 +93,7 @@ func withoutConversion(spec map[string]any) map[string]any {
 
 // definitionOf returns the CustomResourceDefinition that makes workload clusters serve a hub kind: the same names,
 // versions and schemas. It has no conversion, which nothing in a workload cluster could do, and no status subresource:
-// nobody there reports a status, and a copy is written in one request.
+// no controller there reports a status, and a copy is written in one request.
 func definitionOf(hub *unstructured.Unstructured) *mirror {
 	out, spec := managed.DefinitionLike(hub)
 	versions, _ := spec["versions"].([]any)

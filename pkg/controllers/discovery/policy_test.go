@@ -36,7 +36,7 @@ func answer(code int, body string) *http.Response {
 	}
 }
 
-// claimCRD is the definition of a claim kind as the agent puts it into a workload cluster, or one of somebody else.
+// claimCRD is the definition of a claim kind as the agent puts it into a workload cluster, or a foreign one.
 func (f *fixture) claimCRD(plural string, labels map[string]string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + f.group, Labels: labels},
@@ -170,7 +170,7 @@ func TestPolicyFollowsMastheadsUser(t *testing.T) {
 	copied := f.copy(composition, nil)
 	f.rejects("a deletion", func() error { return f.workload.Delete(f.Ctx, copied, client.DryRunAll) })
 
-	f.asked.SetUser("another-user")
+	f.traffic.SetUser("another-user")
 	f.Edit(f.hub, composition, func() {
 		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
 	})
@@ -181,7 +181,7 @@ func TestPolicyFollowsMastheadsUser(t *testing.T) {
 	}
 
 	t.Log("the fleet tells of other credentials before anything is refused")
-	f.asked.SetUser("third-user")
+	f.traffic.SetUser("third-user")
 	c, _ := f.fleet.Lookup(f.cluster)
 	c.Enrolment.CredentialsVersion = "next"
 	f.fleet.Set(c)
@@ -199,7 +199,7 @@ func TestPolicyFollowsMastheadsUser(t *testing.T) {
 func TestClusterWithoutPoliciesIsNotProtectedAndStillShows(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if strings.Contains(req.URL.Path, "/validatingadmissionpolic") {
 			return answer(http.StatusNotFound, "404 page not found")
 		}
@@ -218,7 +218,7 @@ func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
 		code   int
 		body   string
 	}{
-		"NotServed": {"A cluster that lacks the question cannot be asked.", http.StatusNotFound, "404 page not found"},
+		"NotServed": {"A cluster without this API cannot report the username.", http.StatusNotFound, "404 page not found"},
 		"Anonymous": {
 			"A policy that lets everybody through is none.", http.StatusCreated,
 			`{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","metadata":{},"status":{"userInfo":{"username":"system:anonymous"}}}`,
@@ -232,7 +232,7 @@ func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := prepareFixture(t)
-			f.asked.SetAnswer(func(req *http.Request) *http.Response {
+			f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 				if strings.HasSuffix(req.URL.Path, "/selfsubjectreviews") {
 					return answer(tc.code, tc.body)
 				}

@@ -97,7 +97,7 @@ func (p *pass) user(ctx context.Context) (string, *condition.Problem, error) {
 	if known != "" {
 		return known, nil, nil
 	}
-	p.asked = true
+	p.userRequested = true
 	ctx, cancel := context.WithTimeout(ctx, p.requestTimeout)
 	defer cancel()
 	review := &unstructured.Unstructured{Object: map[string]any{}}

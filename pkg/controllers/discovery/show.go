@@ -185,7 +185,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 			errs = append(errs, p.remove(ctx, kind, obj))
 		case left == nil:
 			left = &condition.Problem{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: fmt.Sprintf(
-				"%s %q is no longer shown. It is kept, because somebody in the cluster uses it and has added the finalizer %q to it.",
+				"%s %q is no longer shown. It is kept, because a client in the cluster uses it and has added the finalizer %q to it.",
 				kind.Kind, obj.GetName(), multicluster.BoundedText(finalizer))}
 		}
 	}

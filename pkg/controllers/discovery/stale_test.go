@@ -14,9 +14,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// TestWhatIsStaleIsTold is about copies that can be neither listed nor watched any more: nothing is written on the
+// TestStaleCopiesAreReported is about copies that can be neither listed nor watched any more: nothing is written on the
 // basis of their last known state.
-func TestWhatIsStaleIsTold(t *testing.T) {
+func TestStaleCopiesAreReported(t *testing.T) {
 	copies := mirrorKind(kindwatch.Kind{
 		GroupVersionKind: schema.GroupVersionKind{Group: crossplaneGroup, Version: "v1", Kind: "Composition"},
 		Resource:         resourceComposition, ClusterScoped: true,

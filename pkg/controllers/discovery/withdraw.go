@@ -41,7 +41,7 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 	case err != nil:
 		return err
 	}
-	// Somebody may have added our label to an existing one.
+	// A user may have added our label to an existing one.
 	p.w.setUnmanaged(definition, false)
 	if have.GetDeletionTimestamp() != nil {
 		return nil
@@ -74,7 +74,7 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 	}
 	if left.foreign+left.held > 0 {
 		p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is no longer needed. It is kept, because the cluster has %d objects of it that were not "+
-			"created by Masthead, and %d that have finalizers of somebody else.", k.crd(), left.foreign, left.held))
+			"created by Masthead, and %d that have finalizers of other clients.", k.crd(), left.foreign, left.held))
 	}
 	if !left.all {
 		p.within(condition.Soon)

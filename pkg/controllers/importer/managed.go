@@ -104,7 +104,7 @@ func (r *Reconciler) ensureManaged(ctx context.Context, p *scope.Scope, want *un
 	return err
 }
 
-// tryManaged dry-runs a managed resource, and refuses a result that is not what was asked for: a CRD that is too old
+// tryManaged dry-runs a managed resource, and refuses a result that differs from the request: a CRD that is too old
 // drops fields, a webhook may add some.
 func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstructured) error {
 	reply := want.DeepCopy()
@@ -124,8 +124,8 @@ func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstruct
 	return nil
 }
 
-// isBorn reports whether a managed resource is still paused since its creation. An observed one was paused by somebody
-// else.
+// isBorn reports whether a managed resource is still paused since its creation. An observed one was paused by
+// another user.
 func isBorn(m *unstructured.Unstructured) bool {
 	_, observed, _ := unstructured.NestedMap(m.Object, "status", "atProvider")
 	return m.GetAnnotations()[reflection.ManagedPausedAnnotation] == "true" && !observed

@@ -113,7 +113,7 @@ func clusterOf(kubeconfig []byte, o credentials.Options) (*clientcmdapi.Cluster,
 
 // accountRequest requests a token from the API server of a cluster. A token is only for this server, identified by its
 // authority: none is ever sent to another one. It outlives the credentials that requested it, which rotate more often,
-// but not their source: nobody would notice the withdrawal of a source that the spec no longer names.
+// but not their source: the withdrawal of a source that the spec no longer names would not be noticed.
 func (r *kubeconfigs) accountRequest(
 	p *scope.Scope, account fleetv1alpha1.ServiceAccountReference, cluster *clientcmdapi.Cluster, source []byte,
 ) token.Request {

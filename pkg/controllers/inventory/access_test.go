@@ -50,20 +50,20 @@ func TestOtherProgramsCanReachACluster(t *testing.T) {
 	if cfg.Host != "https://w1.example.org:6443" || string(cfg.CAData) != "the authorities" || cfg.Insecure {
 		t.Errorf("want the endpoint, got %q, %q, %t", cfg.Host, cfg.CAData, cfg.Insecure)
 	}
-	told, err := rest.ConfigToExecCluster(cfg)
+	passed, err := rest.ConfigToExecCluster(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, ok := told.Config.(*runtime.Unknown)
+	config, ok := passed.Config.(*runtime.Unknown)
 	if !ok {
-		t.Fatalf("want a configuration of the plugin, got %T", told.Config)
+		t.Fatalf("want a configuration of the plugin, got %T", passed.Config)
 	}
 	var got map[string]string
 	if err := json.Unmarshal(config.Raw, &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"namespace": "fleet", "name": "w1-kubeconfig", "key": "value"}, got); diff != "" {
-		t.Errorf("what the plugin is told (-want +got):\n%s", diff)
+		t.Errorf("what the plugin receives (-want +got):\n%s", diff)
 	}
 
 	// Nothing is written when nothing changed: the second cluster shows that the first was reconciled.

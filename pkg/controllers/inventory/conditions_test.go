@@ -69,7 +69,7 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"ConnectedNotProbed": {
-			reason:  "Health that was not asked for is Unknown, not bad.",
+			reason:  "Health that was not probed is Unknown, not False.",
 			cluster: connection.Cluster{State: connection.StateConnected},
 			want: []metav1.Condition{
 				{
@@ -136,7 +136,7 @@ func TestConditions(t *testing.T) {
 			},
 		},
 		"AnswerRefused": {
-			reason: "What the cluster sends and is not read is told.",
+			reason: "An answer of the cluster that is refused is reported.",
 			cluster: connection.Cluster{
 				State: connection.StateConnected, Reason: "Connected", ControlPlaneHealthy: metav1.ConditionTrue,
 				Refused: connection.Refusal{Reason: fleetv1alpha1.ReasonAnswerRefused, Message: "An answer was refused: it is too large"},

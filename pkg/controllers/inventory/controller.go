@@ -43,7 +43,7 @@ type Options struct {
 	// Fleet provides the clusters to publish.
 	Fleet Fleet
 
-	// Sources are asked before a profile is removed. A profile of any other source is kept.
+	// Sources are queried before a profile is removed. A profile of any other source is kept.
 	Sources []connection.Describer
 
 	// Definitions are the refused definitions of clusters. Default: none.
@@ -190,7 +190,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	r.reportRelease(cluster)
 	again, err := r.publish(ctx, key, cluster, existing)
 	if apierrors.IsConflict(err) {
-		// Somebody, maybe ourselves, wrote in between, so the cache will be updated; this is not a failure worth logging.
+		// A client, maybe Masthead, wrote in between, so the cache will be updated; this is not a failure worth logging.
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
 	return reconcile.Result{RequeueAfter: again}, err
@@ -221,7 +221,7 @@ func (r *reconciler) publish(
 		return 0, nil
 	}
 	if existing == nil {
-		// This is not forced: if somebody else created it in between, the API server refuses, and the cache soon has it. The
+		// This is not forced: if another client created it in between, the API server refuses, and the cache soon has it. The
 		// status follows once the cache has the profile: written from here it would be written twice, since the cache first
 		// receives the profile without it.
 		return 0, r.apply(ctx, at, applyMetadata(desired, ""))
@@ -246,7 +246,7 @@ func (r *reconciler) publish(
 	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
 	if apierrors.IsNotFound(err) {
-		// Somebody deleted it in between. The watch reports that, and it is recreated.
+		// It was deleted in between. The watch reports that, and it is recreated.
 		return 0, nil
 	}
 	if err != nil {
@@ -286,7 +286,7 @@ func (r *reconciler) remove(
 		UID: &existing.UID, ResourceVersion: &existing.ResourceVersion,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // Somebody was faster; the watch says what there is now.
+		return nil // Another client was faster; the watch reports the current state.
 	}
 	if err != nil {
 		return fmt.Errorf("cannot delete ClusterProfile %q: %w", client.ObjectKeyFromObject(existing), err)

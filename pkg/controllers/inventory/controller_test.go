@@ -424,7 +424,7 @@ func TestPutsBackWhatWasAltered(t *testing.T) {
 	})
 	eventually(t, "the display name as it was", func() bool { return h.profile(t, "capi-w1").Spec.DisplayName == "w1" })
 	if got := h.profile(t, "capi-w1").Labels["region"]; got != "eu" {
-		t.Errorf("A label of somebody else must stay: want eu, got %q", got)
+		t.Errorf("A label of another user must stay: want eu, got %q", got)
 	}
 
 	alter(func(p *inventoryv1alpha1.ClusterProfile) error {
@@ -506,7 +506,7 @@ func TestRemovesOnlyStaleProfilesOfOurs(t *testing.T) {
 		"capi-unlabelled":   "it lacks our label",
 		"capi-othermanager": "it belongs to another cluster manager",
 		"capi-elsewhere":    "it is about a cluster of another namespace",
-		"unknownsource-x":   "nobody can say that its cluster is not enrolled",
+		"unknownsource-x":   "no source can say that its cluster is not enrolled",
 	} {
 		if h.profile(t, name) == nil {
 			t.Errorf("%s was removed although %s", name, reason)
@@ -539,7 +539,7 @@ func TestLeavesAForeignProfileAlone(t *testing.T) {
 		return connectedReason(h.profile(t, "capi-w2")) == fleetv1alpha1.ReasonConnected
 	})
 	if diff := cmp.Diff(before, h.profile(t, "capi-w1")); diff != "" {
-		t.Errorf("Somebody else's profile was written: -before, +after:\n%s", diff)
+		t.Errorf("A foreign profile was written: -before, +after:\n%s", diff)
 	}
 
 	if err := h.Delete(t.Context(), before); err != nil {
@@ -579,7 +579,7 @@ func TestPublishesRefusedDefinitions(t *testing.T) {
 	c := h.cluster("w1")
 	const crd = "mysqls.database.acmeco.org"
 	fleet.enrol(h.namespace, "w1")
-	definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "It belongs to somebody else")
+	definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "It belongs to another owner")
 	reason := func() string {
 		if p := h.profile(t, "capi-w1"); p != nil {
 			if c := meta.FindStatusCondition(p.Status.Conditions, fleetv1alpha1.ConditionKindsServed); c != nil {
@@ -675,7 +675,7 @@ func TestCountsTheClustersOfAClass(t *testing.T) {
 		}
 		return ""
 	}
-	eventually(t, "a class that nobody uses", func() bool { return reason() == fleetv1alpha1.ReasonNoClusters })
+	eventually(t, "a class without clusters", func() bool { return reason() == fleetv1alpha1.ReasonNoClusters })
 
 	inClass := func(c *connection.Cluster) { c.Enrolment.Class = class.Name }
 	fleet.set(h.cluster("w1", inClass))

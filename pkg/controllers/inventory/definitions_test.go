@@ -46,7 +46,7 @@ func TestDefinitionsToPublish(t *testing.T) {
 				{reason: "A", wait: publishInterval, wantPublished: "A"}},
 		},
 		"Later": {
-			"What changes seldom does not wait.",
+			"What changes rarely does not wait.",
 			[]step{{reason: "A", wantPublished: "A"}, {after: publishInterval, reason: "", wantPublished: ""}, {after: publishInterval, reason: "B", wantPublished: "B"}},
 		},
 		"ClockSetBack": {

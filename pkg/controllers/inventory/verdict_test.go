@@ -37,10 +37,10 @@ func TestVerdictsOnEnrollmentClasses(t *testing.T) {
 	deleting.SetDeletionTimestamp(&metav1.Time{Time: now})
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
 		"Created": {
-			Reason: "Nobody has looked at it yet.", Want: verdict.InProgress,
+			Reason: "It has not been reconciled yet.", Want: verdict.InProgress,
 			Object: verdict.Created(t, "config/crd/bases/fleet.masthead.dev_enrollmentclasses.yaml", class(classCount{})),
 		},
-		"Edited":     {Reason: "Nobody has looked at the change yet.", Object: edited, Want: verdict.InProgress},
+		"Edited":     {Reason: "The change has not been reconciled yet.", Object: edited, Want: verdict.InProgress},
 		"NoClusters": {Reason: "It waits to be used, which is what it is for.", Object: class(classCount{}), Want: verdict.Current},
 		"Connected":  {Reason: "All is well.", Object: class(classCount{2, 2}), Want: verdict.Current},
 		"OneDead": {
@@ -49,7 +49,7 @@ func TestVerdictsOnEnrollmentClasses(t *testing.T) {
 		},
 		"AllDead": {Reason: "The same holds for all of them.", Object: class(classCount{2, 0}), Want: verdict.Current},
 		"InvalidSelector": {
-			Reason: "It selects nothing until somebody corrects it.", Object: class(classCount{}, badSelector), Want: verdict.Failed,
+			Reason: "It selects nothing until it is corrected.", Object: class(classCount{}, badSelector), Want: verdict.Failed,
 		},
 		"InvalidTargetSelector": {
 			Reason: "The same for the namespaces that may be chosen.", Want: verdict.Failed,
@@ -97,7 +97,7 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 			Reason: "The API server answers and is not ready: it may be starting.",
 			Object: profile(nil, healthy(metav1.ConditionFalse)), Want: verdict.InProgress,
 		},
-		"NotProbed": {Reason: "It was not asked yet.", Object: profile(nil, healthy(metav1.ConditionUnknown)), Want: verdict.InProgress},
+		"NotProbed": {Reason: "It was not probed yet.", Object: profile(nil, healthy(metav1.ConditionUnknown)), Want: verdict.InProgress},
 		"KindsNotSynced": {
 			Reason: "Some kinds are not known, for reasons that may pass; what the connection and the definitions are for is there.",
 			Want:   verdict.Current,

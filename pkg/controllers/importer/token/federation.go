@@ -32,7 +32,7 @@ const (
 	// googleLifetime is the lifetime of a service account's token: the longest that needs no consent.
 	googleLifetime = "3600s"
 
-	// These are the words of RFC 8693 and RFC 7523 for what is shown and what is asked for.
+	// These are the words of RFC 8693 and RFC 7523 for the token that is shown and the one that is requested.
 	tokenExchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange" //nolint:gosec // A word of the protocol.
 	accessTokenType    = "urn:ietf:params:oauth:token-type:access_token"   //nolint:gosec // A word of the protocol.
 	jwtTokenType       = "urn:ietf:params:oauth:token-type:jwt"            //nolint:gosec // A word of the protocol.
@@ -145,7 +145,7 @@ func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) Exchange {
 }
 
 // ExchangeRequest is a request for the token that an exchange yields. subject requests the initial token from the hub;
-// that one is not stored. Every endpoint has to be allowed before the first is asked.
+// that one is not stored. Every endpoint has to be allowed before the first request.
 func (t *Tokens) ExchangeRequest(e Exchange, subject func(context.Context) (string, error)) (Request, error) {
 	parts := [][]byte{[]byte(e.Account), []byte(e.Audience), []byte(e.identity)}
 	for _, step := range e.steps {

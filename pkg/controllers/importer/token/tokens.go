@@ -46,9 +46,9 @@ const (
 	// maxFailed is how many failed requests are kept beyond those of the existing imports.
 	maxFailed = 4096
 
-	// shortestToken is the minimum lifetime of a token: a shorter one could not be used in time, and its endpoint would be
-	// asked all the time. longestToken is the maximum trusted lifetime: Google's tokens have an hour, and up to twelve on
-	// request, those of Entra ID up to a day.
+	// shortestToken is the minimum lifetime of a token: a shorter one could not be used in time, and its endpoint would
+	// get requests all the time. longestToken is the maximum trusted lifetime: Google's tokens have an hour, and up to
+	// twelve on request, those of Entra ID up to a day.
 	shortestToken = 5 * time.Second
 	longestToken  = 24 * time.Hour
 
@@ -67,7 +67,7 @@ func DefaultAllowedTokenEndpoints() []string {
 	}
 }
 
-// ErrEndpointNotAllowed means that no endpoint was asked.
+// ErrEndpointNotAllowed means that an endpoint is not allowed, so that no request was sent.
 var ErrEndpointNotAllowed = errors.New("the token endpoint is not one of those that the operator allows with --allowed-token-endpoints")
 
 // Request requests a token from an endpoint.
@@ -112,11 +112,11 @@ type failedRequest struct {
 	err               error
 	// times is how often in a row.
 	times int
-	// until is when the endpoint may be asked again.
+	// until is when the endpoint may be queried again.
 	until time.Time
 }
 
-// New returns an empty cache. Only allowed endpoints are asked, and their certificates are verified with the
+// New returns an empty cache. Only allowed endpoints are queried, and their certificates are verified with the
 // authorities, as PEM, or with those of the system if there are none. An endpoint that is no URL is an error
 // (ParseTokenEndpoint).
 func New(allowed []string, authorities []byte, c clock.Clock) (*Tokens, error) {
@@ -180,9 +180,9 @@ func (t *Tokens) allowedBy(endpoint string) *url.URL {
 }
 
 // Get returns a token and how soon to ask for it again. A working one is kept if there is no other. enter requests a
-// place; without one no endpoint is asked. An endpoint that issues no token for a request is left alone for as long as
-// an unreachable cluster, regardless of what triggers a pass over the import: another request, made of another secret,
-// does not wait.
+// place; without one no endpoint is queried. An endpoint that issues no token for a request is left alone for as
+// long as an unreachable cluster, regardless of what triggers a pass over the import: another request, made of another
+// secret, does not wait.
 func (t *Tokens) Get(
 	ctx context.Context, key types.NamespacedName, r Request, enter func() (leave func(), ok bool),
 ) (*oauth2.Token, time.Duration, error) {
@@ -193,7 +193,7 @@ func (t *Tokens) Get(
 	return t.Renewed(ctx, key, r, endpoint.String(), enter)
 }
 
-// Renewed is get for an endpoint that may be asked, which is counted under a name.
+// Renewed is Get for an endpoint that is known to be allowed, whose requests are counted under a name.
 func (t *Tokens) Renewed(
 	ctx context.Context, key types.NamespacedName, r Request, endpoint string, enter func() (leave func(), ok bool),
 ) (*oauth2.Token, time.Duration, error) {
@@ -216,7 +216,7 @@ func (t *Tokens) Renewed(
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, t.client), tokenTimeout)
 	defer cancel()
 	token, err := r.Ask(ctx)
-	if hub, ok := errors.AsType[*HubError](err); ok { // The endpoint was not asked.
+	if hub, ok := errors.AsType[*HubError](err); ok { // No request was sent to the endpoint.
 		return made.unlessRefused(hub.err, now)
 	}
 	if err == nil {
@@ -334,7 +334,7 @@ func (t *Tokens) Drop(key types.NamespacedName, age time.Duration) {
 }
 
 // Forget is for an import that no longer uses tokens. An endpoint's failure is remembered until the endpoint may be
-// asked again: withdrawing credentials, or deleting the import, and reverting that must not make it be asked at once.
+// queried again: withdrawing credentials, or deleting the import, and reverting that must not cause a request at once.
 func (t *Tokens) Forget(key types.NamespacedName) {
 	now := t.Clock.Now()
 	t.mu.Lock()
@@ -397,7 +397,7 @@ func AzureRequest(a *fleetv1alpha1.AzureServicePrincipal, secret []byte) Request
 	}
 }
 
-// EntraEndpoint is where a tenant's tokens are asked for.
+// EntraEndpoint is where a tenant's tokens are requested.
 func EntraEndpoint(a *fleetv1alpha1.AzureServicePrincipal) string {
 	authority := cmp.Or(a.AuthorityHost, "https://login.microsoftonline.com")
 	return strings.TrimRight(authority, "/") + "/" + a.TenantID + "/oauth2/v2.0/token"
@@ -419,7 +419,7 @@ func (t boundedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// HubError means that the hub issued no ServiceAccount token, so that no token endpoint was asked.
+// HubError means that the hub issued no ServiceAccount token, so that no token endpoint was queried.
 type HubError struct{ err error }
 
 func (e *HubError) Error() string { return e.err.Error() }
