@@ -174,7 +174,7 @@ func decideCreation(f Facts) *Plan {
 	case p != nil:
 		return &Plan{Problem: p, WaitAt: f.Target, Down: Down{Object: there}}
 	case there != nil:
-		return &Plan{Problem: recreating(f.Kind.Kind, *f.Target), Down: Down{Object: there}}
+		return &Plan{Problem: recreating(f.Kind.Kind, *f.Target), WaitAt: f.Target, Down: Down{Object: there}}
 	case f.Full != nil:
 		return &Plan{Problem: f.Full, Slowly: true}
 	}

@@ -316,12 +316,12 @@ func TestDecide(t *testing.T) {
 			given:   []func(*Facts){synced, func(f *Facts) { going(f.Hub.Target) }}, tells: fleetv1alpha1.ReasonHubObjectDeleted, Down: status, waits: "bar",
 		},
 		"BeingRecreated": {
-			because: "One that is replaced when it is gone is waited for; its going is an event.",
+			because: "One that is replaced when it is gone is waited for where it is: what is no longer the claim's is no event of the claim.",
 			given: []func(*Facts){synced, func(f *Facts) {
 				going(f.Hub.Target)
 				f.Class.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
 			}},
-			tells: fleetv1alpha1.ReasonRecreating, Down: status,
+			tells: fleetv1alpha1.ReasonRecreating, Down: status, waits: "bar",
 		},
 		"Disabled":             {because: "A class that is Disabled lets claims be.", given: []func(*Facts){synced, disabled}, steps: []Action{Release}, tells: "silent"},
 		"DisabledAndReleased":  {because: "Those that were let go are forgotten.", given: []func(*Facts){disabled}, steps: []Action{Forget}, tells: "silent"},
