@@ -74,7 +74,7 @@ kind-node-image: controlplane ## Build the node image for e2e-kind from source, 
 	@hack/kindnode/image.sh
 
 .PHONY: explore
-explore: ## Walk the agent through random orders of events for MINUTES=10 of one processor, from SEED= (default: the time).
+explore: ## Walk the controllers through random orders of events for MINUTES=10 of one processor, from SEED= (default: the time).
 	@MASTHEAD_EXPLORE_MINUTES=$(or $(MINUTES),10) MASTHEAD_EXPLORE_SEED=$(or $(SEED),$(shell date +%s)) \
 		go test -C test ./explore -run TestExplore -count=1 -v -timeout 24h
 

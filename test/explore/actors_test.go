@@ -34,10 +34,12 @@ type option struct {
 	do     func()
 }
 
-// Weights. Most steps let the system proceed, so that what others do meets it in the middle of something.
+// Weights. Most steps let the system proceed, so that what others do meets it in the middle of something. A walk can be
+// without those that are occasional or rare.
 const (
 	often      = 40
 	usual      = 8
+	steady     = 3
 	occasional = 2
 	rare       = 1
 )
@@ -48,7 +50,19 @@ func (w *world) actors() []option {
 	for _, c := range w.clusters {
 		for _, team := range c.teams {
 			out = append(out, w.users(c, team)...)
+			if w.runs.references {
+				out = append(out, weighted(steady, w.referrers(c, team))...)
+			}
 		}
+		if w.runs.discovery {
+			out = append(out, weighted(rare, w.copies(c))...)
+		}
+	}
+	if w.runs.discovery {
+		out = append(out, weighted(steady, w.offers())...)
+	}
+	if w.runs.references {
+		out = append(out, weighted(rare, w.resolves())...)
 	}
 	out = append(out, w.administrators()...)
 	for _, obj := range w.hub.List(claims) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -39,6 +40,11 @@ type checker struct {
 	orphaned, disabled bool
 	// withdrawn is whether the claim kind was ever not published.
 	withdrawn bool
+	// foreign is since when an object is not, or not only, Masthead's, by its cluster and key.
+	foreign map[string]time.Time
+	// values are those that the source of a reference has had, and permitted is until when a namespace permitted another.
+	values    map[string]map[string]bool
+	permitted map[string]time.Time
 	// names is the history of the names of the hub.
 	names owned.History
 }
@@ -83,7 +89,10 @@ type objectHistory struct {
 }
 
 func newChecker(w *world) *checker {
-	return &checker{w: w, claims: map[types.UID]*claimHistory{}, objects: map[types.UID]*objectHistory{}, names: owned.History{Live: true}}
+	return &checker{
+		w: w, claims: map[types.UID]*claimHistory{}, objects: map[types.UID]*objectHistory{}, names: owned.History{Live: true},
+		foreign: map[string]time.Time{}, values: map[string]map[string]bool{}, permitted: map[string]time.Time{},
+	}
 }
 
 func (c *checker) fail(property, format string, args ...any) {
@@ -96,6 +105,9 @@ func isAgent(change apiserver.Change) bool {
 }
 
 func (c *checker) hubChanged(change apiserver.Change) {
+	if isAgent(change) && slices.Contains([]schema.GroupResource{crds, xrds, compositions}, change.Key.GroupResource) {
+		c.fail("What is shown stays as it is in the hub", "%s wrote %s", change.Manager, change.Key)
+	}
 	switch change.Key.GroupResource {
 	case classes:
 		policy, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "deletionPolicy")
@@ -269,7 +281,12 @@ func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
 		c.claimChanged(cluster, change)
 	case secrets:
 		c.secretChanged(cluster, change)
+	case crds, xrds, compositions:
+		c.copyChanged(cluster, change)
+	case subnets:
+		c.referrerChanged(cluster, change)
 	}
+	c.sourceChanged(cluster, change)
 }
 
 func (c *checker) namespaceChanged(cluster *workload, change apiserver.Change) {
@@ -395,6 +412,12 @@ func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
 func (c *checker) settled() {
 	if err := c.names.Check(); err != nil {
 		c.fail("Names are owned like locks", "%v", err)
+	}
+	if c.w.runs.discovery {
+		c.copiesSettled()
+	}
+	if c.w.runs.references {
+		c.referencesSettled()
 	}
 	for uid, claim := range c.claims {
 		name := claim.cluster.identifier + "/" + claim.namespace

@@ -1,12 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explore runs the agent's real controllers through many orders of events. A walk is a sequence of steps. Each
-// step is one of those possible at that moment: a request of the agent is executed, fails, or is executed after its
-// sender has given up; an event reaches a watch; the garbage collector acts; the manager is killed, frozen or thawed;
-// time passes; a user, an administrator, Crossplane or a hostile tenant writes something. Between two steps the agent
-// runs until it waits for one of them. Properties are checked on every change of an object, and again after all faults
-// have stopped and everything has come to rest.
+// Package explore runs real controllers through many orders of events: the agent, discovery and references, of which
+// each walk draws some. A walk is a sequence of steps. Each step is one of those possible at that moment: a request of
+// a controller is executed, fails, or is executed after its sender has given up; an event reaches a watch; the garbage
+// collector acts; the manager is killed, frozen or thawed; time passes; a user, an administrator, Crossplane or a
+// hostile tenant writes something. Between two steps the controllers run until they wait for one of them. Properties
+// are checked on every change of an object, and again after all faults have stopped and everything has come to rest.
 //
 // The API servers are those of package apiserver, in memory. Time is that of a testing/synctest bubble, so that a walk
 // of hours takes milliseconds.

@@ -26,7 +26,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/fence"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -36,7 +35,7 @@ import (
 
 const renewInterval = 2 * time.Second
 
-// process is a manager with the agent, as far as a walk distinguishes it from a real one.
+// process is a manager with the controllers of the walk, as far as a walk distinguishes it from a real one.
 type process struct {
 	w      *world
 	hub    *hub
@@ -88,22 +87,20 @@ func (w *world) start(h *hub) {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	w.mu.Lock()
-	h.holder = p
+	h.holder, w.hubs[p.name] = p, h
 	w.mu.Unlock()
 	p.renew()
 	go p.keepLease(ctx)
 
 	mgr, err := mcmanager.New(p.config(h.Server), nil, ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
-		GracefulShutdownTimeout: new(time.Duration(0)),
+		GracefulShutdownTimeout: new(time.Second), // Without any, a runnable that ends with an error meanwhile waits for ever.
 	})
 	if err != nil {
 		panic(err)
 	}
 	gate, fleet := multicluster.NewGate(), &fakefleet.Fleet{}
-	if err := agent.Setup(mgr, agent.Options{
-		Fleet: fleet, Gate: gate, SkipNameValidation: new(true), MaxConcurrentReconciles: 2, InFlightGrace: w.clocks.grace,
-	}); err != nil {
+	if err := w.runs.setup(mgr, fleet, gate, w.clocks.grace); err != nil {
 		panic(err)
 	}
 	for _, c := range w.clusters {

@@ -43,6 +43,7 @@ type junction struct {
 
 // follow does the given steps, and then the usual ones until the script is done. It returns the junctions.
 func (w *world) follow(script, given []string) []junction {
+	w.begin()
 	w.do(option{label: "connect", do: w.connect})
 	var out []junction
 	for len(w.checker.violations) == 0 && len(out) < maxSteps {

@@ -199,7 +199,8 @@ func (w *world) reap() {
 	}
 }
 
-// connect lets everything proceed until the agent watches the claims of every cluster. Most walks begin with it.
+// connect lets everything proceed until the controllers watch what they are about in every cluster. Most walks begin
+// with it.
 func (w *world) connect() {
 	for range maxSteps {
 		if options := w.proceed(); len(options) > 0 {
@@ -228,8 +229,10 @@ func (w *world) rest() {
 
 func (w *world) isConnected() bool {
 	for _, c := range w.clusters {
-		if !slices.ContainsFunc(c.server.Watches(), func(watch *apiserver.Watch) bool { return watch.Resource == claims }) {
-			return false
+		for _, resource := range w.runs.watched() {
+			if !slices.ContainsFunc(c.server.Watches(), func(watch *apiserver.Watch) bool { return watch.Resource == resource }) {
+				return false
+			}
 		}
 	}
 	return true
@@ -238,6 +241,8 @@ func (w *world) isConnected() bool {
 // walk does random steps. Each walk has some kinds of infrequent ones only, so that it gets further, and a few of them
 // often. In some walks, requests to or watches of some servers are slow, so that more happens meanwhile.
 func (w *world) walk(rng *rand.Rand, steps int) {
+	w.replay(swarms[rng.IntN(len(swarms))])
+	w.begin()
 	if rng.IntN(4) > 0 {
 		w.do(option{label: "connect", do: w.connect})
 	}
@@ -291,7 +296,11 @@ func kindOf(label string) string {
 // replay does the steps of a list that are possible when their turn comes.
 func (w *world) replay(labels []string) {
 	for _, label := range labels {
-		options := append(w.options(), option{label: "connect", do: w.connect})
+		options := w.draws()
+		if !strings.HasPrefix(label, "run ") {
+			w.begin()
+			options = append(w.options(), option{label: "connect", do: w.connect})
+		}
 		if i := slices.IndexFunc(options, func(o option) bool { return o.label == label }); i >= 0 {
 			w.do(options[i])
 		}
@@ -320,9 +329,9 @@ func (w *world) settle() {
 			w.kill(p) // It notices that it has lost the lease.
 		}
 	}
-	quiet, before, steps := time.Duration(0), w.versions(), 0
+	before, steps := w.versions(), 0
 	var last []string
-	for ; quiet < restFor && steps < maxSteps; steps++ {
+	for ; w.quiet < restFor && steps < maxSteps; steps++ {
 		if w.reap(); len(w.processes) == 0 {
 			w.start(w.hub)
 			synctest.Wait()
@@ -337,10 +346,10 @@ func (w *world) settle() {
 		} else {
 			sleep(restStep)
 			synctest.Wait()
-			quiet += restStep
+			w.quiet += restStep
 		}
 		if now := w.versions(); now != before {
-			quiet, before = 0, now
+			w.quiet, before = 0, now
 		}
 		if len(w.checker.violations) > 0 {
 			return
@@ -407,9 +416,8 @@ func runIn(t *testing.T, make func() *world, drive func(*world)) result {
 	var out result
 	synctest.Test(t, func(*testing.T) {
 		w := make()
-		w.start(w.hub)
-		synctest.Wait()
 		drive(w)
+		w.begin()
 		if len(w.checker.violations) == 0 {
 			w.settle()
 		}

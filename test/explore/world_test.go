@@ -22,6 +22,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	"sigs.k8s.io/yaml"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
@@ -60,6 +61,9 @@ type world struct {
 	clusters   []*workload
 	processes  []*process
 	started    int
+	// runs are the controllers of each process, and hubs the hub of each process so far, by its name.
+	runs controllers
+	hubs map[string]*hub
 
 	mu   sync.Mutex
 	late []*call
@@ -69,6 +73,8 @@ type world struct {
 	clocks  clocks
 	// waited is for how long nothing was done.
 	waited time.Duration
+	// quiet is for how long nothing was written, since all faults have stopped.
+	quiet time.Duration
 }
 
 // clocks are the times that properties depend on. They are moved against each other, within what each property needs.
@@ -100,7 +106,10 @@ type workload struct {
 
 // newWorld makes the servers and what an administrator has prepared in them. Nothing runs yet.
 func newWorld() *world {
-	w := &world{clocks: clocks{inFlight: agent.DefaultInFlightGrace, grace: agent.DefaultInFlightGrace, lease: 15 * time.Second}}
+	w := &world{
+		runs: controllers{agent: true}, hubs: map[string]*hub{},
+		clocks: clocks{inFlight: agent.DefaultInFlightGrace, grace: agent.DefaultInFlightGrace, lease: 15 * time.Second},
+	}
 	w.hub, w.other = w.newHub("hub", "hub-a"), w.newHub("other", "hub-b")
 	for identifier, teams := range map[string][]string{"a": {"team-1", "team-2"}, "b": {"team-1"}} {
 		c := &workload{
@@ -114,7 +123,6 @@ func newWorld() *world {
 	}
 	w.checker = newChecker(w)
 
-	w.fill(w.hub.Server)
 	for _, c := range w.clusters {
 		for _, name := range append([]string{"kube-system"}, c.teams...) {
 			w.create(c.server, namespaces, namespace(name), nil)
@@ -134,17 +142,24 @@ func (w *world) newHub(name string, id hubidentity.Identity) *hub {
 
 // fill makes what an administrator has prepared in a hub.
 func (w *world) fill(s *apiserver.Server) {
-	w.create(s, crds, readCRD(), nil)
+	w.create(s, crds, classCRD(), nil)
 	w.create(s, crds, xrdCRD(), nil)
 	w.create(s, crds, claimCRD(), nil)
 	w.settleServer(s)
 	for _, name := range []string{targetName, movedName} {
 		w.create(s, namespaces, namespace(name), nil)
 	}
-	w.create(s, classes, class(), nil)
+	c := class()
+	if w.runs.references {
+		_ = unstructured.SetNestedField(c.Object, string(fleetv1alpha1.ReferencesModeEnabled), "spec", "references", "mode")
+	}
+	w.create(s, classes, c, nil)
 	w.create(s, xrds, xrd(), map[string]any{"conditions": []any{
 		map[string]any{"type": "Established", "status": "True"}, map[string]any{"type": "Offered", "status": "True"},
 	}})
+	if w.runs.discovery {
+		w.fillOffer(s)
+	}
 }
 
 func (w *world) serverName(s *apiserver.Server) string {
@@ -248,22 +263,31 @@ func class() *unstructured.Unstructured {
 
 func xrd() *unstructured.Unstructured {
 	return object(crossplane.XRDKind.GroupVersion().String(), crossplane.XRDKind.Kind, "", xrdName, map[string]any{
-		"group": claimGroup, "claimNames": map[string]any{"kind": claimKind, "plural": claimPlural},
+		"group": claimGroup, "names": map[string]any{"kind": "X" + claimKind, "plural": "x" + claimPlural}, "claimNames": map[string]any{"kind": claimKind, "plural": claimPlural},
 		"versions": []any{map[string]any{"name": "v1alpha1", "served": true, "referenceable": true}},
 	})
 }
 
-var readCRD = sync.OnceValue(func() *unstructured.Unstructured {
-	raw, err := os.ReadFile(filepath.Join(testenv.CRDs(), "fleet.masthead.dev_enrollmentclasses.yaml"))
-	if err != nil {
-		panic(err)
-	}
-	obj := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal(raw, &obj.Object); err != nil {
-		panic(err)
-	}
-	return obj
-})
+// The definitions that are read from files.
+var (
+	classCRD  = crdIn(testenv.CRDs(), "fleet.masthead.dev_enrollmentclasses.yaml")
+	subnetCRD = crdIn(testenv.Root(), "pkg", "references", "testdata", "managedexample", "network.example.org_subnets.yaml")
+	grantCRD  = crdIn(testenv.Root(), "pkg", "controllers", "references", "testdata", "referencegrants.yaml")
+)
+
+func crdIn(path ...string) func() *unstructured.Unstructured {
+	return sync.OnceValue(func() *unstructured.Unstructured {
+		raw, err := os.ReadFile(filepath.Join(path...))
+		if err != nil {
+			panic(err)
+		}
+		obj := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(raw, &obj.Object); err != nil {
+			panic(err)
+		}
+		return obj
+	})
+}
 
 func crd(resource schema.GroupResource, version, kind, scope string, properties map[string]any) *unstructured.Unstructured {
 	schema := map[string]any{"type": "object", "properties": properties}

@@ -36,6 +36,8 @@ func (s *Server) discover(path string) (any, bool) {
 		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}, true
 	case path == "/apis":
 		return s.groups(), true
+	case len(parts) == 2 && parts[0] == "apis":
+		return s.group(parts[1])
 	case len(parts) == 2 && parts[0] == "api":
 		return s.resources(schema.GroupVersion{Version: parts[1]})
 	case len(parts) == 3 && parts[0] == "apis":
@@ -59,6 +61,17 @@ func (s *Server) groups() metav1.APIGroupList {
 		})
 	}
 	return out
+}
+
+// group is the one of a name.
+func (s *Server) group(name string) (any, bool) {
+	groups := s.groups().Groups
+	i := slices.IndexFunc(groups, func(g metav1.APIGroup) bool { return g.Name == name })
+	if i < 0 {
+		return nil, false
+	}
+	groups[i].TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+	return groups[i], true
 }
 
 func (s *Server) resources(gv schema.GroupVersion) (any, bool) {
