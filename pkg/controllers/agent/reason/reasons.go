@@ -109,7 +109,7 @@ const (
 	// others.
 	ReasonDeleting = "Deleting"
 
-	// ReasonHubObjectDeleted: somebody else deleted the claim's object in the hub. It is recreated only if the class says
+	// ReasonHubObjectDeleted: another client deleted the claim's object in the hub. It is recreated only if the class says
 	// so or the claim's owner asks for it.
 	ReasonHubObjectDeleted = "HubObjectDeleted"
 
