@@ -22,8 +22,8 @@ import (
 // are repeated.
 //
 // Every change of a claim requeues it without delay, at the cost of one of its cluster's turns in the queue. A request
-// does more, since the back-off protects the hub. So each claim is answered once per ReconcileRequestInterval. More frequent
-// requests are answered together when the interval is over, and a back-off is reset no more often than that.
+// does more, since the back-off protects the hub. So each claim is answered once per ReconcileRequestInterval. More
+// frequent requests are answered together when the interval is over, and a back-off is reset no more often than that.
 
 // asks reports whether a change of a claim requests a reconcile. A claim created with the annotation is reconciled
 // because it is new.

@@ -102,8 +102,8 @@ func TestRefusedSecretIsReportedAndTheStatusComesBack(t *testing.T) {
 	})
 }
 
-// TestSecretThatChangesItsOwnerInTheHubIsReported has a Secret in the hub change its owner, go, come back, and be withheld.
-// The instance that it was copied by is replaced before.
+// TestSecretThatChangesItsOwnerInTheHubIsReported has a Secret in the hub change its owner, go, come back, and be
+// withheld. The instance that it was copied by is replaced before.
 func TestSecretThatChangesItsOwnerInTheHubIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -185,7 +185,7 @@ func TestConflictingFields(t *testing.T) {
 		"None":     {reason: "No error is no conflict."},
 		"Field":    {reason: "The field, not its member.", err: conflict(cause(".spec.compositionRef.name")), want: []string{"compositionRef"}},
 		"Nested":   {reason: "Fields of spec.crossplane are apart.", err: conflict(cause(".spec.crossplane.compositionRef.name")), want: []string{"crossplane.compositionRef"}},
-		"Whole":    {reason: "Another manager owns all of it.", err: conflict(cause(".spec.crossplane")), want: []string{"crossplane.compositionRef"}},
+		"Whole":    {reason: "Another field manager owns all of it.", err: conflict(cause(".spec.crossplane")), want: []string{"crossplane.compositionRef"}},
 		"Similar":  {reason: "Another field whose name begins alike.", err: conflict(cause(".spec.compositionRefs"))},
 		"Other":    {reason: "Not a field of the spec.", err: conflict(cause(".metadata.labels.a"))},
 		"UID":      {reason: "Another object of that name has no conflicting fields.", err: conflict()},
