@@ -33,8 +33,8 @@ type appRow struct {
 
 // appsAnswer is the command's result.
 type appsAnswer struct {
-	Applications []appRow  `json:"applications"`
-	NotAsked     []unasked `json:"notAsked,omitempty"`
+	Applications []appRow    `json:"applications"`
+	NotAsked     []unqueried `json:"notAsked,omitempty"`
 }
 
 func newApps(a *app) *cobra.Command {
@@ -68,7 +68,7 @@ tree: its components, what they own, down to Pods, and the health of each.`,
 				return err
 			}
 			return a.print(answer, func(bool) error {
-				a.tellUnasked(answer.NotAsked)
+				a.reportUnqueried(answer.NotAsked)
 				if len(answer.Applications) == 0 {
 					a.noneFound("Applications", answer.NotAsked)
 					return nil
@@ -172,7 +172,7 @@ func (a *app) appTree(ctx context.Context, hub *fleet.Hub, word, name string) er
 		return err
 	})
 	if len(found.items) != 1 {
-		a.tellUnasked(failed)
+		a.reportUnqueried(failed)
 		if len(found.items) == 0 {
 			return fmt.Errorf("there is no Application %s/%s in a cluster that could be queried", namespace, name)
 		}

@@ -21,7 +21,7 @@ import (
 // claimsAnswer is the command's result.
 type claimsAnswer struct {
 	Claims   []requirements.Row `json:"claims"`
-	NotAsked []unasked          `json:"notAsked,omitempty"`
+	NotAsked []unqueried        `json:"notAsked,omitempty"`
 }
 
 func newClaims(a *app) *cobra.Command {
@@ -52,7 +52,7 @@ from a cluster which has no such claim are shown, too. Of a cluster that cannot 
 				return err
 			}
 			return a.print(answer, func(wide bool) error {
-				a.tellUnasked(answer.NotAsked)
+				a.reportUnqueried(answer.NotAsked)
 				if len(answer.Claims) == 0 {
 					a.noneFound("claims", answer.NotAsked)
 					return nil
@@ -75,13 +75,13 @@ func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAn
 	if err != nil {
 		return claimsAnswer{}, err
 	}
-	facts := requirements.Facts{Clusters: all, Asked: map[string]bool{}}
+	facts := requirements.Facts{Clusters: all, Queried: map[string]bool{}}
 	kinds, err := published(ctx, hub, &facts)
 	if err != nil {
 		return claimsAnswer{}, err
 	}
 	var claims collected[requirements.Claim]
-	var asked collected[string]
+	var queried collected[string]
 	answer := claimsAnswer{Claims: []requirements.Row{}, NotAsked: each(ctx, hub, clusters, func(ctx context.Context, c *fleet.Cluster, side *fleet.Side) error {
 		for _, k := range kinds {
 			list, err := side.List(ctx, k.Kind.GroupVersionKind, client.InNamespace(a.onlyNamespace()))
@@ -95,12 +95,12 @@ func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAn
 				claims.add(requirements.Claim{Cluster: c.Name, Object: obj})
 			}
 		}
-		asked.add(c.Name)
+		queried.add(c.Name)
 		return nil
 	})}
 	facts.Claims = claims.items
-	for _, name := range asked.items {
-		facts.Asked[name] = true
+	for _, name := range queried.items {
+		facts.Queried[name] = true
 	}
 	for _, row := range requirements.Rows(facts) {
 		if (word == "" || row.Cluster == clusters[0].Name) && (a.onlyNamespace() == "" || row.Namespace == a.onlyNamespace()) {

@@ -39,7 +39,7 @@ func TestClusters(t *testing.T) {
 		"refusing": {reason: "A connected cluster can have something that is not well.", want: `Connected +DefinitionsRefused +NS +v1\.36\.3 +now .*a\.b \(ClaimsForbidden\)`},
 		"dead":     {reason: "It says since when, and nothing that a terminal obeys.", want: `NotConnected +DialError +NS +v1\.36\.3 +90s ago +NS-dead +refused the connection`},
 		"shaky":    {reason: "It is not decided yet.", want: `Degraded +DialError +NS +v1\.36\.3 +<unknown>`},
-		"new":      {reason: "Nobody has looked at it.", want: `Unknown +NotPublished +default +<none> +<unknown>`},
+		"new":      {reason: "No manager has published it.", want: `Unknown +NotPublished +default +<none> +<unknown>`},
 	} {
 		pattern := `(?m)^kubeconfig/NS/` + name + ` +` + tc.want
 		if !regexp.MustCompile(strings.ReplaceAll(pattern, "NS", ns)).MatchString(out) {
@@ -56,10 +56,10 @@ func TestClusters(t *testing.T) {
 		t.Errorf("JSON means what the object says, and does nothing to a terminal, got %q", out)
 	}
 	if _, errOut, code = f.run(t, "clusters", "nosuch"); code != exitFailed || !strings.Contains(errOut, `there is no cluster "nosuch"; there are: `) {
-		t.Errorf("a name that is not there is told, got %d %s", code, errOut)
+		t.Errorf("an unknown name is an error, got %d %s", code, errOut)
 	}
 	if _, errOut, code = f.run(t, "clusters", "-o", "xml"); code != exitMisused || !strings.Contains(errOut, "allowed formats are: table,wide,json,yaml") {
-		t.Errorf("a format that is not there is told, got %d %s", code, errOut)
+		t.Errorf("an unknown format is an error, got %d %s", code, errOut)
 	}
 }
 

@@ -82,9 +82,9 @@ func TestConnectRefuses(t *testing.T) {
 		message   string
 	}{
 		"Nowhere":   {reason: "The cluster is not guessed.", arguments: []string{"shop"}, code: exitMisused, message: "specify the cluster"},
-		"NoContext": {reason: "A context that is not there is told.", arguments: []string{"shop", workload, "--workload-context=nosuch"}, code: exitMisused, message: "nosuch"},
+		"NoContext": {reason: "An unknown context is an error.", arguments: []string{"shop", workload, "--workload-context=nosuch"}, code: exitMisused, message: "nosuch"},
 		"Hub":       {reason: "The hub is no workload cluster.", arguments: []string{"shop", "--workload-kubeconfig=" + f.kubeconfigs["hub"]}, code: exitFailed, message: "leads to the hub"},
-		"Taken":     {reason: "A Secret of somebody else is not overwritten.", arguments: []string{"taken", workload}, code: exitFailed, message: "was not created by this command"},
+		"Taken":     {reason: "A Secret of another owner is not overwritten.", arguments: []string{"taken", workload}, code: exitFailed, message: "was not created by this command"},
 		"NoClass":   {reason: "Without a class, it would not be connected.", arguments: []string{"shop", workload, "--class=nosuch"}, code: exitFailed, message: "no EnrollmentClass"},
 		"Metadata":  {reason: "The manager would refuse the address.", arguments: []string{"shop", workload, "--server=https://169.254.169.254"}, code: exitFailed, message: "the manager would not use"},
 	} {

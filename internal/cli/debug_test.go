@@ -42,7 +42,7 @@ func planted() []string {
  spec: {allowedNamespaces: {list: [NS]}, agent: {defaultTargetNamespace: NS}}}`,
 		`{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: e, namespace: NS}, eventTime: "2026-11-23T12:00:00.000000Z", reportingController: masthead, reportingInstance: m,
  action: Connect, reason: DialError, type: Warning, regarding: {apiVersion: v1, kind: Secret, namespace: NS, name: w2}, note: 'refused "Authorization: Bearer hunter2-x"'}`,
-		`{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: other, namespace: NS}, eventTime: "2026-11-23T12:00:00.000000Z", reportingController: somebody, reportingInstance: m,
+		`{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: other, namespace: NS}, eventTime: "2026-11-23T12:00:00.000000Z", reportingController: other, reportingInstance: m,
  action: Do, reason: Other, type: Normal, regarding: {apiVersion: v1, kind: Secret, namespace: NS, name: w2}, note: hunter2}`,
 	}
 }
@@ -117,7 +117,7 @@ func TestDump(t *testing.T) {
 	}
 }
 
-func TestDumpGoesWhereItIsTold(t *testing.T) {
+func TestDumpIsWrittenToTheRequestedPath(t *testing.T) {
 	f, _ := start(t)
 	folder := filepath.Join(t.TempDir(), "dump")
 	if _, errOut, code := f.run(t, "debug", "dump", "--output-directory", folder, "--tail=0"); code != 0 || !strings.Contains(errOut, "Wrote "+folder) {
@@ -135,7 +135,7 @@ func TestDumpGoesWhereItIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.Mode().Perm() != 0o600 {
-		t.Errorf("nobody else reads it, got %v", info.Mode())
+		t.Errorf("only its owner can read it, got %v", info.Mode())
 	}
 	for _, wrong := range [][]string{{"--output-file=a", "--output-directory=b"}, {"--tail=-1"}, {"more"}} {
 		if _, errOut, code := f.run(t, append([]string{"debug", "dump"}, wrong...)...); code != exitMisused {

@@ -16,8 +16,8 @@ import (
 // clustersAtOnce is the number of workload clusters queried in parallel.
 const clustersAtOnce = 16
 
-// unasked is a cluster that could not be queried, and why.
-type unasked struct {
+// unqueried is a cluster that could not be queried, and why.
+type unqueried struct {
 	Cluster string `json:"cluster"`
 	Message string `json:"message"`
 }
@@ -25,7 +25,7 @@ type unasked struct {
 // each queries clusters in parallel, and returns those that could not be queried, with the reason. Clusters to which
 // Masthead is not connected are among these without a request: each would cost a deadline. An error of ask is its
 // cluster's reason, and the rest continue.
-func each(ctx context.Context, hub *fleet.Hub, clusters []fleet.Cluster, ask func(context.Context, *fleet.Cluster, *fleet.Side) error) []unasked {
+func each(ctx context.Context, hub *fleet.Hub, clusters []fleet.Cluster, ask func(context.Context, *fleet.Cluster, *fleet.Side) error) []unqueried {
 	failed := make([]error, len(clusters))
 	var g errgroup.Group
 	g.SetLimit(clustersAtOnce)
@@ -45,10 +45,10 @@ func each(ctx context.Context, hub *fleet.Hub, clusters []fleet.Cluster, ask fun
 		})
 	}
 	_ = g.Wait()
-	var out []unasked
+	var out []unqueried
 	for i, err := range failed {
 		if err != nil {
-			out = append(out, unasked{Cluster: clusters[i].Name, Message: fleet.Explain(err)})
+			out = append(out, unqueried{Cluster: clusters[i].Name, Message: fleet.Explain(err)})
 		}
 	}
 	return out
@@ -66,15 +66,15 @@ func (c *collected[T]) add(items ...T) {
 	c.items = append(c.items, items...)
 }
 
-// tellUnasked reports the clusters that could not be queried.
-func (a *app) tellUnasked(list []unasked) {
+// reportUnqueried reports the clusters that could not be queried.
+func (a *app) reportUnqueried(list []unqueried) {
 	for _, u := range list {
 		a.note("not queried: %s: %s", u.Cluster, u.Message)
 	}
 }
 
 // noneFound reports that there is nothing to list, as far as could be seen.
-func (a *app) noneFound(what string, list []unasked) {
+func (a *app) noneFound(what string, list []unqueried) {
 	if len(list) > 0 {
 		a.note("There are no %s in what could be queried.", what)
 		return

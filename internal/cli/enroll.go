@@ -240,7 +240,7 @@ func (a *app) unenroll(ctx context.Context, hub *fleet.Hub, word string, c conse
 
 // waitConnected waits until a cluster is connected, and reports each reason why it is not.
 func (a *app) waitConnected(ctx context.Context, hub *fleet.Hub, key connection.Key, timeout time.Duration) error {
-	told := ""
+	reported := ""
 	err := a.poll(ctx, timeout, func(ctx context.Context) (bool, error) {
 		clusters, err := hub.Clusters(ctx)
 		if err != nil {
@@ -250,14 +250,14 @@ func (a *app) waitConnected(ctx context.Context, hub *fleet.Hub, key connection.
 		if err != nil {
 			return false, nil //nolint:nilerr // It is not there yet.
 		}
-		if now := c.Reason + ": " + c.Message; c.State != fleet.StateConnected && now != told {
-			told = now
+		if now := c.Reason + ": " + c.Message; c.State != fleet.StateConnected && now != reported {
+			reported = now
 			a.note("waiting: %s", now)
 		}
 		return c.State == fleet.StateConnected, nil
 	})
 	if err != nil {
-		return fmt.Errorf("the cluster is enrolled, but not connected yet: %s (kubectl masthead why cluster %s): %w", told, key, err)
+		return fmt.Errorf("the cluster is enrolled, but not connected yet: %s (kubectl masthead why cluster %s): %w", reported, key, err)
 	}
 	a.say("Masthead is connected to the cluster %s.", key)
 	return nil

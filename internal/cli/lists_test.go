@@ -50,7 +50,7 @@ func TestClaims(t *testing.T) {
 	wantLines(t, out, ns, `^kubeconfig/NS/w1 +NS +Database +sql +NS/sql +Synced +False +<none>$`,
 		`^kubeconfig/NS/w1 +NS +Database +taken +<none> +Conflict +<none> +kubeconfig/NS/dead in NS$`)
 	if strings.Contains(out, "NotAsked") {
-		t.Errorf("another cluster was not asked about:\n%s", out)
+		t.Errorf("another cluster was not requested:\n%s", out)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestApps(t *testing.T) {
 		t.Errorf("want:\n%s\ngot %s:\n%s", want, errOut, out)
 	}
 	if _, errOut, code = f.run(t, "apps", "nosuch", "-n", ns, "--cluster", ns+"/w1"); code != exitFailed || !strings.Contains(errOut, "there is no Application") {
-		t.Errorf("one that is not there is told, got %d %s", code, errOut)
+		t.Errorf("an unknown Application is an error, got %d %s", code, errOut)
 	}
 }
 
@@ -167,13 +167,13 @@ func TestEnrollAsks(t *testing.T) {
 	}
 	out, errOut, code := f.runWith(t, "n\n", "enroll", "w1", "-n", ns, "--class", ns)
 	if code != exitFailed || label() != "not enrolled" || !strings.Contains(errOut, "nothing was changed") || !strings.Contains(out, "synchronises their claims to the namespace "+ns) {
-		t.Errorf("who says no changes nothing, and is told what would happen; got %d %s\n%s", code, errOut, out)
+		t.Errorf("a refusal changes nothing, and the command shows what would happen; got %d %s\n%s", code, errOut, out)
 	}
 	if _, errOut, code = f.run(t, "enroll", "w1", "-n", ns, "--class", ns); code != exitFailed || label() != "not enrolled" {
-		t.Errorf("nobody is not agreement, got %d %s", code, errOut)
+		t.Errorf("no answer is not agreement, got %d %s", code, errOut)
 	}
 	if _, errOut, code = f.run(t, "enroll", "w1", "-n", ns, "--class", "nosuch", "--yes"); code != exitFailed || !strings.Contains(errOut, "no EnrollmentClass") {
-		t.Errorf("a class that is not there is told, got %d %s", code, errOut)
+		t.Errorf("an unknown class is an error, got %d %s", code, errOut)
 	}
 	f.publish(t, connection.Key{Source: "capi", Namespace: ns, Name: "w1"}, ns)
 	out, errOut, code = f.runWith(t, "y\n", "enroll", "w1", "-n", ns, "--class", ns)
@@ -185,6 +185,6 @@ func TestEnrollAsks(t *testing.T) {
 		t.Errorf("got %d %s\n%s", code, errOut, out)
 	}
 	if out, _, _ = f.run(t, "unenroll", "w1", "-n", ns, "--yes"); !strings.Contains(out, "is not enrolled") {
-		t.Errorf("what is not enrolled is told, got %s", out)
+		t.Errorf("a cluster that is not enrolled is reported, got %s", out)
 	}
 }

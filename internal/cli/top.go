@@ -106,7 +106,7 @@ func (a *app) measure(ctx context.Context, m measuring) (cost.Answer, error) {
 		if err != nil {
 			return cost.Answer{}, fmt.Errorf("%q: %w", m.file, err)
 		}
-		return cost.Of(sample, time.Time{}), nil // Nobody knows when it was scraped.
+		return cost.Of(sample, time.Time{}), nil // The time of the scrape is unknown.
 	}
 	scrape := func() (io.ReadCloser, error) { return fleet.MetricsAt(ctx, m.url) }
 	if m.url == "" {

@@ -159,7 +159,7 @@ func TestTopOfManager(t *testing.T) {
 		apply(t, f.hub, strings.ReplaceAll(document, "NS", ns))
 	}
 	if _, errOut, code := run(); code != exitFailed || !strings.Contains(errOut, "no ServiceAccount is bound") {
-		t.Errorf("without somebody who may read, that is said; got %d %s", code, errOut)
+		t.Errorf("a missing reader of the metrics is an error, got %d %s", code, errOut)
 	}
 	for _, document := range []string{
 		`{apiVersion: v1, kind: ServiceAccount, metadata: {name: prometheus, namespace: NS}}`,

@@ -28,7 +28,7 @@ func misuse(t *testing.T, arguments ...string) {
 		t.Errorf("%q: want %d and an error, got %d:\n%s%s", arguments, exitMisused, code, &out, &errOut)
 	}
 	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "See 'kubectl masthead") || !strings.HasSuffix(last, " --help' for usage.") {
-		t.Errorf("%q: want to be told where to look, got:\n%s", arguments, &errOut)
+		t.Errorf("%q: want the error to name the help, got:\n%s", arguments, &errOut)
 	}
 }
 

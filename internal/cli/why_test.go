@@ -79,7 +79,7 @@ func arrangedFailures() map[string]arranged {
 			where: "w1", object: "Database NS/sql", why: "Forbidden", message: "lacks the right",
 		},
 		"NameConflict": {
-			reason:   "Somebody else has the name; whoever that is may be well or not.",
+			reason:   "Another cluster has the name. The state of its claim does not matter.",
 			hub:      []string{strings.ReplaceAll(arrangedInHub, "NS-w1", "other")},
 			workload: []string{refusedClaim("Conflict", "The name \"sql\" is taken")}, ask: whyClaim,
 			where: "w1", object: "Database NS/sql", why: "Conflict", message: "is taken",
@@ -157,7 +157,7 @@ func arrangedFailures() map[string]arranged {
 			where: "hub", object: "Namespace nosuch", why: "NotFound",
 		},
 		"NotEnrolled": {
-			reason: "Nobody enrolled it.", notEnrolled: true,
+			reason: "No user enrolled it.", notEnrolled: true,
 			hub: []string{`{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: w9, namespace: NS},
  spec: {infrastructureRef: {apiGroup: infrastructure.test.dev, kind: X, name: w9}}, status: {initialization: {controlPlaneInitialized: true}}}`},
 			ask:   []string{"why", "cluster", "w9", "-n", "NS"},
@@ -253,10 +253,10 @@ ClusterProfile NS/kubeconfig-w1 (hub) Failed DialError
 		t.Error("nothing secret is printed, and nothing that a terminal obeys")
 	}
 	if _, errOut, code = f.run(t, "why", "cluster"); code != exitMisused || !strings.Contains(errOut, "KIND NAME") {
-		t.Errorf("what is missing is told, got %d %s", code, errOut)
+		t.Errorf("a missing argument is an error, got %d %s", code, errOut)
 	}
 	if _, errOut, code = f.run(t, "why", "database", "nosuch", "-n", ns, "--cluster", ns+"/w1"); code != exitFailed || !strings.Contains(errOut, "there is no Database "+ns+"/nosuch") {
-		t.Errorf("an object that is not there is told, got %d %s", code, errOut)
+		t.Errorf("an unknown object is an error, got %d %s", code, errOut)
 	}
 }
 
@@ -271,6 +271,6 @@ func TestWhyFindsTheCluster(t *testing.T) {
 	}
 	out, errOut, code = f.run(t, "why", "database", "sql", "-n", ns)
 	if code != exitFailed || !strings.Contains(errOut, "in a cluster that could be queried") {
-		t.Errorf("what is nowhere is told, got %d %s\n%s", code, errOut, out)
+		t.Errorf("an object that is in no cluster is an error, got %d %s\n%s", code, errOut, out)
 	}
 }

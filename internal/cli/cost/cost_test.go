@@ -82,7 +82,7 @@ func TestTwoSamples(t *testing.T) {
 	}{
 		"Nothing":   {reason: "What did not grow has no rate."},
 		"Grown":     {reason: "A rate is the growth.", changes: []string{w1 + "30", w1 + "50", shop + "400", shop + "410"}, w1: 2, shop: 1},
-		"Restarted": {reason: "A counter that began anew counts from zero.", changes: []string{shop + "400", shop + "40"}, shop: 4},
+		"Restarted": {reason: "A counter that was reset counts from zero.", changes: []string{shop + "400", shop + "40"}, shop: 4},
 		"Work":      {reason: "Reconciliations have a rate, too.", changes: []string{`result="success"} 100`, `result="success"} 150`}, reconciles: 5},
 	} {
 		t.Run(name, func(t *testing.T) {

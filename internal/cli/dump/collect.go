@@ -37,7 +37,7 @@ const (
 // readme is the file in a dump that says what the others are.
 //
 //go:embed README.txt
-var readme []byte //nolint:gochecknoglobals // Embedding needs a variable. Nobody writes it.
+var readme []byte //nolint:gochecknoglobals // Embedding needs a variable. It is never written.
 
 // Source is a dump's view of the hub. Of Secrets it returns metadata.
 type Source interface {

@@ -16,7 +16,7 @@ func TestShapes(t *testing.T) {
 		stays          []string
 	}{
 		"Pod": {
-			reason: "How a Pod is started is seen, without a value that somebody gave it.", keep: pod,
+			reason: "The dump shows how a Pod is started, without the values that users set.", keep: pod,
 			object: `{kind: Pod, metadata: {name: p, managedFields: [{manager: hunter2}], annotations: {
   kubectl.kubernetes.io/last-applied-configuration: hunter2, vault.test.dev/key: hunter2, fleet.masthead.dev/cluster: capi/a/b}},
  spec: {volumes: [{name: v, secret: {secretName: certs}}, {name: c, csi: {volumeAttributes: {key: hunter2}}}],

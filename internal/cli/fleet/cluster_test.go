@@ -53,7 +53,7 @@ func TestFind(t *testing.T) {
 		"Profile":   {reason: "The ClusterProfile's name is what kubectl shows.", word: "kubeconfig-w2", want: "kubeconfig/b/w2"},
 		"Namespace": {reason: "The namespace tells them apart.", word: "b/w1", want: "capi/b/w1"},
 		"Ambiguous": {reason: "Nothing is guessed.", word: "w1", err: "name one of these clusters: capi/a/w1, capi/b/w1"},
-		"None":      {reason: "The clusters that there are, are told.", word: "w9", err: "there are: capi/a/w1"},
+		"None":      {reason: "The error lists the clusters.", word: "w9", err: "there are: capi/a/w1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Find(clusters, tc.word)

@@ -17,6 +17,6 @@
 //   - An unresponsive cluster costs a deadline, not the answer about the others.
 //
 // What does the owner of one workload cluster gain from the hub or another cluster through this? Their API server's
-// answers are shown to the user who asked, cleaned (package terminal). It learns that a user asked, and from which
-// address.
+// answers are shown to the user who requested them, cleaned (package terminal). It learns that there was a request, and
+// from which address.
 package fleet

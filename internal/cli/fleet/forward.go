@@ -38,12 +38,12 @@ func (h *Hub) DialPod(ctx context.Context, pod client.ObjectKey, port int32) (ne
 	headers.Set(corev1.PortHeader, strconv.Itoa(int(port)))
 	headers.Set(corev1.PortForwardRequestIDHeader, "0")
 	headers.Set(corev1.StreamType, corev1.StreamTypeError)
-	told, err := connection.CreateStream(headers)
+	failures, err := connection.CreateStream(headers)
 	if err != nil {
 		_ = c.Close()
 		return nil, fmt.Errorf("cannot forward the port %d of the Pod %q: %w", port, pod, err)
 	}
-	_ = told.Close() // Nothing is written to it. An error that it reports ends the other stream, too.
+	_ = failures.Close() // Nothing is written to it. An error that it reports ends the other stream, too.
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	if c.Stream, err = connection.CreateStream(headers); err != nil {
 		_ = c.Close()

@@ -31,7 +31,7 @@ func (l *Looker) application(ctx context.Context, c *fleet.Cluster, side *fleet.
 	}
 	app := &appsv1alpha1.Application{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(t.Object.Object, app); err != nil {
-		t.Told = append(t.Told, why.Finding{Severity: why.Unseen, Reason: why.ReasonNotLookedAt, Message: "Its status cannot be read."})
+		t.Reported = append(t.Reported, why.Finding{Severity: why.Unseen, Reason: why.ReasonNotLookedAt, Message: "Its status cannot be read."})
 		return t
 	}
 	for _, entry := range app.Status.Components {
@@ -70,10 +70,10 @@ func ApplicationKind() schema.GroupVersionKind {
 
 // component reads a component of an Application: a claim is followed into the hub, a workload to its Pods.
 func (l *Looker) component(
-	ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, namespace, name string, told why.Finding,
+	ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, namespace, name string, finding why.Finding,
 ) *why.Thing {
 	t := l.thing(ctx, side, why.RoleObject, kind, namespace, name)
-	t.Told = append(t.Told, told)
+	t.Reported = append(t.Reported, finding)
 	if t.Object == nil {
 		return t
 	}

@@ -40,7 +40,7 @@ func (l *Looker) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.
 	t := l.thing(ctx, l.hub.Side, why.RoleCluster, profileKind(), at.Namespace, at.Name)
 	t.For = f
 	if t.Absent == why.NotFound {
-		t.Told = append(t.Told, why.Finding{
+		t.Reported = append(t.Reported, why.Finding{
 			Severity: why.Blocked, Derived: true, Reason: fleet.ReasonNotPublished, Message: "The enrolled object has no ClusterProfile. Does the manager run?",
 		})
 		t.Absent = why.Present

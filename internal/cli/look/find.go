@@ -187,16 +187,16 @@ func (l *Looker) inHub(ctx context.Context, kind schema.GroupVersionKind, t *why
 // everywhere searches for an object in all clusters. It must be in one, or the user must name the cluster.
 func (l *Looker) everywhere(ctx context.Context, q Question) (*why.Thing, error) {
 	var found []*fleet.Cluster
-	var unasked []string
+	var unqueried []string
 	for i := range l.clusters {
 		c := &l.clusters[i]
 		if c.State != fleet.StateConnected {
-			unasked = append(unasked, c.Name)
+			unqueried = append(unqueried, c.Name)
 			continue
 		}
 		there, err := l.has(ctx, c, q)
 		if err != nil {
-			unasked = append(unasked, c.Name)
+			unqueried = append(unqueried, c.Name)
 		}
 		if there {
 			found = append(found, c)
@@ -207,8 +207,8 @@ func (l *Looker) everywhere(ctx context.Context, q Question) (*why.Thing, error)
 		return l.inCluster(ctx, found[0], q)
 	case 0:
 		err := fmt.Errorf("there is no %s %s/%s in the hub, nor in a cluster that could be queried", q.Kind, q.Namespace, q.Name)
-		if len(unasked) > 0 {
-			err = fmt.Errorf("%w; not queried: %s (name one with --cluster)", err, strings.Join(unasked, ", "))
+		if len(unqueried) > 0 {
+			err = fmt.Errorf("%w; not queried: %s (name one with --cluster)", err, strings.Join(unqueried, ", "))
 		}
 		return nil, err
 	default:

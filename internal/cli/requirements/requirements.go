@@ -43,8 +43,8 @@ type Facts struct {
 	Hub    []*unstructured.Unstructured
 	Claims []Claim
 
-	// Asked are the names of the clusters whose claims are known.
-	Asked map[string]bool
+	// Queried are the names of the clusters whose claims are known.
+	Queried map[string]bool
 }
 
 // A Claim is a claim in a workload cluster.
@@ -160,7 +160,7 @@ func hubRow(f Facts, s source, obj *unstructured.Unstructured) Row {
 			continue
 		}
 		row.State, row.Message = StateNotAsked, "The cluster could not be queried."
-		if f.Asked[s.cluster] {
+		if f.Queried[s.cluster] {
 			row.State, row.Message = StateNoClaim, "The cluster has no such claim."
 		}
 	}

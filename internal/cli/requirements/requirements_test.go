@@ -33,11 +33,11 @@ func TestRows(t *testing.T) {
 	}
 	const synced = `{type: AgentSynced, status: "True", reason: Synced, message: m}, {type: Ready, status: "True"}`
 	for name, tc := range map[string]struct {
-		reason  string
-		hub     []string
-		claims  map[string]string
-		unasked bool
-		want    []Row
+		reason    string
+		hub       []string
+		claims    map[string]string
+		unqueried bool
+		want      []Row
 	}{
 		"Pair": {
 			reason: "A claim and its object are one row.",
@@ -45,7 +45,7 @@ func TestRows(t *testing.T) {
 			want: []Row{{Cluster: "capi/a/w1", Namespace: "shop", Kind: "Database", Name: "sql", Hub: "bar/sql", State: "Synced", Message: "m", Ready: "True"}},
 		},
 		"Conflict": {
-			reason: "Who holds a name is told by the name of the cluster.",
+			reason: "The holder of a name is shown by the name of its cluster.",
 			hub:    []string{inHub("bar", "id1", "shop")},
 			claims: map[string]string{"capi/a/w2": claim(`{type: AgentSynced, status: "False", reason: Conflict, message: m}`,
 				`agent.masthead.dev/conflict: 'the namespace "shop" of the cluster with the identifier "id1"'`), "capi/a/w1": claim(synced, "")},
@@ -56,8 +56,8 @@ func TestRows(t *testing.T) {
 		},
 		"UnknownHolder": {
 			reason: "What the claim says of a holder that cannot be seen is all there is.",
-			claims: map[string]string{"capi/a/w2": claim(`{type: AgentSynced, status: "False", reason: Conflict}`, `agent.masthead.dev/conflict: somebody`)},
-			want:   []Row{{Cluster: "capi/a/w2", Namespace: "shop", Kind: "Database", Name: "sql", State: "Conflict", Holder: "somebody"}},
+			claims: map[string]string{"capi/a/w2": claim(`{type: AgentSynced, status: "False", reason: Conflict}`, `agent.masthead.dev/conflict: another cluster`)},
+			want:   []Row{{Cluster: "capi/a/w2", Namespace: "shop", Kind: "Database", Name: "sql", State: "Conflict", Holder: "another cluster"}},
 		},
 		"Recorded": {
 			reason: "Of two objects the claim's is the one that it records.",
@@ -71,7 +71,7 @@ func TestRows(t *testing.T) {
 			want:   []Row{{Cluster: "capi/a/w1", Namespace: "shop", Kind: "Database", Name: "sql", Hub: "bar/sql", State: StateNoClaim, Message: "The cluster has no such claim.", Ready: "True"}},
 		},
 		"NotAsked": {
-			reason: "Nobody knows whether a cluster that was not asked has the claim.", unasked: true,
+			reason: "It is unknown whether a cluster that was not queried has the claim.", unqueried: true,
 			hub:  []string{inHub("bar", "id1", "shop")},
 			want: []Row{{Cluster: "capi/a/w1", Namespace: "shop", Kind: "Database", Name: "sql", Hub: "bar/sql", State: StateNotAsked, Message: "The cluster could not be queried.", Ready: "True"}},
 		},
@@ -88,7 +88,7 @@ func TestRows(t *testing.T) {
 		"HubOnly": {reason: "What was made in the hub is no claim.", hub: []string{`{kind: Database, metadata: {name: a, namespace: b}}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := Facts{Clusters: clusters, Asked: map[string]bool{"capi/a/w1": !tc.unasked, "capi/a/w2": true}}
+			f := Facts{Clusters: clusters, Queried: map[string]bool{"capi/a/w1": !tc.unqueried, "capi/a/w2": true}}
 			for _, document := range tc.hub {
 				f.Hub = append(f.Hub, object(t, document))
 			}

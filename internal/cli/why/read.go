@@ -43,7 +43,7 @@ const (
 
 // findings reads a thing.
 func findings(t *Thing) []Finding {
-	out := append([]Finding(nil), t.Told...)
+	out := append([]Finding(nil), t.Reported...)
 	if t.Absent != Present {
 		return append(out, absent(t)...)
 	}
@@ -97,7 +97,7 @@ func absent(t *Thing) []Finding {
 		return nil
 	case t.Role == RoleKubeconfig, t.Role == RoleClass, t.Role == RoleEnrolled:
 		return []Finding{{Severity: Blocked, Reason: ReasonNotFound, Message: message("It does not exist.")}}
-	case t.Role == RoleHub, t.Role == RoleObject && len(t.Told) > 0:
+	case t.Role == RoleHub, t.Role == RoleObject && len(t.Reported) > 0:
 		// Its dependents say why it is missing.
 		return []Finding{{Severity: Waiting, Derived: true, Reason: ReasonNotFound, Message: message("It does not exist.")}}
 	default:

@@ -101,13 +101,13 @@ type Thing struct {
 	Absent  Absence
 	Message string
 
-	// Told are findings about it from elsewhere, for example a component's entry in its Application.
-	Told []Finding
+	// Reported are findings about it from elsewhere, for example a component's entry in its Application.
+	Reported []Finding
 
 	// Note is shown beside it, regardless of its state.
 	Note string
 
-	// For narrows what counts: of a ClusterProfile or an EnrollmentClass asked about because of something in the cluster.
+	// For narrows what counts of a ClusterProfile or an EnrollmentClass to what concerns an object in the cluster.
 	For For
 
 	// Needs are its dependencies, in the order in which a user would check them.

@@ -64,7 +64,7 @@ func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 	}
 }
 
-func TestConflictIsAnnotatedAndToldOnce(t *testing.T) {
+func TestConflictIsAnnotatedAndReportedOnce(t *testing.T) {
 	t.Parallel()
 	// The record of the object, written when no late-initialized fields are expected any more, is not counted.
 	f := prepareFixture(t)
@@ -83,7 +83,7 @@ func TestConflictIsAnnotatedAndToldOnce(t *testing.T) {
 		t.Errorf("want the annotation %q, got %q", want, got)
 	}
 	f.settled()
-	if got := f.workloadAsked.about("PATCH", "/mysqlinstances/db?"); len(got) != 1 {
+	if got := f.workloadRequests.about("PATCH", "/mysqlinstances/db?"); len(got) != 1 {
 		t.Errorf("want one write of the annotation, got:\n%s", strings.Join(got, "\n"))
 	}
 
@@ -96,7 +96,7 @@ func TestConflictIsAnnotatedAndToldOnce(t *testing.T) {
 		t.Errorf("want no annotation, got %q", got)
 	}
 	f.settled()
-	if got := f.workloadAsked.about("PATCH", "/mysqlinstances/db?"); len(got) != 2 {
+	if got := f.workloadRequests.about("PATCH", "/mysqlinstances/db?"); len(got) != 2 {
 		t.Errorf("want one more write, of the finalizer and the annotation, got:\n%s", strings.Join(got, "\n"))
 	}
 	f.Within("both transitions are reported by an event", func() error {

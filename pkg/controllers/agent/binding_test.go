@@ -24,7 +24,7 @@ func TestAwaitsBinding(t *testing.T) {
 		"Untouched": {reason: "Crossplane has created nothing for it.", age: time.Second},
 		"Unbound":   {reason: "Crossplane may be creating the composite resource now.", resource: "x", age: time.Second, want: 9 * time.Second},
 		"Bound":     {reason: "Crossplane has seen what it created.", resource: "x", conditions: []any{map[string]any{"type": "Synced"}}, age: time.Second},
-		"Silent":    {reason: "Nobody says anything about it.", resource: "x", age: time.Minute},
+		"Silent":    {reason: "Crossplane reports nothing about it.", resource: "x", age: time.Minute},
 		"OtherTime": {reason: "The hub's clock may be ahead.", resource: "x", age: -time.Hour, want: patience},
 	}
 	for name, tc := range cases {

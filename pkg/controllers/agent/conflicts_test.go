@@ -44,7 +44,7 @@ func (f *fixture) join(identifier string) *fixture {
 	m.workloadConfig = moreWorkloads.Take(f.T)
 	f.T.Cleanup(f.stopAgent) // Before the next test gets it.
 	m.cluster = f.cluster + "-2"
-	m.identifier, m.workloadAsked = identifier, newRequests(f.number)
+	m.identifier, m.workloadRequests = identifier, newRequests(f.number)
 	m.workload = controllertest.NewClient(f.T, m.workloadConfig, agenttest.Scheme())
 	m.Create(m.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}})
 	m.enrol()
@@ -186,7 +186,7 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 	})
 	now = replacement.heldBy(f.target, replacement.source())
 	if now.GetUID() != before.GetUID() || now.GetGeneration() != generation {
-		t.Errorf("want nothing to be provisioned anew, got UID %s for %s and generation %d for %d",
+		t.Errorf("want nothing to be provisioned again, got UID %s for %s and generation %d for %d",
 			now.GetUID(), before.GetUID(), now.GetGeneration(), generation)
 	}
 }

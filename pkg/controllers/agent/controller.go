@@ -65,9 +65,9 @@ func (r *requirementReconciler) show(ctx context.Context, s *scope.Scope, o scop
 		err = errors.Join(err, r.bringDown(ctx, s, &o, reported))
 	}
 	recorded := reported && flowsDown(o) && ownership.Records(s.Claim, o.Hub)
-	result, told := r.tell(ctx, s, o, err)
-	if reported && !recorded || s.AwaitsStatus || !flowsDown(o) || !mayGoOn(err) || told != nil {
-		return result, told
+	result, failure := r.tell(ctx, s, o, err)
+	if reported && !recorded || s.AwaitsStatus || !flowsDown(o) || !mayGoOn(err) || failure != nil {
+		return result, failure
 	}
 	// Users wait for the first status, and it can imply the record. That of another object no longer does. A refusal is
 	// reported by the next reconcile.

@@ -35,7 +35,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-// told waits for an event with a reason on the enrolled object, and returns its message.
+// prunedStatus waits for an event with a reason on the enrolled object, and returns its message.
 func (f *fixture) prunedStatus(reason string) string {
 	f.T.Helper()
 	note := ""
@@ -307,7 +307,7 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
 	if note := f.prunedStatus(fleetv1alpha1.ReasonDefinitionForeign); note == "" {
-		t.Error("want to be told whose it is")
+		t.Error("want the event to name the owner")
 	}
 	generation := crd.Generation
 	f.settled()

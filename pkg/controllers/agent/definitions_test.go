@@ -73,9 +73,9 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 		return nil
 	})
 	f.settled()
-	before := len(f.workloadAsked.writes())
+	before := len(f.workloadRequests.writes())
 	f.settled()
-	if after := len(f.workloadAsked.writes()); after != before {
+	if after := len(f.workloadRequests.writes()); after != before {
 		t.Errorf("want no more writes, got %d", after-before)
 	}
 }
@@ -114,8 +114,8 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestDefinitionWhoseNamesAreTakenIsTold: an API server accepts a definition but never serves its kind.
-func TestDefinitionWhoseNamesAreTakenIsTold(t *testing.T) {
+// TestDefinitionWhoseNamesAreTakenIsReported: an API server accepts a definition but never serves its kind.
+func TestDefinitionWhoseNamesAreTakenIsReported(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	taken := f.crd()
@@ -189,7 +189,7 @@ func (f *fixture) rightsForClaims() []rbacv1.PolicyRule {
 	}
 }
 
-func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
+func TestMissingRightsInTheWorkloadClusterAreReported(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	f.workloadUser = f.class

@@ -72,9 +72,9 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 	f.claim("db")
 	old := f.mustGet("old")
 	f.Edit(f.workload, old, func() { _ = unstructured.SetNestedField(old.Object, "9", "spec", "version") })
-	f.Within("the hub was asked in vain", func() error {
+	f.Within("a request to the hub failed", func() error {
 		if writes.lost.Load() < 2 {
-			return errors.New("it was not asked")
+			return errors.New("there was no request")
 		}
 		return nil
 	})

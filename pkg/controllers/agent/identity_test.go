@@ -345,7 +345,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 		fleetv1alpha1.TargetNamespaceAnnotation: secret, fleetv1alpha1.CredentialsSecretNameAnnotation: "creds",
 	})
 	taken := f.object(secret, "taken")
-	taken.SetAnnotations(ownership.Source{Identifier: "somebody-else", Namespace: "theirs"}.Annotations())
+	taken.SetAnnotations(ownership.Source{Identifier: "another-cluster", Namespace: "theirs"}.Annotations())
 	f.Create(f.hub, taken)
 	former := f.object(secret, "former")
 	former.SetAnnotations(f.source().Annotations())
@@ -366,7 +366,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 		look := fmt.Sprint(condition["status"], condition["reason"], condition["message"], claim.GetFinalizers(), claim.GetAnnotations())
 		looks[name] = strings.ReplaceAll(look, string(claim.GetUID()), "its UID")
 	}
-	if strings.Contains(looks["taken"], "somebody-else") {
+	if strings.Contains(looks["taken"], "another-cluster") {
 		t.Errorf("the holder is disclosed: %v", looks["taken"])
 	}
 	if looks["taken"] != looks["free"] || looks["former"] != looks["free"] {
@@ -401,7 +401,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 		APIGroups: []string{f.group}, Resources: []string{"mysqlinstances"}, Verbs: []string{"get"},
 	})
 	f.poke("taken")
-	f.says("taken", fleetv1alpha1.ReasonConflict, "somebody-else")
+	f.says("taken", fleetv1alpha1.ReasonConflict, "another-cluster")
 }
 
 // An object created with a namespace's credentials is deleted with these, although the namespace no longer names them.

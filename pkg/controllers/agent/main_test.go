@@ -194,18 +194,18 @@ func (r *requests) writes() []string {
 type fixture struct {
 	controllertest.Case
 
-	hub, workload              client.Client
-	hubRequests, workloadAsked *requests
-	number                     int32
-	fleet                      *fakefleet.Fleet
-	agent                      *agent
-	looked                     *toldClaims
-	registry                   *prometheus.Registry
-	cluster                    mcr.ClusterName
-	identifier, class          string
-	group, target, namespace   string
-	workloadUser, hubUser      string
-	grace                      time.Duration
+	hub, workload                 client.Client
+	hubRequests, workloadRequests *requests
+	number                        int32
+	fleet                         *fakefleet.Fleet
+	agent                         *agent
+	looked                        *reportedClaims
+	registry                      *prometheus.Registry
+	cluster                       mcr.ClusterName
+	identifier, class             string
+	group, target, namespace      string
+	workloadUser, hubUser         string
+	grace                         time.Duration
 
 	lane *lane
 
@@ -222,15 +222,15 @@ type fixture struct {
 	disengageCluster context.CancelFunc
 }
 
-// toldClaims records which claims users received reports about.
-type toldClaims struct {
+// reportedClaims records which claims users received reports about.
+type reportedClaims struct {
 	report.Metrics
 
 	mu      sync.Mutex
 	reasons map[request.Request]string
 }
 
-func (c *toldClaims) Requirement(req request.Request, reason string) {
+func (c *reportedClaims) Requirement(req request.Request, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reasons[req] = reason
@@ -241,7 +241,7 @@ func (c *toldClaims) Requirement(req request.Request, reason string) {
 }
 
 // of returns how many of these claims are in a group.
-func (c *toldClaims) of(group string) int {
+func (c *reportedClaims) of(group string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
@@ -271,7 +271,7 @@ func prepareFixture(t *testing.T, options ...func(*fleetv1alpha1.EnrollmentClass
 	n := fixtures.Add(1)
 	f := &fixture{
 		Case:        controllertest.Case{T: t, Ctx: t.Context(), Patience: patience},
-		hubRequests: newRequests(n), workloadAsked: newRequests(n),
+		hubRequests: newRequests(n), workloadRequests: newRequests(n),
 		number:     n,
 		fleet:      &fakefleet.Fleet{},
 		registry:   prometheus.NewRegistry(),
@@ -322,7 +322,7 @@ func (f *fixture) start() {
 		f.T.Fatal(err)
 	}
 
-	f.looked = &toldClaims{Metrics: f.agent.requirements.metrics, reasons: map[request.Request]string{}}
+	f.looked = &reportedClaims{Metrics: f.agent.requirements.metrics, reasons: map[request.Request]string{}}
 	f.agent.requirements.reports.Metrics = f.looked
 
 	f.fleet.Set(connection.Cluster{
@@ -349,7 +349,7 @@ func (f *fixture) engage() {
 	f.T.Helper()
 	workload := controllertest.Unlimited(f.workloadConfig)
 	workload.Impersonate.UserName = f.workloadUser
-	workload.Wrap(f.workloadAsked.wrap)
+	workload.Wrap(f.workloadRequests.wrap)
 	disconnect, manager := f.manager.Connect(f.cluster, workload), f.manager
 	f.disengageCluster = func() {
 		disconnect()
@@ -372,8 +372,8 @@ func (f *fixture) restart() {
 func (f *fixture) settled() {
 	f.T.Helper()
 	f.AtRest(25, func() (seen, unanswered int) {
-		return len(f.hubRequests.about()) + len(f.workloadAsked.about()),
-			int(f.hubRequests.unanswered.Load() + f.workloadAsked.unanswered.Load())
+		return len(f.hubRequests.about()) + len(f.workloadRequests.about()),
+			int(f.hubRequests.unanswered.Load() + f.workloadRequests.unanswered.Load())
 	})
 }
 

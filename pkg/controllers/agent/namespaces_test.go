@@ -246,7 +246,7 @@ func TestRecreates(t *testing.T) {
 		claim, namespace map[string]string
 		want             bool
 	}{
-		"Nothing":       {reason: "What is not asked for is not done."},
+		"Nothing":       {reason: "A claim moves only on request."},
 		"Claim":         {reason: "The claim asks for it.", claim: on("Recreate"), want: true},
 		"Namespace":     {reason: "Its namespace asks for it.", namespace: on("Recreate"), want: true},
 		"ClaimStays":    {reason: "The claim knows better than its namespace.", claim: on("Stay"), namespace: on("Recreate")},
@@ -262,7 +262,7 @@ func TestRecreates(t *testing.T) {
 	}
 }
 
-func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
+func TestClaimThatAsksToMoveIsRecreatedWhereItCanBe(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
 		allowTargets(class.Name+"-bar", class.Name+"-missing")(class)

@@ -87,7 +87,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	}
 
 	f.engage()
-	f.recorded("lost", f.inHubAnew("lost", lost.GetUID()))
+	f.recorded("lost", f.recreatedInHub("lost", lost.GetUID()))
 	f.finalizersAre("kept", theirs, agenttest.OurFinalizer)
 	f.claim("gone")
 	f.synced("gone", fleetv1alpha1.ReasonSynced)
@@ -124,7 +124,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 		t.Fatal("the cluster is not engaged")
 	}
 	dead := errors.New("no route to host")
-	var asked sync.Map // Requests per claim, including claims left by other tests.
+	var attempts sync.Map // Requests per claim, including claims left by other tests.
 	var most atomic.Int32
 	base, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: agenttest.Scheme()})
 	if err != nil {
@@ -133,7 +133,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	healthy := w.Client
 	w.Client = interceptor.NewClient(base, interceptor.Funcs{
 		Patch: func(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
-			times, _ := asked.LoadOrStore(fmt.Sprint(obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)), &atomic.Int32{})
+			times, _ := attempts.LoadOrStore(fmt.Sprint(obj.GetObjectKind().GroupVersionKind(), client.ObjectKeyFromObject(obj)), &atomic.Int32{})
 			if n := times.(*atomic.Int32).Add(1); n > most.Load() { //nolint:forcetypeassert // Nothing else is stored.
 				most.Store(n)
 			}
@@ -141,7 +141,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 		},
 	})
 	if err := f.agent.requirements.offboard(f.Ctx, w, f.agent.definitions.Offboard); !errors.Is(err, dead) {
-		t.Errorf("want to be told, got %v", err)
+		t.Errorf("want the error, got %v", err)
 	}
 	if n := most.Load(); n != 1 {
 		t.Errorf("want each claim to be tried once at most, got %d attempts for one", n)
@@ -150,7 +150,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(f.Ctx)
 	cancel()
 	if err := f.agent.requirements.offboard(ctx, w, f.agent.definitions.Offboard); err == nil {
-		t.Error("want nothing to be written, and to be told, when the time is over")
+		t.Error("want no write, and an error, when the time is over")
 	}
 	if u, err := f.get(f.workload, f.namespace, "db-0"); err != nil || !hasOurFinalizer(u) {
 		t.Errorf("want the finalizer where it was, got %v (%v)", u.GetFinalizers(), err)

@@ -27,7 +27,7 @@ func TestObjectsOfTheHubWithoutAClaimAndStraysAreCounted(t *testing.T) {
 	f.Create(f.hub, ghost)
 	foreign := f.object(f.target, "foreign")
 	foreign.Object["spec"] = map[string]any{"version": "5.7"}
-	foreign.SetAnnotations(ownership.Source{Identifier: "somebody-else", Namespace: f.namespace}.Annotations())
+	foreign.SetAnnotations(ownership.Source{Identifier: "another-cluster", Namespace: f.namespace}.Annotations())
 	f.Create(f.hub, foreign)
 	f.counts("what names this cluster and has no claim there is counted, what names another is not", 1)
 	f.settled()

@@ -30,9 +30,9 @@ const refusedByPolicy = `{"kind":"Status","apiVersion":"v1","status":"Failure","
 func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	var asked, refused atomic.Int32
+	var queries, refused atomic.Int32
 	users := &readonlypolicy.Users{}
-	users.OnDoubt(func(mcr.ClusterName) { asked.Add(1) })
+	users.OnDoubt(func(mcr.ClusterName) { queries.Add(1) })
 	_, doubts := users.Of(f.cluster).Name()
 	users.Of(f.cluster).Learn("before", doubts, time.Now())
 	f.options = func(o *Options) { o.Users = users }
@@ -51,8 +51,8 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 	f.start()
 	// The retry after a refusal that is a problem would take longer than this waits.
 	f.served()
-	if asked.Load() != 1 || refused.Load() < 3 {
-		t.Errorf("want the cluster to be asked once as whom it knows Masthead, got %d for %d attempts", asked.Load(), refused.Load())
+	if queries.Load() != 1 || refused.Load() < 3 {
+		t.Errorf("want one query of the user as whom the cluster knows Masthead, got %d for %d attempts", queries.Load(), refused.Load())
 	}
 	l := &eventsv1.EventList{}
 	if err := f.hub.List(f.Ctx, l); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 )
 
-func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
+func TestConditionsThatADefinitionDropsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.served()
@@ -58,7 +58,7 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 		var out []string
 		for _, e := range l.Items {
 			if e.Series != nil {
-				t.Errorf("want %s to be told once, got %d", e.Reason, e.Series.Count)
+				t.Errorf("want %s to be reported once, got %d", e.Reason, e.Series.Count)
 			}
 			out = append(out, e.Reason)
 		}
@@ -77,12 +77,12 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	before := len(f.workloadAsked.writes())
+	before := len(f.workloadRequests.writes())
 	for range 3 {
 		f.agent.enqueueClaims(w)
 		f.settled()
 	}
-	if got := f.workloadAsked.writes()[before:]; len(got) != 0 {
+	if got := f.workloadRequests.writes()[before:]; len(got) != 0 {
 		t.Errorf("want nothing to be written again, got:\n%s", strings.Join(got, "\n"))
 	}
 

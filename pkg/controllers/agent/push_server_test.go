@@ -29,8 +29,8 @@ func (f *fixture) editSpecSchema(edit func(fields map[string]apiextensionsv1.JSO
 	f.Edit(f.hub, crd, func() { edit(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties) })
 }
 
-// TestClaimIsPushedWhateverBecomesEmpty edits claims as `kubectl replace` does.
-func TestClaimIsPushedWhateverBecomesEmpty(t *testing.T) {
+// TestClaimIsPushedWhenAnyFieldBecomesEmpty edits claims as `kubectl replace` does.
+func TestClaimIsPushedWhenAnyFieldBecomesEmpty(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	text := &apiextensionsv1.JSONSchemaProps{Type: "string"}

@@ -59,8 +59,8 @@ func (f *fixture) settledClaim(name string) *unstructured.Unstructured {
 	return hub
 }
 
-// inHubAnew waits until the hub has a new object of a claim.
-func (f *fixture) inHubAnew(name string, before types.UID) *unstructured.Unstructured {
+// recreatedInHub waits until the hub has a new object of a claim.
+func (f *fixture) recreatedInHub(name string, before types.UID) *unstructured.Unstructured {
 	f.T.Helper()
 	var now *unstructured.Unstructured
 	f.Within("the object of "+name+" is created again", func() (err error) {
@@ -191,7 +191,7 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 	f.nothingFrom(stray)
 	f.synced("db", fleetv1alpha1.ReasonHubObjectDeleted)
 	f.annotateClaim("db", fleetv1alpha1.RecreateAnnotation, f.consent("db"))
-	hub = f.inHubAnew("db", hub.GetUID())
+	hub = f.recreatedInHub("db", hub.GetUID())
 	f.ready("db", "b")
 	f.recorded("db", hub)
 
@@ -273,7 +273,7 @@ func TestConditionsOfBeforeAreNoLoss(t *testing.T) {
 
 	claim = f.mustGet("db")
 	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
-	again := f.inHubAnew("db", hub.GetUID())
+	again := f.recreatedInHub("db", hub.GetUID())
 	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.ready("db", "b")
 	f.recorded("db", again)

@@ -82,7 +82,7 @@ func (f *fixture) hasAnother(former *unstructured.Unstructured) {
 
 // TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor has a claim deleted, its finalizer removed by force, and the
 // claim created again, all before the hub's watch reports that its object is being deleted. The new claim took the
-// object over, and then reported that it had been deleted in the hub, until somebody asked for it again.
+// object over, and then reported that it had been deleted in the hub, until its owner requested it again.
 func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
 	t.Parallel()
 	f, watches, hub := lateFixture(t)

@@ -29,8 +29,8 @@ func orphaning(c *fleetv1alpha1.EnrollmentClass) {
 	c.Spec.Agent.DeletionPolicy = fleetv1alpha1.DeletionPolicyOrphan
 }
 
-// TestOrphanedClaimLeavesItsObjectToNobody: whose object stays is decided in package plan.
-func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
+// TestOrphanedClaimLeavesItsObjectWithoutAnOwner: whose object stays is decided in package plan.
+func TestOrphanedClaimLeavesItsObjectWithoutAnOwner(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, orphaning)
 	tagged := func(u *unstructured.Unstructured) {
@@ -113,7 +113,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*requirementReconciler).claimOf") {
 			return errors.New("it was not looked for yet")
 		}
-		if !strings.Contains(string(stacks), "(*toldClaims).Requirement") {
+		if !strings.Contains(string(stacks), "(*reportedClaims).Requirement") {
 			return errors.New("it is being looked for")
 		}
 		return nil

@@ -44,7 +44,7 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 	}{
 		"Own":       {"It was written by the reconcile.", kindwatch.Updated, ours, false},
 		"Created":   {"So was this.", kindwatch.Added, ours, false},
-		"Another's": {"Somebody has changed it since.", kindwatch.Updated, theirs, true},
+		"Another's": {"Another client has changed it since.", kindwatch.Updated, theirs, true},
 		"Gone":      {"It has gone in the state that was written: that was not the reconcile.", kindwatch.Deleted, ours, true},
 	} {
 		for side, report := range map[string]func(*agent, *view.Cluster, request.Request, kindwatch.Event){

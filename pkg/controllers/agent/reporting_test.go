@@ -45,8 +45,8 @@ import (
 type apiServer struct {
 	client.Client
 
-	answer error
-	asked  []string
+	answer   error
+	requests []string
 }
 
 func (a *apiServer) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
@@ -58,7 +58,7 @@ func (a *apiServer) Patch(_ context.Context, obj client.Object, patch client.Pat
 }
 
 func (a *apiServer) Apply(context.Context, runtime.ApplyConfiguration, ...client.ApplyOption) error {
-	a.asked = append(a.asked, "late fields")
+	a.requests = append(a.requests, "late fields")
 	return a.answer
 }
 
@@ -69,7 +69,7 @@ func (a *apiServer) note(what string, obj client.Object, patch client.Patch) err
 	if err != nil {
 		return err
 	}
-	a.asked = append(a.asked, what+" "+string(data))
+	a.requests = append(a.requests, what+" "+string(data))
 	return a.answer
 }
 
@@ -144,8 +144,8 @@ func TestClaimThatIsReconciledTooEarlyIsNotWritten(t *testing.T) {
 			if _, err = r.tell(t.Context(), s, o, err); err != nil {
 				t.Fatal(err)
 			}
-			if len(server.asked) != tc.writes {
-				t.Errorf("%s want %d writes, got %v", tc.reason, tc.writes, server.asked)
+			if len(server.requests) != tc.writes {
+				t.Errorf("%s want %d writes, got %v", tc.reason, tc.writes, server.requests)
 			}
 		})
 	}
@@ -171,8 +171,8 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	}
 }
 
-// TestHolderIsNotToldBeforeItMayBe fails the check whether the claim's identity may know the name's holder.
-func TestHolderIsNotToldBeforeItMayBe(t *testing.T) {
+// TestHolderIsNotReportedBeforeItMayBe fails the check whether the claim's identity may know the name's holder.
+func TestHolderIsNotReportedBeforeItMayBe(t *testing.T) {
 	const holder = "w2/theirs"
 	claim, _ := carried(t)
 	r, s, server, now := teller(t, claim)
@@ -181,7 +181,7 @@ func TestHolderIsNotToldBeforeItMayBe(t *testing.T) {
 	p := plan.Plan{Problem: problem, Holder: holder, Steps: []plan.Step{{Do: plan.Disclose, At: ownershiptest.InBar("db")}}}
 	o, failure := r.apply(t.Context(), s, p)
 	if failure == nil || o.Problem != nil || o.Holder != "" {
-		t.Errorf("want nothing to be told, got %+v, %v", o, failure)
+		t.Errorf("want no report, got %+v, %v", o, failure)
 	}
 	for _, o := range []scope.Outcome{o, {Problem: problem, Holder: holder}} {
 		for range 2 {
@@ -191,22 +191,22 @@ func TestHolderIsNotToldBeforeItMayBe(t *testing.T) {
 			now.SetTime(now.Now().Add(report.FailurePatience))
 		}
 	}
-	if got := strings.Join(server.asked, "\n"); !strings.Contains(got, fleetv1alpha1.ReasonSyncFailing) || strings.Contains(got, holder) {
-		t.Errorf("want the failure to be told and not the holder, got %s", got)
+	if got := strings.Join(server.requests, "\n"); !strings.Contains(got, fleetv1alpha1.ReasonSyncFailing) || strings.Contains(got, holder) {
+		t.Errorf("want the failure to be reported and not the holder, got %s", got)
 	}
 }
 
-func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
+func TestClusterThatDoesNotAnswerIsNotQueriedAgain(t *testing.T) {
 	unanswered, answered := errors.New("context deadline exceeded"), apierrors.NewInternalError(errors.New("etcd"))
 	for name, tc := range map[string]struct {
-		reason  string
-		answer  error
-		secrets bool
-		asked   int // While the failure may be transient.
-		lasting int
+		reason   string
+		answer   error
+		secrets  bool
+		requests int // While the failure may be transient.
+		lasting  int
 	}{
-		"Unanswered": {reason: "One timeout is enough; it is told when it lasts.", answer: unanswered, asked: 1, lasting: 1},
-		"Answered":   {reason: "Neither Secrets nor the status wait for late fields.", answer: answered, secrets: true, asked: 2, lasting: 1},
+		"Unanswered": {reason: "One timeout is enough. It is reported if the failure persists.", answer: unanswered, requests: 1, lasting: 1},
+		"Answered":   {reason: "Neither Secrets nor the status wait for late fields.", answer: answered, secrets: true, requests: 2, lasting: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim, hub := carried(t)
@@ -222,14 +222,14 @@ func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
 				t.Errorf("%s want the Secrets to be looked at: %v, got %v in the way and %v", tc.reason, tc.secrets, s.InTheWay, failure)
 			}
 			_, _ = r.tell(t.Context(), s, o, failure)
-			if len(server.asked) != tc.asked {
-				t.Errorf("%s want %d requests, got %v", tc.reason, tc.asked, server.asked)
+			if len(server.requests) != tc.requests {
+				t.Errorf("%s want %d requests, got %v", tc.reason, tc.requests, server.requests)
 			}
-			before := len(server.asked)
+			before := len(server.requests)
 			now.SetTime(now.Now().Add(report.FailurePatience))
 			_, _ = r.tell(t.Context(), s, o, failure)
-			if got := server.asked[before:]; len(got) != tc.lasting || !strings.Contains(got[0], fleetv1alpha1.ReasonSyncFailing) {
-				t.Errorf("%s want the failure to be told, got %v", tc.reason, got)
+			if got := server.requests[before:]; len(got) != tc.lasting || !strings.Contains(got[0], fleetv1alpha1.ReasonSyncFailing) {
+				t.Errorf("%s want the failure to be reported, got %v", tc.reason, got)
 			}
 		})
 	}
@@ -272,7 +272,7 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 	}
 }
 
-func TestNobodyIsToldOfAClaimThatVanished(t *testing.T) {
+func TestVanishedClaimIsNotReported(t *testing.T) {
 	claim, hub := carried(t)
 	r, s, server, _ := teller(t, claim)
 	s.Vanished = true
@@ -281,8 +281,8 @@ func TestNobodyIsToldOfAClaimThatVanished(t *testing.T) {
 	if err != nil || result.RequeueAfter != time.Second {
 		t.Errorf("want it to be looked at again after a second, got %v, %v", result, err)
 	}
-	if got := testutil.CollectAndCount(r.metrics.Requirements); len(server.asked) != 0 || got != 0 {
-		t.Errorf("want nothing to be written or counted, got %v and %d series", server.asked, got)
+	if got := testutil.CollectAndCount(r.metrics.Requirements); len(server.requests) != 0 || got != 0 {
+		t.Errorf("want nothing to be written or counted, got %v and %d series", server.requests, got)
 	}
 }
 
@@ -356,7 +356,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 			want: []string{synced, record}, then: []string{},
 		},
 		"Refused": {
-			reason: "The refusal is told once, and not taken back each time that the claim is looked at.", refusal: refusal,
+			reason: "The refusal is reported once, and not taken back each time that the claim is looked at.", refusal: refusal,
 			want: []string{synced, record}, then: []string{record, rejected},
 		},
 	} {

@@ -40,10 +40,10 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 	f.claim("db", func(u *unstructured.Unstructured) {
 		u.SetLabels(map[string]string{"team": "a", "crossplane.io/claim-name": "forged"})
 		u.SetAnnotations(map[string]string{
-			"example.org/note": "mine", "crossplane.io/external-name": "somebody-elses",
+			"example.org/note": "mine", "crossplane.io/external-name": "another-clusters",
 			fleetv1alpha1.SourceUIDAnnotation: "forged", fleetv1alpha1.SourceNamespaceAnnotation: "forged",
 		})
-		_ = unstructured.SetNestedField(u.Object, "somebody-elses", "spec", "resourceRef", "name")
+		_ = unstructured.SetNestedField(u.Object, "another-clusters", "spec", "resourceRef", "name")
 	})
 
 	hub := f.pushed("db")
@@ -165,7 +165,7 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.settled()
 
-	got := append(f.hubRequests.about(f.group, "/mysqlinstances/db"), f.workloadAsked.about(f.group, "/mysqlinstances/db")...)
+	got := append(f.hubRequests.about(f.group, "/mysqlinstances/db"), f.workloadRequests.about(f.group, "/mysqlinstances/db")...)
 	if len(got) != 3 {
 		t.Errorf("want 3 requests for a claim and its status: the finalizer with the announcement, the apply, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
 	}
@@ -178,13 +178,13 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 	f.synced("filled", fleetv1alpha1.ReasonSynced)
 	f.specIs(f.workload, f.namespace, "filled", map[string]string{"resourceRef": "xdb-1", "compositionRef": "c"})
 	f.settled()
-	got = append(f.hubRequests.about(f.group, "/mysqlinstances/filled"), f.workloadAsked.about(f.group, "/mysqlinstances/filled")...)
+	got = append(f.hubRequests.about(f.group, "/mysqlinstances/filled"), f.workloadRequests.about(f.group, "/mysqlinstances/filled")...)
 	if len(got) != 4 {
 		t.Errorf("want 4 requests: the finalizer, the apply, the fields that were filled in, the status; got %d:\n%s", len(got), strings.Join(got, "\n"))
 	}
 
-	before := len(f.hubRequests.writes()) + len(f.workloadAsked.writes())
-	reads := len(f.hubRequests.about()) + len(f.workloadAsked.about())
+	before := len(f.hubRequests.writes()) + len(f.workloadRequests.writes())
+	reads := len(f.hubRequests.about()) + len(f.workloadRequests.about())
 	w, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
@@ -192,20 +192,20 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 	f.agent.enqueueClaims(w)
 	f.agent.hub.EnqueueDefinitions(w)
 	f.settled()
-	if after := len(f.hubRequests.writes()) + len(f.workloadAsked.writes()); after != before {
+	if after := len(f.hubRequests.writes()) + len(f.workloadRequests.writes()); after != before {
 		t.Errorf("want no write when everything is looked at again, got %d", after-before)
 	}
-	if after := len(f.hubRequests.about()) + len(f.workloadAsked.about()); after != reads {
-		t.Errorf("want no read either, got:\n%s", strings.Join(append(f.hubRequests.about(), f.workloadAsked.about()...), "\n"))
+	if after := len(f.hubRequests.about()) + len(f.workloadRequests.about()); after != reads {
+		t.Errorf("want no read either, got:\n%s", strings.Join(append(f.hubRequests.about(), f.workloadRequests.about()...), "\n"))
 	}
 
 	// A restarted agent finds nothing to change: what was filled in is not taken for the user's.
 	f.stopAgent()
-	f.hubRequests, f.workloadAsked = newRequests(f.number), newRequests(f.number)
+	f.hubRequests, f.workloadRequests = newRequests(f.number), newRequests(f.number)
 	f.restart()
 	f.lookedAt(3)
 	f.settled()
-	if got := append(f.hubRequests.writes(), f.workloadAsked.writes()...); len(got) != 0 {
+	if got := append(f.hubRequests.writes(), f.workloadRequests.writes()...); len(got) != 0 {
 		t.Errorf("want no write after a restart, got:\n%s", strings.Join(got, "\n"))
 	}
 }
@@ -254,14 +254,14 @@ func TestConnectionSecretComesBack(t *testing.T) {
 	f.Within("a deleted Secret comes back", arrived("two"))
 
 	f.settled()
-	before := len(f.workloadAsked.writes())
+	before := len(f.workloadRequests.writes())
 	f.Edit(f.workload, s, func() { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.org/seen", "yes") })
 	f.settled()
 	if err := f.workload.Get(f.Ctx, key, s); err != nil || s.Annotations["example.org/seen"] != "yes" {
-		t.Errorf("want somebody else's annotation to stay, got %v (%v)", s.Annotations, err)
+		t.Errorf("want another client's annotation to stay, got %v (%v)", s.Annotations, err)
 	}
-	if after := len(f.workloadAsked.writes()); after != before {
-		t.Errorf("want no write because of somebody else's annotation, got %v", f.workloadAsked.writes()[before:])
+	if after := len(f.workloadRequests.writes()); after != before {
+		t.Errorf("want no write because of another client's annotation, got %v", f.workloadRequests.writes()[before:])
 	}
 
 	// Nor are the metadata of the hub's Secret a reason to write.
@@ -275,7 +275,7 @@ func TestConnectionSecretComesBack(t *testing.T) {
 		return nil
 	})
 	f.settled()
-	if got := f.workloadAsked.writes()[before:]; len(got) != 0 {
+	if got := f.workloadRequests.writes()[before:]; len(got) != 0 {
 		t.Errorf("want no write, got %v", got)
 	}
 	reads = read()
@@ -302,13 +302,13 @@ func TestSecretThatTheHubsClaimDoesNotControlIsNotCopied(t *testing.T) {
 	other.Object["spec"] = map[string]any{"version": "8"}
 	f.Create(f.hub, other)
 	f.connectionSecret("others", other, "secret")
-	f.connectionSecret("nobodys", nil, "secret")
+	f.connectionSecret("uncontrolled", nil, "secret")
 	f.Create(f.hub, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: "opaque"}, Data: map[string][]byte{"password": []byte("secret")},
 	})
 
 	for name, reason := range map[string]string{
-		"others": fleetv1alpha1.ReasonSecretNotControlled, "nobodys": fleetv1alpha1.ReasonSecretNotControlled, "opaque": fleetv1alpha1.ReasonSynced,
+		"others": fleetv1alpha1.ReasonSecretNotControlled, "uncontrolled": fleetv1alpha1.ReasonSecretNotControlled, "opaque": fleetv1alpha1.ReasonSynced,
 	} {
 		f.claim(name+"-db", withSecret(name))
 		f.pushed(name + "-db")
@@ -316,7 +316,7 @@ func TestSecretThatTheHubsClaimDoesNotControlIsNotCopied(t *testing.T) {
 		f.synced(name+"-db", reason)
 	}
 	f.settled()
-	for _, name := range []string{"others", "nobodys", "opaque"} {
+	for _, name := range []string{"others", "uncontrolled", "opaque"} {
 		err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{})
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("want no Secret %q in the workload cluster, got %v", name, err)
@@ -423,7 +423,7 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 }
 
 // A foreign finalizer keeps a claim after its object is gone from the hub, and its condition does not go on waiting for
-// the hub. A claim that nothing holds is not told about.
+// the hub. A claim that nothing holds is not reported.
 func TestDeletedClaimThatOthersHoldSaysSo(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -441,7 +441,7 @@ func TestDeletedClaimThatOthersHoldSaysSo(t *testing.T) {
 		}
 		f.synced(name, fleetv1alpha1.ReasonDeleting)
 		f.settled()
-		before := len(f.workloadAsked.writes())
+		before := len(f.workloadRequests.writes())
 		f.Edit(f.hub, hub, func() { controllerutil.RemoveFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
 		f.gone(f.hub, f.target, name)
 		want := 1
@@ -463,7 +463,7 @@ func TestDeletedClaimThatOthersHoldSaysSo(t *testing.T) {
 			f.gone(f.workload, f.namespace, name)
 		}
 		f.settled()
-		if got := f.workloadAsked.writes()[before:]; len(got) != want {
+		if got := f.workloadRequests.writes()[before:]; len(got) != want {
 			t.Errorf("%s: want %d writes, got %v", name, want, got)
 		}
 		if held {
@@ -523,7 +523,7 @@ func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
 		}},
 	}
 	f.Create(f.hub, hook)
-	f.Within("the webhook is asked", func() error {
+	f.Within("the webhook is called", func() error {
 		u := f.object(f.target, "probe")
 		u.Object["spec"] = map[string]any{"storageGB": int64(20)}
 		if err := f.hub.Create(f.Ctx, u, client.DryRunAll); err == nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
+func TestForgedLabelOnADefinitionStartsNoWatchInTheHub(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	f.grace = time.Hour // A definition labelled like that, without objects, would be deleted.
@@ -46,7 +46,7 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	}
 	for _, name := range names {
 		f.Within("the definition is looked at", func() error {
-			if len(f.workloadAsked.about("customresourcedefinitions/"+name)) == 0 {
+			if len(f.workloadRequests.about("customresourcedefinitions/"+name)) == 0 {
 				return errors.New("not yet")
 			}
 			return nil
@@ -67,15 +67,15 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	local, hub := len(f.workloadAsked.about()), len(f.hubRequests.about())
+	local, hub := len(f.workloadRequests.about()), len(f.hubRequests.about())
 	f.agent.hub.EnqueueDefinitions(w)
 	f.settled()
-	if again := slices.Concat(f.workloadAsked.about()[local:], f.hubRequests.about()[hub:]); len(again) != 0 {
+	if again := slices.Concat(f.workloadRequests.about()[local:], f.hubRequests.about()[hub:]); len(again) != 0 {
 		t.Errorf("want them not to be read again while they are as they were, got %v", again)
 	}
 	for _, kind := range f.agent.hub.WatchedKinds() {
 		if strings.HasSuffix(kind.Group, "."+f.group) {
-			t.Errorf("want the hub not to be asked for %s", kind)
+			t.Errorf("want no watch in the hub of %s", kind)
 		}
 	}
 
@@ -88,11 +88,11 @@ func TestForgedLabelOnADefinitionMakesNobodyWatchTheHub(t *testing.T) {
 	}
 }
 
-// TestForgedDefinitionsCostNothingThatLasts: a cluster's owner creates, changes and removes definitions with our label,
+// TestForgedDefinitionsHaveNoLastingCost: a cluster's owner creates, changes and removes definitions with our label,
 // as often and under as many names as they like.
 //
 //nolint:tparallel // The cases share a fixture.
-func TestForgedDefinitionsCostNothingThatLasts(t *testing.T) {
+func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	f.grace = time.Hour
@@ -194,13 +194,13 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 		names[mirrored] = crd.Name
 	}
 	f.Within("the one that could be of claims is looked at", func() error {
-		if len(f.workloadAsked.about("customresourcedefinitions/"+names[false])) == 0 {
+		if len(f.workloadRequests.about("customresourcedefinitions/"+names[false])) == 0 {
 			return errors.New("not yet")
 		}
 		return nil
 	})
 	f.settled()
-	if got := slices.Concat(f.workloadAsked.about(names[true]), f.hubRequests.about(names[true])); len(got) != 0 {
+	if got := slices.Concat(f.workloadRequests.about(names[true]), f.hubRequests.about(names[true])); len(got) != 0 {
 		t.Errorf("want the copy not to be read, got %v", got)
 	}
 }

@@ -108,9 +108,9 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 		r.metrics.Requirement(req, fleetv1alpha1.ReasonSynced)
 		r.ledger.Edit(req, func(e *ledger.Entry) { e.Shown = "x" })
 	}
-	asked := 0
+	looks := 0
 	gone := func(req request.Request) bool {
-		if asked++; req.ClusterName != "w7" {
+		if looks++; req.ClusterName != "w7" {
 			t.Errorf("want the requests of w7 alone to be looked at, got %s", req)
 		}
 		return true
@@ -133,8 +133,8 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 			n[2] += int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues(req.ClusterName, fleetv1alpha1.ReasonSynced)...)))
 		}
 	}
-	if asked == 0 || of != [3]int{} {
-		t.Errorf("want all of its requests to be forgotten, got %v after %d looks", of, asked)
+	if looks == 0 || of != [3]int{} {
+		t.Errorf("want all of its requests to be forgotten, got %v after %d looks", of, looks)
 	}
 	if n := (clusters - 1) * claims; others != [3]int{n, n, n} {
 		t.Errorf("want %d of others to stay, got %v", n, others)

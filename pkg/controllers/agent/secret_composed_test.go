@@ -92,7 +92,7 @@ func TestSynchronizationPullBringsTheSecretsOfAComposite(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.compose("cache-creds", hub, "three", func(s *corev1.Secret) { s.Type = "example.org/other" })
-	f.Within("one that is composed anew with another type follows", f.secretIs("cache-creds", "three"))
+	f.Within("one that is composed again with another type follows", f.secretIs("cache-creds", "three"))
 }
 
 func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
@@ -105,7 +105,7 @@ func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
 		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "others"}}, "spec", "crossplane", "resourceRefs")
 	})
 	f.compose("others", other, "secret")
-	f.compose("nobodys", nil, "secret")
+	f.compose("uncontrolled", nil, "secret")
 	f.compose("owned", nil, "secret", func(s *corev1.Secret) {
 		ref := *metav1.NewControllerRef(hub, hub.GroupVersionKind())
 		ref.Controller = nil
@@ -117,11 +117,11 @@ func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
 		s.Type, s.Annotations = corev1.SecretTypeServiceAccountToken, map[string]string{corev1.ServiceAccountNameKey: "default"}
 	})
 	f.compose("ours", hub, "one")
-	f.composed(hub, "ours", "others", "nobodys", "owned", "forged", "unlabelled", "token")
+	f.composed(hub, "ours", "others", "uncontrolled", "owned", "forged", "unlabelled", "token")
 	f.Within("the composite's own arrives", f.secretIs("ours", "one"))
 	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
 	f.settled()
-	for _, name := range []string{"others", "nobodys", "owned", "forged", "unlabelled", "token"} {
+	for _, name := range []string{"others", "uncontrolled", "owned", "forged", "unlabelled", "token"} {
 		if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 			t.Errorf("want no Secret %q in the workload cluster, got %v", name, err)
 		}
@@ -187,7 +187,7 @@ func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
 	f.Within("the other one arrives", f.secretIs("b", "two"))
 	f.cacheSynced("cache", fleetv1alpha1.ReasonSecretConflict)
 	if err := f.secretIs("a", "mine")(); err != nil {
-		t.Errorf("want somebody else's Secret as it was: %v", err)
+		t.Errorf("want the other owner's Secret as it was: %v", err)
 	}
 
 	// A copy without an owner is overwritten.

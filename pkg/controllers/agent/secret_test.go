@@ -57,7 +57,7 @@ func (f *fixture) withCopiedSecret() (claim, hub *unstructured.Unstructured, sou
 	return claim, hub, source
 }
 
-func TestRefusedSecretIsToldAndTheStatusComesBackAllTheSame(t *testing.T) {
+func TestRefusedSecretIsReportedAndTheStatusComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.served()
@@ -101,9 +101,9 @@ func TestRefusedSecretIsToldAndTheStatusComesBackAllTheSame(t *testing.T) {
 	})
 }
 
-// TestSecretThatChangesItsOwnerInTheHubIsTold has a Secret in the hub change its owner, go, come back, and be withheld.
-// The instance that it was copied by is replaced before.
-func TestSecretThatChangesItsOwnerInTheHubIsTold(t *testing.T) {
+// TestSecretThatChangesItsOwnerInTheHubIsReported has a Secret in the hub change its owner, go, come back, and be
+// withheld. The instance that it was copied by is replaced before.
+func TestSecretThatChangesItsOwnerInTheHubIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	_, hub, source := f.withCopiedSecret()
@@ -196,8 +196,8 @@ func (f *fixture) controls(claim *unstructured.Unstructured, name string) {
 	})
 }
 
-// TestCopyThatLostItsOwnerIsNotInTheWay is about `kubectl delete --cascade=orphan` of a claim. A copy that is not asked
-// for any more goes.
+// TestCopyThatLostItsOwnerIsNotInTheWay is about `kubectl delete --cascade=orphan` of a claim. A copy that is no longer
+// requested is deleted.
 func TestCopyThatLostItsOwnerIsNotInTheWay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

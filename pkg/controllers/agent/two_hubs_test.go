@@ -49,7 +49,7 @@ func (f *fixture) otherHubWithoutTheDefinition(owner hubidentity.Owner) *fixture
 	f.T.Helper()
 	cfg := secondHubs.Take(f.T).Config
 	g := &fixture{
-		Case: f.Case, hubRequests: newRequests(f.number), workloadAsked: newRequests(f.number), number: f.number,
+		Case: f.Case, hubRequests: newRequests(f.number), workloadRequests: newRequests(f.number), number: f.number,
 		fleet: &fakefleet.Fleet{}, registry: prometheus.NewRegistry(), cluster: f.cluster, identifier: f.identifier, class: f.class,
 		group: f.group, target: f.target, namespace: f.namespace, grace: f.grace, owner: owner,
 		hubConfig: cfg, hub: controllertest.NewClient(f.T, cfg, agenttest.Scheme()), workloadConfig: f.workloadConfig, workload: f.workload,
@@ -190,7 +190,7 @@ func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 		f.settled()
 		other.settled()
 		f.finalizersAre("db", agenttest.OurHub.Finalizer())
-		if got := other.workloadAsked.writes(); len(got) != 0 {
+		if got := other.workloadRequests.writes(); len(got) != 0 {
 			t.Errorf("want nothing written by the other hub, got %v", got)
 		}
 	}
@@ -296,11 +296,11 @@ func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() {
 		t.Errorf("want the same object in the hub, got %v (%v)", now, err)
 	}
-	written := len(f.workloadAsked.writes())
+	written := len(f.workloadRequests.writes())
 	f.restart()
 	f.lookedAt(1)
 	f.settled()
-	if got := f.workloadAsked.writes(); len(got) != written {
+	if got := f.workloadRequests.writes(); len(got) != written {
 		t.Errorf("want each belonging to be carried over once, got %v", got[written:])
 	}
 }

@@ -46,11 +46,11 @@ func TestIsNew(t *testing.T) {
 		"New":      {reason: "It was created just now for a claim of this cluster.", objects: []*unstructured.Unstructured{object(time.Second, "a")}, cluster: "a", want: true},
 		"Old":      {reason: "Its claim may be restored later.", objects: []*unstructured.Unstructured{object(time.Hour, "a")}, cluster: "a"},
 		"Changed":  {reason: "Its claim was there when it was changed.", objects: []*unstructured.Unstructured{object(time.Second, "a", confirmed)}, cluster: "a"},
-		"Going":    {reason: "Somebody has deleted it already.", objects: []*unstructured.Unstructured{object(time.Second, "a", going)}, cluster: "a"},
+		"Going":    {reason: "Another client has deleted it already.", objects: []*unstructured.Unstructured{object(time.Second, "a", going)}, cluster: "a"},
 		"Replaced": {reason: "Another cluster bears the identifier now, and begins empty.", objects: []*unstructured.Unstructured{object(time.Second, "b")}, cluster: "a"},
 		"Unknown":  {reason: "It is not known which cluster bears the identifier.", objects: []*unstructured.Unstructured{object(time.Second, "")}},
 		"One of two": {
-			reason:  "One of them is a copy, or the other is; nobody knows.",
+			reason:  "One of them is a copy, and it is unknown which.",
 			objects: []*unstructured.Unstructured{object(time.Second, "a"), object(time.Hour, "a")}, cluster: "a",
 		},
 	} {

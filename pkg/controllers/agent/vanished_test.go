@@ -30,8 +30,8 @@ func TestVanished(t *testing.T) {
 		want   bool
 	}{
 		"Slipped":  {reason: "Our finalizer, and no sign of a deletion that waited for it.", event: kindwatch.Event{Type: kindwatch.Deleted, Object: obj(agenttest.OurFinalizer, false)}, want: true},
-		"Forced":   {reason: "Somebody removed the finalizer by force.", event: kindwatch.Event{Type: kindwatch.Deleted, Object: obj(agenttest.OurFinalizer, true)}},
-		"Relisted": {reason: "Nobody saw how it went.", event: kindwatch.Event{Type: kindwatch.Deleted, Relisted: true, Object: obj(agenttest.OurFinalizer, false)}},
+		"Forced":   {reason: "A user removed the finalizer by force.", event: kindwatch.Event{Type: kindwatch.Deleted, Object: obj(agenttest.OurFinalizer, true)}},
+		"Relisted": {reason: "No event shows how it was deleted.", event: kindwatch.Event{Type: kindwatch.Deleted, Relisted: true, Object: obj(agenttest.OurFinalizer, false)}},
 		"Released": {reason: "It did not have our finalizer.", event: kindwatch.Event{Type: kindwatch.Deleted, Object: obj("other", false)}},
 		"Updated":  {reason: "It did not go at all.", event: kindwatch.Event{Type: kindwatch.Updated, Object: obj(agenttest.OurFinalizer, false)}},
 	} {

@@ -72,9 +72,9 @@ func TestVerdictsOnClaims(t *testing.T) {
 	taken := &condition.Problem{Reason: fleetv1alpha1.ReasonConflict, Message: "taken"}
 
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
-		"Created":     {Reason: "Nobody has looked at it yet.", Object: created, Want: verdict.InProgress},
+		"Created":     {Reason: "It has not been reconciled yet.", Object: created, Want: verdict.InProgress},
 		"Provisioned": {Reason: "The hub holds it, and Crossplane says that it is ready.", Object: provisioned, Want: verdict.Current},
-		"Edited":      {Reason: "Nobody has looked at the change yet.", Object: edited, Want: verdict.InProgress},
+		"Edited":      {Reason: "The change has not been reconciled yet.", Object: edited, Want: verdict.InProgress},
 		"Ended":       {Reason: "It goes.", Object: ended, Want: verdict.Terminating},
 		"NoStatus": {
 			Reason: "The hub holds it, and Crossplane has not said anything yet.", Object: show(created, hubSays(""), nil), Want: verdict.InProgress,
@@ -115,7 +115,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 	} {
 		unknown := becauseOf == fleetv1alpha1.ReasonSyncFailing || becauseOf == fleetv1alpha1.ReasonHubUnavailable
 		p := &condition.Problem{Reason: becauseOf, Message: "It is so", Unknown: unknown}
-		why := "It is not what the user asked for: " + becauseOf
+		why := "It is not what the user requested: " + becauseOf
 		table.Cases[becauseOf] = verdict.Case{Reason: why, Object: show(created, nil, p), Want: want}
 		table.Cases[becauseOf+"AfterReady"] = verdict.Case{Reason: why, Object: show(provisioned, hubSays(available), p), Want: want}
 	}

@@ -129,7 +129,7 @@ func TestDefinitionThatCannotBeRemovedIsReported(t *testing.T) {
 				}
 			}
 			f.withdraw()
-			f.Within("it is told", func() error {
+			f.Within("it is reported", func() error {
 				shown.mu.Lock()
 				defer shown.mu.Unlock()
 				if got := shown.reasons["mysqlinstances."+f.group]; got != tc.want {

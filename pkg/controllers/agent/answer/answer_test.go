@@ -42,7 +42,7 @@ func TestLackingNamesTheUserAndTheRight(t *testing.T) {
 				`to create dbs.db.org in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonHubForbidden,
 		},
 		"Secret": {
-			"Whoever wrote the Secret is told which one.", hubaccess.RefusalError{Answer: said, Key: secret},
+			"The message names the Secret for its author.", hubaccess.RefusalError{Answer: said, Key: secret},
 			`The user "system:serviceaccount:bar:agent1" of the hub, which is the user of the Secret "creds" in the namespace "foo" of this cluster, ` +
 				`lacks the right to create dbs.db.org in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonHubForbidden,
 		},
@@ -91,7 +91,7 @@ func TestOfHub(t *testing.T) {
 			reason: "A policy's answer is the user's to read.", err: apierrors.NewForbidden(resource, "db", errors.New("too large")),
 			want: fleetv1alpha1.ReasonRejected, message: `The hub rejected the claim: dbs.db.acmeco.org "db" is forbidden: too large`,
 		},
-		"Unserved": {reason: "A kind that is not served is told apart from an object that does not exist.", err: unserved, want: fleetv1alpha1.ReasonKindNotServed, message: "The hub does not serve dbs.db.acmeco.org now."},
+		"Unserved": {reason: "A kind that is not served differs from an object that does not exist.", err: unserved, want: fleetv1alpha1.ReasonKindNotServed, message: "The hub does not serve dbs.db.acmeco.org now."},
 		"Conflict": {reason: "A conflict is retried.", err: apierrors.NewConflict(resource, "db", errors.New("x"))},
 		"Busy":     {reason: "A hub that is busy is tried again.", err: apierrors.NewTooManyRequestsError("x")},
 		"Network":  {reason: "So is one that does not answer.", err: errors.New("connection refused")},
@@ -108,7 +108,7 @@ func TestOfHub(t *testing.T) {
 		})
 	}
 	if apierror.IsMissingObject(unserved) || !apierror.IsMissingObject(apierrors.NewNotFound(resource, "db")) {
-		t.Error("want a missing object to be told apart from a missing kind")
+		t.Error("want a missing object to be distinguished from a missing kind")
 	}
 }
 

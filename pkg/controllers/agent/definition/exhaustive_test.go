@@ -89,7 +89,7 @@ func TestPhaseExhaustive(t *testing.T) {
 			Holds:    func(s situation) bool { return is(s, Unknown) },
 		},
 		{
-			Sentence: "What is offered is put there, whatever else is the case.",
+			Sentence: "What is offered is installed, regardless of all else.",
 			When:     func(s situation) bool { return known(s) && s.Facts.Offered },
 			Holds:    func(s situation) bool { return is(s, Offered) },
 		},

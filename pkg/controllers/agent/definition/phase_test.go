@@ -33,18 +33,18 @@ func TestPhaseOf(t *testing.T) {
 		given   []func(*Facts)
 		want    Phase
 	}{
-		"PublicationsUnknown": {because: "Nobody knows what the hub offers.", given: []func(*Facts){pulled, func(f *Facts) { f.PublishedKnown = false }}, want: Unknown},
+		"PublicationsUnknown": {because: "It is unknown what the hub offers.", given: []func(*Facts){pulled, func(f *Facts) { f.PublishedKnown = false }}, want: Unknown},
 		"ClusterUnknown":      {because: "Nor what is in the cluster.", given: []func(*Facts){func(f *Facts) { f.ClusterKnown = false; f.Offered = true }}, want: Unknown},
 		"New":                 {because: "What is offered is put there.", given: []func(*Facts){func(f *Facts) { f.Offered = true }}, want: Offered},
 		"InPlace":             {because: "And kept as it is in the hub.", given: []func(*Facts){pulled, func(f *Facts) { f.Offered = true }}, want: Offered},
-		"Nothing":             {because: "What is not offered and not there is nobody's business.", want: Unrelated},
+		"Nothing":             {because: "What is neither offered nor installed is not Masthead's.", want: Unrelated},
 		"Mirrored": {
 			because: "A copy of a definition of Crossplane is another controller's.", given: []func(*Facts){func(f *Facts) { f.Current = mirrored }}, want: Unrelated,
 		},
 		"Withdrawn":         {because: "What is not offered any more goes.", given: []func(*Facts){pulled, judged}, want: Withdrawn},
 		"WithdrawnUnjudged": {because: "Once it is known which versions both sides serve.", given: []func(*Facts){pulled}, want: Unjudged},
 		"Kept": {
-			because: "A cluster of whose class nobody says anything keeps what it has.", given: []func(*Facts){pulled, judged, func(f *Facts) { f.Kept = true }}, want: Retained,
+			because: "A cluster without a class that decides keeps what it has.", given: []func(*Facts){pulled, judged, func(f *Facts) { f.Kept = true }}, want: Retained,
 		},
 		"FoundAfterARestart": {
 			because: "A definition with our label of which nothing is known is read on both sides.",

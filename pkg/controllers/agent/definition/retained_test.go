@@ -39,7 +39,7 @@ func TestRetainedKind(t *testing.T) {
 		want      view.Followed
 	}{
 		"Withdrawn":       {reason: "What Crossplane made for claims is followed on both sides.", crd: labelled, hubs: hubs, want: kind("v2", true)},
-		"NotInHub":        {reason: "What the hub does not have is never asked of the hub.", crd: labelled, want: kind("v2", false)},
+		"NotInHub":        {reason: "What the hub does not have is never watched there.", crd: labelled, want: kind("v2", false)},
 		"OlderInside":     {reason: "The cluster's version is the hub's if it serves that.", crd: change(labelled, "'served':true,'storage':true", "'served':true},{'name':'v0','served':true,'storage':true"), hubs: hubs, want: kind("v2", true)},
 		"NoCommon":        {reason: "Without it, each side has its own.", crd: change(labelled, "{'name':'v1','served':true},{'name':'v2'", "{'name':'v9'"), hubs: hubs, want: kind("v9", true)},
 		"NotServed":       {reason: "Also while the hub serves none.", crd: labelled, hubs: change(hubs, "'served':true", "'served':false"), want: kind("v2", true)},

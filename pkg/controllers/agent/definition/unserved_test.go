@@ -25,10 +25,10 @@ func TestNotEstablished(t *testing.T) {
 			want:       "its names are not accepted: taken",
 		},
 		"NotEstablished": {
-			reason: "Whatever the reason.", conditions: `[{'type':'NamesAccepted','status':'True'},{'type':'Established','status':'False','message':'later'}]`,
+			reason: "The cause does not matter.", conditions: `[{'type':'NamesAccepted','status':'True'},{'type':'Established','status':'False','message':'later'}]`,
 			want: "it is not established: later",
 		},
-		"Nothing": {reason: "Nobody has looked at it.", conditions: `[]`, want: "it is not established: "},
+		"Nothing": {reason: "The API server has not set a condition.", conditions: `[]`, want: "it is not established: "},
 		"Forged":  {reason: "What is no condition says nothing.", conditions: `['x',{'type':'Established','status':1}]`, want: "it is not established: "},
 	} {
 		t.Run(name, func(t *testing.T) {

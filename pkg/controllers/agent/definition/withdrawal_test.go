@@ -19,7 +19,7 @@ func TestClosedDefinition(t *testing.T) {
 		`{'name':'v2','schema':{'openAPIV3Schema':{'type':'object'}}}]}}`)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	if _, closed := ClosedSince(crd); closed {
-		t.Error("want a definition that nobody closed to be open")
+		t.Error("want a definition that was not closed to be open")
 	}
 	closed := ClosedDefinition(crd, now)
 	if since, ok := ClosedSince(closed); !ok || !since.Equal(now) {
@@ -36,6 +36,6 @@ func TestClosedDefinition(t *testing.T) {
 	unstructured.RemoveNestedField(versions[1].(map[string]any), "schema")
 	_ = unstructured.SetNestedSlice(half.Object, versions, "spec", "versions")
 	if _, ok := ClosedSince(half); ok {
-		t.Error("want a definition of which one version is open to be open, whatever its annotation says")
+		t.Error("want a definition of which one version is open to be open, regardless of its annotation")
 	}
 }

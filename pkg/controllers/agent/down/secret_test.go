@@ -31,11 +31,11 @@ func TestUpToDate(t *testing.T) {
 		left   view.CopyState
 		want   bool
 	}{
-		"Same":          {reason: "A copy of the known state, as we left it.", owner: "claim", left: view.CopyState{Of: "s/1", Version: "5"}, want: true},
-		"AfterRestart":  {reason: "After a restart, what it says of itself is not believed.", owner: "claim"},
-		"Rotated":       {reason: "A copy of an older state.", owner: "claim", left: view.CopyState{Of: "s/0", Version: "5"}},
-		"Tampered":      {reason: "Somebody wrote it after us.", owner: "claim", left: view.CopyState{Of: "s/1", Version: "4"}},
-		"SomebodyElses": {reason: "Another claim's.", owner: "another", left: view.CopyState{Of: "s/1", Version: "5"}},
+		"Same":         {reason: "A copy of the known state, as we left it.", owner: "claim", left: view.CopyState{Of: "s/1", Version: "5"}, want: true},
+		"AfterRestart": {reason: "After a restart, what it says of itself is not believed.", owner: "claim"},
+		"Rotated":      {reason: "A copy of an older state.", owner: "claim", left: view.CopyState{Of: "s/0", Version: "5"}},
+		"Tampered":     {reason: "Another client wrote it after us.", owner: "claim", left: view.CopyState{Of: "s/1", Version: "4"}},
+		"OtherOwner":   {reason: "Another claim's.", owner: "another", left: view.CopyState{Of: "s/1", Version: "5"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			have := &metav1.ObjectMeta{ResourceVersion: "5", OwnerReferences: []metav1.OwnerReference{{UID: tc.owner, Controller: &controller}}}
@@ -65,7 +65,7 @@ func TestIsOrphan(t *testing.T) {
 		"Predecessor": {"This hub took over from that one.", left(func(s *corev1.Secret) { s.Labels[fleetv1alpha1.HubLabel] = "hub-0" }), true, true},
 		"Opaque":      {"Only composites compose such Secrets.", left(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque }), false, true},
 		"Token":       {"A ServiceAccount's token is no copy.", left(func(s *corev1.Secret) { s.Type = corev1.SecretTypeServiceAccountToken }), false, false},
-		"Owned":       {"It is its owner's, whatever that is.", left(func(s *corev1.Secret) { s.OwnerReferences = []metav1.OwnerReference{{UID: "x"}} }), false, false},
+		"Owned":       {"It belongs to its owner, of any kind.", left(func(s *corev1.Secret) { s.OwnerReferences = []metav1.OwnerReference{{UID: "x"}} }), false, false},
 		"Unmarked":    {"It is not known to be a copy.", left(func(s *corev1.Secret) { s.Annotations = nil }), false, false},
 		"Unmanaged":   {"It is not known to be ours.", left(func(s *corev1.Secret) { delete(s.Labels, fleetv1alpha1.ManagedByLabel) }), false, false},
 		"Other":       {"It is another hub's.", left(func(s *corev1.Secret) { s.Labels[fleetv1alpha1.HubLabel] = "hub-b" }), false, false},
@@ -127,7 +127,7 @@ func TestIsWithheld(t *testing.T) {
 func TestStaleSecretsAreNotBelieved(t *testing.T) {
 	s := &scope.Scope{Workload: view.NewCluster(view.Connection{Watcher: stalekind.Watcher(t, view.OwnedSecretKind)})}
 	if p := workloadSecretsUnknown(s); p == nil || p.Reason != fleetv1alpha1.ReasonSecretRejected {
-		t.Errorf("want that to be told, got %v", p)
+		t.Errorf("want that to be reported, got %v", p)
 	}
 }
 
@@ -136,6 +136,6 @@ func TestSecretThatIsNotAnsweredForIsMarked(t *testing.T) {
 		t.Errorf("want an error that says so, got %v", err)
 	}
 	if p, _, err := secretProblem(apierrors.NewBadRequest("no"), "write", types.NamespacedName{}, "w1"); p == nil || err != nil {
-		t.Errorf("want an answer to be told, got %v and %v", p, err)
+		t.Errorf("want an answer to be reported, got %v and %v", p, err)
 	}
 }

@@ -43,7 +43,7 @@ func TestClassIdentity(t *testing.T) {
 			Key{Cluster: "w1", Secret: types.NamespacedName{Namespace: "masthead-system", Name: "agent1-creds"}}, "",
 		},
 		"Both":    {"It is not clear who is meant.", &fleetv1alpha1.HubIdentity{ServiceAccountRef: sa, CredentialsSecretName: "x"}, Key{}, fleetv1alpha1.ReasonInvalidClass},
-		"Neither": {"Nobody is not the manager.", &fleetv1alpha1.HubIdentity{}, Key{}, fleetv1alpha1.ReasonInvalidClass},
+		"Neither": {"A missing identity does not mean the manager's.", &fleetv1alpha1.HubIdentity{}, Key{}, fleetv1alpha1.ReasonInvalidClass},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, p := ClassIdentity(fleetv1alpha1.AgentSpec{Identity: tc.id}, "w1")
@@ -71,7 +71,7 @@ func TestNamespaceIdentity(t *testing.T) {
 	}{
 		"None":  {reason: "The class decides."},
 		"Named": {"The Secret is in the namespace itself, and in no other.", annotated("creds"), Key{Cluster: "w1", Secret: types.NamespacedName{Namespace: "foo", Name: "creds"}}, true, ""},
-		"Empty": {"A mistake must not lead to the rights of somebody else.", annotated(""), Key{}, true, fleetv1alpha1.ReasonCredentialsInvalid},
+		"Empty": {"A mistake must not lead to the rights of another user.", annotated(""), Key{}, true, fleetv1alpha1.ReasonCredentialsInvalid},
 		"Path":  {"A name does not lead to another namespace.", annotated("../bar/creds"), Key{}, true, fleetv1alpha1.ReasonCredentialsInvalid},
 		"Slash": {"Nor does this.", annotated("bar/creds"), Key{}, true, fleetv1alpha1.ReasonCredentialsInvalid},
 	} {
@@ -183,7 +183,7 @@ func TestCredentialsAreReadWhenTheyAreUsedAndNotAllTheTime(t *testing.T) {
 	from.err = errors.New("the connection broke")
 	pass(10 * time.Second)
 	if _, _, err := i.Use(t.Context(), from, key); err == nil {
-		t.Error("want an error that is retried when the cluster could not be asked")
+		t.Error("want an error that is retried when the cluster could not be queried")
 	}
 }
 
@@ -220,7 +220,7 @@ func TestIdentitiesAreBoundedAndDropped(t *testing.T) {
 	clock.SetTime(clock.Now().Add(identityIdle + time.Second))
 	use("w3", 0)
 	if len(i.entries["w2"]) != 0 {
-		t.Error("want what nobody uses dropped")
+		t.Error("want unused entries to be dropped")
 	}
 }
 

@@ -38,7 +38,7 @@ func TestInFlight(t *testing.T) {
 			reason: "A predecessor may have sent something just before it was killed.",
 			do:     func(*InFlight, *clocktesting.FakePassiveClock) {}, want: grace,
 		},
-		"BeginningIsWhenItWasFirstAsked": {
+		"BeginningIsTheFirstQuery": {
 			reason: "While the hub does not answer, nothing can be known, however long this process runs.",
 			do: func(_ *InFlight, c *clocktesting.FakePassiveClock) {
 				c.SetTime(c.Now().Add(time.Hour))
@@ -62,7 +62,7 @@ func TestInFlight(t *testing.T) {
 			},
 		},
 		"GivenUp": {
-			reason: "Nobody knows what became of a request that was given up; the time counts from then.",
+			reason: "The outcome of a request that was given up is unknown. The time counts from then.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
 				f.Sending(req, here)

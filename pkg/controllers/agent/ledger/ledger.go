@@ -29,19 +29,19 @@ type Failure struct {
 	Since time.Time
 }
 
-// AskedInterval is how often a claim is reconciled at its owner's request.
-const AskedInterval = 10 * time.Second
+// ReconcileRequestInterval is how often a claim is reconciled at its owner's request.
+const ReconcileRequestInterval = 10 * time.Second
 
-// Asked is the state of an owner's requests to reconcile a claim.
-type Asked struct {
+// ReconcileRequest is the state of an owner's requests to reconcile a claim.
+type ReconcileRequest struct {
 	// Pending means that a request has not been answered yet. Answered is when one was answered last.
 	Pending  bool
 	Answered time.Time
 }
 
 // Left returns how long a request made now has to wait.
-func (a Asked) Left(now time.Time) time.Duration {
-	return max(0, a.Answered.Add(AskedInterval).Sub(now))
+func (r ReconcileRequest) Left(now time.Time) time.Duration {
+	return max(0, r.Answered.Add(ReconcileRequestInterval).Sub(now))
 }
 
 // Entry is the in-memory state of one claim. All of it can be lost: a restarted manager repeats a request or a write.
@@ -61,8 +61,8 @@ type Entry struct {
 	// Shown identifies late fields, and Recorded a record, that were written and not kept; see package down.
 	Shown, Recorded string
 
-	// Asked is the state of its owner's requests to reconcile it; see asked.go of the agent.
-	Asked Asked
+	// Request is the state of its owner's requests to reconcile it; see reconcile_request.go of the agent.
+	Request ReconcileRequest
 
 	// Vanished is the last state of a claim that is gone although it had our finalizer; see vanished.go of the agent.
 	Vanished *unstructured.Unstructured

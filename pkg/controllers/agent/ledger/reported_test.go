@@ -25,12 +25,12 @@ func TestReported(t *testing.T) {
 		wrote    []Version
 		want     []Report
 	}{
-		"Nothing":   {reason: "Nobody has changed anything."},
+		"Nothing":   {reason: "No change was reported."},
 		"Own":       {reason: "What was written needs no other look.", reported: []Report{claim("5"), hub("7")}, wrote: []Version{version("claim", "5"), version("hub", "7")}},
 		"NotYet":    {reason: "What was written and not reported is an echo later.", wrote: []Version{version("claim", "5")}},
-		"Another's": {reason: "A change of somebody else does.", reported: []Report{claim("5")}, want: []Report{claim("5")}},
+		"Another's": {reason: "A change of another client does.", reported: []Report{claim("5")}, want: []Report{claim("5")}},
 		"Between": {
-			reason: "A write that went over somebody's change does not hide it.", reported: []Report{claim("4"), claim("5")}, wrote: []Version{version("claim", "5")},
+			reason: "A write over another client's change does not hide that change.", reported: []Report{claim("4"), claim("5")}, wrote: []Version{version("claim", "5")},
 			want: []Report{claim("4")},
 		},
 		"After": {
@@ -74,7 +74,7 @@ func TestReportedIsBounded(t *testing.T) {
 		}
 	}
 	if r.Hold(req, Report{}) {
-		t.Error("Whoever changes a claim all the time is queued, and takes no more memory.")
+		t.Error("want a claim that changes all the time to be queued, and to take no more memory")
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // to the resulting write. Objects' timestamps are not used: they have whole seconds, and the owner of a workload
 // cluster can set any. Delays before the watch event, in the API server and on the network, are not included.
 //
-// The oldest unanswered change counts. Changes that need no write are dropped, and so are those that wait for somebody,
+// The oldest unanswered change counts. Changes that need no write are dropped, and so are those that wait for a user,
 // such as a claim in conflict: the time until a person acts is not the manager's.
 
 // latencies holds the histograms.

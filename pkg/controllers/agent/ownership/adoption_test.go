@@ -36,15 +36,15 @@ func TestAdoptable(t *testing.T) {
 		"AnyNamespace":         {reason: "He named our cluster.", us: us, Hub: map[string]string{by: "w1/*"}, want: true},
 		"OtherNamespace":       {reason: "He named another namespace.", us: us, Hub: map[string]string{by: "w1/bar"}, claim: adopt},
 		"OtherCluster":         {reason: "He named another cluster.", us: us, Hub: map[string]string{by: "w2/*"}, claim: adopt},
-		"AnyCluster":           {reason: "There is no consent for everybody.", us: us, Hub: map[string]string{by: "*/*"}, claim: adopt},
+		"AnyCluster":           {reason: "There is no consent for all clusters.", us: us, Hub: map[string]string{by: "*/*"}, claim: adopt},
 		"OnlyTheClaim":         {reason: "The owner of a workload cluster alone gains nothing.", us: us, claim: adopt},
 		"OwnsForged":           {reason: "What a claim says about consent is not consent.", us: us, claim: map[string]string{by: "w1/foo", from: "w1/foo"}},
 		"TakenBack":            {reason: "It was his, and he asks for it.", us: us, Hub: map[string]string{from: "w1/foo"}, claim: adopt, want: true},
-		"NotTakenBackByItself": {reason: "A claim that is made anew does not ask for the old data.", us: us, Hub: map[string]string{from: "w1/foo"}},
+		"NotTakenBackByItself": {reason: "A claim that is created again does not request the old data.", us: us, Hub: map[string]string{from: "w1/foo"}},
 		"NotTrue":              {reason: "Only one value is a request.", us: us, Hub: map[string]string{from: "w1/foo"}, claim: map[string]string{fleetv1alpha1.AdoptAnnotation: "yes"}},
-		"ReleasedByOther":      {reason: "It was somebody else's.", us: us, Hub: map[string]string{from: "w2/foo"}, claim: adopt},
+		"ReleasedByOther":      {reason: "It belonged to another source.", us: us, Hub: map[string]string{from: "w2/foo"}, claim: adopt},
 		"Deleting":             {reason: "What goes is not taken.", us: us, Hub: map[string]string{by: "w1/foo"}, deleting: true},
-		"Owned":                {reason: "What is somebody's is not nobody's, whatever else it says.", us: us, Hub: map[string]string{by: "w1/foo", fleetv1alpha1.SourceUIDAnnotation: "w2"}},
+		"Owned":                {reason: "An object with an owner cannot be adopted, regardless of other annotations.", us: us, Hub: map[string]string{by: "w1/foo", fleetv1alpha1.SourceUIDAnnotation: "w2"}},
 		"Former": {
 			reason: "What an earlier namespace of the name has left is given by the hub's administrator.", us: us, home: Residence{"c1", "new"}, want: true,
 			Hub: formerly(map[string]string{by: "w1/foo", fleetv1alpha1.SourceUIDAnnotation: "w1", fleetv1alpha1.SourceNamespaceAnnotation: "foo"}),
@@ -57,7 +57,7 @@ func TestAdoptable(t *testing.T) {
 			reason: "Nor is what it gave up.", us: us, home: Residence{"c1", "new"}, claim: adopt, Hub: formerly(map[string]string{from: "w1/foo"}),
 		},
 		"FormerOfAnother": {
-			reason: "An earlier namespace of another source is somebody else.", us: us, home: Residence{"c1", "new"},
+			reason: "An earlier namespace of another source is not ours.", us: us, home: Residence{"c1", "new"},
 			Hub: formerly(map[string]string{by: "w1/foo", fleetv1alpha1.SourceUIDAnnotation: "w2", fleetv1alpha1.SourceNamespaceAnnotation: "foo"}),
 		},
 		"ReleasedBySame": {

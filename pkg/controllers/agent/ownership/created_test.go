@@ -24,8 +24,8 @@ func TestWasCreatedWithin(t *testing.T) {
 		"OtherZone": {reason: "The time is the same in another zone.", at: "2026-03-04T06:02:07+01:00", want: true},
 		"Skewed":    {reason: "The clock of another replica may be ahead.", at: "2026-03-04T05:07:07Z", want: true},
 		"Old":       {reason: "It is older than that, as one that was restored from a backup.", at: "2026-03-04T05:01:07Z"},
-		"Future":    {reason: "Nobody created it then.", at: "2027-03-04T05:01:07Z"},
-		"Garbage":   {reason: "Somebody else wrote it.", at: "yesterday"},
+		"Future":    {reason: "An object is not created in the future.", at: "2027-03-04T05:01:07Z"},
+		"Garbage":   {reason: "Another client wrote it.", at: "yesterday"},
 		"Changed":   {reason: "The next change of its claim removed the note."},
 	} {
 		t.Run(name, func(t *testing.T) {

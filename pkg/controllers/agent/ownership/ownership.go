@@ -39,7 +39,7 @@ func (s Source) Annotations() map[string]string {
 func (s Source) String() string { return s.Identifier + "/" + s.Namespace }
 
 // SourceOf returns the source that an object of the hub names. An object with only one of the annotations names a
-// source that nobody has.
+// source that no cluster has.
 func SourceOf(obj metav1.Object) (Source, bool) {
 	identifier, hasIdentifier := mark(obj, fleetv1alpha1.SourceUIDAnnotation)
 	namespace, hasNamespace := mark(obj, fleetv1alpha1.SourceNamespaceAnnotation)
@@ -75,7 +75,7 @@ const (
 	// Former means that the object names our source, and belonged to an earlier namespace of our name; see residence.
 	Former State = "Former"
 
-	// Unowned means that the object names no source: somebody created it in the hub.
+	// Unowned means that the object names no source: it was created in the hub.
 	Unowned State = "Unowned"
 )
 

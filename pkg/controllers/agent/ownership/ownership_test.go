@@ -20,7 +20,7 @@ func TestOwnershipOf(t *testing.T) {
 		annotations map[string]string
 		want        State
 	}{
-		"None":  {reason: "No object is nobody's.", us: us, absent: true, want: None},
+		"None":  {reason: "A missing object has no owner.", us: us, absent: true, want: None},
 		"Ours":  {reason: "Both annotations are ours.", us: us, annotations: us.Annotations(), want: Ours},
 		"Other": {reason: "Another cluster.", us: us, annotations: Source{Identifier: "w2", Namespace: "foo"}.Annotations(), want: Foreign},
 		"OtherNamespace": {
@@ -28,7 +28,7 @@ func TestOwnershipOf(t *testing.T) {
 			us:     us, annotations: Source{Identifier: "w1", Namespace: "bar"}.Annotations(), want: Foreign,
 		},
 		"Unowned":    {reason: "An object without annotations is not free for the taking.", us: us, annotations: map[string]string{"a": "b"}, want: Unowned},
-		"HalfNamed":  {reason: "Half a source is nobody we know.", us: us, annotations: map[string]string{fleetv1alpha1.SourceUIDAnnotation: "w1"}, want: Foreign},
+		"HalfNamed":  {reason: "Half a source is no known source.", us: us, annotations: map[string]string{fleetv1alpha1.SourceUIDAnnotation: "w1"}, want: Foreign},
 		"Anonymous":  {reason: "A cluster without identifier owns nothing.", us: Source{Identifier: "", Namespace: "foo"}, annotations: Source{Identifier: "", Namespace: "foo"}.Annotations(), want: Foreign},
 		"CaseFolded": {reason: "Identifiers are compared as they are.", us: us, annotations: Source{Identifier: "W1", Namespace: "foo"}.Annotations(), want: Foreign},
 	} {

@@ -431,7 +431,7 @@ func TestDecideExhaustive(t *testing.T) {
 			Holds:    func(s *situation) bool { return !creates(s) },
 		},
 		{
-			Sentence: "What was lost is not created anew without the consent of the class, of the claim's owner or to a move.",
+			Sentence: "What was lost is not recreated without the consent of the class, of the claim's owner or to a move.",
 			When:     func(s *situation) bool { return existed(s) && s.Class != "RecreateAlways" && !s.Consents && !s.Moves },
 			Holds:    func(s *situation) bool { return !creates(s) },
 		},
@@ -456,7 +456,7 @@ func TestDecideExhaustive(t *testing.T) {
 			When:     func(s *situation) bool { return s.Paused }, Holds: func(s *situation) bool { return !deletes(s) && (!removes(s) || s.Life == vanished) },
 		},
 		{
-			Sentence: "An object of a live claim is removed only to move it, as its owner asked.",
+			Sentence: "An object of a live claim is removed only to move it, at its owner's request.",
 			When:     func(s *situation) bool { return isLive(s) && removes(s) },
 			Holds: func(s *situation) bool {
 				return s.Moves && every(s.does(Remove), func(p Step) bool { return p.To != nil && *p.To == *s.f.Target && p.At != *p.To })

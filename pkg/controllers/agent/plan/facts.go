@@ -106,8 +106,8 @@ func (f *Facts) IsDisabled() bool {
 	return f.Class != nil && f.Class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled
 }
 
-// IsPaused reports whether the claim's owner paused it. A vanished claim is never paused, since nobody could unpause
-// it.
+// IsPaused reports whether the claim's owner paused it. A vanished claim is never paused, since its owner could not
+// unpause it.
 func (f *Facts) IsPaused() bool { return !f.Vanished && isPaused(f.Claim) }
 
 // ownership returns the ownership of an object in the hub, as seen by the claim. An object that was created for this

@@ -43,7 +43,7 @@ func TestTargetNamespace(t *testing.T) {
 			namespace: "capi-kubeadm-bootstrap-system", wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"MatchCertificates": {
-			reason: "Whatever it is called.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
+			reason: "The rule covers every reserved name.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
 			namespace: "cert-manager", wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"DefaultSystem": {
@@ -86,7 +86,7 @@ func TestTargetNamespace(t *testing.T) {
 			reason: "With matchNamespaces a list limits which names match.", agent: matched, namespace: "foo", allowed: []string{"foo"}, want: "foo",
 		},
 		"MatchNotAllowed": {
-			reason: "Whoever can create a namespace chooses its name.", agent: matched, namespace: "secret", allowed: []string{"foo"},
+			reason: "Every user who can create a namespace chooses its name.", agent: matched, namespace: "secret", allowed: []string{"foo"},
 			wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedControlPlane": {
@@ -148,9 +148,9 @@ func TestWithdrawn(t *testing.T) {
 			reason: "The class names its default, listed or not.",
 			agent:  fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "old", AllowedTargetNamespaces: some}, namespace: "old",
 		},
-		"Protected": {reason: "Nobody reads in a namespace that is reserved since.", namespace: "crossplane-system", want: true},
+		"Protected": {reason: "Nothing is read in a namespace that is reserved since.", namespace: "crossplane-system", want: true},
 		"ControlPlane": {
-			reason:    "Nor in one of the control plane, whatever is listed.",
+			reason:    "Nor in one of the control plane, even if it is listed.",
 			agent:     fleetv1alpha1.AgentSpec{AllowedTargetNamespaces: &fleetv1alpha1.AllowedNamespaces{List: []string{"kube-system"}}},
 			namespace: "kube-system", want: true,
 		},

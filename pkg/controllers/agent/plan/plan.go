@@ -271,7 +271,7 @@ func decideVanished(f Facts) Plan {
 	}
 	policy, p := deletionPolicy(f.Class, f.ClassName, f.Claim)
 	if p != nil || isPaused(f.Claim) {
-		// Nobody can correct or unpause it any more: do what can be undone.
+		// Its owner cannot correct or unpause it any more: do what can be undone.
 		policy = fleetv1alpha1.DeletionPolicyOrphan
 	}
 	return Plan{Silent: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, forget)}

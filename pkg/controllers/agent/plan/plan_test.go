@@ -109,13 +109,13 @@ func TestDecide(t *testing.T) {
 		recreate = func(f *Facts) {
 			annotate(f, fleetv1alpha1.OnTargetChangeAnnotation, fleetv1alpha1.OnTargetChangeRecreate)
 		}
-		deleted   = func(f *Facts) { f.Claim = going(f.Claim); f.Protected = true }
-		disabled  = func(f *Facts) { f.Class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled }
-		nobody    = func(f *Facts) { f.Unauthenticated = &condition.Problem{Reason: fleetv1alpha1.ReasonCredentialsMissing} }
-		classless = func(f *Facts) { f.Class, f.Pairing, f.Target, f.Offered = nil, nil, nil, false }
-		withdrawn = func(f *Facts) { f.PublishedKnown, f.Published, f.Offered = true, false, false }
-		hubGone   = func(f *Facts) { f.Hub.Known, f.Hub.Gone = false, true }
-		unknown   = func(f *Facts) {
+		deleted         = func(f *Facts) { f.Claim = going(f.Claim); f.Protected = true }
+		disabled        = func(f *Facts) { f.Class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled }
+		unauthenticated = func(f *Facts) { f.Unauthenticated = &condition.Problem{Reason: fleetv1alpha1.ReasonCredentialsMissing} }
+		classless       = func(f *Facts) { f.Class, f.Pairing, f.Target, f.Offered = nil, nil, nil, false }
+		withdrawn       = func(f *Facts) { f.PublishedKnown, f.Published, f.Offered = true, false, false }
+		hubGone         = func(f *Facts) { f.Hub.Known, f.Hub.Gone = false, true }
+		unknown         = func(f *Facts) {
 			f.Hub.Known, f.Hub.Unknown = false, &condition.Problem{Reason: fleetv1alpha1.ReasonKindNotServed}
 		}
 		full       = func(f *Facts) { f.Full = &condition.Problem{Reason: fleetv1alpha1.ReasonClaimLimitReached} }
@@ -161,19 +161,19 @@ func TestDecide(t *testing.T) {
 			given:   []func(*Facts){synced, func(f *Facts) { f.Pairing, f.Target, f.Hub.Target = nil, nil, nil }}, tells: "silent", Down: status,
 		},
 		"NamespacesForbidden": {
-			because: "If it will not be known in a moment, it is told.",
+			because: "What will not be known soon is reported.",
 			given: []func(*Facts){func(f *Facts) {
 				f.Pairing, f.Target, f.Unpaired = nil, nil, &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadForbidden}
 			}},
 			tells: fleetv1alpha1.ReasonWorkloadForbidden,
 		},
 		"NoCredentials": {
-			because: "Without anybody's rights nothing is done in the hub. The status is the claim's own, and comes back; Secrets need rights.",
-			given:   []func(*Facts){synced, nobody}, tells: fleetv1alpha1.ReasonCredentialsMissing, Down: status,
+			because: "Without credentials nothing is done in the hub. The status is the claim's own, and comes back; Secrets need rights.",
+			given:   []func(*Facts){synced, unauthenticated}, tells: fleetv1alpha1.ReasonCredentialsMissing, Down: status,
 		},
-		"PublicationsUnknown": {because: "Nobody knows yet what the hub offers.", given: []func(*Facts){func(f *Facts) { f.PublishedKnown = false }}, tells: "silent"},
+		"PublicationsUnknown": {because: "It is not known yet what the hub offers.", given: []func(*Facts){func(f *Facts) { f.PublishedKnown = false }}, tells: "silent"},
 		"NoClass": {
-			because: "Nobody says whose rights to use. The status comes back.",
+			because: "Without a class it is unknown whose rights to use. The status comes back.",
 			given:   []func(*Facts){synced, classless}, tells: fleetv1alpha1.ReasonClassNotFound, Down: status,
 		},
 		"NotOffered": {
@@ -199,7 +199,7 @@ func TestDecide(t *testing.T) {
 			tells:   fleetv1alpha1.ReasonKindNotOffered, Down: status,
 		},
 		"HubUnknown":   {because: "Nothing is decided while the hub's objects are not known.", given: []func(*Facts){func(f *Facts) { f.Hub.Known = false }}, tells: "silent", waits: "bar"},
-		"HubForbidden": {because: "If they will not be known in a moment, it is told.", given: []func(*Facts){unknown}, tells: fleetv1alpha1.ReasonKindNotServed, waits: "bar"},
+		"HubForbidden": {because: "Objects that will not be known soon are reported.", given: []func(*Facts){unknown}, tells: fleetv1alpha1.ReasonKindNotServed, waits: "bar"},
 		"Full": {
 			because: "The class allows no more objects.", given: []func(*Facts){full}, tells: fleetv1alpha1.ReasonClaimLimitReached,
 		},
@@ -255,7 +255,7 @@ func TestDecide(t *testing.T) {
 			given:   []func(*Facts){movedAway, takenAway}, tells: fleetv1alpha1.ReasonTargetNamespaceChanged, Down: status, waits: "old",
 		},
 		"TargetChangedToATakenName": {
-			because: "The claim stays where it is, whoever has the name.",
+			because: "The claim stays where it is, regardless of the name's holder.",
 			given:   []func(*Facts){movedAway, func(f *Facts) { f.Hub.Target = object("bar", them) }},
 			tells:   fleetv1alpha1.ReasonTargetNamespaceChanged, Down: all, waits: "old",
 		},
@@ -299,7 +299,7 @@ func TestDecide(t *testing.T) {
 			given:   []func(*Facts){movedAway, recreate, misspelt}, tells: fleetv1alpha1.ReasonInvalidDeletionPolicy, Down: all, waits: "old",
 		},
 		"Lost": {
-			because: "An object that somebody else deleted is not replaced.",
+			because: "An object that another client deleted is not replaced.",
 			given:   []func(*Facts){func(f *Facts) { f.Protected = true; records(f, "bar") }}, tells: fleetv1alpha1.ReasonHubObjectDeleted, waits: "bar",
 		},
 		"LostAndAlwaysRecreated": {
@@ -323,14 +323,14 @@ func TestDecide(t *testing.T) {
 			}},
 			tells: fleetv1alpha1.ReasonRecreating, Down: status, waits: "bar",
 		},
-		"Disabled":             {because: "A class that is Disabled lets claims be.", given: []func(*Facts){synced, disabled}, steps: []Action{Release}, tells: "silent"},
-		"DisabledAndReleased":  {because: "Those that were let go are forgotten.", given: []func(*Facts){disabled}, steps: []Action{Forget}, tells: "silent"},
-		"DeletedAndNotOurs":    {because: "A claim without our finalizer is not ours to touch.", given: []func(*Facts){deleted, func(f *Facts) { f.Protected = false }}, steps: []Action{Forget}, tells: "silent"},
-		"DeletedAndDisabled":   {because: "A class that is Disabled deletes nothing in the hub.", given: []func(*Facts){synced, deleted, disabled}, steps: []Action{Release}, tells: "silent"},
-		"DeletedWithNobody":    {because: "A deletion needs somebody's rights.", given: []func(*Facts){synced, deleted, nobody}, tells: fleetv1alpha1.ReasonCredentialsMissing, Down: status},
-		"DeletedAndKindGone":   {because: "A hub without the definition has no objects.", given: []func(*Facts){deleted, hubGone}, steps: []Action{Release}, tells: "silent"},
-		"DeletedAndHubUnknown": {because: "Nothing is let go while the hub's objects are not known.", given: []func(*Facts){deleted, unknown}, tells: fleetv1alpha1.ReasonKindNotServed},
-		"DeletedAndMisspelt":   {because: "Nothing is deleted on a guess.", given: []func(*Facts){synced, deleted, misspelt}, tells: fleetv1alpha1.ReasonInvalidDeletionPolicy, Down: status},
+		"Disabled":               {because: "A class that is Disabled lets claims be.", given: []func(*Facts){synced, disabled}, steps: []Action{Release}, tells: "silent"},
+		"DisabledAndReleased":    {because: "Those that were let go are forgotten.", given: []func(*Facts){disabled}, steps: []Action{Forget}, tells: "silent"},
+		"DeletedAndNotOurs":      {because: "A claim without our finalizer is not ours to touch.", given: []func(*Facts){deleted, func(f *Facts) { f.Protected = false }}, steps: []Action{Forget}, tells: "silent"},
+		"DeletedAndDisabled":     {because: "A class that is Disabled deletes nothing in the hub.", given: []func(*Facts){synced, deleted, disabled}, steps: []Action{Release}, tells: "silent"},
+		"DeletedUnauthenticated": {because: "A deletion needs credentials.", given: []func(*Facts){synced, deleted, unauthenticated}, tells: fleetv1alpha1.ReasonCredentialsMissing, Down: status},
+		"DeletedAndKindGone":     {because: "A hub without the definition has no objects.", given: []func(*Facts){deleted, hubGone}, steps: []Action{Release}, tells: "silent"},
+		"DeletedAndHubUnknown":   {because: "Nothing is let go while the hub's objects are not known.", given: []func(*Facts){deleted, unknown}, tells: fleetv1alpha1.ReasonKindNotServed},
+		"DeletedAndMisspelt":     {because: "Nothing is deleted on a guess.", given: []func(*Facts){synced, deleted, misspelt}, tells: fleetv1alpha1.ReasonInvalidDeletionPolicy, Down: status},
 		"DeletedWithoutAClass": {
 			because: "A class that is not there may have said Orphan.", given: []func(*Facts){synced, deleted, classless},
 			tells: fleetv1alpha1.ReasonClassNotFound, Down: status,
@@ -365,14 +365,14 @@ func TestDecide(t *testing.T) {
 			steps:   []Action{Protect, Push}, Down: all,
 		},
 		"PausedAndRefused": {
-			because: "Whatever else is wrong is not looked for.", given: []func(*Facts){synced, notAllowed, nobody, unresolved, unknown, halted},
+			because: "Nothing else is checked.", given: []func(*Facts){synced, notAllowed, unauthenticated, unresolved, unknown, halted},
 			tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedWithoutAClass": {
-			because: "Nor is anybody asked where it would go.", given: []func(*Facts){synced, classless, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
+			because: "Nor is its target looked up.", given: []func(*Facts){synced, classless, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedInConflict": {
-			because: "Nor is the hub asked who has the name.",
+			because: "Nor is the name's holder looked up in the hub.",
 			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", them) }, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedAndAdoptable": {
@@ -391,7 +391,7 @@ func TestDecide(t *testing.T) {
 			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { going(f.Hub.Recorded) }, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedAndLost": {
-			because: "Nothing is created in the place of what was lost, whatever the class says.",
+			because: "Nothing is created in the place of what was lost, regardless of the class.",
 			given: []func(*Facts){synced, func(f *Facts) {
 				f.Hub.Target, f.Hub.Recorded = nil, nil
 				f.Class.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
@@ -407,10 +407,10 @@ func TestDecide(t *testing.T) {
 		},
 		"PausedAndDeletedWithMore": {
 			because: "Neither a kind that is gone nor a policy lets it go.",
-			given:   []func(*Facts){synced, deleted, hubGone, misspelt, nobody, classless, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
+			given:   []func(*Facts){synced, deleted, hubGone, misspelt, unauthenticated, classless, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedAndDeletedAndNotOurs": {
-			because: "A claim without our finalizer is nobody's to hold.", steps: []Action{Forget}, tells: "silent",
+			because: "A claim without our finalizer is not held.", steps: []Action{Forget}, tells: "silent",
 			given: []func(*Facts){deleted, func(f *Facts) { f.Protected = false }, halted},
 		},
 		"PausedAndDeletedAndDisabled": {
@@ -418,7 +418,7 @@ func TestDecide(t *testing.T) {
 			steps: []Action{Release}, tells: "silent",
 		},
 		"PausedAndVanished": {
-			because: "Nobody can unpause it any more. Its object is released, which can be undone.",
+			because: "Its owner cannot unpause it any more. Its object is released, which can be undone.",
 			given:   []func(*Facts){synced, halted, func(f *Facts) { f.Vanished = true }},
 			steps:   []Action{Remove, AwaitCreations, Forget}, removes: []string{"bar"}, tells: "silent",
 		},
@@ -426,9 +426,9 @@ func TestDecide(t *testing.T) {
 			because: "What a claim left that went without waiting is removed.", given: []func(*Facts){synced, func(f *Facts) { f.Vanished = true }},
 			steps: []Action{Remove, AwaitCreations, Forget}, removes: []string{"bar"}, tells: "silent",
 		},
-		"VanishedAndDisabled":   {because: "A class that is Disabled deletes nothing.", given: []func(*Facts){disabled, func(f *Facts) { f.Vanished = true }}, steps: []Action{Forget}, tells: "silent"},
-		"VanishedWithNobody":    {because: "There is nobody to tell.", given: []func(*Facts){nobody, func(f *Facts) { f.Vanished = true }}, tells: "silent"},
-		"VanishedAndHubUnknown": {because: "It is looked for again.", given: []func(*Facts){unknown, func(f *Facts) { f.Vanished = true }}, tells: "silent"},
+		"VanishedAndDisabled":     {because: "A class that is Disabled deletes nothing.", given: []func(*Facts){disabled, func(f *Facts) { f.Vanished = true }}, steps: []Action{Forget}, tells: "silent"},
+		"VanishedUnauthenticated": {because: "There is no claim left to report on.", given: []func(*Facts){unauthenticated, func(f *Facts) { f.Vanished = true }}, tells: "silent"},
+		"VanishedAndHubUnknown":   {because: "It is looked for again.", given: []func(*Facts){unknown, func(f *Facts) { f.Vanished = true }}, tells: "silent"},
 	} {
 		decided := func(t *testing.T) {
 			t.Helper()
@@ -462,7 +462,7 @@ func TestDecide(t *testing.T) {
 				tells += "silent"
 			}
 			if tells != tc.tells {
-				t.Errorf("%s want %q to be told, got %q", tc.because, tc.tells, tells)
+				t.Errorf("%s want %q to be reported, got %q", tc.because, tc.tells, tells)
 			}
 			brings := nothing
 			if p.Down.Object != nil {

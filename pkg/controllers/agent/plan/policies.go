@@ -15,7 +15,7 @@ import (
 )
 
 // Recreates reports whether a claim is recreated when its target changes. The claim's annotation wins over its
-// namespace's. Losing a database because somebody corrected an annotation is worse than waiting, so the consent must be
+// namespace's. Losing a database because a user corrected an annotation is worse than waiting, so the consent must be
 // explicit, and invalid values are no consent.
 func Recreates(claim metav1.Object, namespace map[string]string) bool {
 	value, ok := claim.GetAnnotations()[fleetv1alpha1.OnTargetChangeAnnotation]
@@ -36,7 +36,7 @@ func isPaused(claim metav1.Object) bool {
 
 // mayCreate returns why no object may be created for a claim that has none at a place of the hub; nil if it may.
 //
-// If a recorded object is gone, somebody else deleted it: Masthead deletes only when the claim is deleted or moves. A
+// If a recorded object is gone, another client deleted it: Masthead deletes only when the claim is deleted or moves. A
 // new object gets new infrastructure: an empty database replaces a lost one while all conditions look healthy. So the
 // class or the claim's owner has to consent. The owner names the deleted object, so that the consent does not cover the
 // next loss.
@@ -64,18 +64,18 @@ func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePo
 // kept costs the hub something, so a class can forbid claims to ask for it: then nothing is done, since deleting is not
 // what its owner wants.
 func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, claim metav1.Object) (fleetv1alpha1.DeletionPolicy, *condition.Problem) {
-	asked := fleetv1alpha1.DeletionPolicy(claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation])
+	requested := fleetv1alpha1.DeletionPolicy(claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation])
 	switch {
-	case asked == fleetv1alpha1.DeletionPolicyOrphan && class != nil && class.Spec.Agent.OrphanPolicy == fleetv1alpha1.OrphanPolicyForbidden &&
+	case requested == fleetv1alpha1.DeletionPolicyOrphan && class != nil && class.Spec.Agent.OrphanPolicy == fleetv1alpha1.OrphanPolicyForbidden &&
 		class.Spec.Agent.DeletionPolicy != fleetv1alpha1.DeletionPolicyOrphan:
 		return "", &condition.Problem{
 			Reason: fleetv1alpha1.ReasonInvalidDeletionPolicy,
 			Message: fmt.Sprintf("The EnrollmentClass %q of this cluster does not let claims leave their objects in the hub. The claim is not "+
 				"deleted until the annotation %s is Delete or removed.", className, fleetv1alpha1.DeletionPolicyAnnotation),
 		}
-	case asked == fleetv1alpha1.DeletionPolicyOrphan:
+	case requested == fleetv1alpha1.DeletionPolicyOrphan:
 		return fleetv1alpha1.DeletionPolicyOrphan, nil
-	case asked != "" && asked != fleetv1alpha1.DeletionPolicyDelete:
+	case requested != "" && requested != fleetv1alpha1.DeletionPolicyDelete:
 		return "", &condition.Problem{
 			Reason: fleetv1alpha1.ReasonInvalidDeletionPolicy,
 			Message: fmt.Sprintf("The annotation %s must be Delete or Orphan. The claim is not deleted until it is corrected or removed.",

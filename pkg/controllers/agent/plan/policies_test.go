@@ -47,26 +47,26 @@ func TestMayCreate(t *testing.T) {
 		"AnnouncedLost": {
 			reason: "Its status says so.", annotations: announced("bar"), policy: "Never", shown: true, consent: "claim",
 		},
-		"AnnouncedAsked": {
+		"AnnouncedRequested": {
 			reason:      "The first object is named by the claim's UID, because its own is not recorded.",
 			annotations: announced("bar", "claim"), policy: "Never", shown: true, want: true,
 		},
 		"AnnouncedMoves": {
 			reason: "A claim that moves loses its object at the old place.", annotations: announced("foo"), policy: "Never", moves: true, shown: true, want: true,
 		},
-		"AskedAboutTheFirst": {
+		"RequestedForTheFirst": {
 			reason: "The consent to the loss of the first object is none to that of the second.", annotations: recorded("bar", "claim"), policy: "Never",
 		},
-		"New":            {reason: "A claim that never had an object gets one.", policy: "Never", want: true},
-		"Lost":           {reason: "What was lost is not replaced without a word.", annotations: recorded("bar"), policy: "Never"},
-		"NoPolicy":       {reason: "A class from before there was a policy says Never.", annotations: recorded("bar")},
-		"Always":         {reason: "The class may want it.", annotations: recorded("bar"), policy: "Always", want: true},
-		"Asked":          {reason: "The claim's owner may want it.", annotations: recorded("bar", "lost"), policy: "Never", want: true},
-		"AskedBefore":    {reason: "What was said about another loss does not count.", annotations: recorded("bar", "earlier"), policy: "Never"},
-		"AskedForever":   {reason: "Nobody can want every loss made up for by an empty object on a claim.", annotations: recorded("bar", "true"), policy: "Never"},
-		"Moves":          {reason: "A claim that moves loses its object at the old place.", annotations: recorded("foo"), policy: "Never", moves: true, want: true},
-		"DoesNotMove":    {reason: "One that was not asked to move does not.", annotations: recorded("foo"), policy: "Never"},
-		"MovesNoFurther": {reason: "One that has arrived does not move.", annotations: recorded("bar"), policy: "Never", moves: true},
+		"New":              {reason: "A claim that never had an object gets one.", policy: "Never", want: true},
+		"Lost":             {reason: "What was lost is not replaced without a word.", annotations: recorded("bar"), policy: "Never"},
+		"NoPolicy":         {reason: "A class from before there was a policy says Never.", annotations: recorded("bar")},
+		"Always":           {reason: "The class may want it.", annotations: recorded("bar"), policy: "Always", want: true},
+		"Requested":        {reason: "The claim's owner may want it.", annotations: recorded("bar", "lost"), policy: "Never", want: true},
+		"RequestedBefore":  {reason: "What was said about another loss does not count.", annotations: recorded("bar", "earlier"), policy: "Never"},
+		"RequestedForever": {reason: "A claim cannot consent to the replacement of every future loss.", annotations: recorded("bar", "true"), policy: "Never"},
+		"Moves":            {reason: "A claim that moves loses its object at the old place.", annotations: recorded("foo"), policy: "Never", moves: true, want: true},
+		"DoesNotMove":      {reason: "A claim does not move without a request.", annotations: recorded("foo"), policy: "Never"},
+		"MovesNoFurther":   {reason: "One that has arrived does not move.", annotations: recorded("bar"), policy: "Never", moves: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &unstructured.Unstructured{}
@@ -96,31 +96,31 @@ func TestDeletionPolicy(t *testing.T) {
 		return c
 	}
 	for name, tc := range map[string]struct {
-		reason string
-		class  *fleetv1alpha1.EnrollmentClass
-		asked  string
-		want   fleetv1alpha1.DeletionPolicy
-		says   string
+		reason    string
+		class     *fleetv1alpha1.EnrollmentClass
+		requested string
+		want      fleetv1alpha1.DeletionPolicy
+		says      string
 	}{
 		"Default":               {reason: "What is deleted here is deleted there.", class: class("Delete"), want: "Delete"},
 		"BeforeTheFieldExisted": {reason: "A class that was stored without the field means its default.", class: class(""), want: "Delete"},
 		"ClassOrphans":          {reason: "The class decides.", class: class("Orphan"), want: "Orphan"},
-		"ClaimOrphans":          {reason: "A claim may ask for what can be undone.", class: class("Delete"), asked: "Orphan", want: "Orphan"},
-		"ClaimDeletes":          {reason: "It may say what the class says.", class: class("Delete"), asked: "Delete", want: "Delete"},
-		"ClaimCannotDelete":     {reason: "It may not ask for what cannot be undone and the class does not want.", class: class("Orphan"), asked: "Delete", want: "Orphan"},
-		"Misspelt":              {reason: "Nothing is deleted on a guess.", class: class("Delete"), asked: "orphan", says: fleetv1alpha1.ReasonInvalidDeletionPolicy},
-		"MisspeltInOrphanClass": {reason: "A mistake is told wherever it is.", class: class("Orphan"), asked: "Keep", says: fleetv1alpha1.ReasonInvalidDeletionPolicy},
-		"ForbiddenOrphan":       {reason: "The class bears the cost.", class: forbidding("Delete"), asked: "Orphan", says: fleetv1alpha1.ReasonInvalidDeletionPolicy},
-		"ForbiddenInOrphan":     {reason: "The class orphans anyway.", class: forbidding("Orphan"), asked: "Orphan", want: "Orphan"},
-		"ForbiddenNotAsked":     {reason: "It concerns those that ask.", class: forbidding(""), want: "Delete"},
+		"ClaimOrphans":          {reason: "A claim may ask for what can be undone.", class: class("Delete"), requested: "Orphan", want: "Orphan"},
+		"ClaimDeletes":          {reason: "It may say what the class says.", class: class("Delete"), requested: "Delete", want: "Delete"},
+		"ClaimCannotDelete":     {reason: "It may not ask for what cannot be undone and the class does not want.", class: class("Orphan"), requested: "Delete", want: "Orphan"},
+		"Misspelt":              {reason: "Nothing is deleted on a guess.", class: class("Delete"), requested: "orphan", says: fleetv1alpha1.ReasonInvalidDeletionPolicy},
+		"MisspeltInOrphanClass": {reason: "A mistake is reported in every class.", class: class("Orphan"), requested: "Keep", says: fleetv1alpha1.ReasonInvalidDeletionPolicy},
+		"ForbiddenOrphan":       {reason: "The class bears the cost.", class: forbidding("Delete"), requested: "Orphan", says: fleetv1alpha1.ReasonInvalidDeletionPolicy},
+		"ForbiddenInOrphan":     {reason: "The class orphans anyway.", class: forbidding("Orphan"), requested: "Orphan", want: "Orphan"},
+		"ForbiddenNotRequested": {reason: "It concerns those that ask.", class: forbidding(""), want: "Delete"},
 		"NoClass":               {reason: "What the class said is not known any more.", says: fleetv1alpha1.ReasonClassNotFound},
-		"NoClassDelete":         {reason: "It may have said Orphan.", asked: "Delete", says: fleetv1alpha1.ReasonClassNotFound},
-		"NoClassOrphan":         {reason: "Whatever it said, this is allowed.", asked: "Orphan", want: "Orphan"},
+		"NoClassDelete":         {reason: "It may have said Orphan.", requested: "Delete", says: fleetv1alpha1.ReasonClassNotFound},
+		"NoClassOrphan":         {reason: "Every class allows this without a deletion.", requested: "Orphan", want: "Orphan"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &metav1.ObjectMeta{}
-			if tc.asked != "" {
-				claim.Annotations = map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: tc.asked}
+			if tc.requested != "" {
+				claim.Annotations = map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: tc.requested}
 			}
 			got, p := deletionPolicy(tc.class, "c", claim)
 			says := ""
@@ -148,7 +148,7 @@ func TestRefusesFreeName(t *testing.T) {
 		"Nothing":    {reason: "An object would be created."},
 		"Lost":       {reason: "The claim says that it had one.", annotations: lost, want: fleetv1alpha1.ReasonHubObjectDeleted},
 		"Unresolved": {reason: "The claim is not carried yet.", unresolved: unresolved, want: fleetv1alpha1.ReasonReferencesUnresolved},
-		"Both":       {reason: "The loss is told first, as for a free name.", annotations: lost, unresolved: unresolved, want: fleetv1alpha1.ReasonHubObjectDeleted},
+		"Both":       {reason: "The loss is reported first, as for a free name.", annotations: lost, unresolved: unresolved, want: fleetv1alpha1.ReasonHubObjectDeleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &unstructured.Unstructured{}

@@ -22,7 +22,7 @@ func benchmarkClaim(b *testing.B) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	if err := json.Unmarshal([]byte(`{"apiVersion":"database.acmeco.org/v1alpha1","kind":"MySQLInstanceRequirement",
 		"metadata":{"name":"db","namespace":"foo","uid":"1","generation":2,"resourceVersion":"7","labels":{"app.kubernetes.io/name":"shop","team":"a"},
-			"annotations":{"example.org/owner":"somebody"},"finalizers":["agent.masthead.dev/requirement"]},
+			"annotations":{"example.org/owner":"team-a"},"finalizers":["agent.masthead.dev/requirement"]},
 		"spec":{"version":"8","storageGB":20,"parameters":{"size":"small","region":"eu-1","backup":"daily"},
 			"compositionSelector":{"matchLabels":{"provider":"example"}},"writeConnectionSecretToRef":{"name":"db"}},
 		"status":{"address":"10.0.0.1:3306","conditions":[

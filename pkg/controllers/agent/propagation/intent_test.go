@@ -18,11 +18,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
-func TestIntentIsOfTheKindAndNameThatWereAskedFor(t *testing.T) {
+func TestIntentHasTheRequestedKindAndName(t *testing.T) {
 	forged := agenttest.Parse(t, `{'apiVersion':'v1','kind':'Secret','metadata':{'name':'other','namespace':'kube-system'},'spec':{}}`)
 	got := intentOf(forged, ownershiptest.InBar("db"), ownership.Source{Identifier: "w1", Namespace: "foo"}, crossplane.FormClaim)
 	if got.GroupVersionKind() != ownershiptest.InBar("").Kind.GroupVersionKind || got.GetNamespace() != "bar" || got.GetName() != "db" {
-		t.Errorf("want the kind and name of the request whatever the claim says, got %v", got.Object)
+		t.Errorf("want the kind and name of the request, regardless of the claim, got %v", got.Object)
 	}
 }
 

@@ -206,7 +206,7 @@ func AwaitsLateFields(hub *unstructured.Unstructured, now time.Time, patience ti
 	return min(max(left, 0), patience)
 }
 
-// ConflictingFields returns the LateFields that an API server refused us because somebody else manages them.
+// ConflictingFields returns the LateFields that an API server refused us because another field manager owns them.
 func ConflictingFields(err error, late [][]string) []string {
 	var out []string
 	causes := conflictCauses(err)
@@ -223,7 +223,7 @@ func ConflictingFields(err error, late [][]string) []string {
 	return out
 }
 
-// conflictCauses returns the fields that an API server refused us because somebody else manages them.
+// conflictCauses returns the fields that an API server refused us because another field manager owns them.
 func conflictCauses(err error) []metav1.StatusCause {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {

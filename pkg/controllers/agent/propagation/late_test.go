@@ -107,7 +107,7 @@ func TestLateSpec(t *testing.T) {
 		},
 		"FieldsOfTheAuthor": {
 			Form:   crossplane.FormComposite,
-			reason: "Outside of spec.crossplane a composite has only fields of its author, whatever they are called.",
+			reason: "Outside of spec.crossplane a composite has only fields of its author, of any name.",
 			have:   `{'size': 1}`, Hub: `{'size': 1, 'compositionRef': {'name': 'c'}}`, want: `{}`, travels: `{'size': 1}`,
 		},
 		"NotAnObject": {
@@ -186,7 +186,7 @@ func TestConflictingFields(t *testing.T) {
 		"None":     {reason: "No error is no conflict."},
 		"Field":    {reason: "The field, not its member.", err: conflict(cause(".spec.compositionRef.name")), want: []string{"compositionRef"}},
 		"Nested":   {reason: "Fields of spec.crossplane are apart.", err: conflict(cause(".spec.crossplane.compositionRef.name")), want: []string{"crossplane.compositionRef"}},
-		"Whole":    {reason: "Somebody manages all of it.", err: conflict(cause(".spec.crossplane")), want: []string{"crossplane.compositionRef"}},
+		"Whole":    {reason: "Another field manager owns all of it.", err: conflict(cause(".spec.crossplane")), want: []string{"crossplane.compositionRef"}},
 		"Similar":  {reason: "Another field whose name begins alike.", err: conflict(cause(".spec.compositionRefs"))},
 		"Other":    {reason: "Not a field of the spec.", err: conflict(cause(".metadata.labels.a"))},
 		"UID":      {reason: "Another object of that name has no conflicting fields.", err: conflict()},
@@ -215,8 +215,8 @@ func TestAwaitsLateFields(t *testing.T) {
 	}{
 		"Ready":     {reason: "Nothing more comes.", ready: "True", want: 0},
 		"Young":     {reason: "More may come.", ready: "False", after: time.Second, want: time.Second},
-		"Old":       {reason: "Nobody waits for infrastructure to be provisioned.", ready: "False", after: time.Minute, want: 0},
-		"FutureHub": {reason: "A clock that is off makes nobody wait longer.", ready: "False", after: -time.Hour, want: 2 * time.Second},
+		"Old":       {reason: "The wait does not last until infrastructure is provisioned.", ready: "False", after: time.Minute, want: 0},
+		"FutureHub": {reason: "A clock that is off does not extend the wait.", ready: "False", after: -time.Hour, want: 2 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := AwaitsLateFields(hub(tc.ready), created.Add(tc.after), 2*time.Second); got != tc.want {

@@ -65,7 +65,7 @@ func TestStatusPatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The general way omits an unchanged status; nobody sends such a patch.
+			// The general way omits an unchanged status. Such a patch is never sent.
 			want := parsed(t, data)
 			if want["status"] == nil {
 				want["status"] = map[string]any{}

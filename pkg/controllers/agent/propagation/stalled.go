@@ -13,9 +13,9 @@ import (
 )
 
 // Tools that wait for a claim (kstatus in Flux and Helm, Argo CD) do not know AgentSynced. They read Ready, which comes
-// unchanged from Crossplane in the hub, and two more conditions that kstatus lets anybody write:
+// unchanged from Crossplane in the hub, and two more conditions that kstatus lets any controller write:
 //
-//   - Stalled is True while the claim is refused until somebody acts.
+//   - Stalled is True while the claim is refused until a user acts.
 //   - Reconciling is True while it is unknown, or not reported by the hub, whether the current claim is ready.
 //
 // Masthead sets at most one of them, and neither when the claim is synchronised and the hub has observed it. Then the
@@ -30,7 +30,7 @@ const (
 )
 
 // passing returns the reasons of AgentSynced that resolve by themselves, and the one that the claim's owner wants. For
-// any other reason, including one added later, AgentSynced False waits for somebody.
+// any other reason, including one added later, AgentSynced False waits for a user.
 func passing() []string {
 	return []string{
 		fleetv1alpha1.ReasonMoving, fleetv1alpha1.ReasonDeleting, fleetv1alpha1.ReasonRecreating, fleetv1alpha1.ReasonKindNotServed, fleetv1alpha1.ReasonSecretMissing,

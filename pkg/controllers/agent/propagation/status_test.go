@@ -106,7 +106,7 @@ func TestStatusOf(t *testing.T) {
 			want:   `{'observedGeneration':3,'conditions':[{'type':'Ready'},` + synced + at + `}]}`,
 		},
 		"ObservedGenerationOfTheHub": {
-			reason: "One that the API's author has is told in the claim's own count.",
+			reason: "One that the API's author defined is translated to the claim's own generation.",
 			claim:  `{'metadata':{'generation':3}}`,
 			Hub:    `{'metadata':{'generation':9},'status':{'observedGeneration':9,'conditions':[{'type':'Ready'}]}}`,
 			want:   `{'observedGeneration':3,'conditions':[{'type':'Ready'},` + synced + at + `}]}`,

@@ -26,7 +26,7 @@ func TestWorkloadProblem(t *testing.T) {
 		"Immutable": {reason: "An immutable Secret stays immutable.", err: apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "a", nil), want: fleetv1alpha1.ReasonSecretRejected},
 		"Namespace": {reason: "A namespace that goes does not come back soon.", err: apierrors.NewForbidden(resource, "a", errors.New("because it is being terminated")), want: fleetv1alpha1.ReasonSecretRejected},
 		"Busy":      {reason: "What passes is retried.", err: apierrors.NewTooManyRequests("later", 1)},
-		"Conflict":  {reason: "So is what somebody else changed.", err: apierrors.NewConflict(resource, "a", errors.New("changed"))},
+		"Conflict":  {reason: "So is what another client changed.", err: apierrors.NewConflict(resource, "a", errors.New("changed"))},
 		"Broken":    {reason: "And what did not arrive.", err: errors.New("connection refused")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,9 +24,9 @@ import (
 // the restart of a webhook of the hub, are retried silently.
 const FailurePatience = 10 * time.Second
 
-// Failed records that synchronising a claim has failed, and returns what to report to its user if that lasts: nothing,
-// unless it has failed for a while. tellable means that there is anything to report: conflicts resolve by themselves,
-// and failures because the manager or the connection stops do not concern the claim.
+// Failed records that synchronising a claim has failed, and returns what to report to its user: nothing, unless it has
+// failed for a while. tellable means that there is anything to report: conflicts resolve by themselves, and failures
+// because the manager or the connection stops do not concern the claim.
 //
 // The message does not repeat the error. The error is the hub's, names its webhooks and their addresses, and changes
 // with each attempt; the manager logs it in full.

@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
-func TestFailuresAreToldAfterAWhile(t *testing.T) {
+func TestFailuresAreReportedAfterAWhile(t *testing.T) {
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	claim := agenttest.Parse(t, `{'metadata':{'uid':'1'}}`)
 	down := apierrors.NewInternalError(errors.New("failed calling webhook \"x\": dial tcp 10.0.0.1:443: connect: connection refused"))
@@ -37,17 +37,17 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 	}{
 		"AtOnce": {reason: "It may pass.", err: down, after: FailurePatience - 1},
 		"AfterAWhile": {
-			reason: "It does not. The addresses of the hub are not told.", err: down, after: FailurePatience,
+			reason: "It does not. The addresses of the hub are not disclosed.", err: down, after: FailurePatience,
 			want: "Synchronising this claim fails (InternalError) and is tried again, see the log of Masthead in the hub",
 		},
 		"NoAnswer": {
 			reason: "An error without an answer.", err: errors.New("dial tcp 10.0.0.1:443: i/o timeout"), after: FailurePatience,
 			want: "Synchronising this claim fails (no answer) and is tried again, see the log of Masthead in the hub",
 		},
-		"SucceededBetween": {reason: "It begins anew.", err: down, after: FailurePatience, succeeded: true},
+		"SucceededBetween": {reason: "A success resets the time.", err: down, after: FailurePatience, succeeded: true},
 		"Conflict":         {reason: "It is retried silently.", err: apierrors.NewConflict(resource, "db", errors.New("x")), after: time.Hour},
 		"Ended":            {reason: "The manager ends.", err: down, after: time.Hour, ctx: ended},
-		"Vanished":         {reason: "There is nobody to tell.", err: down, after: time.Hour, vanished: true},
+		"Vanished":         {reason: "There is no claim left to report on.", err: down, after: time.Hour, vanished: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := testingclock.NewFakePassiveClock(at)
@@ -58,7 +58,7 @@ func TestFailuresAreToldAfterAWhile(t *testing.T) {
 			}
 			s := &scope.Scope{Facts: plan.Facts{Claim: claim, Vanished: tc.vanished}}
 			if p, _ := r.Failed(ctx, s, tc.err); p != nil {
-				t.Errorf("The first failure is told: %v", p)
+				t.Errorf("The first failure is reported: %v", p)
 			}
 			if tc.succeeded {
 				r.Succeeded(s.Request)

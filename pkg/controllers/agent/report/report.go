@@ -55,8 +55,8 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 	}
 	c := agentSynced(s, o)
 	if o.AsShown {
-		shown, told := propagation.ShownAgentSynced(s.Claim)
-		if !told {
+		shown, found := propagation.ShownAgentSynced(s.Claim)
+		if !found {
 			return result, nil
 		}
 		c = shown
@@ -103,7 +103,7 @@ func agentSynced(s *scope.Scope, o scope.Outcome) metav1.Condition {
 func (r *Reporter) writeStatus(
 	ctx context.Context, s *scope.Scope, o scope.Outcome, c metav1.Condition, status map[string]any,
 ) (*condition.Problem, error) {
-	last, toldBefore := r.lastReported(s)
+	last, reportedBefore := r.lastReported(s)
 	before, after := s.Claim, propagation.Shell(s.Claim)
 	patch, err := propagation.StatusPatch(before, status)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *Reporter) writeStatus(
 	}
 	err = s.Workload.Client.Status().Patch(ctx, after, patch, s.Workload.FieldOwner())
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // It is gone, and there is nobody to tell.
+		return nil, nil //nolint:nilnil // It is gone, and there is nothing to report on.
 	}
 	if err != nil {
 		if p := reason.OfWorkload(err, "write the status of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
@@ -133,12 +133,12 @@ func (r *Reporter) writeStatus(
 	}
 
 	switch {
-	case toldBefore && last == c.Reason:
+	case reportedBefore && last == c.Reason:
 	case c.Reason == fleetv1alpha1.ReasonReconcilePaused:
 		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
 	case o.Problem != nil && c.Reason != fleetv1alpha1.ReasonDeleting:
 		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeWarning, c.Reason, "Synchronise", "%s", c.Message)
-	case o.Problem == nil && toldBefore:
+	case o.Problem == nil && reportedBefore:
 		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
 	}
 	return nil, nil //nolint:nilnil // It is written.

@@ -31,7 +31,7 @@ func TestFewAwaitedSecretsAreWatched(t *testing.T) {
 	w.AwaitSecrets(asking(0))
 	w.AwaitSecrets(asking(maxAwaitedSecrets), secret(maxAwaitedSecrets))
 	if !w.awaited.isWatched(AwaitedSecretKind(secret(maxAwaitedSecrets))) || w.awaited.isWatched(AwaitedSecretKind(secret(0))) {
-		t.Error("want the place of one that is not waited for to go to one that is asked for again")
+		t.Error("want the place of one that is not waited for to go to one that is requested again")
 	}
 	// Of two requests that wait for the same Secret, one stops.
 	w.AwaitSecrets(asking(1), secret(2))

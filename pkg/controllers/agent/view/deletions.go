@@ -17,9 +17,9 @@ import (
 )
 
 // The client does not return the answer to a deletion, and for an object without finalizers it has no new state. So a
-// deletion cannot be observed as a write is. Until the watch reports it, the object looks as if nobody had deleted it.
-// If its claim was removed by force meanwhile and created again, the new claim would take the object over, pull its
-// fields and its password, and then report that somebody in the hub had deleted it.
+// deletion cannot be observed as a write is. Until the watch reports it, the object does not look deleted. If
+// its claim was removed by force meanwhile and created again, the new claim would take the object over, pull its fields
+// and its password, and then report that a client of the hub had deleted it.
 //
 // Deletions are conditional on a state of the object. So an object that is still seen in that state is being deleted. A
 // deletion that was not answered says nothing, and is not recorded.

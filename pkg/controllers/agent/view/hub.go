@@ -54,7 +54,7 @@ type Hub struct {
 	publishedKnown bool
 
 	// watched are the claim kinds that are needed, with the clusters that need them. wants is the inverse. Their versions
-	// are the clusters'; following are the same kinds in the hub's versions, which the hub's watcher is asked for.
+	// are the clusters'; following are the same kinds in the hub's versions, as the hub's watcher watches them.
 	watched   setmap.Map[kindwatch.Kind, mcr.ClusterName]
 	wants     map[mcr.ClusterName]sets.Set[kindwatch.Kind]
 	following map[schema.GroupResource]kindwatch.Kind

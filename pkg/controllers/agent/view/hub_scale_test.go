@@ -86,7 +86,7 @@ func TestTheHubFollowsAKindAsLongAsOneClusterDoes(t *testing.T) {
 	expect("the hub offers it", kind)
 	clear(h.published)
 	h.refreshOffered()
-	expect("nobody wants it")
+	expect("no cluster wants it")
 	w.Follow("late", Followed{Kind: kind, InHub: true})
 	h.RefreshFollowed(w)
 	expect("an instance that is gone wants nothing any more")

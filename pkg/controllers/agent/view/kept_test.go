@@ -113,7 +113,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestWhatNoEnrolledSourceOwnsTakesLittle: objects of the hub were kept whole, whoever made them.
+// TestWhatNoEnrolledSourceOwnsTakesLittle: objects of the hub were kept whole, regardless of their owner.
 func TestWhatNoEnrolledSourceOwnsTakesLittle(t *testing.T) {
 	const objects, each = 300, 8 << 10
 	for name, us := range map[string]ownership.Source{"NoSource": {}, "NotEnrolled": {Identifier: "w9", Namespace: "foo"}, "NoRoom": {Identifier: "w1", Namespace: "foo"}} {
@@ -222,7 +222,7 @@ func TestChargesEnd(t *testing.T) {
 	}
 }
 
-// TestIndexForgetsWhatIsGone: an index is asked with the stored object, of which little may be kept, and with the one
+// TestIndexForgetsWhatIsGone: an index is queried with the stored object, of which little may be kept, and with the one
 // that the watch reports as deleted.
 func TestIndexForgetsWhatIsGone(t *testing.T) {
 	at, long := ownershiptest.InBar("db"), strings.Repeat("x", 2*512)

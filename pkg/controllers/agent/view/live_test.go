@@ -34,7 +34,7 @@ func (p *pages) List(_ context.Context, into client.ObjectList, opts ...client.L
 		_, _ = fmt.Sscan(o.Continue, &at)
 	}
 	if o.Limit == 0 || o.AsListOptions().LabelSelector != "a=b" {
-		return fmt.Errorf("asked for too much: %v", o)
+		return fmt.Errorf("requested too much: %v", o)
 	}
 	if at == len(p.of) {
 		return p.err
@@ -63,7 +63,7 @@ func TestEachLive(t *testing.T) {
 		"GoneMeanwhile": {
 			reason: "Nor has one that is not served any more.", given: pages{of: []string{"a"}, err: apierrors.NewNotFound(resource, "")}, want: []string{"a"},
 		},
-		"Refused": {reason: "Every other answer is told.", given: pages{of: []string{"a"}, err: enough}, want: []string{"a"}, err: enough},
+		"Refused": {reason: "Every other answer is reported.", given: pages{of: []string{"a"}, err: enough}, want: []string{"a"}, err: enough},
 		"Ended":   {reason: "Who has seen enough ends it.", given: pages{of: []string{"a", "b", "c"}}, stopAt: "b", want: []string{"a", "b"}, err: enough},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -82,12 +82,12 @@ func TestTakeRoom(t *testing.T) {
 	}
 }
 
-// TestRoomIsTold: a claim that waits for room is queued when an object goes, and not whenever one changes.
-func TestRoomIsTold(t *testing.T) {
+// TestRoomIsReported: a claim that waits for room is queued when an object goes, and not whenever one changes.
+func TestRoomIsReported(t *testing.T) {
 	us, at := ownership.Source{Identifier: "w1", Namespace: "foo"}, ownershiptest.InBar("a")
-	whole, released, nobody := objectAt(at, us), objectAt(at, us), objectAt(at, us)
+	whole, released, unowned := objectAt(at, us), objectAt(at, us), objectAt(at, us)
 	released.SetAnnotations(map[string]string{fleetv1alpha1.ReleasedFromAnnotation: us.String()})
-	nobody.SetAnnotations(nil)
+	unowned.SetAnnotations(nil)
 	for name, tc := range map[string]struct {
 		event kindwatch.Event
 		want  bool
@@ -97,8 +97,8 @@ func TestRoomIsTold(t *testing.T) {
 		"Deleted":         {event: kindwatch.Event{Type: kindwatch.Deleted, Object: whole}, want: true},
 		"Left":            {event: kindwatch.Event{Type: kindwatch.Updated, Old: whole, Object: released}},
 		"LeftIsDeleted":   {event: kindwatch.Event{Type: kindwatch.Deleted, Object: released}, want: true},
-		"LeftIsNobodys":   {event: kindwatch.Event{Type: kindwatch.Updated, Old: released, Object: nobody}, want: true},
-		"NobodysIsOthers": {event: kindwatch.Event{Type: kindwatch.Updated, Old: nobody, Object: whole}},
+		"LeftIsUnowned":   {event: kindwatch.Event{Type: kindwatch.Updated, Old: released, Object: unowned}, want: true},
+		"UnownedIsOthers": {event: kindwatch.Event{Type: kindwatch.Updated, Old: unowned, Object: whole}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := idleHub()

@@ -23,7 +23,7 @@ import (
 )
 
 func TestAsks(t *testing.T) {
-	const asked = fleetv1alpha1.ReconcileRequestedAtAnnotation
+	const requestedAt = fleetv1alpha1.ReconcileRequestedAtAnnotation
 	claim := func(metadata string) string { return `{'metadata':{'name':'db',` + metadata + `},'spec':{'a':'b'}}` }
 	for name, tc := range map[string]struct {
 		reason     string
@@ -32,24 +32,24 @@ func TestAsks(t *testing.T) {
 	}{
 		"First": {
 			reason: "The annotation comes. The API server counts versions and notes who wrote.",
-			old:    claim(`'resourceVersion':'1'`), now: claim(`'resourceVersion':'2','managedFields':[{}],'annotations':{'` + asked + `':'1'}`),
+			old:    claim(`'resourceVersion':'1'`), now: claim(`'resourceVersion':'2','managedFields':[{}],'annotations':{'` + requestedAt + `':'1'}`),
 			asks: true, only: true,
 		},
 		"Again": {
-			reason: "Another value.", old: claim(`'annotations':{'` + asked + `':'1','a':'b'}`), now: claim(`'annotations':{'` + asked + `':'2','a':'b'}`),
+			reason: "Another value.", old: claim(`'annotations':{'` + requestedAt + `':'1','a':'b'}`), now: claim(`'annotations':{'` + requestedAt + `':'2','a':'b'}`),
 			asks: true, only: true,
 		},
 		"WithMore": {
 			reason: "What else has changed does not wait.",
-			old:    claim(`'annotations':{'` + asked + `':'1'}`), now: claim(`'annotations':{'` + asked + `':'2','a':'b'}`), asks: true,
+			old:    claim(`'annotations':{'` + requestedAt + `':'1'}`), now: claim(`'annotations':{'` + requestedAt + `':'2','a':'b'}`), asks: true,
 		},
 		"WithSpec": {
 			reason: "Nor does the spec.",
-			old:    claim(`'generation':1`), now: `{'metadata':{'name':'db','generation':2,'annotations':{'` + asked + `':'2'}},'spec':{'a':'c'}}`, asks: true,
+			old:    claim(`'generation':1`), now: `{'metadata':{'name':'db','generation':2,'annotations':{'` + requestedAt + `':'2'}},'spec':{'a':'c'}}`, asks: true,
 		},
-		"Same":    {reason: "It was said before.", old: claim(`'annotations':{'` + asked + `':'1'}`), now: claim(`'annotations':{'` + asked + `':'1','a':'b'}`)},
-		"Removed": {reason: "To take it back is no request.", old: claim(`'annotations':{'` + asked + `':'1'}`), now: claim(`'generation':1`)},
-		"New":     {reason: "A claim that is new is looked at anyway.", now: claim(`'annotations':{'` + asked + `':'1'}`)},
+		"Same":    {reason: "It was said before.", old: claim(`'annotations':{'` + requestedAt + `':'1'}`), now: claim(`'annotations':{'` + requestedAt + `':'1','a':'b'}`)},
+		"Removed": {reason: "To take it back is no request.", old: claim(`'annotations':{'` + requestedAt + `':'1'}`), now: claim(`'generation':1`)},
+		"New":     {reason: "A claim that is new is looked at anyway.", now: claim(`'annotations':{'` + requestedAt + `':'1'}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := kindwatch.Event{Type: kindwatch.Added, Object: agenttest.Parse(t, tc.now)}
@@ -67,7 +67,7 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-func TestRequestHasTheBackOffBeginAnewOnceInAWhile(t *testing.T) {
+func TestRequestResetsTheBackOffOncePerInterval(t *testing.T) {
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	r := newRequirementReconciler(requirementOptions{hub: idleHub(), clock: now})
 	// No failure is retried during the test.
@@ -91,26 +91,26 @@ func TestRequestHasTheBackOffBeginAnewOnceInAWhile(t *testing.T) {
 	}
 	fails(5)
 	r.answer(req)
-	failures("nobody has asked", 5)
+	failures("there was no request", 5)
 	if left := r.ask(req); left != 0 {
 		t.Errorf("want the first request to be answered now, got %s", left)
 	}
 	r.ledger.Edit(req, func(e *ledger.Entry) { e.Pushed.Hash, e.Shown = "in vain", "in vain" })
 	r.answer(req)
-	failures("the owner has asked", 0)
+	failures("the owner made a request", 0)
 	if e := r.ledger.Of(req); e.Pushed != (ledger.PushedClaim{}) || e.Shown != "" {
 		t.Errorf("want what was in vain to be tried again, got %+v", e)
 	}
 
 	fails(3)
 	for range 1000 {
-		if left := r.ask(req); left != ledger.AskedInterval {
-			t.Fatalf("want the next request to wait for %s, got %s", ledger.AskedInterval, left)
+		if left := r.ask(req); left != ledger.ReconcileRequestInterval {
+			t.Fatalf("want the next request to wait for %s, got %s", ledger.ReconcileRequestInterval, left)
 		}
 		r.answer(req)
 	}
-	failures("whoever asks all the time has what others have", 3)
-	now.SetTime(now.Now().Add(ledger.AskedInterval))
+	failures("more frequent requests do not reset the back-off", 3)
+	now.SetTime(now.Now().Add(ledger.ReconcileRequestInterval))
 	r.answer(req)
 	failures("all of them are answered at once, in time", 0)
 	fails(1)
@@ -136,7 +136,7 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 
 	before, began := attempts(), time.Now()
 	ask()
-	f.Within("the hub is asked again", func() error {
+	f.Within("the hub is queried again", func() error {
 		if attempts() == before {
 			return errors.New("it is not")
 		}
@@ -146,7 +146,7 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 		ask()
 	}
 	f.settled()
-	if n, most := attempts()-before, 1+int(time.Since(began)/ledger.AskedInterval); n > most {
+	if n, most := attempts()-before, 1+int(time.Since(began)/ledger.ReconcileRequestInterval); n > most {
 		t.Errorf("want %d requests to be worth %d attempts at most, got %d", requests, most, n)
 	}
 

@@ -22,8 +22,8 @@ import (
 // are repeated.
 //
 // Every change of a claim requeues it without delay, at the cost of one of its cluster's turns in the queue. A request
-// does more, since the back-off protects the hub. So each claim is answered once per askedInterval. More frequent
-// requests are answered together when the interval is over, and a back-off is reset no more often than that.
+// does more, since the back-off protects the hub. So each claim is answered once per ReconcileRequestInterval. More
+// frequent requests are answered together when the interval is over, and a back-off is reset no more often than that.
 
 // asks reports whether a change of a claim requests a reconcile. A claim created with the annotation is reconciled
 // because it is new.
@@ -55,15 +55,15 @@ func withoutRequest(claim *unstructured.Unstructured) map[string]any {
 func (r *requirementReconciler) ask(req request.Request) time.Duration {
 	var left time.Duration
 	r.ledger.Edit(req, func(e *ledger.Entry) {
-		e.Asked.Pending = true
-		left = e.Asked.Left(r.clock.Now())
+		e.Request.Pending = true
+		left = e.Request.Left(r.clock.Now())
 	})
 	return left
 }
 
 // answer is called when a claim is reconciled, and resets its back-off if that was requested.
 func (r *requirementReconciler) answer(req request.Request) {
-	now, a := r.clock.Now(), r.ledger.Of(req).Asked
+	now, a := r.clock.Now(), r.ledger.Of(req).Request
 	switch {
 	case !a.Pending:
 		return
@@ -73,7 +73,7 @@ func (r *requirementReconciler) answer(req request.Request) {
 		return
 	}
 	r.ledger.Edit(req, func(e *ledger.Entry) {
-		e.Asked = ledger.Asked{Answered: now}
+		e.Request = ledger.ReconcileRequest{Answered: now}
 		e.Pushed, e.Shown, e.Recorded = ledger.PushedClaim{}, "", ""
 	})
 	r.hub.Requirements.ForgetFailures(req)
