@@ -37,6 +37,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -298,18 +299,13 @@ func newProvider(
 	return provider, nil
 }
 
-// trim removes from an object what no controller reads: managed fields, and the annotation in which kubectl apply
-// stores the whole object, which in the metadata of a Secret is the Secret.
+// trim removes from an object what no controller reads.
 func trim(in any) (any, error) {
 	obj, err := meta.Accessor(in)
 	if err != nil {
 		return in, nil //nolint:nilerr // Not an object: a tombstone, for example.
 	}
-	obj.SetManagedFields(nil)
-	if annotations := obj.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		obj.SetAnnotations(annotations)
-	}
+	objects.Trim(obj)
 	return in, nil
 }
 

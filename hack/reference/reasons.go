@@ -25,22 +25,38 @@ chapter names. [` + "`kubectl masthead why`" + `](../cli.md#why) looks for the d
 `
 
 // chapter has the reasons of one file.
-type chapter struct{ file, title, page string }
+type chapter struct {
+	file, title string
+	pages       []string
+}
+
+// advice returns links to the pages that say what to do.
+func (c chapter) advice() string {
+	if len(c.pages) == 1 {
+		return "[What to do](../" + c.pages[0] + ")"
+	}
+	links := make([]string, len(c.pages))
+	for i, page := range c.pages {
+		name, _, _ := strings.Cut(page, ".md")
+		links[i] = "[" + name + "](../" + page + ")"
+	}
+	return "What to do: " + strings.Join(links, ", ")
+}
 
 // chapters are in the order of the page.
 func chapters() []chapter {
 	return []chapter{
-		{"pkg/providers/connection/reason/reasons.go", "Connections", "enrolment.md#reasons"},
-		{"pkg/controllers/inventory/reasons.go", "ClusterProfiles", "enrolment.md#the-clusterprofile"},
-		{"apis/fleet/v1alpha1/conditions.go", "EnrollmentClasses and HealthRules", "enrolment.md#the-enrollmentclass"},
-		{"pkg/controllers/agent/reason/reasons.go", "Claims", "claims.md#the-condition-agentsynced"},
-		{"pkg/references/errors.go", "References", "references.md#the-condition-referencesresolved"},
-		{"pkg/controllers/discovery/reasons.go", "Discovery", "discovery.md#reasons"},
-		{"apis/apps/v1alpha1/conditions.go", "Applications", "application.md#status"},
-		{"pkg/health/reasons.go", "Health of components", "health.md#how-it-is-decided"},
-		{"pkg/controllers/application/definition/keeper.go", "The definition of Applications", "application.md#the-definition-in-the-cluster"},
-		{"apis/fleet/v1alpha1/applicationreport_types.go", "ApplicationReports", "application.md#in-the-hub-applicationreports"},
-		{"apis/fleet/v1alpha1/clusterimport_constants.go", "ClusterImports", "importer.md#status"},
+		{"apis/fleet/v1alpha1/connection_reasons.go", "Connections", []string{"enrolment.md#reasons"}},
+		{"apis/fleet/v1alpha1/clusterprofile_conditions.go", "ClusterProfiles", []string{"enrolment.md#the-clusterprofile"}},
+		{"apis/fleet/v1alpha1/conditions.go", "EnrollmentClasses and HealthRules", []string{"enrolment.md#the-enrollmentclass"}},
+		{"apis/fleet/v1alpha1/claim_conditions.go", "Claims", []string{"claims.md#the-condition-agentsynced"}},
+		{"apis/common/v1alpha1/conditions.go", "References", []string{"references.md#the-condition-referencesresolved"}},
+		{"apis/fleet/v1alpha1/definition_reasons.go", "Definitions in workload clusters", []string{"claims.md#definitions", "discovery.md#reasons", "application.md#the-definition-in-the-cluster"}},
+		{"apis/fleet/v1alpha1/discovery_reasons.go", "Discovery", []string{"discovery.md#reasons"}},
+		{"apis/apps/v1alpha1/conditions.go", "Applications", []string{"application.md#status"}},
+		{"apis/apps/v1alpha1/health_reasons.go", "Health of components", []string{"health.md#how-it-is-decided"}},
+		{"apis/fleet/v1alpha1/applicationreport_types.go", "ApplicationReports", []string{"application.md#in-the-hub-applicationreports"}},
+		{"apis/fleet/v1alpha1/clusterimport_constants.go", "ClusterImports", []string{"importer.md#status"}},
 	}
 }
 
@@ -71,7 +87,7 @@ func reasons(root string) (string, error) {
 		if tables[c.file] == "" {
 			return "", fmt.Errorf("%s has no reasons", c.file)
 		}
-		fmt.Fprintf(&page, "\n## %s\n\n[What to do](../%s)\n%s", c.title, c.page, tables[c.file])
+		fmt.Fprintf(&page, "\n## %s\n\n%s\n%s", c.title, c.advice(), tables[c.file])
 		delete(tables, c.file)
 	}
 	for file := range tables {

@@ -13,22 +13,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
-	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
-	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 func TestClusters(t *testing.T) {
 	f, ns := start(t)
 	f.enroll(t, ns, "well")
 	f.enroll(t, ns, "refusing",
-		metav1.Condition{Type: inventory.ConditionConnected, Status: metav1.ConditionTrue, Reason: connection.ReasonConnected},
-		metav1.Condition{Type: inventory.ConditionKindsServed, Status: metav1.ConditionFalse, Reason: inventory.ReasonDefinitionsRefused, Message: "Definitions refused: a.b (ClaimsForbidden)"})
+		metav1.Condition{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonConnected},
+		metav1.Condition{Type: fleetv1alpha1.ConditionKindsServed, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonDefinitionsRefused, Message: "Definitions refused: a.b (ClaimsForbidden)"})
 	f.enroll(t, ns, "dead", metav1.Condition{
-		Type: inventory.ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonDialError, Message: "refused\x1b[2J the connection",
+		Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonDialError, Message: "refused\x1b[2J the connection",
 	})
 	f.report(t, types.NamespacedName{Namespace: ns, Name: "kubeconfig-dead"}, now().Add(-90*time.Second))
-	f.enroll(t, ns, "shaky", metav1.Condition{Type: inventory.ConditionConnected, Status: metav1.ConditionUnknown, Reason: connection.ReasonDialError})
+	f.enroll(t, ns, "shaky", metav1.Condition{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionUnknown, Reason: fleetv1alpha1.ReasonDialError})
 	apply(t, f.hub, `{apiVersion: v1, kind: Secret, metadata: {name: new, namespace: `+ns+`, labels: {masthead.dev/enroll: "true"}}}`)
 
 	out, errOut, code := f.run(t, "clusters", "-o", "wide")
@@ -50,7 +49,7 @@ func TestClusters(t *testing.T) {
 
 	out, errOut, code = f.run(t, "clusters", ns+"/dead", "-o", "json")
 	var got []fleet.Cluster
-	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || len(got) != 1 || got[0].Reason != connection.ReasonDialError {
+	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil || len(got) != 1 || got[0].Reason != fleetv1alpha1.ReasonDialError {
 		t.Errorf("want one cluster as JSON, got %v %s\n%s", err, errOut, out)
 	}
 	if got[0].Message != "refused\x1b[2J the connection" || strings.Contains(out, "\x1b") {

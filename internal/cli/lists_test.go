@@ -12,8 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
-	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -32,7 +32,7 @@ func TestClaims(t *testing.T) {
 	in := func(text string) string { return strings.ReplaceAll(text, "NS", ns) }
 	apply(t, f.hub, strings.ReplaceAll(in(arrangedXRD), "xdatabases.db.test.dev", "claims."+ns))
 	f.enroll(t, ns, "w1")
-	f.enroll(t, ns, "dead", metav1.Condition{Type: inventory.ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonDialError})
+	f.enroll(t, ns, "dead", metav1.Condition{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonDialError})
 	apply(t, f.hub, in(arrangedInHub), in(strings.NewReplacer("name: sql,", "name: taken,", "NS-w1", "NS-dead").Replace(arrangedInHub)))
 	out, errOut, code := f.run(t, "claims", "-n", ns)
 	if code != 0 {
@@ -78,7 +78,7 @@ func TestListsWithoutObjects(t *testing.T) {
 		t.Error("want an empty list of clusters")
 	}
 	// What could not be queried may have some.
-	f.enroll(t, ns, "dead", metav1.Condition{Type: inventory.ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonDialError})
+	f.enroll(t, ns, "dead", metav1.Condition{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonDialError})
 	for command, want := range map[string]string{"claims": "claims", "apps": "Applications"} {
 		_, errOut, _ := f.run(t, command, "-n", ns, "--cluster", ns+"/dead")
 		wantLines(t, errOut, ns, `^There are no `+want+` in what could be queried\.$`)

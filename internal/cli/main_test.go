@@ -253,7 +253,7 @@ func (f *testFleet) enroll(t *testing.T, namespace, name string, conditions ...m
 func (f *testFleet) publish(t *testing.T, key connection.Key, class string, conditions ...metav1.Condition) {
 	t.Helper()
 	if len(conditions) == 0 {
-		conditions = []metav1.Condition{{Type: inventory.ConditionConnected, Status: metav1.ConditionTrue, Reason: connection.ReasonConnected, Message: "Connected"}}
+		conditions = []metav1.Condition{{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonConnected, Message: "Connected"}}
 	}
 	at := key.Published()
 	profile := &inventoryv1alpha1.ClusterProfile{

@@ -10,8 +10,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/why"
-	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -88,14 +88,14 @@ func arrangedFailures() map[string]arranged {
 			reason:   "Nothing travels: what the claim said last explains nothing.",
 			hub:      []string{arrangedInHub},
 			workload: []string{arrangedSyncedClaim}, ask: whyClaim,
-			cluster: []metav1.Condition{{Type: inventory.ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonDialError, Message: "The API server refused the connection"}},
+			cluster: []metav1.Condition{{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonDialError, Message: "The API server refused the connection"}},
 			where:   "hub", object: "ClusterProfile NS/kubeconfig-w1", why: "DialError", message: "refused the connection",
 		},
 		"RefusedDefinition": {
 			reason: "The kind is not in the cluster, because the cluster refused its definition.",
 			cluster: []metav1.Condition{
-				{Type: inventory.ConditionConnected, Status: metav1.ConditionTrue, Reason: connection.ReasonConnected},
-				{Type: inventory.ConditionKindsServed, Status: metav1.ConditionFalse, Reason: inventory.ReasonDefinitionsRefused, Message: "Definitions refused: others.db.test.dev (ClaimsForbidden), refuseds.db.test.dev (ForeignDefinition)"},
+				{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonConnected},
+				{Type: fleetv1alpha1.ConditionKindsServed, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonDefinitionsRefused, Message: "Definitions refused: others.db.test.dev (ClaimsForbidden), refuseds.db.test.dev (ForeignDefinition)"},
 			},
 			hub: []string{`{apiVersion: apiextensions.crossplane.io/v1, kind: CompositeResourceDefinition, metadata: {name: xrefuseds.NS},
  spec: {group: db.test.dev, claimNames: {kind: Refused, plural: refuseds}}, status: {conditions: [{type: Established, status: "True"}, {type: Offered, status: "True"}]}}`},
@@ -123,7 +123,7 @@ func arrangedFailures() map[string]arranged {
 		},
 		"ClassNotAllowed": {
 			reason: "The class does not take clusters of the namespace.",
-			cluster: []metav1.Condition{{Type: inventory.ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonNamespaceNotAllowed,
+			cluster: []metav1.Condition{{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonNamespaceNotAllowed,
 				Message: "The EnrollmentClass does not allow clusters of the namespace"}},
 			ask:   []string{"why", "cluster", "NS/w1"},
 			where: "hub", object: "ClusterProfile NS/kubeconfig-w1", why: "NamespaceNotAllowed", message: "does not allow",
@@ -145,7 +145,7 @@ func arrangedFailures() map[string]arranged {
 		},
 		"ClassMissing": {
 			reason:   "The class that the cluster names does not exist.",
-			cluster:  []metav1.Condition{{Type: inventory.ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonClassNotFound, Message: "There is no EnrollmentClass"}},
+			cluster:  []metav1.Condition{{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonClassNotFound, Message: "There is no EnrollmentClass"}},
 			workload: []string{refusedClaim("ClassNotFound", "The class does not exist")}, ask: whyClaim,
 			where: "hub", object: "EnrollmentClass NS", why: "NotFound",
 		},
@@ -187,7 +187,7 @@ func TestWhyNamesTheTrueCauseFirst(t *testing.T) {
 			switch {
 			case name == "KubeconfigMissing":
 				f.publish(t, connection.Key{Source: "capi", Namespace: ns, Name: "w1"}, ns, metav1.Condition{
-					Type: inventory.ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonNoCredentials, Message: "There is no Secret with the kubeconfig",
+					Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonNoCredentials, Message: "There is no Secret with the kubeconfig",
 				})
 			case !tc.notEnrolled:
 				f.enroll(t, ns, "w1", tc.cluster...)
@@ -235,7 +235,7 @@ func TestWhyForPeople(t *testing.T) {
 	f, ns := start(t)
 	apply(t, f.hub, strings.ReplaceAll(arrangedClass, "NS", ns))
 	f.enroll(t, ns, "w1", metav1.Condition{
-		Type: inventory.ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonDialError, Message: "refused\x1b[2J\nClusterProfile: all is well",
+		Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonDialError, Message: "refused\x1b[2J\nClusterProfile: all is well",
 	})
 	out, errOut, code := f.run(t, "why", "cluster", ns+"/w1")
 	want := strings.ReplaceAll(`Failed: ClusterProfile NS/kubeconfig-w1 in hub: DialError

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/masthead-dev/masthead/pkg/apierror"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -32,8 +34,7 @@ func Refusal(err error) error {
 			words = "the stored object cannot be converted to the current schema: " + words
 		}
 		return refusalError{err, words}
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
-		apierrors.IsRequestEntityTooLargeError(err), internalMessage(err) == tooLarge:
+	case apierror.IsRejected(err), internalMessage(err) == tooLarge:
 		return err
 	}
 	return nil

@@ -15,7 +15,8 @@ const SlowInterval = time.Minute
 // SlowRetry is SlowInterval, jittered.
 func SlowRetry() time.Duration { return wait.Jitter(SlowInterval, 0.5) }
 
-// Soon is for requeueing after a workload cluster turned out to differ from what the watch had reported.
+// Soon is the requeue interval for what a watch is about to show: after a conflict, or when an object turned out to
+// differ from what the watch had reported. An event is sooner; this is in case there is none.
 const Soon = time.Second
 
 // Sooner returns the shorter of two waits; zero means none.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -38,7 +39,7 @@ const (
 // LegacyPublicationOf returns the kind that an InfrastructurePublication of an InfrastructureDefinition currently
 // offers, if any. Crossplane reports that with the condition Established, and with Ready in 0.10.
 func LegacyPublicationOf(p, definition *unstructured.Unstructured) (Publication, bool) {
-	if p.GetDeletionTimestamp() != nil || IsWithheld(p) || !ConditionTrue(p, "Established") && !ConditionTrue(p, "Ready") {
+	if p.GetDeletionTimestamp() != nil || IsWithheld(p) || !condition.IsTrue(p, "Established") && !condition.IsTrue(p, "Ready") {
 		return Publication{}, false
 	}
 	template := []string{"spec", "crdSpecTemplate"}

@@ -4,13 +4,12 @@
 package crossplane
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -77,12 +76,12 @@ func IsWithheld(obj metav1.Object) bool {
 }
 
 // publicationUnder returns the kind named by a field of a CompositeResourceDefinition, once a condition is true.
-func publicationUnder(xrd *unstructured.Unstructured, names, condition string, f Form) (Publication, bool) {
+func publicationUnder(xrd *unstructured.Unstructured, names, conditionType string, f Form) (Publication, bool) {
 	group, _, _ := unstructured.NestedString(xrd.Object, "spec", "group")
 	plural, _, _ := unstructured.NestedString(xrd.Object, "spec", names, "plural")
 	kind, _, _ := unstructured.NestedString(xrd.Object, "spec", names, "kind")
 	version := publishedVersion(xrd)
-	if group == "" || plural == "" || kind == "" || version == "" || !ConditionTrue(xrd, condition) {
+	if group == "" || plural == "" || kind == "" || version == "" || !condition.IsTrue(xrd, conditionType) {
 		return Publication{}, false
 	}
 	return Publication{
@@ -123,23 +122,8 @@ func versionToTravel(versions []any, stored string) string {
 	return first
 }
 
-// ConditionTrue reports whether the status of an object has a condition of that type that is True.
-func ConditionTrue(obj *unstructured.Unstructured, conditionType string) bool {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
-			return c["status"] == "True"
-		}
-	}
-	return false
-}
-
 // IsReported reports whether an object has a condition by which Crossplane reports on a claim or a composite: Synced,
 // or Ready. Crossplane sets them when it first reconciles the object.
 func IsReported(obj *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(c any) bool {
-		condition, _ := c.(map[string]any)
-		return condition["type"] == "Synced" || condition["type"] == "Ready"
-	})
+	return condition.Entry(obj, "Synced") != nil || condition.Entry(obj, "Ready") != nil
 }

@@ -65,7 +65,7 @@ func (a *assessor) Assess(obj *unstructured.Unstructured, statusExpected bool) (
 	defer func() {
 		// Masthead's own code tolerates any object, but third-party code is called, too.
 		if recover() != nil {
-			result = unknown(ReasonUnreadable, "Masthead cannot interpret the object")
+			result = unknown(appsv1alpha1.ReasonUnreadable, "Masthead cannot interpret the object")
 		}
 		result = valid(result)
 	}()
@@ -117,9 +117,9 @@ func terminating(object fields) Result {
 		}
 	}
 	if len(waits) == 0 {
-		return progressing(ReasonTerminating, "It is being deleted")
+		return progressing(appsv1alpha1.ReasonTerminating, "It is being deleted")
 	}
-	return progressing(ReasonTerminating, "It is being deleted and waits for its finalizers: "+strings.Join(waits, ", "))
+	return progressing(appsv1alpha1.ReasonTerminating, "It is being deleted and waits for its finalizers: "+strings.Join(waits, ", "))
 }
 
 // application returns the health of an Application. A status of an older generation is ignored: the new one can name
@@ -129,7 +129,7 @@ func application(object fields) Result {
 		return noStatus(true)
 	}
 	if object.number(0, "metadata", "generation") != object.number(0, "status", "observedGeneration") {
-		return unknown(ReasonNotObserved, "Masthead has not seen the latest change of the Application yet")
+		return unknown(appsv1alpha1.ReasonNotObserved, "Masthead has not seen the latest change of the Application yet")
 	}
 	message := object.text("status", "message")
 	switch h := appsv1alpha1.Health(object.text("status", "health")); h {
@@ -147,6 +147,6 @@ func application(object fields) Result {
 	case appsv1alpha1.HealthDegraded:
 		return degraded(appsv1alpha1.ReasonComponentsDegraded, message)
 	default:
-		return unknown(ReasonUnreadable, fmt.Sprintf("The health %q of the Application is unknown to Masthead", h))
+		return unknown(appsv1alpha1.ReasonUnreadable, fmt.Sprintf("The health %q of the Application is unknown to Masthead", h))
 	}
 }

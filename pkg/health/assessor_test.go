@@ -55,11 +55,11 @@ func TestPanicIsUnknown(t *testing.T) {
 	a := &assessor{kinds: map[schema.GroupKind]assess{kind: func(fields) (Result, bool) { panic("the sky falls") }}, bare: sets.New[schema.GroupKind]()}
 	database := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "db.example.org/v1", "kind": "Database"}}
 	for name, obj := range map[string]*unstructured.Unstructured{"in what is known of the kind": database, "no object": nil} {
-		if got := a.Assess(obj, true); got.Health != appsv1alpha1.HealthUnknown || got.Reason != ReasonUnreadable {
+		if got := a.Assess(obj, true); got.Health != appsv1alpha1.HealthUnknown || got.Reason != appsv1alpha1.ReasonUnreadable {
 			t.Errorf("%s: want Unknown, got %+v", name, got)
 		}
 	}
-	if got := a.Assess(&unstructured.Unstructured{}, false); got.Health != appsv1alpha1.HealthUnknown || got.Reason != ReasonNoStatus {
+	if got := a.Assess(&unstructured.Unstructured{}, false); got.Health != appsv1alpha1.HealthUnknown || got.Reason != appsv1alpha1.ReasonNoStatus {
 		t.Errorf("an object with nothing in it: want Unknown, got %+v", got)
 	}
 }
@@ -72,9 +72,9 @@ func TestObservedGeneration(t *testing.T) {
 	}{
 		"Number":   {reason: "This is what it shall be.", observed: int64(2), want: healthy()},
 		"Float":    {reason: "Without a schema a number can have a fraction.", observed: 2.0, want: healthy()},
-		"Fraction": {reason: "There is no generation between two.", observed: 1.5, want: unknown(ReasonUnreadable, "status.observedGeneration is not a number")},
-		"Behind":   {reason: "The status is about what was wanted before.", observed: 1.0, want: progressing(ReasonNotObserved, "Its controller has not seen the latest change yet")},
-		"List":     {reason: "Anything can be in an object.", observed: []any{int64(2)}, want: unknown(ReasonUnreadable, "status.observedGeneration is not a number")},
+		"Fraction": {reason: "There is no generation between two.", observed: 1.5, want: unknown(appsv1alpha1.ReasonUnreadable, "status.observedGeneration is not a number")},
+		"Behind":   {reason: "The status is about what was wanted before.", observed: 1.0, want: progressing(appsv1alpha1.ReasonNotObserved, "Its controller has not seen the latest change yet")},
+		"List":     {reason: "Anything can be in an object.", observed: []any{int64(2)}, want: unknown(appsv1alpha1.ReasonUnreadable, "status.observedGeneration is not a number")},
 		"Null":     {reason: "Nothing is said about generations.", observed: nil, want: healthy()},
 	}
 	for name, tc := range cases {
@@ -106,10 +106,10 @@ func TestValid(t *testing.T) {
 		"NoLetters": {reason: "A reason cannot be empty.", in: unknown("---", "x"), want: unknown("Unknown", "x")},
 		"Long": {
 			reason: "Length is counted in characters.", in: progressing(strings.Repeat("R", 200), long),
-			want: progressing(strings.Repeat("R", 128), strings.Repeat("ä", 253)+"..."),
+			want: progressing(strings.Repeat("R", 128), strings.Repeat("ä", 255)+"…"),
 		},
 		"Full":    {reason: "What just fits is not cut.", in: degraded("A", long[:512]), want: degraded("A", long[:512])},
-		"Control": {reason: "No message moves a cursor or hides its own end.", in: degraded("A", "a\x1b[31m\nb\u202ec\x00"), want: degraded("A", "a [31m b c ")},
+		"Control": {reason: "No message moves a cursor or hides its own end.", in: degraded("A", "a\x1b[31m\nb\u202ec\x00"), want: degraded("A", "a [31m b c")},
 		"Invalid": {reason: "The API server takes UTF-8 only.", in: degraded("A", "a\xffb"), want: degraded("A", "a\ufffdb")},
 	}
 	for name, tc := range cases {

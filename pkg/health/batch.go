@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
 // job does not use kstatus, which reports running and suspended Jobs as current.
@@ -14,26 +16,26 @@ func job(j fields) (Result, bool) {
 	// FailureTarget says that the Job has failed and its Pods are being removed.
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobFailed, batchv1.JobFailureTarget} {
 		if c := j.condition(string(kind)); c.isTrue() {
-			return degraded(reasonOr(c.reason, ReasonJobFailed), messageOr(c.message, "The Job has failed")), true
+			return degraded(reasonOr(c.reason, appsv1alpha1.ReasonJobFailed), messageOr(c.message, "The Job has failed")), true
 		}
 	}
 	switch {
 	case j.condition(string(batchv1.JobComplete)).isTrue():
 		return healthy(), true
 	case j.yes("spec", "suspend"):
-		return suspended(ReasonSuspended, "The Job is suspended"), true
+		return suspended(appsv1alpha1.ReasonSuspended, "The Job is suspended"), true
 	}
 	// The number of succeeded Pods is omitted: the message would be rewritten for each of a thousand Pods.
 	if failed := j.number(0, "status", "failed"); failed > 0 {
-		return progressing(ReasonJobRunning, fmt.Sprintf("The Job has not ended; failed Pods: %d", failed)), true
+		return progressing(appsv1alpha1.ReasonJobRunning, fmt.Sprintf("The Job has not ended; failed Pods: %d", failed)), true
 	}
-	return progressing(ReasonJobRunning, "The Job has not ended"), true
+	return progressing(appsv1alpha1.ReasonJobRunning, "The Job has not ended"), true
 }
 
 // cronJob is healthy unless it is suspended: its Jobs report their own outcome.
 func cronJob(c fields) (Result, bool) {
 	if c.yes("spec", "suspend") {
-		return suspended(ReasonSuspended, "The CronJob is suspended"), true
+		return suspended(appsv1alpha1.ReasonSuspended, "The CronJob is suspended"), true
 	}
 	return healthy(), true
 }

@@ -200,7 +200,7 @@ const rolloutComplete = "NewReplicaSetAvailable"
 
 func notReadyOr(name string) string {
 	if name == "Reconciling" {
-		return ReasonNotReady
+		return appsv1alpha1.ReasonNotReady
 	}
 	return name
 }
@@ -208,7 +208,7 @@ func notReadyOr(name string) string {
 // notTrue returns the reason for a condition that should be True and has no reason.
 func notTrue(name string) string {
 	if name == "Ready" || name == "Available" {
-		return ReasonNotReady
+		return appsv1alpha1.ReasonNotReady
 	}
 	return "Not" + name
 }

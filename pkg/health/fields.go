@@ -88,25 +88,25 @@ func decimal(value any) (int64, bool) {
 	return integer(value)
 }
 
-// condition is one of status.conditions.
-type condition struct{ status, reason, message string }
+// statusCondition is one of status.conditions.
+type statusCondition struct{ status, reason, message string }
 
-func (c condition) isTrue() bool { return c.status == "True" }
+func (c statusCondition) isTrue() bool { return c.status == "True" }
 
-func (c condition) isFalse() bool { return c.status == "False" }
+func (c statusCondition) isFalse() bool { return c.status == "False" }
 
 // condition returns the condition of a type; one without a status if there is none.
-func (f fields) condition(kind string) condition {
+func (f fields) condition(kind string) statusCondition {
 	return conditionIn(f.parts("status", "conditions"), kind)
 }
 
-func conditionIn(conditions []fields, kind string) condition {
+func conditionIn(conditions []fields, kind string) statusCondition {
 	for _, c := range conditions {
 		if c.text("type") == kind {
-			return condition{status: c.text("status"), reason: c.text("reason"), message: c.text("message")}
+			return statusCondition{status: c.text("status"), reason: c.text("reason"), message: c.text("message")}
 		}
 	}
-	return condition{}
+	return statusCondition{}
 }
 
 func (f fields) hasNoStatus() bool {

@@ -5,6 +5,8 @@ package health
 
 import (
 	"maps"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
 // isLatest reports whether a condition is about its object's latest generation, as far as it says. A part of an object
@@ -94,7 +96,7 @@ func newestObserved(conditions any, generation int64) int64 {
 
 // notLatest is for a status that is about an older generation.
 func notLatest() Result {
-	return progressing(ReasonNotObserved, "Its controller has not seen the latest change yet")
+	return progressing(appsv1alpha1.ReasonNotObserved, "Its controller has not seen the latest change yet")
 }
 
 // observed determines whether a status is about the latest change of an object. It returns the object in a form that
@@ -117,7 +119,7 @@ func observed(object fields) (fields, Result, bool) {
 	}
 	seen, ok := decimal(raw)
 	if !ok {
-		return object, unknown(ReasonUnreadable, "status.observedGeneration is not a number"), true
+		return object, unknown(appsv1alpha1.ReasonUnreadable, "status.observedGeneration is not a number"), true
 	}
 	if generation, ok := integer(object.at("metadata", "generation")); ok && generation != seen {
 		return object, notLatest(), true

@@ -14,11 +14,11 @@ import (
 func generic(object fields) Result {
 	status, readable := object.at("status").(map[string]any)
 	if !readable {
-		return unknown(ReasonUnreadable, "Its status cannot be read: it is not an object")
+		return unknown(appsv1alpha1.ReasonUnreadable, "Its status cannot be read: it is not an object")
 	}
 	conditions, problem := conditionList(status["conditions"])
 	if problem != "" {
-		return unknown(ReasonUnreadable, "Its status cannot be read: "+problem)
+		return unknown(appsv1alpha1.ReasonUnreadable, "Its status cannot be read: "+problem)
 	}
 	generation, _ := integer(object.at("metadata", "generation"))
 	worst := conditionsOf(conditions, generation).
@@ -92,7 +92,7 @@ func flagJudged(status fields) judged {
 			if flag {
 				worst = worst.worse(judged{healthy(), true})
 			} else {
-				worst = worst.worse(judged{progressing(ReasonNotReady, ""), true})
+				worst = worst.worse(judged{progressing(appsv1alpha1.ReasonNotReady, ""), true})
 			}
 		}
 	}
@@ -107,7 +107,7 @@ func failureJudged(status fields) judged {
 			if name == "failureReason" {
 				reason = text
 			}
-			return judged{degraded(reasonOr(reason, ReasonFailed), messageOr(status.text("failureMessage"), text)), true}
+			return judged{degraded(reasonOr(reason, appsv1alpha1.ReasonFailed), messageOr(status.text("failureMessage"), text)), true}
 		}
 	}
 	return judged{}
@@ -128,7 +128,7 @@ func replicasJudged(object, status fields) judged {
 		return judged{}
 	}
 	if have < want {
-		return judged{progressing(ReasonFewerReady, fmt.Sprintf("Ready: %d/%d", have, want)), true}
+		return judged{progressing(appsv1alpha1.ReasonFewerReady, fmt.Sprintf("Ready: %d/%d", have, want)), true}
 	}
 	return judged{healthy(), true}
 }
@@ -137,7 +137,7 @@ func replicasJudged(object, status fields) judged {
 // step is Progressing.
 func notHealthyYet(status fields, conditions []any) Result {
 	if name := firstStep(conditions); name != "" && !hasUnknownWord(status) {
-		return progressing(ReasonNotReady, "The condition "+name+" is True, but nothing reports yet that the object is ready")
+		return progressing(appsv1alpha1.ReasonNotReady, "The condition "+name+" is True, but nothing reports yet that the object is ready")
 	}
 	return notUnderstood(status)
 }
@@ -145,7 +145,7 @@ func notHealthyYet(status fields, conditions []any) Result {
 // notUnderstood returns the Result for a status that says nothing that is understood.
 func notUnderstood(status fields) Result {
 	if word := phaseOf(status); word != "" {
-		return unknown(ReasonNotUnderstood, fmt.Sprintf("Masthead does not know what the phase %q means; a HealthRule can define it", word))
+		return unknown(appsv1alpha1.ReasonNotUnderstood, fmt.Sprintf("Masthead does not know what the phase %q means; a HealthRule can define it", word))
 	}
-	return unknown(ReasonNotUnderstood, "Its status has nothing that Masthead understands; a HealthRule can define when it is healthy")
+	return unknown(appsv1alpha1.ReasonNotUnderstood, "Its status has nothing that Masthead understands; a HealthRule can define when it is healthy")
 }

@@ -82,7 +82,7 @@ func TestHelpers(t *testing.T) {
 			continue
 		}
 		got := New(rule).Assess(&unstructured.Unstructured{Object: object}, true)
-		if (got.Health == appsv1alpha1.HealthHealthy) != want || got.Reason == ReasonRuleFailed {
+		if (got.Health == appsv1alpha1.HealthHealthy) != want || got.Reason == appsv1alpha1.ReasonRuleFailed {
 			t.Errorf("%s: want %v, got %+v", expression, want, got)
 		}
 	}

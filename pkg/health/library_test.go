@@ -123,7 +123,7 @@ func TestLibraryWaitsForTheLatestGeneration(t *testing.T) {
 		got := assessor.Assess(&unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": map[string]any{"generation": int64(2)}, "status": status,
 		}}, true)
-		if got.Health != appsv1alpha1.HealthProgressing || got.Reason != health.ReasonNotObserved {
+		if got.Health != appsv1alpha1.HealthProgressing || got.Reason != appsv1alpha1.ReasonNotObserved {
 			t.Errorf("%s: want Progressing, got %+v", name, got)
 		}
 	}

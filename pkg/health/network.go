@@ -3,7 +3,11 @@
 
 package health
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
 
 // service waits for a load balancer's address, which kstatus does not.
 func service(s fields) (Result, bool) {
@@ -25,5 +29,5 @@ func loadBalancer(o fields, pending string) Result {
 			return healthy()
 		}
 	}
-	return progressing(ReasonLoadBalancerPending, pending)
+	return progressing(appsv1alpha1.ReasonLoadBalancerPending, pending)
 }

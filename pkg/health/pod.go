@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
 // pod does not use kstatus, which reports a failed Pod as current, and an unschedulable one as failed after 15 seconds,
@@ -27,12 +29,12 @@ func pod(p fields) (Result, bool) {
 		}
 		return runningPod(p), true
 	case corev1.PodUnknown:
-		return unknown(reasonOr(p.text("status", "reason"), ReasonNodeLost),
+		return unknown(reasonOr(p.text("status", "reason"), appsv1alpha1.ReasonNodeLost),
 			messageOr(p.text("status", "message"), "The node of the Pod does not respond")), true
 	case "":
 		return notSeen(), true
 	default:
-		return unknown(ReasonUnreadable, fmt.Sprintf("The phase %q of the Pod is unknown to Masthead", phase)), true
+		return unknown(appsv1alpha1.ReasonUnreadable, fmt.Sprintf("The phase %q of the Pod is unknown to Masthead", phase)), true
 	}
 }
 
@@ -44,28 +46,28 @@ func failedPod(p fields) Result {
 	for _, c := range containers(p) {
 		end := c.part("state", "terminated")
 		if code := end.number(0, "exitCode"); code != 0 {
-			return degraded(reasonOr(end.text("reason"), ReasonPodFailed),
+			return degraded(reasonOr(end.text("reason"), appsv1alpha1.ReasonPodFailed),
 				fmt.Sprintf("Container %q ended with exit code %d", c.text("name"), code))
 		}
 	}
-	return degraded(ReasonPodFailed, messageOr(p.text("status", "message"), "The Pod has failed"))
+	return degraded(appsv1alpha1.ReasonPodFailed, messageOr(p.text("status", "message"), "The Pod has failed"))
 }
 
 func pendingPod(p fields) Result {
 	if c := p.condition(string(corev1.PodScheduled)); c.isFalse() {
-		return progressing(reasonOr(c.reason, ReasonUnschedulable), messageOr(c.message, "The Pod has no node yet"))
+		return progressing(reasonOr(c.reason, appsv1alpha1.ReasonUnschedulable), messageOr(c.message, "The Pod has no node yet"))
 	}
-	return progressing(ReasonPodPending, "Not all containers of the Pod are started")
+	return progressing(appsv1alpha1.ReasonPodPending, "Not all containers of the Pod are started")
 }
 
 func runningPod(p fields) Result {
 	ready := p.condition(string(corev1.PodReady))
 	switch {
 	case !ready.isTrue():
-		return progressing(reasonOr(ready.reason, ReasonContainersNotReady), messageOr(ready.message, "The Pod is not ready"))
+		return progressing(reasonOr(ready.reason, appsv1alpha1.ReasonContainersNotReady), messageOr(ready.message, "The Pod is not ready"))
 	case endsByItself(p):
 		// Like a running Job, it is Progressing.
-		return progressing(ReasonPodRunning, "The Pod is running and has not ended")
+		return progressing(appsv1alpha1.ReasonPodRunning, "The Pod is running and has not ended")
 	default:
 		return healthy()
 	}
@@ -85,8 +87,8 @@ func stuckContainer(p fields) (Result, bool) {
 		reason := c.text("state", "waiting", "reason")
 		name := c.text("name")
 		switch {
-		case reason == "ErrImagePull" || reason == ReasonImagePullBackOff:
-			return degraded(ReasonImagePullBackOff, fmt.Sprintf("Container %q: its image %q cannot be pulled", name, image(p, name))), true
+		case reason == "ErrImagePull" || reason == appsv1alpha1.ReasonImagePullBackOff:
+			return degraded(appsv1alpha1.ReasonImagePullBackOff, fmt.Sprintf("Container %q: its image %q cannot be pulled", name, image(p, name))), true
 		case reason == "CrashLoopBackOff":
 			message := fmt.Sprintf("Container %q is restarted repeatedly", name)
 			if end := c.part("lastState", "terminated"); end != nil {

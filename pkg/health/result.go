@@ -5,10 +5,9 @@ package health
 
 import (
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // Bounds of the text that a Result takes from an object.
@@ -37,7 +36,7 @@ func degraded(reason, message string) Result {
 
 // valid makes a Result meet the interface's guarantees. Every Result passes through it, so its producers need not.
 func valid(r Result) Result {
-	r.Reason, r.Message = word(r.Reason), bounded(r.Message, maxMessage)
+	r.Reason, r.Message = word(r.Reason), condition.Text(r.Message, maxMessage)
 	if r.Reason == "" && r.Health != appsv1alpha1.HealthHealthy {
 		// The object's reason had no letters.
 		r.Reason = string(r.Health)
@@ -66,32 +65,6 @@ func notInWord(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 }
 
-// bounded makes an object's text safe to repeat: it can be of any length, and contain terminal control sequences.
-func bounded(text string, limit int) string {
-	if len(text) <= limit && utf8.ValidString(text) && !strings.ContainsFunc(text, notGraphic) {
-		return text
-	}
-	const more = "..."
-	var b strings.Builder
-	n, cut := 0, 0
-	for _, c := range text {
-		if n == limit-len(more) {
-			cut = b.Len()
-		}
-		if n == limit {
-			return b.String()[:cut] + more
-		}
-		if notGraphic(c) {
-			c = ' '
-		}
-		b.WriteRune(c)
-		n++
-	}
-	return b.String()
-}
-
-func notGraphic(c rune) bool { return !unicode.IsGraphic(c) }
-
 // reasonOr returns the object's reason, or the default if it has none.
 func reasonOr(theirs, ours string) string {
 	if word(theirs) == "" {
@@ -112,7 +85,7 @@ func messageOr(theirs, ours string) string {
 // reporting controller: it can write the status with the object.
 func noStatus(statusExpected bool) Result {
 	if !statusExpected {
-		return unknown(ReasonNoStatus, "Its kind reports no status; a HealthRule can define when it is healthy")
+		return unknown(appsv1alpha1.ReasonNoStatus, "Its kind reports no status; a HealthRule can define when it is healthy")
 	}
-	return unknown(ReasonNoStatus, "It has no status yet")
+	return unknown(appsv1alpha1.ReasonNoStatus, "It has no status yet")
 }

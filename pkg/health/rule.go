@@ -14,6 +14,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/expression"
 )
 
@@ -93,9 +94,9 @@ func compile(spec fleetv1alpha1.HealthRuleSpec, environments environments) *prog
 		expression, source, reason string
 		health                     appsv1alpha1.Health
 	}{
-		{"degraded", spec.Degraded, ReasonRuleDegraded, appsv1alpha1.HealthDegraded},
-		{"suspended", spec.Suspended, ReasonRuleSuspended, appsv1alpha1.HealthSuspended},
-		{"progressing", spec.Progressing, ReasonRuleProgressing, appsv1alpha1.HealthProgressing},
+		{"degraded", spec.Degraded, appsv1alpha1.ReasonRuleDegraded, appsv1alpha1.HealthDegraded},
+		{"suspended", spec.Suspended, appsv1alpha1.ReasonRuleSuspended, appsv1alpha1.HealthSuspended},
+		{"progressing", spec.Progressing, appsv1alpha1.ReasonRuleProgressing, appsv1alpha1.HealthProgressing},
 		{"healthy", spec.Healthy, "", appsv1alpha1.HealthHealthy},
 	} {
 		if s.source == "" {
@@ -121,7 +122,7 @@ func compile(spec fleetv1alpha1.HealthRuleSpec, environments environments) *prog
 		}
 	}
 	if len(errs) > 0 {
-		p.err = errors.New(bounded(strings.Join(errs, "; "), maxCompilerMessage))
+		p.err = errors.New(condition.Text(strings.Join(errs, "; "), maxCompilerMessage))
 	}
 	return p
 }
@@ -149,7 +150,7 @@ func newEnvironments() environments {
 func (r *Rule) assess(object fields, statusExpected bool) (Result, bool) {
 	p := r.compile()
 	if p.err != nil {
-		return unknown(ReasonRuleFailed, r.described()+" cannot be compiled"), true
+		return unknown(appsv1alpha1.ReasonRuleFailed, r.described()+" cannot be compiled"), true
 	}
 	if r.spec.StaleStatus == fleetv1alpha1.StaleStatusProgressing && !isObserved(object) {
 		return notLatest(), true
@@ -162,7 +163,7 @@ func (r *Rule) assess(object fields, statusExpected bool) (Result, bool) {
 				// Most rules read a status field, and most new objects lack it at first.
 				return noStatus(true), true
 			}
-			return unknown(ReasonRuleFailed, fmt.Sprintf("%s, %s: %v", r.described(), s.expression, err)), true
+			return unknown(appsv1alpha1.ReasonRuleFailed, fmt.Sprintf("%s, %s: %v", r.described(), s.expression, err)), true
 		}
 		if yes {
 			return r.say(p, s.result, object, input, s.expression+" is true"), true
@@ -172,9 +173,9 @@ func (r *Rule) assess(object fields, statusExpected bool) (Result, bool) {
 	case r.spec.Otherwise == fleetv1alpha1.OtherwiseUnknown && object.hasNoStatus():
 		return noStatus(true), true
 	case r.spec.Otherwise == fleetv1alpha1.OtherwiseUnknown:
-		return r.say(p, unknown(ReasonNotUnderstood, ""), object, input, "no expression is true"), true
+		return r.say(p, unknown(appsv1alpha1.ReasonNotUnderstood, ""), object, input, "no expression is true"), true
 	case r.closed():
-		return r.say(p, progressing(ReasonRuleNotHealthy, ""), object, input, "healthy is false"), true
+		return r.say(p, progressing(appsv1alpha1.ReasonRuleNotHealthy, ""), object, input, "healthy is false"), true
 	}
 	return Result{}, false
 }
@@ -229,13 +230,13 @@ func explained(result Result, object fields) Result {
 	status := object.part("status")
 	if len(status) == 0 {
 		if result.Health == appsv1alpha1.HealthProgressing {
-			result.Reason = ReasonNotObserved
+			result.Reason = appsv1alpha1.ReasonNotObserved
 		}
 		return result
 	}
 	if c := complaining(status); c.text("reason") != "" {
 		result.Reason = reasonOr(c.text("reason"), result.Reason)
-	} else if word := phaseOf(status); word != "" && result.Reason != ReasonNotUnderstood {
+	} else if word := phaseOf(status); word != "" && result.Reason != appsv1alpha1.ReasonNotUnderstood {
 		result.Reason = reasonOr(word, result.Reason)
 	}
 	return result

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
@@ -57,27 +58,27 @@ func TestRule(t *testing.T) {
 	}{
 		"Degraded": {
 			reason: "The expression is true.", spec: byPhase, object: inPhase("Failed"),
-			want: degraded(ReasonRuleDegraded, "The phase is Failed"),
+			want: degraded(appsv1alpha1.ReasonRuleDegraded, "The phase is Failed"),
 		},
 		"Suspended": {
 			reason: "The expression is true.", spec: byPhase, object: inPhase("Paused"),
-			want: suspended(ReasonRuleSuspended, "The phase is Paused"),
+			want: suspended(appsv1alpha1.ReasonRuleSuspended, "The phase is Paused"),
 		},
 		"Progressing": {
 			reason: "The expression is true.", spec: byPhase, object: inPhase("Starting"),
-			want: progressing(ReasonRuleProgressing, "The phase is Starting"),
+			want: progressing(appsv1alpha1.ReasonRuleProgressing, "The phase is Starting"),
 		},
 		"Healthy": {
 			reason: "There is nothing to say about what is well.", spec: byPhase, object: inPhase("Running"), want: healthy(),
 		},
 		"NotHealthy": {
 			reason: "A rule that says what is healthy leaves the rest on its way there.", spec: byPhase, object: inPhase("Odd"),
-			want: progressing(ReasonRuleNotHealthy, "The phase is Odd"),
+			want: progressing(appsv1alpha1.ReasonRuleNotHealthy, "The phase is Odd"),
 		},
 		"Order": {
 			reason: "The first that is true decides.",
 			spec:   fleetv1alpha1.HealthRuleSpec{Healthy: "true", Suspended: "true", Progressing: "true"},
-			object: database(nil), want: suspended(ReasonRuleSuspended, `HealthRule "db": suspended is true`),
+			object: database(nil), want: suspended(appsv1alpha1.ReasonRuleSuspended, `HealthRule "db": suspended is true`),
 		},
 		"NothingToSay": {
 			reason: "Without the expression healthy, an object that matches no expression is assessed as without the rule.",
@@ -92,28 +93,28 @@ func TestRule(t *testing.T) {
 		"NoMessage": {
 			reason: "Without a message of its own the rule is named.",
 			spec:   without(func(s *fleetv1alpha1.HealthRuleSpec) { s.Message = "" }), object: inPhase("Odd"),
-			want: progressing(ReasonRuleNotHealthy, `HealthRule "db": healthy is false`),
+			want: progressing(appsv1alpha1.ReasonRuleNotHealthy, `HealthRule "db": healthy is false`),
 		},
 		"EmptyMessage": {
 			reason: "An empty message says nothing.",
 			spec:   without(func(s *fleetv1alpha1.HealthRuleSpec) { s.Message = "''" }), object: inPhase("Failed"),
-			want: degraded(ReasonRuleDegraded, `HealthRule "db": degraded is true`),
+			want: degraded(appsv1alpha1.ReasonRuleDegraded, `HealthRule "db": degraded is true`),
 		},
 		"MessageFails": {
 			reason: "The health of an object does not depend on whether its message can be computed.",
 			spec:   without(func(s *fleetv1alpha1.HealthRuleSpec) { s.Message = "object.status.detail" }), object: inPhase("Failed"),
-			want: degraded(ReasonRuleDegraded, `HealthRule "db": degraded is true; its message failed: no such key: detail`),
+			want: degraded(appsv1alpha1.ReasonRuleDegraded, `HealthRule "db": degraded is true; its message failed: no such key: detail`),
 		},
 		"MessageOfAnotherType": {
 			reason: "Only text can be shown.",
 			spec:   without(func(s *fleetv1alpha1.HealthRuleSpec) { s.Message = "object.spec.size" }),
 			object: database(func(object map[string]any) { object["status"] = map[string]any{"phase": "Failed"} }),
-			want:   degraded(ReasonRuleDegraded, `HealthRule "db": degraded is true; its message failed: its value is of the type int, not string`),
+			want:   degraded(appsv1alpha1.ReasonRuleDegraded, `HealthRule "db": degraded is true; its message failed: its value is of the type int, not string`),
 		},
 		"MissingField": {
 			reason: "The rule failed, so its result is unknown.", spec: byPhase,
 			object: database(func(object map[string]any) { object["status"] = map[string]any{"ready": true} }),
-			want:   unknown(ReasonRuleFailed, `HealthRule "db", degraded: no such key: phase`),
+			want:   unknown(appsv1alpha1.ReasonRuleFailed, `HealthRule "db", degraded: no such key: phase`),
 		},
 		"OptionalField": {
 			reason: "Expressions can ask for what may be missing.",
@@ -122,7 +123,7 @@ func TestRule(t *testing.T) {
 		},
 		"NoStatus": {
 			reason: "Most rules fail before a controller has reported the status. This is not reported as an error of the rule.",
-			spec:   byPhase, object: noStatusAtAll, want: unknown(ReasonNoStatus, "It has no status yet"),
+			spec:   byPhase, object: noStatusAtAll, want: unknown(appsv1alpha1.ReasonNoStatus, "It has no status yet"),
 		},
 		"NoStatusNeeded": {
 			reason: "A rule that asks for no status decides without one.",
@@ -131,12 +132,12 @@ func TestRule(t *testing.T) {
 		"NoStatusEver": {
 			reason: "A rule that asks for the status of a kind that has none is wrong.",
 			spec:   byPhase, object: noStatusAtAll, statusUnexpected: true,
-			want: unknown(ReasonRuleFailed, `HealthRule "db", degraded: no such key: status`),
+			want: unknown(appsv1alpha1.ReasonRuleFailed, `HealthRule "db", degraded: no such key: status`),
 		},
 		"NotABool": {
 			reason: "What is in an object can be of any type.",
 			spec:   fleetv1alpha1.HealthRuleSpec{Healthy: "object.status.phase"}, object: database(nil),
-			want: unknown(ReasonRuleFailed, `HealthRule "db", healthy: its value is of the type string, not bool`),
+			want: unknown(appsv1alpha1.ReasonRuleFailed, `HealthRule "db", healthy: its value is of the type string, not bool`),
 		},
 		"BoolOfTheObject": {
 			reason: "A field can be the answer.", spec: fleetv1alpha1.HealthRuleSpec{Healthy: "object.status.ready"},
@@ -148,7 +149,7 @@ func TestRule(t *testing.T) {
 			object: database(func(object map[string]any) {
 				object["items"] = slices.Repeat([]any{"same"}, 5000)
 			}),
-			want: unknown(ReasonRuleFailed, `HealthRule "db", healthy: it exceeds the cost limit for this object`),
+			want: unknown(appsv1alpha1.ReasonRuleFailed, `HealthRule "db", healthy: it exceeds the cost limit for this object`),
 		},
 		"LongList": {
 			reason: "What an honest object has is not too much.",
@@ -164,12 +165,12 @@ func TestRule(t *testing.T) {
 			object: database(func(object map[string]any) {
 				object["metadata"] = map[string]any{"name": "main", "deletionTimestamp": "2026-01-02T03:04:05Z"}
 			}),
-			want: progressing(ReasonTerminating, "It is being deleted"),
+			want: progressing(appsv1alpha1.ReasonTerminating, "It is being deleted"),
 		},
 		"CannotCompile": {
 			reason: "A rule with a mistake in it must not make objects healthy that it would have called degraded.",
 			spec:   fleetv1alpha1.HealthRuleSpec{Degraded: "objct.status.failed"}, object: database(nil),
-			want: unknown(ReasonRuleFailed, `HealthRule "db" cannot be compiled`),
+			want: unknown(appsv1alpha1.ReasonRuleFailed, `HealthRule "db" cannot be compiled`),
 		},
 		"LibrariesOfKubernetes": {
 			reason: "Expressions can do what those of a ValidatingAdmissionPolicy can.",
@@ -184,7 +185,7 @@ func TestRule(t *testing.T) {
 			object: database(func(object map[string]any) {
 				object["status"] = map[string]any{"message": "\x1b[2J" + strings.Repeat("x", 1000)}
 			}),
-			want: degraded(ReasonRuleDegraded, " [2J"+strings.Repeat("x", 249)+"..."),
+			want: degraded(appsv1alpha1.ReasonRuleDegraded, "[2J"+strings.Repeat("x", 251)+"…"),
 		},
 	}
 	for name, tc := range cases {
@@ -267,8 +268,8 @@ func TestOneObjectChangesNoOther(t *testing.T) {
 					object *unstructured.Unstructured
 					want   Result
 				}{
-					"large":   {large, unknown(ReasonRuleFailed, `HealthRule "db", healthy: it exceeds the cost limit for this object`)},
-					"missing": {missing, unknown(ReasonRuleFailed, `HealthRule "db", healthy: no such key: items`)},
+					"large":   {large, unknown(appsv1alpha1.ReasonRuleFailed, `HealthRule "db", healthy: it exceeds the cost limit for this object`)},
+					"missing": {missing, unknown(appsv1alpha1.ReasonRuleFailed, `HealthRule "db", healthy: no such key: items`)},
 					"small":   {small, healthy()},
 				} {
 					if got := a.Assess(tc.object, true); got != tc.want {

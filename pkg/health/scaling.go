@@ -8,6 +8,8 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	policyv1 "k8s.io/api/policy/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
 const (
@@ -23,7 +25,7 @@ func podAutoscaler(h fields) (Result, bool) {
 	if text := h.text("metadata", "annotations", autoscalerConditions); len(conditions) == 0 && text != "" {
 		var list []any
 		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			return unknown(ReasonUnreadable, "The annotation "+autoscalerConditions+" is not JSON"), true
+			return unknown(appsv1alpha1.ReasonUnreadable, "The annotation "+autoscalerConditions+" is not JSON"), true
 		}
 		conditions = fields{"conditions": list}.parts("conditions")
 	}
@@ -31,11 +33,11 @@ func podAutoscaler(h fields) (Result, bool) {
 	active := conditionIn(conditions, string(autoscalingv2.ScalingActive))
 	switch {
 	case able.isFalse():
-		return degraded(reasonOr(able.reason, ReasonScalingFailed), messageOr(able.message, "The target cannot be scaled")), true
-	case active.isFalse() && active.reason == ReasonScalingDisabled:
-		return suspended(ReasonScalingDisabled, messageOr(active.message, "The target is scaled to zero")), true
+		return degraded(reasonOr(able.reason, appsv1alpha1.ReasonScalingFailed), messageOr(able.message, "The target cannot be scaled")), true
+	case active.isFalse() && active.reason == appsv1alpha1.ReasonScalingDisabled:
+		return suspended(appsv1alpha1.ReasonScalingDisabled, messageOr(active.message, "The target is scaled to zero")), true
 	case active.isFalse():
-		return degraded(reasonOr(active.reason, ReasonScalingFailed), messageOr(active.message, "The replicas cannot be computed")), true
+		return degraded(reasonOr(active.reason, appsv1alpha1.ReasonScalingFailed), messageOr(active.message, "The replicas cannot be computed")), true
 	case !able.isTrue():
 		return notSeen(), true
 	default:
@@ -47,7 +49,7 @@ func podAutoscaler(h fields) (Result, bool) {
 // budget that cannot be computed is misconfigured.
 func disruptionBudget(b fields) (Result, bool) {
 	if c := b.condition(policyv1.DisruptionAllowedCondition); c.isFalse() && c.reason == policyv1.SyncFailedReason {
-		return degraded(ReasonSyncFailed, messageOr(c.message, "The budget cannot be computed")), true
+		return degraded(appsv1alpha1.ReasonSyncFailed, messageOr(c.message, "The budget cannot be computed")), true
 	}
 	if b.at("status", "observedGeneration") == nil {
 		return notSeen(), true

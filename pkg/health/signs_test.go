@@ -170,7 +170,7 @@ func TestHelpersAreBounded(t *testing.T) {
 			"apiVersion": "db.example.org/v1", "kind": "Database", "metadata": map[string]any{"generation": int64(1)}, "status": status,
 		}}
 		rule := Compile("db", fleetv1alpha1.HealthRuleSpec{Group: "db.example.org", Kind: "Database", Healthy: expression})
-		if got := New(rule).Assess(obj, true); got.Reason != ReasonRuleFailed || !strings.Contains(got.Message, "exceeds the cost limit") {
+		if got := New(rule).Assess(obj, true); got.Reason != appsv1alpha1.ReasonRuleFailed || !strings.Contains(got.Message, "exceeds the cost limit") {
 			t.Errorf("%s: want the rule to fail, got %+v", expression, got)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
 
 // claim distinguishes a claim whose volume is lost from one that has none yet, which kstatus does not.
@@ -15,10 +17,10 @@ func claim(c fields) (Result, bool) {
 	case corev1.ClaimBound:
 		return healthy(), true
 	case corev1.ClaimLost:
-		return degraded(ReasonClaimLost, "The volume of the claim is lost"), true
+		return degraded(appsv1alpha1.ReasonClaimLost, "The volume of the claim is lost"), true
 	case corev1.ClaimPending, "":
-		return progressing(ReasonClaimPending, "The claim has no volume yet"), true
+		return progressing(appsv1alpha1.ReasonClaimPending, "The claim has no volume yet"), true
 	default:
-		return unknown(ReasonUnreadable, fmt.Sprintf("The phase %q of the claim is unknown to Masthead", phase)), true
+		return unknown(appsv1alpha1.ReasonUnreadable, fmt.Sprintf("The phase %q of the claim is unknown to Masthead", phase)), true
 	}
 }

@@ -3,7 +3,11 @@
 
 package health
 
-import "fmt"
+import (
+	"fmt"
+
+	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+)
 
 // onDelete is the update strategy with which users replace Pods themselves. Pods of an old revision are then expected.
 const onDelete = "OnDelete"
@@ -15,7 +19,7 @@ const progressDeadlineExceeded = "ProgressDeadlineExceeded"
 // is ready.
 func deployment(d fields) (Result, bool) {
 	if d.yes("spec", "paused") {
-		return suspended(ReasonPaused, "The Deployment is paused"), true
+		return suspended(appsv1alpha1.ReasonPaused, "The Deployment is paused"), true
 	}
 	if d.at("status", "observedGeneration") == nil {
 		return notSeen(), true
@@ -73,13 +77,13 @@ func replicationController(rc fields) (Result, bool) {
 
 // notSeen is for kinds whose controllers always report the observed generation.
 func notSeen() Result {
-	return progressing(ReasonNotObserved, "Its controller has not seen it yet")
+	return progressing(appsv1alpha1.ReasonNotObserved, "Its controller has not seen it yet")
 }
 
 // ready compares ready with desired replicas.
 func ready(have, want int64) Result {
 	if have < want {
-		return progressing(ReasonFewerReady, fmt.Sprintf("Ready: %d/%d", have, want))
+		return progressing(appsv1alpha1.ReasonFewerReady, fmt.Sprintf("Ready: %d/%d", have, want))
 	}
 	return healthy()
 }
@@ -91,5 +95,5 @@ func replicaFailure(o fields) (Result, bool) {
 	if !c.isTrue() {
 		return Result{}, false
 	}
-	return progressing(reasonOr(c.reason, ReasonReplicaFailure), messageOr(c.message, "Pods cannot be created")), true
+	return progressing(reasonOr(c.reason, appsv1alpha1.ReasonReplicaFailure), messageOr(c.message, "Pods cannot be created")), true
 }

@@ -14,7 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/masthead-dev/masthead/pkg/apierror"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
+
+// maxText is how many characters of an error are kept: servers control its text.
+const maxText = 512
 
 // Limits of a Resolver's cache for one cluster, and estimated sizes of its entries in bytes.
 const (
@@ -83,7 +89,7 @@ func newDocument(gv schema.GroupVersion, list *metav1.APIResourceList, err error
 	switch {
 	case err == nil && list != nil:
 		d.kinds, d.err = kindsOf(gv, list)
-	case isNotServed(err):
+	case apierror.IsNotServed(err):
 	case apierrors.IsForbidden(err):
 		d.err = apierrors.NewForbidden(schema.GroupResource{Group: gv.Group, Resource: "*"}, "", errMayNotAsk)
 	case err != nil:
@@ -205,7 +211,7 @@ func newShownError(err error) *shownError {
 	if len(root.Error()) > maxRoot {
 		root = nil
 	}
-	return &shownError{boundedText(err), root}
+	return &shownError{condition.Text(err.Error(), maxText), root}
 }
 
 func (e *shownError) Error() string { return e.text }

@@ -13,14 +13,15 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/guard"
 )
 
@@ -349,7 +350,7 @@ func (k *kindWatch) park(err error) (renew bool) {
 		k.store.drop()
 		k.setState(StateSyncing, "cannot handle "+k.kind.String()+": handling its objects failed unexpectedly, see the log")
 		return true
-	case isNotServed(err):
+	case apierror.IsNotServed(err):
 		k.store.unsync()
 		k.setState(StateNotServed, "the cluster does not serve "+k.kind.String())
 		// A kind that is served again may have another history, in which old resource versions mean nothing.
@@ -358,7 +359,7 @@ func (k *kindWatch) park(err error) (renew bool) {
 		k.store.unsync()
 		k.setState(StateForbidden, "the cluster does not let Masthead list and watch "+k.kind.String())
 	case err != nil && !k.store.isSynced():
-		k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+boundedText(err))
+		k.setState(k.parkedState(), "cannot list and watch "+k.kind.String()+": "+condition.Text(err.Error(), maxText))
 	}
 	return false
 }
@@ -398,9 +399,4 @@ func (k *kindWatch) parkedState() State {
 
 func (k *kindWatch) newBackoff() *wait.Backoff {
 	return &wait.Backoff{Duration: k.o.MinBackoff, Cap: k.o.MaxBackoff, Factor: 2, Jitter: 1, Steps: 30}
-}
-
-// isNotServed recognises errors of an API server that does not serve the kind. For a list, 404 can mean nothing else.
-func isNotServed(err error) bool {
-	return apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err)
 }

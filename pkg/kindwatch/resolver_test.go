@@ -125,7 +125,7 @@ func TestResolve(t *testing.T) {
 		},
 		"Failed": {
 			reason: "What fails may pass, and what it says is bounded.", answer: fails(errors.New("line\nnext" + strings.Repeat("x", 10_000))),
-			message: `cannot find out whether the cluster serves kind "Widget" of "example.org/v1": line next` + strings.Repeat("x", maxText-9) + "...",
+			message: `cannot find out whether the cluster serves kind "Widget" of "example.org/v1": line next` + strings.Repeat("x", maxText-10) + "…",
 		},
 		"TooMany": {
 			reason:  "A document that is too large is not kept.",

@@ -5,6 +5,8 @@ package managed
 
 import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/masthead-dev/masthead/pkg/apierror"
 )
 
 // Answer is the meaning of an API server's response to a write.
@@ -38,7 +40,7 @@ func AnswerOf(err error) Answer {
 		return Outdated
 	case apierrors.IsForbidden(err):
 		return Forbidden
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err), apierrors.IsMethodNotSupported(err):
+	case apierror.IsRejected(err), apierrors.IsMethodNotSupported(err):
 		return Rejected
 	}
 	return Failed

@@ -80,16 +80,3 @@ func KindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 		Resource:         plural,
 	}, group != "" && kind != "" && plural != "" && name != ""
 }
-
-// ConditionOf returns the status and the message of an object's condition; empty if it has none of that type.
-func ConditionOf(obj *unstructured.Unstructured, conditionType string) (status, message string) {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
-			status, _ = c["status"].(string)
-			message, _ = c["message"].(string)
-			return status, message
-		}
-	}
-	return "", ""
-}

@@ -4,10 +4,6 @@
 package managed
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -48,15 +44,4 @@ func NextGeneration(have *unstructured.Unstructured, right bool) int64 {
 		return have.GetGeneration()
 	}
 	return have.GetGeneration() + 1
-}
-
-// HashOf returns a hash of JSON content. Go encodes the keys of maps in order.
-func HashOf(content any) string {
-	data, err := json.Marshal(content)
-	if err != nil {
-		// Content comes from JSON. What cannot be encoded differs from everything else.
-		return fmt.Sprintf("unknown: %v", err)
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:16])
 }

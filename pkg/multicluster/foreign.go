@@ -3,32 +3,13 @@
 
 package multicluster
 
-import (
-	"strings"
-	"unicode"
-)
+import "github.com/masthead-dev/masthead/pkg/condition"
 
 // MaxForeignText is the maximum length in runes of repeated text from a workload cluster's API server.
 const MaxForeignText = 256
 
-// BoundedText sanitizes text from a workload cluster's API server for conditions, events and logs: it can be of any
-// length, and contain terminal control characters.
-func BoundedText(text string) string {
-	var b strings.Builder
-	n := 0
-	for _, c := range text {
-		if n == MaxForeignText {
-			b.WriteString("...")
-			break
-		}
-		if !unicode.IsGraphic(c) {
-			c = ' '
-		}
-		b.WriteRune(c)
-		n++
-	}
-	return b.String()
-}
+// BoundedText is condition.Text for text from a workload cluster's API server.
+func BoundedText(text string) string { return condition.Text(text, MaxForeignText) }
 
 // foreignError is an error whose text a workload cluster may control. It can be unwrapped like any other.
 type foreignError struct{ error }

@@ -7,52 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// Reasons why a reference is not resolved. They are the reasons of the condition ReferencesResolved; docs/references.md
-// says how to resolve each.
-const (
-	// ReasonResolved: every reference is resolved, or optional with a missing source.
-	ReasonResolved = "Resolved"
-
-	// ReasonInvalidReference: the reference cannot be resolved regardless of what exists: a path or an expression is
-	// malformed, it refers to its own object, or there are too many.
-	ReasonInvalidReference = "InvalidReference"
-
-	// ReasonKindNotServed: the API server does not serve the resource, or not in the version.
-	ReasonKindNotServed = "KindNotServed"
-
-	// ReasonSourceNotFound: the referenced object does not exist.
-	ReasonSourceNotFound = "SourceNotFound"
-
-	// ReasonFieldNotFound: the referenced object has no value in the field.
-	ReasonFieldNotFound = "FieldNotFound"
-
-	// ReasonNotPermitted: the object may not reference what it references.
-	ReasonNotPermitted = "NotPermitted"
-
-	// ReasonSecretNotPermitted: a value from a Secret may not be put into the field.
-	ReasonSecretNotPermitted = "SecretNotPermitted"
-
-	// ReasonForbidden: the resolver lacks a right.
-	ReasonForbidden = "Forbidden"
-
-	// ReasonInvalidValue: the value is not text, too large, or cannot be computed.
-	ReasonInvalidValue = "InvalidValue"
-
-	// ReasonTargetRejected: the value cannot be put into the field, or the API server refuses the object with it.
-	ReasonTargetRejected = "TargetRejected"
-
-	// ReasonCycle: objects wait for each other.
-	ReasonCycle = "Cycle"
-
-	// ReasonUnavailable: the API server did not answer.
-	ReasonUnavailable = "Unavailable"
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // maxText is the maximum number of characters repeated of foreign text.
@@ -91,11 +52,11 @@ func (e *Error) Detail() string {
 	parts := make([]string, 0, 3)
 	for _, part := range []string{e.Source, e.Path} {
 		if part != "" {
-			parts = append(parts, clean(part))
+			parts = append(parts, condition.Text(part, maxText))
 		}
 	}
 	if e.Cause != nil {
-		parts = append(parts, clean(e.Cause.Error()))
+		parts = append(parts, condition.Text(e.Cause.Error(), maxText))
 	}
 	return strings.Join(parts, ": ")
 }
@@ -105,35 +66,20 @@ func (e *Error) Unwrap() error { return e.Cause }
 
 // IsMissing reports whether an optional reference may stay unresolved because of it.
 func (e *Error) IsMissing() bool {
-	return e.Reason == ReasonKindNotServed || e.Reason == ReasonSourceNotFound || e.Reason == ReasonFieldNotFound
-}
-
-// clean returns the beginning of a text that others may have written, without control characters.
-func clean(text string) string {
-	out, n := strings.Builder{}, 0
-	for _, c := range text {
-		if n++; n > maxText {
-			return out.String() + "..."
-		}
-		if unicode.IsControl(c) {
-			c = ' '
-		}
-		out.WriteRune(c)
-	}
-	return out.String()
+	return e.Reason == commonv1alpha1.ReasonKindNotServed || e.Reason == commonv1alpha1.ReasonSourceNotFound || e.Reason == commonv1alpha1.ReasonFieldNotFound
 }
 
 // reasonOf returns the reason for an API server's error.
 func reasonOf(err error) string {
 	switch {
 	case meta.IsNoMatchError(err):
-		return ReasonKindNotServed
+		return commonv1alpha1.ReasonKindNotServed
 	case apierrors.IsNotFound(err):
-		return ReasonSourceNotFound
+		return commonv1alpha1.ReasonSourceNotFound
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return ReasonForbidden
+		return commonv1alpha1.ReasonForbidden
 	}
-	return ReasonUnavailable
+	return commonv1alpha1.ReasonUnavailable
 }
 
 // brief returns an error for readers who see the object's name beside it.

@@ -11,6 +11,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
 // forbidden are Grants of an API server that forbids listing them.
@@ -33,11 +35,11 @@ func TestNeeds(t *testing.T) {
 		"Own": {
 			reason:     "The own namespace needs no grant.",
 			references: `[{resource: configmaps, name: missing, fromFieldPath: data.a, toFieldPath: spec.a}]`,
-			wantFailed: ReasonSourceNotFound, wantOwners: "null", wantServed: "null",
+			wantFailed: commonv1alpha1.ReasonSourceNotFound, wantOwners: "null", wantServed: "null",
 		},
 		"Refused": {
 			reason: "The owner can come to permit it.", references: `[{` + there + `, toFieldPath: spec.a}]`,
-			wantFailed: ReasonNotPermitted, wantOwners: `["team-b"]`, wantServed: "null",
+			wantFailed: commonv1alpha1.ReasonNotPermitted, wantOwners: `["team-b"]`, wantServed: "null",
 		},
 		"FilledOnce": {
 			reason: "What was filled in once stays.", references: `[{` + there + `, toFieldPath: spec.a}]`, grants: granted,
@@ -50,7 +52,7 @@ func TestNeeds(t *testing.T) {
 		},
 		"MayNotAsk": {
 			reason: "The resolver needs the right to list grants.", references: `[{` + there + `, toFieldPath: spec.a}]`, grants: forbidden{},
-			wantFailed: ReasonForbidden, wantOwners: `["team-b"]`, wantServed: "null",
+			wantFailed: commonv1alpha1.ReasonForbidden, wantOwners: `["team-b"]`, wantServed: "null",
 		},
 		"Optional": {
 			reason: "It can be served later.",

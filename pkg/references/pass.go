@@ -17,6 +17,7 @@ import (
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // Reader reads one object.
@@ -134,7 +135,7 @@ func Rejected(err error, result Result) *Error {
 	if refused == nil {
 		return nil
 	}
-	return &Error{Index: -1, Reason: ReasonTargetRejected, Cause: WithoutSecrets(refused, result)}
+	return &Error{Index: -1, Reason: commonv1alpha1.ReasonTargetRejected, Cause: WithoutSecrets(refused, result)}
 }
 
 // WithoutSecrets returns why the API server rejected the filled object. If a value was taken from a Secret, the text is
@@ -152,5 +153,5 @@ func WithoutSecrets(err error, result Result) error {
 		return explained{err, "the request failed; the cause is omitted, because a Secret is involved"}
 	}
 	return explained{err, fmt.Sprintf("the API server refuses it (%s); the cause is omitted, because a Secret is involved",
-		clean(string(reason)))}
+		condition.Text(string(reason), maxText))}
 }

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 )
 
@@ -102,7 +104,7 @@ func (e *expansion) walk(value any, walked fieldpath.Segments) error {
 		return fmt.Errorf("the path leads to more than %d fields", maxExpanded)
 	}
 	if again, err := fieldpath.Parse(walked.String()); err != nil || !slices.Equal(again, walked) {
-		return fmt.Errorf("the path leads through a key that cannot be written in a path: %q", clean(walked.String()))
+		return fmt.Errorf("the path leads through a key that cannot be written in a path: %q", condition.Text(walked.String(), maxText))
 	}
 	e.found = append(e.found, walked)
 	return nil
@@ -126,7 +128,7 @@ func (e *expansion) branch(value any, walked fieldpath.Segments) error {
 	case nil:
 		return errNoValue
 	default:
-		return fmt.Errorf("%s is neither a list nor an object", clean(walked.String()))
+		return fmt.Errorf("%s is neither a list nor an object", condition.Text(walked.String(), maxText))
 	}
 	for _, s := range steps {
 		next, err := step(value, s)

@@ -36,7 +36,7 @@ func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	}
 	if len(req.References) > maxReferences {
 		return p.result, &Error{
-			Index: maxReferences, Reason: ReasonInvalidReference, Cause: fmt.Errorf("an object can have at most %d references", maxReferences),
+			Index: maxReferences, Reason: commonv1alpha1.ReasonInvalidReference, Cause: fmt.Errorf("an object can have at most %d references", maxReferences),
 		}
 	}
 	var failed error
@@ -69,7 +69,7 @@ func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 // unavailable is the failure of a pass that took too long. Expressions ignore the context.
 func unavailable(ctx context.Context) *Error {
 	if err := ctx.Err(); err != nil {
-		return &Error{Reason: ReasonUnavailable, Cause: err}
+		return &Error{Reason: commonv1alpha1.ReasonUnavailable, Cause: err}
 	}
 	return nil
 }
@@ -90,11 +90,11 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 	for _, target := range targets {
 		n, _ := size(value)
 		if p.bytes += n; p.bytes > maxTotalBytes {
-			return &Error{Reason: ReasonInvalidValue, Path: target.String(), Cause: fmt.Errorf("all values together have more than %d bytes", maxTotalBytes)}
+			return &Error{Reason: commonv1alpha1.ReasonInvalidValue, Path: target.String(), Cause: fmt.Errorf("all values together have more than %d bytes", maxTotalBytes)}
 		}
 		changed, err := fill(p.work.Object, target, runtime.DeepCopyJSONValue(value))
 		if err != nil {
-			return &Error{Reason: ReasonTargetRejected, Path: target.String(), Cause: err}
+			return &Error{Reason: commonv1alpha1.ReasonTargetRejected, Path: target.String(), Cause: err}
 		}
 		if changed {
 			p.result.Filled = append(p.result.Filled, target.String())
@@ -108,25 +108,25 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segments, *Error) {
 	segments, err := parseTarget(ref.ToFieldPath)
 	if err != nil {
-		return nil, &Error{Reason: ReasonInvalidReference, Path: ref.ToFieldPath, Cause: err}
+		return nil, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: ref.ToFieldPath, Cause: err}
 	}
 	all, err := expand(p.work.Object, segments)
 	if errors.Is(err, errNoValue) {
-		return nil, &Error{Reason: ReasonTargetRejected, Path: ref.ToFieldPath, Cause: errors.New("the path matches nothing")}
+		return nil, &Error{Reason: commonv1alpha1.ReasonTargetRejected, Path: ref.ToFieldPath, Cause: errors.New("the path matches nothing")}
 	}
 	if err != nil {
-		return nil, &Error{Reason: ReasonTargetRejected, Path: ref.ToFieldPath, Cause: err}
+		return nil, &Error{Reason: commonv1alpha1.ReasonTargetRejected, Path: ref.ToFieldPath, Cause: err}
 	}
 	var targets []fieldpath.Segments
 	for _, t := range all {
 		_, err := valueAt(p.work.Object, t)
 		switch {
 		case ref.FollowsSource() && p.req.Schema.isListKey(t):
-			return nil, &Error{Reason: ReasonTargetRejected, Path: t.String(), Cause: errors.New("elements of the list are identified by " +
+			return nil, &Error{Reason: commonv1alpha1.ReasonTargetRejected, Path: t.String(), Cause: errors.New("elements of the list are identified by " +
 				"this field, so that it cannot follow its source: with another value it would be another element")}
 		case err == nil && !ref.FollowsSource():
 		case err != nil && !errors.Is(err, errNoValue):
-			return nil, &Error{Reason: ReasonTargetRejected, Path: t.String(), Cause: err}
+			return nil, &Error{Reason: commonv1alpha1.ReasonTargetRejected, Path: t.String(), Cause: err}
 		default:
 			targets = append(targets, t)
 		}
@@ -145,7 +145,7 @@ func (p *pass) value(ctx context.Context, ref *commonv1alpha1.GenericReference) 
 func (p *pass) compute(ctx context.Context, ref *commonv1alpha1.GenericReference) (value any, secret bool, err *Error) {
 	program := p.programs.get(ref.Expression)
 	if program.err != nil {
-		return nil, false, &Error{Reason: ReasonInvalidReference, Path: "expression", Cause: program.err}
+		return nil, false, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: "expression", Cause: program.err}
 	}
 	variables := map[string]any{}
 	for i := range ref.Variables {
@@ -162,10 +162,10 @@ func (p *pass) compute(ctx context.Context, ref *commonv1alpha1.GenericReference
 			// Errors of functions repeat their arguments.
 			evalErr = errors.New("it fails; the cause is omitted, because a Secret is involved")
 		}
-		return nil, secret, &Error{Reason: ReasonInvalidValue, Path: "expression", Cause: evalErr}
+		return nil, secret, &Error{Reason: commonv1alpha1.ReasonInvalidValue, Path: "expression", Cause: evalErr}
 	}
 	if value == nil || value == "" {
-		return nil, secret, &Error{Reason: ReasonFieldNotFound, Path: "expression", Cause: errNoValue}
+		return nil, secret, &Error{Reason: commonv1alpha1.ReasonFieldNotFound, Path: "expression", Cause: errNoValue}
 	}
 	return value, secret, nil
 }
@@ -196,7 +196,7 @@ func evaluate(program program, variables map[string]any) (any, error) {
 func (p *pass) take(ctx context.Context, ref commonv1alpha1.ReferenceSource) (value any, secret bool, err *Error) {
 	path, parseErr := parsePath(ref.FieldPath)
 	if parseErr != nil {
-		return nil, false, &Error{Reason: ReasonInvalidReference, Path: ref.FieldPath, Cause: parseErr}
+		return nil, false, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: ref.FieldPath, Cause: parseErr}
 	}
 	source, err := p.source(ctx, ref)
 	if err != nil {
@@ -210,9 +210,9 @@ func (p *pass) take(ctx context.Context, ref commonv1alpha1.ReferenceSource) (va
 	value, takeErr := takeAt(object, path)
 	switch {
 	case errors.Is(takeErr, errNoValue):
-		return nil, secret, &Error{Reason: ReasonFieldNotFound, Source: source.String(), Path: ref.FieldPath, Cause: takeErr}
+		return nil, secret, &Error{Reason: commonv1alpha1.ReasonFieldNotFound, Source: source.String(), Path: ref.FieldPath, Cause: takeErr}
 	case takeErr != nil:
-		return nil, secret, &Error{Reason: ReasonInvalidValue, Source: source.String(), Path: ref.FieldPath, Cause: takeErr}
+		return nil, secret, &Error{Reason: commonv1alpha1.ReasonInvalidValue, Source: source.String(), Path: ref.FieldPath, Cause: takeErr}
 	}
 	return value, secret, nil
 }

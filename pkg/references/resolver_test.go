@@ -96,7 +96,7 @@ func TestResolve(t *testing.T) {
 		"WildcardToNothing": {
 			reason:     "A wildcard that leads nowhere is a failure, as the field is not filled.",
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.pools[*].region"}]`,
-			want:       `{}`, wantReason: ReasonTargetRejected, wantError: "cannot resolve spec.references[0]: spec.pools[*].region: the path matches nothing",
+			want:       `{}`, wantReason: commonv1alpha1.ReasonTargetRejected, wantError: "cannot resolve spec.references[0]: spec.pools[*].region: the path matches nothing",
 		},
 		"HasValue": {
 			reason: "A field that has a value is left alone, and nothing is read.",
@@ -124,19 +124,19 @@ func TestResolve(t *testing.T) {
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.a},
 				{resource: configmaps, name: missing, fromFieldPath: data.region, toFieldPath: spec.b},
 				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.c}]`,
-			want: `{"a":"eu-west-1"}`, wantReads: 2, wantReason: ReasonSourceNotFound,
+			want: `{"a":"eu-west-1"}`, wantReads: 2, wantReason: commonv1alpha1.ReasonSourceNotFound,
 			wantError: `cannot resolve spec.references[1]: configmaps "missing" in the namespace "team-a": it does not exist`,
 		},
 		"FieldNotFound": {
 			reason:     "The error names the path.",
 			references: `[{` + settings + `, fromFieldPath: data.zone, toFieldPath: spec.a}]`,
-			want:       `{}`, wantReads: 1, wantReason: ReasonFieldNotFound,
+			want:       `{}`, wantReads: 1, wantReason: commonv1alpha1.ReasonFieldNotFound,
 			wantError: `cannot resolve spec.references[0]: configmaps "common-settings" in the namespace "team-a": data.zone: there is no value`,
 		},
 		"EmptyText": {
 			reason:     "An empty text is no value yet.",
 			references: `[{` + settings + `, fromFieldPath: data.empty, toFieldPath: spec.a}]`,
-			want:       `{}`, wantReads: 1, wantReason: ReasonFieldNotFound,
+			want:       `{}`, wantReads: 1, wantReason: commonv1alpha1.ReasonFieldNotFound,
 		},
 		"Combined": {
 			reason: "The seed's ARN: its fmt and its template as CEL.",
@@ -152,51 +152,51 @@ func TestResolve(t *testing.T) {
 			reason: "What an expression costs is bounded.",
 			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.long}}],
 				expression: "''` + strings.Repeat(" + variables.a", 30) + `", toFieldPath: spec.a}]`,
-			want: `{}`, wantReads: 1, wantReason: ReasonInvalidValue, wantError: "cannot resolve spec.references[0]: expression: it exceeds the cost limit for this object",
+			want: `{}`, wantReads: 1, wantReason: commonv1alpha1.ReasonInvalidValue, wantError: "cannot resolve spec.references[0]: expression: it exceeds the cost limit for this object",
 		},
 		"ExhaustMemoryByExpression": {
 			reason: "An expression that multiplies texts is not evaluated.",
 			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.region}}],
 				expression: "variables.a.replace('', variables.a).replace('', variables.a)", toFieldPath: spec.a}]`,
-			want: `{}`, wantReason: ReasonInvalidReference,
+			want: `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
 			wantError: "cannot resolve spec.references[0]: expression: the function replace is not available in references",
 		},
 		"ExhaustMemoryByVariables": {
 			reason: "Nor is one that puts a long text together often.",
 			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.long}}],
 				expression: "[` + strings.Repeat("variables.a,", 40) + `].join()", toFieldPath: spec.a}]`,
-			want: `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
+			want: `{}`, wantReads: 1, wantReason: commonv1alpha1.ReasonInvalidValue,
 			wantError: "cannot resolve spec.references[0]: expression: the variables together have more than 32768 bytes, each counted as often as the expression uses variables",
 		},
 		"TooManyVariables": {
 			reason: "The schema has the limit too, but the owner of the cluster can change the schema.",
 			references: `[{variables: [` + strings.Repeat(`{name: a, fromRef: {`+settings+`, fieldPath: data.region}},`, 17) + `],
 				expression: variables.a, toFieldPath: spec.a}]`,
-			want: `{}`, wantReason: ReasonInvalidReference,
+			want: `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
 			wantError: "cannot resolve spec.references[0]: a reference can have at most 16 variables",
 		},
 		"ReadSecretBitByBit": {
 			reason: "Nor is it said whether an expression makes a value of it: that is one bit of it.", schema: marked,
 			references: `[{variables: [{name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}],
 				expression: "variables.a.startsWith('2') ? 'x' : ''", toFieldPath: spec.description}]`,
-			want: `{}`, wantReason: ReasonSecretNotPermitted,
+			want: `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"ReadNamesOfSecrets": {
 			reason: "Nor whether it is there.", schema: marked,
 			references: `[{resource: secrets, name: missing, fromFieldPath: data.prod, toFieldPath: spec.description}]`,
-			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"ReadSecretIntoMarkedAndOther": {
 			reason: "Every target is marked, or nothing is read.", schema: marked, object: `{l: [{}]}`,
 			references: `[{variables: [{name: b, fromRef: {` + settings + `, fieldPath: data.region}}, {name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}],
 				expression: variables.b, toFieldPath: "spec.l[*].a"}]`,
-			want: `{"l":[{}]}`, wantReason: ReasonSecretNotPermitted,
+			want: `{"l":[{}]}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"ExpressionDoesNotCompile": {
 			reason: "It cannot be computed, even if the sources exist.",
 			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.region}}],
 				expression: "variables.a +", toFieldPath: spec.a}]`,
-			want: `{}`, wantReason: ReasonInvalidReference,
+			want: `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
 		},
 		"BinaryData": {
 			reason:     "What a ConfigMap has in binaryData is decoded.",
@@ -206,7 +206,7 @@ func TestResolve(t *testing.T) {
 		"NotText": {
 			reason:     "What is not text is refused.",
 			references: `[{` + settings + `, fromFieldPath: binaryData.image, toFieldPath: spec.a}]`,
-			want:       `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
+			want:       `{}`, wantReads: 1, wantReason: commonv1alpha1.ReasonInvalidValue,
 		},
 		"SecretIntoMarkedField": {
 			reason: "The author marked the field.", schema: marked,
@@ -224,40 +224,40 @@ func TestResolve(t *testing.T) {
 			reason:     "What a Secret holds goes into no other field.",
 			schema:     marked,
 			references: `[{resource: secrets, name: accounts, fromFieldPath: data.prod, toFieldPath: spec.description}]`,
-			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"ReadSecretThroughAnotherObject": {
 			reason: "A field that is marked holds what a Secret held: it goes into fields only that are marked, too.", schema: marked,
 			references: `[{` + vault + `, fromFieldPath: spec.password, toFieldPath: spec.description}]`,
-			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 			wantError: "cannot resolve spec.references[0]: spec.description: the referenced field is marked for values of Secrets " +
 				"(format: password): its value may be written only to fields that are, too",
 		},
 		"ReadSecretWithWhatIsAround": {
 			reason: "The whole spec has the field in it.", schema: marked,
 			references: `[{` + vault + `, fromFieldPath: spec, toFieldPath: spec.description}]`,
-			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"ReadSecretByWildcard": {
 			reason: "So do all fields of the spec.", schema: marked,
 			references: `[{` + vault + `, fromFieldPath: "spec[*]", toFieldPath: spec.description}]`,
-			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"ReadSecretThroughExpressionOverAnotherObject": {
 			reason: "Nor when it is computed.", schema: marked,
 			references: `[{variables: [{name: a, fromRef: {` + vault + `, fieldPath: spec.password}}], expression: "variables.a.substring(1)", toFieldPath: spec.description}]`,
-			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"ReadSecretInAnotherVersion": {
 			reason: "It is not known what is marked in another version.", schema: marked,
 			references: `[{group: example.org, version: v2, resource: things, name: vault, fromFieldPath: spec.renamed, toFieldPath: spec.description}]`,
-			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"ReadSecretThroughAllowedField": {
 			reason: "A field that the operator allowed holds what a Secret held as well.", schema: marked,
 			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[*].key"}}},
 			references: `[{` + vault + `, fromFieldPath: "spec.users[0].key", toFieldPath: spec.description}]`,
-			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"MarkedIntoMarked": {
 			reason: "From one field that is marked into another.", schema: marked,
@@ -267,7 +267,7 @@ func TestResolve(t *testing.T) {
 		"MarkedThroughErrorOfExpression": {
 			reason: "What a marked field holds is not repeated either.", schema: marked,
 			references: `[{variables: [{name: a, fromRef: {` + vault + `, fieldPath: spec.password}}], expression: "duration(variables.a)", toFieldPath: spec.password}]`,
-			want:       `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
+			want:       `{}`, wantReads: 1, wantReason: commonv1alpha1.ReasonInvalidValue,
 			wantError: "cannot resolve spec.references[0]: expression: it fails; the cause is omitted, because a Secret is involved",
 		},
 		"BesideMarked": {
@@ -278,7 +278,7 @@ func TestResolve(t *testing.T) {
 		"ReadSecretOfAnyNamespaceThroughAnotherObject": {
 			reason: "A cluster-scoped object reads Secrets of namespaces no more that way.", schema: marked, cluster: true,
 			references: `[{` + vault + `, namespace: team-a, fromFieldPath: spec.password, toFieldPath: spec.password}]`,
-			want:       `{}`, wantReason: ReasonNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonNotPermitted,
 		},
 		"ClusterScopedObjectAllowedSecrets": {
 			reason: "Unless the operator allowed all Secrets of the namespace.", schema: marked, cluster: true,
@@ -289,18 +289,18 @@ func TestResolve(t *testing.T) {
 		"ReadSecretThroughExpression": {
 			reason: "Nor when it was computed from one.", schema: marked,
 			references: `[{variables: [{name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}], expression: "variables.a.substring(1)", toFieldPath: spec.description}]`,
-			want:       `{}`, wantReason: ReasonSecretNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"ReadSecretThroughErrorOfExpression": {
 			reason: "A function that fails repeats what it was called with.", schema: marked,
 			references: `[{variables: [{name: a, fromRef: {resource: secrets, name: accounts, fieldPath: data.prod}}], expression: "duration(variables.a)", toFieldPath: spec.password}]`,
-			want:       `{}`, wantReads: 1, wantReason: ReasonInvalidValue,
+			want:       `{}`, wantReads: 1, wantReason: commonv1alpha1.ReasonInvalidValue,
 			wantError: "cannot resolve spec.references[0]: expression: it fails; the cause is omitted, because a Secret is involved",
 		},
 		"ReadOtherNamespace": {
 			reason:     "Another namespace is not even read.",
 			references: `[{` + settings + `, namespace: team-b, fromFieldPath: data.region, toFieldPath: spec.a}]`,
-			want:       `{}`, wantReason: ReasonNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonNotPermitted,
 			wantError: `cannot resolve spec.references[0]: configmaps "common-settings" in the namespace "team-b": no ReferenceGrant in the namespace "team-b" permits it`,
 		},
 		"Granted": {
@@ -312,7 +312,7 @@ func TestResolve(t *testing.T) {
 		"ReadNodesFromNamespace": {
 			reason:     "Cluster-scoped resources are on a list.",
 			references: `[{resource: nodes, name: node-1, fromFieldPath: spec.podCIDR, toFieldPath: spec.a}]`,
-			want:       `{}`, wantReason: ReasonNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonNotPermitted,
 		},
 		"ClusterScopedAllowed": {
 			reason: "It is on the list.", tenancy: Tenancy{ClusterScoped: []schema.GroupResource{{Resource: "nodes"}}},
@@ -327,7 +327,7 @@ func TestResolve(t *testing.T) {
 		"ReadAnySecretFromClusterScopedObject": {
 			reason: "But not Secrets.", cluster: true, schema: marked,
 			references: `[{resource: secrets, name: accounts, namespace: team-b, fromFieldPath: data.prod, toFieldPath: spec.password}]`,
-			want:       `{}`, wantReason: ReasonNotPermitted,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonNotPermitted,
 		},
 		"ClusterScopedObjectAllowedSecret": {
 			reason: "Unless the operator allowed it.", cluster: true, schema: marked,
@@ -338,47 +338,47 @@ func TestResolve(t *testing.T) {
 		"NamespaceRequired": {
 			reason: "A cluster-scoped object has no namespace that could be meant.", cluster: true,
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.a}]`,
-			want:       `{}`, wantReason: ReasonInvalidReference,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
 		},
 		"WriteFinalizers": {
 			reason:     "Only the spec is filled.",
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "metadata.finalizers[0]"}]`,
-			want:       `{}`, wantReason: ReasonInvalidReference,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
 		},
 		"WriteOtherReferences": {
 			reason:     "Else a value could decide what is referenced.",
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec['references'][0].name"}]`,
-			want:       `{}`, wantReason: ReasonInvalidReference,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
 		},
 		"WriteOtherReferencesByWildcard": {
 			reason:     "Else a value could decide what is referenced.",
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec[*][0].name"}]`,
-			want:       `{}`, wantReason: ReasonInvalidReference,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
 		},
 		"ExhaustMemoryByIndex": {
 			reason:     "A list grows by one element.",
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.a[1000][1000][1000]"}]`,
-			want:       `{}`, wantReads: 1, wantReason: ReasonTargetRejected,
+			want:       `{}`, wantReads: 1, wantReason: commonv1alpha1.ReasonTargetRejected,
 		},
 		"IndexTooLarge": {
 			reason:     "It is refused before anything is read.",
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.a[4294967295]"}]`,
-			want:       `{}`, wantReason: ReasonInvalidReference,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
 		},
 		"ReachAnotherPathOfTheAPI": {
 			reason:     "A name is one element of a path.",
 			references: `[{resource: configmaps, name: ../secrets/accounts, fromFieldPath: data.region, toFieldPath: spec.a}]`,
-			want:       `{}`, wantReason: ReasonInvalidReference,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
 		},
 		"PassForACoreKind": {
 			reason:     "Without a group it is the core group, and no other that has such a resource.",
 			references: `[{resource: deployments, name: a, fromFieldPath: data.region, toFieldPath: spec.a}]`,
-			want:       `{}`, wantReason: ReasonKindNotServed,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonKindNotServed,
 		},
 		"PrefixOfGroup": {
 			reason:     "A group is that group, and none that begins with it.",
 			references: `[{group: evil, resource: deployments, name: a, fromFieldPath: data.region, toFieldPath: spec.a}]`,
-			want:       `{}`, wantReason: ReasonKindNotServed,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonKindNotServed,
 		},
 		"SameInAnotherWriting": {
 			reason: "With its version or without, it is the same object, and read once.",
@@ -389,13 +389,13 @@ func TestResolve(t *testing.T) {
 		"FollowItselfInAnotherVersion": {
 			reason:     "In another version it is the same object.",
 			references: `[{group: example.org, version: v2, resource: things, name: thing, fromFieldPath: spec.a, toFieldPath: spec.b}]`,
-			want:       `{}`, wantReason: ReasonInvalidReference,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
 			wantError: `cannot resolve spec.references[0]: things.example.org "thing" in the namespace "team-a": an object cannot reference itself`,
 		},
 		"NotServed": {
 			reason:     "The version is not served.",
 			references: `[{group: ec2.aws.crossplane.io, version: v9, resource: vpcs, name: main-vpc, fromFieldPath: data.region, toFieldPath: spec.a}]`,
-			want:       `{}`, wantReason: ReasonKindNotServed,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonKindNotServed,
 		},
 	}
 	for name, tc := range cases {
@@ -448,8 +448,8 @@ func TestResolve(t *testing.T) {
 			if reads != tc.wantReads || len(result.Sources) > reads {
 				t.Errorf("%s: want %d reads, got %d, and more depends on %v", tc.reason, tc.wantReads, reads, result.Sources)
 			}
-			if again := strings.Contains(tc.references, "Always") || strings.Contains(tc.references, "Optional") || tc.wantReason == ReasonSourceNotFound ||
-				tc.wantReason == ReasonFieldNotFound; (again || err == nil) && again != (len(result.Sources) > 0) {
+			if again := strings.Contains(tc.references, "Always") || strings.Contains(tc.references, "Optional") || tc.wantReason == commonv1alpha1.ReasonSourceNotFound ||
+				tc.wantReason == commonv1alpha1.ReasonFieldNotFound; (again || err == nil) && again != (len(result.Sources) > 0) {
 				t.Errorf("%s: more depends on %v", tc.reason, result.Sources)
 			}
 		})
@@ -471,7 +471,7 @@ func TestKeyOfAListDoesNotFollow(t *testing.T) {
 		reason, target, policy string
 		want                   string
 	}{
-		"Key":   {reason: "Elements are distinguished by it.", target: "spec.pools[0].name", policy: "{resolve: Always}", want: ReasonTargetRejected},
+		"Key":   {reason: "Elements are distinguished by it.", target: "spec.pools[0].name", policy: "{resolve: Always}", want: commonv1alpha1.ReasonTargetRejected},
 		"Once":  {reason: "It has a value, and is left alone.", target: "spec.pools[0].name", policy: "{resolve: Once}"},
 		"Other": {reason: "It is an ordinary field of an element.", target: "spec.pools[0].region", policy: "{resolve: Always}"},
 	} {
@@ -525,7 +525,7 @@ func TestExhaustMemoryByLargeSources(t *testing.T) {
 			switch errors.As(err, &failed); {
 			case tc.want == "" && err != nil:
 				t.Errorf("%s: %v", tc.reason, err)
-			case tc.want != "" && (failed == nil || failed.Reason != ReasonInvalidValue || !strings.Contains(err.Error(), tc.want)):
+			case tc.want != "" && (failed == nil || failed.Reason != commonv1alpha1.ReasonInvalidValue || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("%s: want %q, got %v", tc.reason, tc.want, err)
 			}
 			if len(server.reads) > 256 {

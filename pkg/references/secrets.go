@@ -75,13 +75,13 @@ func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericRe
 				continue // Nothing is taken by a path that cannot be parsed.
 			}
 			if err := p.req.Tenancy.permitsMarked(p.req.Object.GetNamespace(), source); err != nil {
-				return &Error{Reason: ReasonNotPermitted, Source: source.String(), Path: f.FieldPath, Cause: err}
+				return &Error{Reason: commonv1alpha1.ReasonNotPermitted, Source: source.String(), Path: f.FieldPath, Cause: err}
 			}
 			why = errors.New(
 				"the referenced field is marked for values of Secrets (format: password): its value may be written only to fields that are, too")
 		}
 		if i := slices.IndexFunc(targets, func(t fieldpath.Segments) bool { return !p.mayHoldSecret(t) }); i >= 0 {
-			return &Error{Reason: ReasonSecretNotPermitted, Path: targets[i].String(), Cause: why}
+			return &Error{Reason: commonv1alpha1.ReasonSecretNotPermitted, Path: targets[i].String(), Cause: why}
 		}
 	}
 	return nil
@@ -90,7 +90,7 @@ func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericRe
 // sourcesOf returns the fields of other objects from which a reference makes its value.
 func sourcesOf(ref *commonv1alpha1.GenericReference) ([]commonv1alpha1.ReferenceSource, *Error) {
 	invalid := func(format string, arguments ...any) *Error {
-		return &Error{Reason: ReasonInvalidReference, Cause: fmt.Errorf(format, arguments...)}
+		return &Error{Reason: commonv1alpha1.ReasonInvalidReference, Cause: fmt.Errorf(format, arguments...)}
 	}
 	switch {
 	case len(ref.Variables) == 0 && ref.Expression == "":

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // source returns the object that a reference names and that the object may reference.
@@ -25,7 +26,7 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	name := types.NamespacedName{Namespace: ptr.Deref(ref.Namespace, ""), Name: ref.Name}
 	meant := describe(gvr.GroupResource(), name)
 	if err := validNames(gvr, name); err != nil {
-		return Source{}, &Error{Reason: ReasonInvalidReference, Source: meant, Cause: err}
+		return Source{}, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Source: meant, Cause: err}
 	}
 	mapping, err := p.mapping(ctx, gvr)
 	if err != nil {
@@ -36,14 +37,14 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	case mapping.Scope.Name() == meta.RESTScopeNameRoot:
 		name.Namespace = ""
 	case name.Namespace == "" && own == "":
-		return Source{}, &Error{Reason: ReasonInvalidReference, Source: meant, Cause: errors.New("namespace is required in a reference of a cluster-scoped object")}
+		return Source{}, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Source: meant, Cause: errors.New("namespace is required in a reference of a cluster-scoped object")}
 	case name.Namespace == "":
 		name.Namespace = own
 	}
 	source := Source{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, NamespacedName: name}
 	from := p.req.Object.GroupVersionKind().GroupKind()
 	if CanonicalKind(from) == CanonicalKind(source.GroupKind()) && name.Namespace == own && name.Name == p.req.Object.GetName() {
-		return Source{}, &Error{Reason: ReasonInvalidReference, Source: source.String(), Cause: errors.New("an object cannot reference itself")}
+		return Source{}, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Source: source.String(), Cause: errors.New("an object cannot reference itself")}
 	}
 	if failed := p.permit(ctx, from, own, source); failed != nil {
 		return Source{}, failed
@@ -77,13 +78,13 @@ func (p *pass) permit(ctx context.Context, from schema.GroupKind, own string, so
 	}
 	if len(p.permitted) >= maxSources {
 		return &Error{
-			Reason: ReasonInvalidValue, Source: source.String(), Cause: fmt.Errorf("an object can reference at most %d objects", maxSources),
+			Reason: commonv1alpha1.ReasonInvalidValue, Source: source.String(), Cause: fmt.Errorf("an object can reference at most %d objects", maxSources),
 		}
 	}
 	if err := p.req.Tenancy.permits(ctx, from, own, source); err != nil {
 		reason := reasonOf(err)
 		if errors.Is(err, errNotPermitted) {
-			reason = ReasonNotPermitted
+			reason = commonv1alpha1.ReasonNotPermitted
 		}
 		return &Error{Reason: reason, Source: source.String(), Cause: err}
 	}
@@ -93,7 +94,9 @@ func (p *pass) permit(ctx context.Context, from schema.GroupKind, own string, so
 
 // validNames ensures that each name is one element of a request's path.
 func validNames(gvr schema.GroupVersionResource, name types.NamespacedName) error {
-	bad := func(field, value string) error { return fmt.Errorf("%s %q is not valid", field, clean(value)) }
+	bad := func(field, value string) error {
+		return fmt.Errorf("%s %q is not valid", field, condition.Text(value, maxText))
+	}
 	switch {
 	case len(validation.IsDNS1035Label(gvr.Resource)) > 0:
 		return bad("resource", gvr.Resource)
@@ -121,10 +124,10 @@ func (p *pass) read(ctx context.Context, source Source) (map[string]any, *Error)
 	if err := p.req.Reader.Get(ctx, source.NamespacedName, obj); err != nil {
 		out.err = &Error{Reason: reasonOf(err), Source: source.String(), Cause: brief(err)}
 	} else if obj.GetName() != source.Name || obj.GetNamespace() != source.Namespace {
-		out.err = &Error{Reason: ReasonUnavailable, Source: source.String(), Cause: errors.New("the API server answered with another object")}
+		out.err = &Error{Reason: commonv1alpha1.ReasonUnavailable, Source: source.String(), Cause: errors.New("the API server answered with another object")}
 	} else if n := kept(obj.Object, maxReadBytes-p.kept); n > maxReadBytes-p.kept {
 		out.err = &Error{
-			Reason: ReasonInvalidValue, Source: source.String(),
+			Reason: commonv1alpha1.ReasonInvalidValue, Source: source.String(),
 			Cause: fmt.Errorf("the referenced objects together have more than %d MiB", maxReadBytes>>20),
 		}
 	} else {

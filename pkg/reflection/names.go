@@ -4,11 +4,10 @@
 package reflection
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"regexp"
-	"strconv"
 	"strings"
+
+	"github.com/masthead-dev/masthead/pkg/objects"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -52,16 +51,6 @@ type grammar struct {
 
 const hashLength = 12
 
-func hashOf(parts ...string) string {
-	h := sha256.New()
-	for _, part := range parts {
-		// The length keeps ("a-b", "c") and ("a", "b-c") apart.
-		h.Write([]byte(strconv.Itoa(len(part)) + ":"))
-		h.Write([]byte(part))
-	}
-	return hex.EncodeToString(h.Sum(nil))[:hashLength]
-}
-
 // ManagedName is the name of the managed resource that observes the external resource. Cluster-scoped names include the
 // namespace, so that a reader finds the import; the hash covers all that makes it unique, including the ClusterImport's
 // UID.
@@ -70,14 +59,14 @@ func ManagedName(imp Import, kind Kind, namespaced bool, id string) string {
 	if namespaced {
 		prefix = "imp-" + imp.Name
 	}
-	return withHash(dnsLabel(prefix), hashOf(imp.Namespace, imp.Name, string(imp.UID), kind.Family, kind.Kind, id))
+	return withHash(dnsLabel(prefix), objects.DigestParts(imp.Namespace, imp.Name, string(imp.UID), kind.Family, kind.Kind, id)[:hashLength])
 }
 
 // PoolName is the name of the objects that reflect a node pool: "<cluster>-<pool>", as far as that is a DNS label, with
 // a hash. Without the hash the pool "eu-workers" of "prod" would have the name of the pool "workers" of "prod-eu". The
 // name depends on nothing else, so a pool keeps it when others come and go.
 func PoolName(cluster, pool string) string {
-	return withHash(dnsLabel(cluster+"-"+pool), hashOf(cluster, pool))
+	return withHash(dnsLabel(cluster+"-"+pool), objects.DigestParts(cluster, pool)[:hashLength])
 }
 
 func withHash(name, hash string) string {
@@ -109,5 +98,5 @@ func dnsLabel(name string) string {
 
 // deniedName is the name of the identity that the provider must refuse, and of the Secret that it must not find.
 func (i Import) deniedName() string {
-	return withHash(dnsLabel("imp-"+i.Namespace+"-"+i.Name), hashOf(i.Namespace, i.Name, string(i.UID), DeniedName))
+	return withHash(dnsLabel("imp-"+i.Namespace+"-"+i.Name), objects.DigestParts(i.Namespace, i.Name, string(i.UID), DeniedName)[:hashLength])
 }

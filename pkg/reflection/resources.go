@@ -7,7 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // resources are managed resources of one kind by external name.
@@ -41,16 +45,8 @@ func (o Observed) resources(imp Import, kind Kind) resources {
 // IsGone reports whether the provider found that the external resource does not exist. Its last observation stays in
 // the status of the managed resource, so check this first.
 func IsGone(mr *unstructured.Unstructured) bool {
-	conditions, _, _ := unstructured.NestedSlice(mr.Object, "status", "conditions")
-	for _, c := range conditions {
-		condition, _ := c.(map[string]any)
-		message, _ := condition["message"].(string)
-		if condition["type"] == "Synced" && condition["status"] == "False" &&
-			strings.Contains(message, "external resource does not exist") {
-			return true
-		}
-	}
-	return false
+	synced, _ := condition.Find(mr, "Synced")
+	return synced.Status == metav1.ConditionFalse && strings.Contains(synced.Message, "external resource does not exist")
 }
 
 // poolNames is the union of what the user lists, what is already observed and what Node labels show: sorted, each

@@ -18,7 +18,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
 )
@@ -121,7 +120,7 @@ func (w *world) users(c *workload, team string) []option {
 			}})
 		}
 	}
-	if propagation.AgentSynced(claim)["reason"] == reason.ReasonHubObjectDeleted {
+	if propagation.AgentSynced(claim)["reason"] == fleetv1alpha1.ReasonHubObjectDeleted {
 		record, _ := ownership.RecordOf(claim)
 		out = append(out, option{who + " consents to recreation", occasional, annotate(fleetv1alpha1.RecreateAnnotation, record.Consent(claim))})
 	}

@@ -20,7 +20,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
@@ -170,14 +169,14 @@ func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unst
 		return
 	}
 	switch synced["reason"] {
-	case reason.ReasonSynced:
+	case fleetv1alpha1.ReasonSynced:
 		at := record.Namespace
 		// The status does not wait for the record.
 		if other := map[string]string{targetName: movedName, movedName: targetName}[at]; record.UID == "" && c.owns(us, other) && !c.owns(us, at) {
 			at = other
 		}
 		c.names.Reported(us, at, func(owner string) bool { return owner == us })
-	case reason.ReasonConflict:
+	case fleetv1alpha1.ReasonConflict:
 		message, _ := synced["message"].(string)
 		at := hubNamespace.FindStringSubmatch(message)
 		c.names.Reported(us, at[1], func(owner string) bool { return owner != us && owner != owned.Unowned })
@@ -440,7 +439,7 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 	synced := propagation.AgentSynced(claim.last)
 	live, target := c.live(claim), targetOf(claim)
 	switch synced["reason"] {
-	case reason.ReasonSynced:
+	case fleetv1alpha1.ReasonSynced:
 		if live == nil {
 			c.fail("A synchronised claim has its object", "%s has none", name)
 			return
@@ -454,7 +453,7 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 			c.fail("A synchronised claim shows its object's status", "%s shows %q instead of %q", name, down, up)
 		}
 		c.secretSettled(name, claim, live)
-	case reason.ReasonConflict, reason.ReasonNamespaceRecreated:
+	case fleetv1alpha1.ReasonConflict, fleetv1alpha1.ReasonNamespaceRecreated:
 		ns := claim.cluster.server.Get(key(namespaces, "", claim.namespace))
 		if live != nil && live.last.GetNamespace() == target && live.last.GetAnnotations()[fleetv1alpha1.SourceNamespaceUIDAnnotation] == string(ns.GetUID()) {
 			c.fail("A conflict is one", "%s has an object", name)
@@ -462,15 +461,15 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 		if holder := c.w.hub.Get(key(claims, target, claimName)); holder == nil {
 			c.fail("A conflict is one", "the name of %s is free", name)
 		}
-	case reason.ReasonTargetNamespaceChanged:
+	case fleetv1alpha1.ReasonTargetNamespaceChanged:
 		if live == nil || live.last.GetNamespace() == target {
 			c.fail("An object that stays is elsewhere", "%s has none outside %s", name, target)
 		}
-	case reason.ReasonSecretConflict:
+	case fleetv1alpha1.ReasonSecretConflict:
 		if s := claim.cluster.server.Get(key(secrets, claim.namespace, secretName)); s == nil || len(s.GetOwnerReferences()) > 0 {
 			c.fail("A conflict is one", "no Secret is in the way of %s", name)
 		}
-	case reason.ReasonHubObjectDeleted:
+	case fleetv1alpha1.ReasonHubObjectDeleted:
 		if live != nil {
 			c.fail("A loss is one", "%s has an object", name)
 		}

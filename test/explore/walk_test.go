@@ -4,6 +4,7 @@
 package explore
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -161,9 +162,12 @@ func (w *world) land(c *call) {
 	w.mu.Lock()
 	w.late = slices.DeleteFunc(w.late, func(other *call) bool { return other == c })
 	w.mu.Unlock()
-	if resp, err := c.execute(c.request.Context()); err == nil {
-		_ = resp.Body.Close()
+	// Its sender's context has ended.
+	resp, err := c.execute(context.WithoutCancel(c.request.Context()))
+	if err != nil {
+		panic(err)
 	}
+	_ = resp.Body.Close()
 }
 
 func (w *world) kill(p *process) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // state is what the fleet contains, by name.
@@ -186,11 +187,8 @@ func heldProblems(name string, w wanted, claim, inHub, secret, hubSecret *unstru
 
 // synced is what the agent reports about a claim: "True/Synced".
 func synced(claim *unstructured.Unstructured) string {
-	conditions, _, _ := unstructured.NestedSlice(claim.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == "AgentSynced" {
-			return fmt.Sprintf("%v/%v", c["status"], c["reason"])
-		}
+	if c, ok := condition.Find(claim, fleetv1alpha1.ConditionAgentSynced); ok {
+		return fmt.Sprintf("%s/%s", c.Status, c.Reason)
 	}
 	return "nothing"
 }

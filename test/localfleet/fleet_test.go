@@ -25,6 +25,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/test/localfleet/function"
 )
 
@@ -128,8 +129,8 @@ func (t fleetTest) clusterAPI() {
 		phase, _, _ := unstructured.NestedString(cluster.Object, "status", "phase")
 		initialized, _, _ := unstructured.NestedBool(cluster.Object, "status", "initialization", "controlPlaneInitialized")
 		return phase == "Provisioned" && initialized && slices.Contains(cluster.GetFinalizers(), clusterv1.ClusterFinalizer) &&
-			conditionIsTrue(cluster, clusterv1.ClusterRemoteConnectionProbeCondition) &&
-			conditionIsTrue(cluster, clusterv1.ClusterAvailableCondition)
+			condition.IsTrue(cluster, clusterv1.ClusterRemoteConnectionProbeCondition) &&
+			condition.IsTrue(cluster, clusterv1.ClusterAvailableCondition)
 	})
 }
 
@@ -162,7 +163,7 @@ func (t fleetTest) claim() {
 	secrets := clientset(t.T, f, HubName).CoreV1().Secrets("default")
 	var first string
 	eventually(t.T, "the claim is ready and its connection Secret complete", func() bool {
-		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil || !conditionIsTrue(claim, "Ready") {
+		if err := hub.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil || !condition.IsTrue(claim, "Ready") {
 			return false
 		}
 		secret, err := secrets.Get(t.Context(), "sqldb-conn", metav1.GetOptions{})
@@ -195,7 +196,7 @@ func (t fleetTest) functionOrders() {
 		}
 	}
 	ready := func(claim *unstructured.Unstructured) bool {
-		return hub.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) == nil && conditionIsTrue(claim, "Ready")
+		return hub.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) == nil && condition.IsTrue(claim, "Ready")
 	}
 	eventually(t.T, "the claim whose connection details are withheld is ready", func() bool { return ready(withheld) })
 	eventually(t.T, "the delayed claim is ready", func() bool { return ready(delayed) })
@@ -417,7 +418,7 @@ func (t fleetTest) restartHub() {
 		t.Fatal(err)
 	}
 	eventually(t.T, "Crossplane serves claims after the hub moved to another port", func() bool {
-		return hub.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) == nil && conditionIsTrue(claim, "Ready")
+		return hub.Get(t.Context(), client.ObjectKeyFromObject(claim), claim) == nil && condition.IsTrue(claim, "Ready")
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // fieldManager is the field manager of what the fleet applies.
@@ -116,22 +117,13 @@ func waitEstablished(ctx context.Context, config *rest.Config, crds []*unstructu
 			if err := c.Get(ctx, client.ObjectKeyFromObject(crd), live); err != nil {
 				return false, nil //nolint:nilerr // Tried again until the time is over.
 			}
-			return conditionIsTrue(live, "Established"), nil
+			return condition.IsTrue(live, "Established"), nil
 		})
 		if err != nil {
 			return fmt.Errorf("the CRD %q was not established: %w", crd.GetName(), err)
 		}
 	}
 	return nil
-}
-
-// conditionIsTrue reports whether an object's status has the condition with the status True.
-func conditionIsTrue(object *unstructured.Unstructured, conditionType string) bool {
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	return slices.ContainsFunc(conditions, func(item any) bool {
-		condition, ok := item.(map[string]any)
-		return ok && condition["type"] == conditionType && condition["status"] == "True"
-	})
 }
 
 func newClient(config *rest.Config) (client.Client, error) {

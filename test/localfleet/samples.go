@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/masthead-dev/masthead/pkg/condition"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -53,8 +55,8 @@ func InstallSamples(ctx context.Context, config *rest.Config) error {
 		if _, claims, _ := unstructured.NestedMap(object.Object, "spec", "claimNames"); claims {
 			conditions = append(conditions, "Offered")
 		}
-		for _, condition := range conditions {
-			if err := waitCondition(ctx, hub, object, condition); err != nil {
+		for _, conditionType := range conditions {
+			if err := waitCondition(ctx, hub, object, conditionType); err != nil {
 				return err
 			}
 		}
@@ -62,17 +64,17 @@ func InstallSamples(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-func waitCondition(ctx context.Context, hub client.Client, object *unstructured.Unstructured, condition string) error {
+func waitCondition(ctx context.Context, hub client.Client, object *unstructured.Unstructured, conditionType string) error {
 	live := &unstructured.Unstructured{}
 	live.SetGroupVersionKind(object.GroupVersionKind())
 	err := wait.PollUntilContextTimeout(ctx, readyInterval, applyTimeout, true, func(ctx context.Context) (bool, error) {
 		if err := hub.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
 			return false, nil //nolint:nilerr // Tried again until the time is over.
 		}
-		return conditionIsTrue(live, condition), nil
+		return condition.IsTrue(live, conditionType), nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s %q did not become %s (status %v): %w", object.GetKind(), object.GetName(), condition, live.Object["status"], err)
+		return fmt.Errorf("%s %q did not become %s (status %v): %w", object.GetKind(), object.GetName(), conditionType, live.Object["status"], err)
 	}
 	return nil
 }

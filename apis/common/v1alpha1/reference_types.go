@@ -194,7 +194,3 @@ func (r *GenericReference) Source() ReferenceSource {
 		Group: r.Group, Version: r.Version, Namespace: r.Namespace,
 	}
 }
-
-// ConditionReferencesResolved is the condition for an object's references: True when each is resolved, or optional with
-// a missing source.
-const ConditionReferencesResolved = "ReferencesResolved"

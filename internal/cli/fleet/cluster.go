@@ -149,7 +149,7 @@ func clusterOf(p *inventoryv1alpha1.ClusterProfile) (*Cluster, bool) {
 }
 
 func stateOf(conditions []metav1.Condition) (_ State, reason, message string) {
-	connected := meta.FindStatusCondition(conditions, inventory.ConditionConnected)
+	connected := meta.FindStatusCondition(conditions, fleetv1alpha1.ConditionConnected)
 	if connected == nil {
 		return StateUnknown, ReasonNotPublished, "Its ClusterProfile has no condition Connected yet. Does the manager run?"
 	}

@@ -28,6 +28,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // HubName is the hub's name among those of clusters.
@@ -160,7 +161,8 @@ func (s *Side) Get(ctx context.Context, kind schema.GroupVersionKind, key client
 	if err := s.client.Get(ctx, key, u); err != nil {
 		return nil, err
 	}
-	return withoutNoise(u), nil
+	objects.Trim(u)
+	return u, nil
 }
 
 // List reads the objects of a kind; of Secrets, their metadata.
@@ -189,7 +191,8 @@ func (s *Side) List(ctx context.Context, kind schema.GroupVersionKind, options .
 	}
 	out := make([]*unstructured.Unstructured, len(list.Items))
 	for i := range list.Items {
-		out[i] = withoutNoise(&list.Items[i])
+		out[i] = &list.Items[i]
+		objects.Trim(out[i])
 	}
 	return out, nil
 }
@@ -199,17 +202,7 @@ func unstructuredOf(m *metav1.PartialObjectMetadata) (*unstructured.Unstructured
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the metadata of %q: %w", m.Name, err)
 	}
-	return withoutNoise(&unstructured.Unstructured{Object: object}), nil
-}
-
-// withoutNoise removes irrelevant fields, and the annotation in which kubectl keeps the whole object: that of a Secret
-// holds its data.
-func withoutNoise(u *unstructured.Unstructured) *unstructured.Unstructured {
-	u.SetManagedFields(nil)
-	annotations := u.GetAnnotations()
-	if _, ok := annotations[corev1.LastAppliedConfigAnnotation]; ok {
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		u.SetAnnotations(annotations)
-	}
-	return u
+	u := &unstructured.Unstructured{Object: object}
+	objects.Trim(u)
+	return u, nil
 }

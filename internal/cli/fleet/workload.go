@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -140,11 +141,10 @@ func refuseRedirects(*http.Request, []*http.Request) error {
 // Explain describes why a side could not be reached. Errors of the transport repeat addresses, which the user may see,
 // and nothing of the credentials.
 func Explain(err error) string {
-	var status apierrors.APIStatus
 	switch {
 	case apierrors.IsForbidden(err):
 		return "you lack the right: " + err.Error()
-	case errors.As(err, &status), err == nil:
+	case apierror.IsAnswer(err), err == nil:
 		return fmt.Sprint(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return "it did not respond in time"

@@ -13,7 +13,6 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/internal/cli/why"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func podKind() schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: "Pod"} }
@@ -78,7 +77,7 @@ func (l *Looker) component(
 	if t.Object == nil {
 		return t
 	}
-	if conditionReason(t.Object, reason.ConditionAgentSynced) != "" {
+	if agentReason(t.Object) != "" {
 		return l.claim(ctx, c, side, t.Object.GroupVersionKind(), t)
 	}
 	t.Needs = append(t.Needs, l.sources(ctx, side, t.Object)...)

@@ -14,8 +14,8 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/internal/cli/why"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
@@ -39,7 +39,7 @@ func (l *Looker) counterpart(ctx context.Context, c *fleet.Cluster, side *fleet.
 	if namespace == "" {
 		return t
 	}
-	if t.Object != nil && conditionReason(t.Object, reason.ConditionAgentSynced) == reason.ReasonTargetNamespaceMissing {
+	if t.Object != nil && agentReason(t.Object) == fleetv1alpha1.ReasonTargetNamespaceMissing {
 		t.Needs = append(t.Needs, l.thing(ctx, l.hub.Side, why.RoleNamespace, corev1.SchemeGroupVersion.WithKind("Namespace"), "", namespace))
 		return t
 	}
@@ -137,16 +137,11 @@ func (l *Looker) publisher(ctx context.Context, t *why.Thing) *why.Thing {
 }
 
 func synced(claim *unstructured.Unstructured) bool {
-	return crossplane.ConditionTrue(claim, reason.ConditionAgentSynced)
+	return condition.IsTrue(claim, fleetv1alpha1.ConditionAgentSynced)
 }
 
-func conditionReason(obj *unstructured.Unstructured, conditionType string) string {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
-			text, _ := c["reason"].(string)
-			return text
-		}
-	}
-	return ""
+// agentReason returns the reason of the condition AgentSynced, or "".
+func agentReason(claim *unstructured.Unstructured) string {
+	c, _ := condition.Find(claim, fleetv1alpha1.ConditionAgentSynced)
+	return c.Reason
 }

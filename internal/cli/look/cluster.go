@@ -16,7 +16,6 @@ import (
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/internal/cli/why"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
-	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 func isNoMatch(err error) bool { return meta.IsNoMatchError(err) }
@@ -46,7 +45,7 @@ func (l *Looker) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.
 		})
 		t.Absent = why.Present
 	}
-	if c.Class != "" && (f == why.For{} || f.Use != "" || c.Reason == connection.ReasonClassNotFound) {
+	if c.Class != "" && (f == why.For{} || f.Use != "" || c.Reason == fleetv1alpha1.ReasonClassNotFound) {
 		class := l.thing(ctx, l.hub.Side, why.RoleClass, classKind(), "", c.Class)
 		class.For = f
 		t.Needs = append(t.Needs, class)

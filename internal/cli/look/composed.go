@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/masthead-dev/masthead/internal/cli/why"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // maxComposed is the maximum number of resources read of one composite.
@@ -38,10 +39,8 @@ func (l *Looker) composed(ctx context.Context, t *why.Thing) *why.Thing {
 // roleInHub distinguishes Crossplane's own objects from merely composed ones, such as a Deployment.
 func roleInHub(obj *unstructured.Unstructured) why.Role {
 	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == "Synced" {
-			return why.RoleHub
-		}
+	if condition.Entry(obj, "Synced") != nil {
+		return why.RoleHub
 	}
 	for _, field := range []string{"forProvider", "resourceRef", "resourceRefs", "crossplane", "compositionRef", "compositionSelector"} {
 		if _, ok, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", field); ok && len(conditions) == 0 {

@@ -18,7 +18,6 @@ import (
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/internal/cli/why"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
@@ -79,7 +78,7 @@ func (l *Looker) walk(ctx context.Context, c *fleet.Cluster, side *fleet.Side, k
 		return l.application(ctx, c, side, t)
 	}
 	if publisher, _ := l.publisherOf(ctx, kind.GroupKind()); publisher != nil ||
-		t.Object != nil && conditionReason(t.Object, reason.ConditionAgentSynced) != "" {
+		t.Object != nil && agentReason(t.Object) != "" {
 		return l.claim(ctx, c, side, kind, t)
 	}
 	t.Needs = append(t.Needs, l.cluster(ctx, c, why.For{Use: l.useOf(t)}))

@@ -15,14 +15,14 @@ import (
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
 	"github.com/masthead-dev/masthead/internal/cli/why"
-	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // sources returns the sources of an object's required references, if they are unresolved.
 func (l *Looker) sources(ctx context.Context, side *fleet.Side, obj *unstructured.Unstructured) []*why.Thing {
 	spec, _, _ := unstructured.NestedMap(obj.Object, "spec")
 	var refs commonv1alpha1.References
-	if crossplane.ConditionTrue(obj, commonv1alpha1.ConditionReferencesResolved) || spec["references"] == nil ||
+	if condition.IsTrue(obj, commonv1alpha1.ConditionReferencesResolved) || spec["references"] == nil ||
 		runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"references": spec["references"]}, &refs) != nil {
 		return nil
 	}

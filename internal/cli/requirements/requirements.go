@@ -16,8 +16,8 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // States of this package; all others are reasons of the condition AgentSynced.
@@ -118,10 +118,10 @@ func sourceOf(clusters []fleet.Cluster, obj *unstructured.Unstructured) (source,
 
 func claimRow(f Facts, key source, claim *unstructured.Unstructured, counterparts []*unstructured.Unstructured) Row {
 	row := Row{Cluster: key.cluster, Namespace: key.namespace, Kind: key.kind, Name: key.name, State: StateNotLookedAt}
-	if why, message, ok := conditionOf(claim, reason.ConditionAgentSynced); ok {
-		row.State, row.Message = why, message
+	if c, ok := condition.Find(claim, fleetv1alpha1.ConditionAgentSynced); ok {
+		row.State, row.Message = c.Reason, c.Message
 	}
-	row.Ready = statusOf(claim, "Ready")
+	row.Ready = ready(claim)
 	record, recorded := ownership.RecordOf(claim)
 	for _, obj := range counterparts {
 		// A claim can have left objects in several namespaces; its own is the recorded one.
@@ -129,7 +129,7 @@ func claimRow(f Facts, key source, claim *unstructured.Unstructured, counterpart
 			row.Hub = obj.GetNamespace() + "/" + obj.GetName()
 		}
 	}
-	if row.State == reason.ReasonConflict {
+	if row.State == fleetv1alpha1.ReasonConflict {
 		row.Holder = holder(f, claim)
 	}
 	return row
@@ -153,7 +153,7 @@ func holder(f Facts, claim *unstructured.Unstructured) string {
 func hubRow(f Facts, s source, obj *unstructured.Unstructured) Row {
 	row := Row{
 		Cluster: s.cluster, Namespace: s.namespace, Kind: s.kind, Name: s.name, Hub: obj.GetNamespace() + "/" + obj.GetName(),
-		State: StateNoCluster, Ready: statusOf(obj, "Ready"), Message: "No enrolled cluster has this identifier.",
+		State: StateNoCluster, Ready: ready(obj), Message: "No enrolled cluster has this identifier.",
 	}
 	for i := range f.Clusters {
 		if f.Clusters[i].Name != s.cluster {
@@ -167,25 +167,7 @@ func hubRow(f Facts, s source, obj *unstructured.Unstructured) Row {
 	return row
 }
 
-func conditionOf(obj *unstructured.Unstructured, conditionType string) (why, message string, _ bool) {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
-			why, _ = c["reason"].(string)
-			message, _ = c["message"].(string)
-			return why, message, true
-		}
-	}
-	return "", "", false
-}
-
-func statusOf(obj *unstructured.Unstructured, conditionType string) string {
-	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
-			status, _ := c["status"].(string)
-			return status
-		}
-	}
-	return ""
+func ready(obj *unstructured.Unstructured) string {
+	c, _ := condition.Find(obj, "Ready")
+	return string(c.Status)
 }

@@ -5,10 +5,8 @@ package why
 
 import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
-	"github.com/masthead-dev/masthead/pkg/providers/connection"
-	"github.com/masthead-dev/masthead/pkg/references"
 )
 
 // advice returns what to do about a reason, in one sentence; docs has more. It is empty where the message says it, and
@@ -17,59 +15,59 @@ import (
 //nolint:gocyclo // A table.
 func advice(why string) string {
 	switch why {
-	case connection.ReasonDialError:
+	case fleetv1alpha1.ReasonDialError:
 		return "Check the cluster's API server, the network between the hub and it, and the address in the kubeconfig."
-	case connection.ReasonTLSError:
+	case fleetv1alpha1.ReasonTLSError:
 		return "Correct the certificate authority, the server name or the certificate."
-	case connection.ReasonUnauthorized:
+	case fleetv1alpha1.ReasonUnauthorized:
 		return "Renew the credentials in the kubeconfig's Secret."
-	case connection.ReasonBadKubeconfig:
+	case fleetv1alpha1.ReasonBadKubeconfig:
 		return "Correct the kubeconfig in the Secret."
-	case connection.ReasonEndpointDenied:
+	case fleetv1alpha1.ReasonEndpointDenied:
 		return "Name another address, or have the manager's --denied-endpoint-cidrs or --allow-loopback-endpoints changed."
-	case connection.ReasonAnswerRefused:
+	case fleetv1alpha1.ReasonAnswerRefused:
 		return "If the cluster is to send that much, raise the manager's --max-answer-mib, --max-list-mib or --max-decoded-mib."
-	case connection.ReasonMemoryShareExceeded:
+	case fleetv1alpha1.ReasonMemoryShareExceeded:
 		return "Raise the manager's --memory-budget-mib, or have fewer objects in the cluster."
-	case connection.ReasonNamespaceNotAllowed:
+	case fleetv1alpha1.ReasonNamespaceNotAllowed:
 		return "Add the namespace to the class's spec.allowedNamespaces, or name another class."
-	case connection.ReasonClassFull:
+	case fleetv1alpha1.ReasonClassFull:
 		return "Raise the class's spec.maxClusters, un-enrol another cluster, or name another class."
-	case connection.ReasonPaused:
+	case fleetv1alpha1.ReasonPaused:
 		return "Unpause it."
-	case connection.ReasonDuplicateCluster:
+	case fleetv1alpha1.ReasonDuplicateCluster:
 		return "Un-enrol one of the two, or give them different identifiers."
-	case connection.ReasonClusterIdentityChanged:
+	case fleetv1alpha1.ReasonClusterIdentityChanged:
 		return "If that is intended, remove the label masthead.dev/enroll and add it again."
 	case ReasonNotEnrolled:
 		return "Enrol it: kubectl masthead enroll."
 	case ReasonSwitchedOff:
 		return "Change the class, or name another one."
-	case reason.ReasonConflict:
+	case fleetv1alpha1.ReasonConflict:
 		return "Choose another name, or have the holder deleted."
-	case reason.ReasonForbidden:
+	case fleetv1alpha1.ReasonHubForbidden:
 		return "Grant the right that the message names, in the hub."
-	case reason.ReasonWorkloadForbidden, reason.ReasonDefinitionForbidden:
+	case fleetv1alpha1.ReasonWorkloadForbidden, fleetv1alpha1.ReasonDefinitionForbidden:
 		return "Apply config/workload in the workload cluster."
-	case reason.ReasonClaimsForbidden:
+	case fleetv1alpha1.ReasonClaimsForbidden:
 		return "Grant the API group in the workload cluster (config/samples/workload/claims-rights.yaml)."
-	case reason.ReasonDefinitionForeign:
+	case fleetv1alpha1.ReasonDefinitionForeign:
 		return "Remove the definition from the workload cluster, or label it masthead.dev/managed-by=masthead to hand it over."
-	case reason.ReasonRejected:
+	case fleetv1alpha1.ReasonRejected:
 		return "Correct the claim: the hub refuses it as it is."
-	case reason.ReasonHubObjectDeleted:
+	case fleetv1alpha1.ReasonHubObjectDeleted:
 		return "Restore the object in the hub, request a new one with the annotation agent.masthead.dev/recreate, or delete the claim."
-	case reason.ReasonReconcilePaused:
+	case fleetv1alpha1.ReasonReconcilePaused:
 		return "Remove the annotation crossplane.io/paused from the claim."
-	case reason.ReasonSyncFailing:
+	case fleetv1alpha1.ReasonSyncFailing:
 		return "Check the manager's log, which contains the error."
-	case reason.ReasonTargetNamespaceNotAllowed:
+	case fleetv1alpha1.ReasonTargetNamespaceNotAllowed:
 		return "Name another namespace, or have it added to the class's spec.agent.allowedTargetNamespaces."
-	case reason.ReasonCredentialsMissing:
+	case fleetv1alpha1.ReasonCredentialsMissing:
 		return "Create the Secret with the credentials."
-	case reason.ReasonSecretConflict:
+	case fleetv1alpha1.ReasonSecretConflict:
 		return "Delete the conflicting Secret, or request another name."
-	case references.ReasonFieldNotFound:
+	case commonv1alpha1.ReasonFieldNotFound:
 		return "Wait until the field has a value, or correct the path."
 	case fleetv1alpha1.ReasonCanaryFailed:
 		return "Apply config/policies in the hub."

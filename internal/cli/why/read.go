@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/health"
-	"github.com/masthead-dev/masthead/pkg/references"
 )
 
 // Reasons of this package; all others are those of the objects.
@@ -103,37 +105,11 @@ func absent(t *Thing) []Finding {
 	}
 }
 
-// condition is a condition of any object.
-type condition struct{ Type, Status, Reason, Message string }
-
-func conditionsOf(obj *unstructured.Unstructured) []condition {
-	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	var out []condition
-	for _, c := range list {
-		m, ok := c.(map[string]any)
-		if !ok {
-			continue
-		}
-		text := func(key string) string { s, _ := m[key].(string); return s }
-		out = append(out, condition{Type: text("type"), Status: text("status"), Reason: text("reason"), Message: text("message")})
-	}
-	return out
-}
-
-func conditionOf(obj *unstructured.Unstructured, conditionType string) (condition, bool) {
-	for _, c := range conditionsOf(obj) {
-		if c.Type == conditionType {
-			return c, true
-		}
-	}
-	return condition{Type: conditionType}, false
-}
-
 // finding returns the finding for a condition that is not True.
-func (c condition) finding(severity Severity, derived bool) Finding {
+func finding(c metav1.Condition, severity Severity, derived bool) Finding {
 	reason := c.Reason
 	if reason == "" {
-		reason = c.Type + "=" + c.Status
+		reason = c.Type + "=" + string(c.Status)
 	}
 	return Finding{Severity: severity, Derived: derived, Reason: reason, Message: c.Message}
 }
@@ -143,19 +119,19 @@ func (c condition) finding(severity Severity, derived bool) Finding {
 func crossplaned(obj *unstructured.Unstructured) []Finding {
 	var out []Finding
 	for _, conditionType := range []string{"Synced", "LastAsyncOperation", "Responsive"} {
-		if c, ok := conditionOf(obj, conditionType); ok && c.Status == "False" {
-			out = append(out, c.finding(Failed, false))
+		if c, ok := condition.Find(obj, conditionType); ok && c.Status == "False" {
+			out = append(out, finding(c, Failed, false))
 		}
 	}
-	if c, ok := conditionOf(obj, "Ready"); ok && c.Status != "True" && len(out) == 0 {
+	if c, ok := condition.Find(obj, "Ready"); ok && c.Status != "True" && len(out) == 0 {
 		severity := Failed
 		switch c.Reason {
 		case "Creating", "Waiting", "Deleting", "":
 			severity = Waiting
 		}
-		out = append(out, c.finding(severity, true))
+		out = append(out, finding(c, severity, true))
 	}
-	if len(conditionsOf(obj)) == 0 && obj.GetDeletionTimestamp() == nil {
+	if conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions"); len(conditions) == 0 && obj.GetDeletionTimestamp() == nil {
 		out = append(out, Finding{
 			Severity: Waiting, Derived: true, Reason: ReasonNobodyLooked,
 			Message: "It has no conditions yet. Do Crossplane and the provider of the kind run?",
@@ -177,7 +153,7 @@ func deleting(obj *unstructured.Unstructured) []Finding {
 
 // object reads an object of any other kind, as Applications judge their components.
 func object(obj *unstructured.Unstructured) []Finding {
-	if _, ok := conditionOf(obj, "Synced"); ok {
+	if _, ok := condition.Find(obj, "Synced"); ok {
 		return crossplaned(obj)
 	}
 	library, err := health.NewLibrary()
@@ -199,11 +175,11 @@ func object(obj *unstructured.Unstructured) []Finding {
 
 // unresolved reports unresolved references. Their sources are below.
 func unresolved(obj *unstructured.Unstructured) []Finding {
-	c, ok := conditionOf(obj, commonv1alpha1.ConditionReferencesResolved)
+	c, ok := condition.Find(obj, commonv1alpha1.ConditionReferencesResolved)
 	if !ok || c.Status == "True" {
 		return nil
 	}
-	return []Finding{c.finding(Failed, c.Reason == references.ReasonSourceNotFound || c.Reason == references.ReasonKindNotServed)}
+	return []Finding{finding(c, Failed, c.Reason == commonv1alpha1.ReasonSourceNotFound || c.Reason == commonv1alpha1.ReasonKindNotServed)}
 }
 
 func sentence(format string, arguments ...any) string { return fmt.Sprintf(format, arguments...) }

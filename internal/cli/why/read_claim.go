@@ -6,13 +6,14 @@ package why
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // claim reads a claim in a workload cluster. AgentSynced is set by Masthead; the other conditions come from the hub's
 // object, which is below.
 func claim(obj *unstructured.Unstructured) []Finding {
-	c, ok := conditionOf(obj, reason.ConditionAgentSynced)
+	c, ok := condition.Find(obj, fleetv1alpha1.ConditionAgentSynced)
 	if !ok {
 		return append(crossplanedFromHub(obj), Finding{
 			Severity: Waiting, Derived: true, Reason: ReasonNobodyLooked,
@@ -24,17 +25,17 @@ func claim(obj *unstructured.Unstructured) []Finding {
 	}
 	severity, derived := Failed, false
 	switch c.Reason {
-	case reason.ReasonClassNotFound, reason.ReasonInvalidClass, reason.ReasonKindNotOffered, reason.ReasonReferencesUnresolved,
-		reason.ReasonTargetNamespaceMissing:
+	case fleetv1alpha1.ReasonClassNotFound, fleetv1alpha1.ReasonInvalidClass, fleetv1alpha1.ReasonKindNotOffered, fleetv1alpha1.ReasonReferencesUnresolved,
+		fleetv1alpha1.ReasonTargetNamespaceMissing:
 		derived = true // The class, the definition, the reference and the namespace are below.
-	case reason.ReasonMoving, reason.ReasonDeleting, reason.ReasonRecreating:
+	case fleetv1alpha1.ReasonMoving, fleetv1alpha1.ReasonDeleting, fleetv1alpha1.ReasonRecreating:
 		severity, derived = Waiting, true
-	case reason.ReasonReconcilePaused:
+	case fleetv1alpha1.ReasonReconcilePaused:
 		severity = Waiting
-	case reason.ReasonKindNotServed, reason.ReasonSecretMissing:
-		severity, derived = Waiting, c.Reason == reason.ReasonKindNotServed
+	case fleetv1alpha1.ReasonKindNotServed, fleetv1alpha1.ReasonSecretMissing:
+		severity, derived = Waiting, c.Reason == fleetv1alpha1.ReasonKindNotServed
 	}
-	return []Finding{c.finding(severity, derived)}
+	return []Finding{finding(c, severity, derived)}
 }
 
 // crossplanedFromHub reads the claim's conditions from the hub, all of which are derived here.

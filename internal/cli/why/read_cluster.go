@@ -6,19 +6,21 @@ package why
 import (
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/inventory"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // cluster reads a ClusterProfile. Without a connection nothing works behind it. Refused definitions and unknown kinds
 // count only if they concern the question.
 func cluster(t *Thing) []Finding {
-	c, ok := conditionOf(t.Object, inventory.ConditionConnected)
+	c, ok := condition.Find(t.Object, fleetv1alpha1.ConditionConnected)
 	switch {
 	case !ok:
 		return []Finding{{
@@ -26,20 +28,20 @@ func cluster(t *Thing) []Finding {
 			Message: "The ClusterProfile has no condition Connected yet. Does the manager run?",
 		}}
 	case c.Status == "False":
-		return []Finding{c.finding(Blocked, explainedBelow(c.Reason))}
+		return []Finding{finding(c, Blocked, explainedBelow(c.Reason))}
 	case c.Status == "Unknown":
-		return []Finding{c.finding(Blocked, false)}
+		return []Finding{finding(c, Blocked, false)}
 	}
 	var out []Finding
 	for _, conditionType := range []string{
-		inventoryv1alpha1.ClusterConditionControlPlaneHealthy, inventory.ConditionKindsServed, inventory.ConditionKindsSynced,
-		inventory.ConditionWithinLimits,
+		inventoryv1alpha1.ClusterConditionControlPlaneHealthy, fleetv1alpha1.ConditionKindsServed, fleetv1alpha1.ConditionKindsSynced,
+		fleetv1alpha1.ConditionWithinLimits,
 	} {
-		c, ok := conditionOf(t.Object, conditionType)
+		c, ok := condition.Find(t.Object, conditionType)
 		if !ok || c.Status != "False" || !concerns(c, t.For) {
 			continue
 		}
-		f := c.finding(Failed, false)
+		f := finding(c, Failed, false)
 		if why := refusalOf(c.Message, t.For.Definition); why != "" {
 			f.Reason = why
 			f.Message = sentence("Masthead could not write the definition %s to the cluster.", t.For.Definition)
@@ -52,20 +54,20 @@ func cluster(t *Thing) []Finding {
 // explainedBelow reports whether the enrolled object, the class or the Secret says more than the reason.
 func explainedBelow(reason string) bool {
 	switch reason {
-	case connection.ReasonNoCredentials, connection.ReasonNotReady, connection.ReasonPaused, connection.ReasonClassNotFound:
+	case fleetv1alpha1.ReasonNoCredentials, fleetv1alpha1.ReasonNotReady, fleetv1alpha1.ReasonPaused, fleetv1alpha1.ReasonClassNotFound:
 		return true
 	}
 	return false
 }
 
 // concerns reports whether a condition is related to the question.
-func concerns(c condition, f For) bool {
+func concerns(c metav1.Condition, f For) bool {
 	switch {
 	case f == For{}:
 		return true
-	case c.Type == inventory.ConditionKindsServed:
+	case c.Type == fleetv1alpha1.ConditionKindsServed:
 		return refusalOf(c.Message, f.Definition) != ""
-	case c.Type == inventory.ConditionKindsSynced:
+	case c.Type == fleetv1alpha1.ConditionKindsSynced:
 		return f.Definition != "" && strings.Contains(c.Message, f.Definition)
 	}
 	return true
@@ -102,7 +104,7 @@ func enrolled(t *Thing) []Finding {
 	_, annotated := t.Object.GetAnnotations()[clusterv1.PausedAnnotation]
 	importer := t.Object.GetAnnotations()[fleetv1alpha1.ImportPausedAnnotation] != ""
 	if annotated || paused && !importer {
-		out = append(out, Finding{Severity: Blocked, Reason: connection.ReasonPaused, Message: "The Cluster is paused."})
+		out = append(out, Finding{Severity: Blocked, Reason: fleetv1alpha1.ReasonPaused, Message: "The Cluster is paused."})
 	}
 	initialized, _, _ := unstructured.NestedBool(t.Object.Object, "status", "initialization", "controlPlaneInitialized")
 	if initialized {
@@ -111,8 +113,8 @@ func enrolled(t *Thing) []Finding {
 	for _, conditionType := range []string{
 		clusterv1.ClusterInfrastructureReadyCondition, clusterv1.ClusterControlPlaneInitializedCondition, clusterv1.ClusterAvailableCondition,
 	} {
-		if c, ok := conditionOf(t.Object, conditionType); ok && c.Status != "True" {
-			return append(out, c.finding(Failed, false))
+		if c, ok := condition.Find(t.Object, conditionType); ok && c.Status != "True" {
+			return append(out, finding(c, Failed, false))
 		}
 	}
 	return out
@@ -121,8 +123,8 @@ func enrolled(t *Thing) []Finding {
 // class reads an EnrollmentClass.
 func class(t *Thing) []Finding {
 	var out []Finding
-	if c, ok := conditionOf(t.Object, fleetv1alpha1.ConditionReady); ok && c.Status == "False" {
-		out = append(out, c.finding(Failed, false))
+	if c, ok := condition.Find(t.Object, fleetv1alpha1.ConditionReady); ok && c.Status == "False" {
+		out = append(out, finding(c, Failed, false))
 	}
 	path := map[Use]string{UseClaims: "agent", UseApplications: "applications", UseReferences: "references"}[t.For.Use]
 	if path == "" {
@@ -147,11 +149,11 @@ func publisher(obj *unstructured.Unstructured) []Finding {
 	}
 	var out []Finding
 	for _, conditionType := range []string{"Established", "Offered"} {
-		if c, ok := conditionOf(obj, conditionType); ok && c.Status != "True" {
-			out = append(out, c.finding(Failed, false))
+		if c, ok := condition.Find(obj, conditionType); ok && c.Status != "True" {
+			out = append(out, finding(c, Failed, false))
 		}
 	}
-	if _, ok := conditionOf(obj, "Established"); !ok {
+	if _, ok := condition.Find(obj, "Established"); !ok {
 		out = append(out, Finding{
 			Severity: Waiting, Reason: ReasonNobodyLooked, Message: "The definition is not established yet. Does Crossplane run?",
 		})

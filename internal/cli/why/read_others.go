@@ -8,11 +8,12 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // application reads an Application. Its components are below.
 func application(obj *unstructured.Unstructured) []Finding {
-	c, ok := conditionOf(obj, appsv1alpha1.ConditionReady)
+	c, ok := condition.Find(obj, appsv1alpha1.ConditionReady)
 	seen, _, _ := unstructured.NestedInt64(obj.Object, "status", "observedGeneration")
 	switch {
 	case !ok, seen != obj.GetGeneration():
@@ -31,7 +32,7 @@ func application(obj *unstructured.Unstructured) []Finding {
 		appsv1alpha1.ReasonHealthCheckStarting, appsv1alpha1.ReasonNoComponents:
 		severity, derived = Waiting, true
 	}
-	return []Finding{c.finding(severity, derived)}
+	return []Finding{finding(c, severity, derived)}
 }
 
 // ComponentFinding returns an Application's finding about a component. A degraded object explains itself better.
@@ -63,10 +64,10 @@ func ComponentFinding(health appsv1alpha1.Health, reason, message string) Findin
 
 // imported reads a ClusterImport. The managed resources that it waits for are below.
 func imported(obj *unstructured.Unstructured) []Finding {
-	if managed, ok := conditionOf(obj, fleetv1alpha1.ConditionAlreadyManaged); ok && managed.Status == "True" {
-		return []Finding{managed.finding(Blocked, false)}
+	if managed, ok := condition.Find(obj, fleetv1alpha1.ConditionAlreadyManaged); ok && managed.Status == "True" {
+		return []Finding{finding(managed, Blocked, false)}
 	}
-	ready, ok := conditionOf(obj, fleetv1alpha1.ConditionReady)
+	ready, ok := condition.Find(obj, fleetv1alpha1.ConditionReady)
 	switch {
 	case !ok:
 		return []Finding{{
@@ -78,9 +79,9 @@ func imported(obj *unstructured.Unstructured) []Finding {
 	}
 	switch ready.Reason {
 	case fleetv1alpha1.ReasonProviderError:
-		return []Finding{ready.finding(Failed, true)}
+		return []Finding{finding(ready, Failed, true)}
 	case fleetv1alpha1.ReasonWaitingForProvider, fleetv1alpha1.ReasonUnimporting:
-		return []Finding{ready.finding(Waiting, true)}
+		return []Finding{finding(ready, Waiting, true)}
 	}
-	return []Finding{ready.finding(Failed, false)}
+	return []Finding{finding(ready, Failed, false)}
 }

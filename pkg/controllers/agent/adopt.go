@@ -16,7 +16,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
@@ -38,7 +37,7 @@ func (r *requirementReconciler) adopt(
 	}
 	r.observe(s, key, out)
 	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)
-	s.Workload.Recorder.Eventf(s.Claim, nil, corev1.EventTypeNormal, reason.ReasonAdopted, "Synchronise",
+	s.Workload.Recorder.Eventf(s.Claim, nil, corev1.EventTypeNormal, fleetv1alpha1.ReasonAdopted, "Synchronise",
 		"The %s %q in the namespace %q of the hub belongs to this claim from now on", s.Kind.Kind, s.Name, key.Namespace)
 	return out, nil, nil
 }

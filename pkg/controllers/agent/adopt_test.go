@@ -17,7 +17,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
@@ -32,14 +31,14 @@ func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 			fleetv1alpha1.AdoptAnnotation: "true", fleetv1alpha1.AdoptableByAnnotation: us, fleetv1alpha1.ReleasedFromAnnotation: us,
 		})
 	})
-	f.synced("db", reason.ReasonConflict)
+	f.synced("db", fleetv1alpha1.ReasonConflict)
 	f.settled()
 	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetResourceVersion() != theirs.GetResourceVersion() {
 		t.Fatalf("want the workload cluster alone to gain nothing, got %v (%v)", now.Object, err)
 	}
 
 	f.Edit(f.hub, theirs, func() { theirs.SetAnnotations(map[string]string{fleetv1alpha1.AdoptableByAnnotation: us}) })
-	claim := f.synced("db", reason.ReasonSynced)
+	claim := f.synced("db", fleetv1alpha1.ReasonSynced)
 	hub, err := f.get(f.hub, f.target, "db")
 	if err != nil || hub.GetUID() != theirs.GetUID() {
 		t.Fatalf("want the very object, got %v (%v)", hub.Object, err)
@@ -78,7 +77,7 @@ func TestConflictIsAnnotatedAndToldOnce(t *testing.T) {
 	f.inHub(holder)
 	// The annotation exists because a definition may drop conditions that it does not know.
 	f.claim("db")
-	claim := f.synced("db", reason.ReasonConflict)
+	claim := f.synced("db", fleetv1alpha1.ReasonConflict)
 	want := `the namespace "theirs" of the cluster with the identifier "another"`
 	if got := claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation]; got != want {
 		t.Errorf("want the annotation %q, got %q", want, got)
@@ -92,7 +91,7 @@ func TestConflictIsAnnotatedAndToldOnce(t *testing.T) {
 	if err := f.hub.Delete(f.Ctx, holder); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	claim = f.synced("db", reason.ReasonSynced)
+	claim = f.synced("db", fleetv1alpha1.ReasonSynced)
 	if got, there := claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation]; there {
 		t.Errorf("want no annotation, got %q", got)
 	}

@@ -11,10 +11,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
@@ -74,7 +74,7 @@ func stoppedBy(o scope.Outcome, st plan.Step, why scope.Outcome) scope.Outcome {
 	if why.Hub == nil {
 		why.Hub = o.Hub
 	}
-	if st.Do == plan.Remove && st.To != nil && why.Problem != nil && why.Problem.Reason == reason.ReasonDeleting {
+	if st.Do == plan.Remove && st.To != nil && why.Problem != nil && why.Problem.Reason == fleetv1alpha1.ReasonDeleting {
 		why.Problem = plan.Moving(st)
 	}
 	return why

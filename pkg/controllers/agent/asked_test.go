@@ -18,7 +18,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -125,7 +124,7 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 	f.served()
 	f.limitInHub(10)
 	f.claim("db")
-	f.says("db", reason.ReasonRejected, "too large for the hub")
+	f.says("db", fleetv1alpha1.ReasonRejected, "too large for the hub")
 	f.settled()
 	attempts := func() int { return len(f.hubRequests.about(http.MethodPatch, "/mysqlinstances/db")) }
 	requests := 0
@@ -164,7 +163,7 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 		return f.hub.Create(f.Ctx, u, client.DryRunAll)
 	})
 	ask()
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	if value, travelled := f.pushed("db").GetAnnotations()[fleetv1alpha1.ReconcileRequestedAtAnnotation]; travelled {
 		t.Errorf("want the request to stay where it is, got %q in the hub", value)
 	}

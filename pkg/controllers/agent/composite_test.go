@@ -16,9 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
@@ -139,7 +139,7 @@ func TestSynchronizationPullPublishesNamespacedComposites(t *testing.T) {
 		return f.hub.Status().Update(f.Ctx, hub)
 	})
 	f.Within("the status comes back", func() error {
-		u := f.cacheSynced("cache", reason.ReasonSynced)
+		u := f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
 		if got, _, _ := unstructured.NestedString(u.Object, "status", "address"); got != "cache.example.org" {
 			return fmt.Errorf("it is %v", u.Object["status"])
 		}
@@ -192,7 +192,7 @@ func TestForgedResourceRefsNeverReachTheHub(t *testing.T) {
 	if diff := cmp.Diff(want, hub.Object["spec"]); diff != "" {
 		t.Errorf("want what the user may write and nothing else (-want +got):\n%s", diff)
 	}
-	f.cacheSynced("cache", reason.ReasonSynced)
+	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
 
 	composed := []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "composed"}}
 	f.Edit(f.hub, hub, func() { _ = unstructured.SetNestedSlice(hub.Object, composed, "spec", "crossplane", "resourceRefs") })

@@ -21,7 +21,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -103,7 +102,7 @@ func (f *fixture) conflictsWith(s ownership.Source) {
 		message, _ := propagation.AgentSynced(u)["message"].(string)
 		noted := u.GetAnnotations()[fleetv1alpha1.ConflictAnnotation]
 		holder := fmt.Sprintf("the namespace %q of the cluster with the identifier %q", s.Namespace, s.Identifier)
-		if propagation.AgentSynced(u)["reason"] != reason.ReasonConflict || !strings.Contains(message, holder) || noted != holder {
+		if propagation.AgentSynced(u)["reason"] != fleetv1alpha1.ReasonConflict || !strings.Contains(message, holder) || noted != holder {
 			return fmt.Errorf("it says %q and is annotated %q", message, noted)
 		}
 		return nil
@@ -117,7 +116,7 @@ func TestConflictsWhenNamespacesRollUp(t *testing.T) {
 	f := newFixture(t)
 	beside, elsewhere := f.in(f.namespace+"-b"), f.join(f.identifier+"-2")
 	f.claim("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	before := f.heldBy(f.target, f.source())
 	for _, u := range []*fixture{beside, elsewhere} {
 		u.claim("db")
@@ -140,7 +139,7 @@ func TestConflictsWhenNamespacesRollUp(t *testing.T) {
 	}
 	f.gone(f.workload, f.namespace, "db")
 	beside.heldBy(f.target, beside.source())
-	beside.synced("db", reason.ReasonSynced)
+	beside.synced("db", fleetv1alpha1.ReasonSynced)
 }
 
 // TestReplacementWithTheSameIdentifierTakesOver: a cluster that replaces another under its identifier has entirely
@@ -152,7 +151,7 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 	before := f.pushed("db")
 	f.connectionSecret("db-conn", before, "one")
 	f.ready("db", "db.example.org")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.settled()
 
 	// The cluster is lost: it is un-enrolled, and cannot be offboarded.
@@ -166,7 +165,7 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 
 	replacement := f.join(f.identifier)
 	replacement.claim("db", withSecret("db-conn"))
-	claim := replacement.synced("db", reason.ReasonSynced)
+	claim := replacement.synced("db", fleetv1alpha1.ReasonSynced)
 	if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
 		t.Errorf("want the status of what is there, got address %q", got)
 	}

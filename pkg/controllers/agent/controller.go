@@ -10,13 +10,13 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -40,7 +40,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	if ctx, err = r.authenticate(ctx, s); err == nil {
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
-	if moves := o.Problem != nil && o.Problem.Reason == reason.ReasonMoving; !moves {
+	if moves := o.Problem != nil && o.Problem.Reason == fleetv1alpha1.ReasonMoving; !moves {
 		r.hub.LeaveRoom(originOf(req, s.Us.Identifier)) // What moves keeps it for the new object.
 	}
 	result, err := r.show(ctx, s, o, err)

@@ -25,12 +25,12 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
@@ -167,7 +167,7 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 	f.eventuallyVersions(map[string]string{
 		"conversion": "None", "v1alpha1": "served=true storage=false", "v1beta1": "served=true storage=true",
 	})
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 
 	// The hub's administrator has migrated the hub's stored objects, and removes the old version.
 	crd := f.crd()
@@ -188,7 +188,7 @@ func TestSynchronizationPullKeepsServedAndStorageVersions(t *testing.T) {
 		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
-		if c := propagation.AgentSynced(u); c["reason"] != reason.ReasonSynced {
+		if c := propagation.AgentSynced(u); c["reason"] != fleetv1alpha1.ReasonSynced {
 			return fmt.Errorf("its condition is %v", c)
 		}
 		return nil
@@ -272,12 +272,12 @@ func TestObjectsThatOnlyAWebhookCouldConvertAreNotTakenForAnotherVersion(t *test
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	crd := f.editHubCRD(addVersion("v1beta1", conversionWebhook(t)))
 	want := map[string]string{"conversion": "None", "v1alpha1": "served=true storage=true", "v1beta1": "served=false storage=false"}
 	f.eventuallyVersions(want)
 	f.refer(crd, "v1beta1")
-	f.prunedStatus(reason.ReasonDefinitionConversion)
+	f.prunedStatus(fleetv1alpha1.ReasonDefinitionConversion)
 	if diff := cmp.Diff(want, f.versions()); diff != "" {
 		t.Errorf("want the definition as it was (-want +got):\n%s", diff)
 	}
@@ -298,7 +298,7 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	crd := f.crd()
 	f.Edit(f.workload, crd, func() {
 		crd.OwnerReferences = []metav1.OwnerReference{{
@@ -306,7 +306,7 @@ func TestDefinitionThatACrossplaneOfTheClusterTakesOverIsLeftAlone(t *testing.T)
 		}}
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
-	if note := f.prunedStatus(reason.ReasonDefinitionForeign); note == "" {
+	if note := f.prunedStatus(fleetv1alpha1.ReasonDefinitionForeign); note == "" {
 		t.Error("want to be told whose it is")
 	}
 	generation := crd.Generation

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -94,7 +94,7 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 			return err
 		}
 		for _, e := range l.Items {
-			if e.Reason == reason.ReasonDefinitionForeign && e.Regarding.Name == f.class {
+			if e.Reason == fleetv1alpha1.ReasonDefinitionForeign && e.Regarding.Name == f.class {
 				return nil
 			}
 		}
@@ -124,7 +124,7 @@ func TestDefinitionWhoseNamesAreTakenIsTold(t *testing.T) {
 	f.Create(f.workload, taken)
 	f.Within("the names are taken", func() error { return f.workload.List(f.Ctx, f.list()) })
 	f.start()
-	f.prunedStatus(reason.ReasonDefinitionNotServed)
+	f.prunedStatus(fleetv1alpha1.ReasonDefinitionNotServed)
 	if err := f.workload.Delete(f.Ctx, taken); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 
 	xrd := &unstructured.Unstructured{}
 	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
@@ -155,7 +155,7 @@ func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
 	if err := f.hub.Delete(f.Ctx, xrd); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", reason.ReasonKindNotOffered)
+	f.synced("db", fleetv1alpha1.ReasonKindNotOffered)
 	// Even an agent that never saw the kind published.
 	f.restart()
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
@@ -209,7 +209,7 @@ func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
 			return err
 		}
 		for _, e := range l.Items {
-			if e.Reason == reason.ReasonClaimsForbidden && e.Regarding.Name == f.class {
+			if e.Reason == fleetv1alpha1.ReasonClaimsForbidden && e.Regarding.Name == f.class {
 				return nil
 			}
 		}
@@ -221,7 +221,7 @@ func TestMissingRightsInTheWorkloadClusterAreTold(t *testing.T) {
 	hub := f.pushed("db")
 	f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.Within("the Secret arrives", func() error {
 		return f.workload.Get(f.Ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
 	})
@@ -236,7 +236,7 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")
 	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.settled()
 	engaged, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {
@@ -282,7 +282,7 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 		}
 		return nil
 	})
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 
 	series := func() int {
 		families, err := f.registry.Gather()

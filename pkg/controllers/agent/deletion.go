@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
@@ -63,7 +64,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 	case err == nil:
 		r.hub.Deleted(place, live)
 		r.metrics.Wrote(s.ClusterName, metrics.WriteDeletion)
-	case answer.IsMissingObject(err):
+	case apierror.IsMissingObject(err):
 		r.hub.Gone(place, live)
 	default:
 		if p := answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace); p != nil {
@@ -100,7 +101,7 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*s
 	claim := s.Workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
 	if err := scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
-		if p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected); p != nil {
+		if p := reason.OfWorkload(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
@@ -144,7 +145,7 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, p
 	err = r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager))
 	switch {
 	case err == nil:
-	case answer.IsMissingObject(err):
+	case apierror.IsMissingObject(err):
 		return nil, nil //nolint:nilnil // As above.
 	case answer.OfHub(err, "patch", resource, place.Namespace) != nil:
 		return &scope.Outcome{Hub: live, Problem: answer.OfHub(err, "patch", resource, place.Namespace), RetryAfter: condition.SlowRetry()}, nil

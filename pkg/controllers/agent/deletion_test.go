@@ -20,7 +20,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -57,7 +56,7 @@ func TestDeletionReadsTheHub(t *testing.T) {
 	var deleted deletions
 	r.hubReader, r.hubClient = liveReader{obj: hub}, &deleted
 	o, err := r.removeAt(t.Context(), s, ownershiptest.InBar("db"), fleetv1alpha1.DeletionPolicyDelete)
-	if err != nil || o == nil || o.Problem == nil || o.Problem.Reason != reason.ReasonDeleting || !slices.Equal(deleted.uids, []types.UID{hub.GetUID()}) {
+	if err != nil || o == nil || o.Problem == nil || o.Problem.Reason != fleetv1alpha1.ReasonDeleting || !slices.Equal(deleted.uids, []types.UID{hub.GetUID()}) {
 		t.Errorf("want it to be deleted and waited for, got %+v, %v and deletions of %v", o, err, deleted.uids)
 	}
 }

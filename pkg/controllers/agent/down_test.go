@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // refuseFinalizers makes the workload cluster reject every change that adds a finalizer to a claim.
@@ -60,7 +59,7 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 	secret := f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
 	f.recorded("db", hub)
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	arrive := func(reason, password, address string) {
 		t.Helper()
 		f.synced("db", reason)
@@ -83,12 +82,12 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 
 	f.limitInHub(100)
 	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(1000), "spec", "storageGB") })
-	arrive(reason.ReasonRejected, "two", "b")
+	arrive(fleetv1alpha1.ReasonRejected, "two", "b")
 	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(20), "spec", "storageGB") })
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.refuseFinalizers(claim)
 	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
-	arrive(reason.ReasonWorkloadRejected, "three", "c")
+	arrive(fleetv1alpha1.ReasonWorkloadRejected, "three", "c")
 }
 
 // TestNoPasswordFlowsFromAWithdrawnNamespace disallows the namespace of a claim's object, while the claim is to move to
@@ -126,7 +125,7 @@ func TestNoPasswordFlowsFromAWithdrawnNamespace(t *testing.T) {
 	f.Within("the password arrives", password("one"))
 
 	f.targetAnnotation(other)
-	f.synced("db", reason.ReasonTargetNamespaceChanged)
+	f.synced("db", fleetv1alpha1.ReasonTargetNamespaceChanged)
 	allow(other)
 	f.settled()
 	f.Edit(f.hub, secret, func() { secret.Data["password"] = []byte("two") })

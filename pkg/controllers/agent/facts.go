@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -31,15 +31,15 @@ import (
 func unknown(h *view.Hub, kind kindwatch.Kind) *condition.Problem {
 	switch state, _ := h.Watcher.State(kind); state {
 	case kindwatch.StateNotServed:
-		return &condition.Problem{Reason: reason.ReasonKindNotServed, Message: fmt.Sprintf("The hub does not serve %s now.", kind.GroupResource())}
+		return &condition.Problem{Reason: fleetv1alpha1.ReasonKindNotServed, Message: fmt.Sprintf("The hub does not serve %s now.", kind.GroupResource())}
 	case kindwatch.StateForbidden:
 		return &condition.Problem{
-			Reason:  reason.ReasonForbidden,
+			Reason:  fleetv1alpha1.ReasonHubForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the hub.", kind.GroupResource()),
 		}
 	case kindwatch.StateStale:
 		return &condition.Problem{
-			Reason:  reason.ReasonKindNotServed,
+			Reason:  fleetv1alpha1.ReasonKindNotServed,
 			Message: fmt.Sprintf("The hub has not let Masthead list and watch %s for some minutes.", kind.GroupResource()),
 		}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateUnwatched, kindwatch.StateTooLarge:

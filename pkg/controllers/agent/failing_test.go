@@ -18,9 +18,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 )
 
@@ -66,7 +66,7 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 	f.claim("old")
 	f.pushed("old")
 	f.ready("old", "before")
-	f.synced("old", reason.ReasonSynced)
+	f.synced("old", fleetv1alpha1.ReasonSynced)
 	writes.dead.Store(true)
 
 	f.claim("db")
@@ -84,7 +84,7 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 
 	now.ahead.Store(int64(report.FailurePatience))
 	for _, name := range []string{"db", "old"} {
-		claim := f.synced(name, reason.ReasonSyncFailing)
+		claim := f.synced(name, fleetv1alpha1.ReasonSyncFailing)
 		if c := propagation.AgentSynced(claim); c["status"] != string(metav1.ConditionUnknown) {
 			t.Errorf("%s: it is not known whether the hub holds the claim, got %v", name, c)
 		}
@@ -104,6 +104,6 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 	writes.dead.Store(false)
 	for _, name := range []string{"db", "old"} {
 		f.poke(name) // Otherwise they are retried with back-off, which may be long by now.
-		f.synced(name, reason.ReasonSynced)
+		f.synced(name, fleetv1alpha1.ReasonSynced)
 	}
 }

@@ -13,12 +13,12 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -69,14 +69,14 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			work := func() {
 				h.Wait(ownershiptest.InBar("db"), req)
 				r.ledger.Edit(req, func(e *ledger.Entry) { e.Shown = "x" })
-				r.metrics.Requirement(req, reason.ReasonSynced)
+				r.metrics.Requirement(req, fleetv1alpha1.ReasonSynced)
 			}
 			left := func() int {
 				n := len(h.WaitingFor(ownershiptest.InBar("db")))
 				if r.ledger.Of(req) != (ledger.Entry{}) {
 					n++
 				}
-				return n + int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", reason.ReasonSynced)...)))
+				return n + int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", fleetv1alpha1.ReasonSynced)...)))
 			}
 			work()
 			tc.goes(d, h, w)

@@ -24,7 +24,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -88,12 +87,12 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	deadline := time.After(2 * time.Minute)
 	for {
 		o := see()
-		if o.Problem != nil && o.Problem.Reason == reason.ReasonTargetNamespaceChanged {
+		if o.Problem != nil && o.Problem.Reason == fleetv1alpha1.ReasonTargetNamespaceChanged {
 			return
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("want %s, got %+v", reason.ReasonTargetNamespaceChanged, o)
+			t.Fatalf("want %s, got %+v", fleetv1alpha1.ReasonTargetNamespaceChanged, o)
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -30,7 +30,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // ServiceAccount creates a ServiceAccount in the target namespace of the hub.
@@ -151,24 +150,24 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 	defer elsewhere.Close()
 	f.start()
 	f.claim("db", withSecret("db-conn"))
-	f.says("db", reason.ReasonCredentialsMissing, name, fleetv1alpha1.AgentNamespace)
+	f.says("db", fleetv1alpha1.ReasonCredentialsMissing, name, fleetv1alpha1.AgentNamespace)
 
 	use := func(kubeconfig []byte) { f.credentialsSecret(fleetv1alpha1.AgentNamespace, name, kubeconfig) }
 	use(agenttest.AsUser(map[string]any{"exec": map[string]any{"command": "sh"}}, nil))
-	f.says("db", reason.ReasonCredentialsInvalid, "exec")
+	f.says("db", fleetv1alpha1.ReasonCredentialsInvalid, "exec")
 	use(agenttest.AsUser(map[string]any{"token": "x"}, map[string]any{"proxy-url": "http://elsewhere"}))
-	f.says("db", reason.ReasonCredentialsInvalid, "proxy-url")
+	f.says("db", fleetv1alpha1.ReasonCredentialsInvalid, "proxy-url")
 	use(agenttest.AsToken("stale"))
-	f.says("db", reason.ReasonCredentialsRejected, name)
+	f.says("db", fleetv1alpha1.ReasonCredentialsRejected, name)
 
 	token := f.tokenOf(agent1)
 	use(agenttest.AsUser(map[string]any{"token": token}, map[string]any{"server": elsewhere.URL}))
-	f.says("db", reason.ReasonForbidden, "system:serviceaccount:"+f.target+":agent1", "patch mysqlinstances."+f.group, fmt.Sprintf("namespace %q", f.target), name)
+	f.says("db", fleetv1alpha1.ReasonHubForbidden, "system:serviceaccount:"+f.target+":agent1", "patch mysqlinstances."+f.group, fmt.Sprintf("namespace %q", f.target), name)
 	f.notIn(f.target, "db")
 
 	f.grant(f.target, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
 	f.poke("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.Within("the connection Secret arrives", func() error {
 		return f.workload.Get(f.Ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
@@ -179,7 +178,7 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 	f.Within("the new user is used", func() error {
 		f.poke("db")
 		c := propagation.AgentSynced(f.mustGet("db"))
-		if c["reason"] != reason.ReasonForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent2") {
+		if c["reason"] != fleetv1alpha1.ReasonHubForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent2") {
 			return fmt.Errorf("the condition is %v", c)
 		}
 		return nil
@@ -230,26 +229,26 @@ func TestAuthenticatingToTheCentralClusterNamespaceCredentials(t *testing.T) {
 	// Nothing more: the class's own target is not allowed for them.
 	f.targetAnnotation(f.target)
 	f.claim("other")
-	f.says("other", reason.ReasonForbidden, ":agent1", fmt.Sprintf("namespace %q", f.target))
+	f.says("other", fleetv1alpha1.ReasonHubForbidden, ":agent1", fmt.Sprintf("namespace %q", f.target))
 	f.notIn(f.target, "other")
 	f.targetAnnotation("kube-system")
 	f.claim("system")
-	f.synced("system", reason.ReasonTargetNamespaceNotAllowed)
+	f.synced("system", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
 
 	// A class can limit them further.
 	f.targetAnnotation(bar)
-	f.synced("other", reason.ReasonSynced)
+	f.synced("other", fleetv1alpha1.ReasonSynced)
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) {
 		a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{List: []string{"elsewhere"}}
 	})
-	f.synced("other", reason.ReasonTargetNamespaceNotAllowed)
+	f.synced("other", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.AllowedTargetNamespaces = nil })
 
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "../x"})
-	f.synced("other", reason.ReasonCredentialsInvalid)
+	f.synced("other", fleetv1alpha1.ReasonCredentialsInvalid)
 	// Without their own credentials, they use the manager's, which only reach what the class allows.
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: ""})
-	f.synced("other", reason.ReasonTargetNamespaceNotAllowed)
+	f.synced("other", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
 }
 
 func TestAuthenticatingToTheCentralClusterClientCertificate(t *testing.T) {
@@ -269,7 +268,7 @@ func TestAuthenticatingToTheCentralClusterClientCertificate(t *testing.T) {
 	f.claim("db", withSecret("db-conn"))
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.ready("db", "a")
-	f.says("db", reason.ReasonForbidden, fmt.Sprintf("user %q", f.class), "get secrets")
+	f.says("db", fleetv1alpha1.ReasonHubForbidden, fmt.Sprintf("user %q", f.class), "get secrets")
 }
 
 // managerUser makes the manager a ServiceAccount of the hub with exactly its usual rights.
@@ -304,7 +303,7 @@ func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
 	f.serviceAccount("agent1")
 	f.start()
 	f.claim("db")
-	f.says("db", reason.ReasonImpersonationForbidden, `"agent1"`, fmt.Sprintf("namespace %q", f.target))
+	f.says("db", fleetv1alpha1.ReasonImpersonationForbidden, `"agent1"`, fmt.Sprintf("namespace %q", f.target))
 
 	// The right to impersonate this one ServiceAccount, and no group, suffices.
 	f.grant(f.target, "impersonate", manager, rbacv1.PolicyRule{
@@ -312,7 +311,7 @@ func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
 	})
 	f.Within("the ServiceAccount lacks the right", func() error {
 		f.poke("db")
-		if c := propagation.AgentSynced(f.mustGet("db")); c["reason"] != reason.ReasonForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent1") {
+		if c := propagation.AgentSynced(f.mustGet("db")); c["reason"] != fleetv1alpha1.ReasonHubForbidden || !strings.Contains(fmt.Sprint(c["message"]), ":agent1") {
 			return fmt.Errorf("the condition is %v", c)
 		}
 		return nil
@@ -360,7 +359,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	looks := map[string]string{}
 	for _, name := range []string{"free", "taken", "former"} {
 		f.claim(name)
-		f.says(name, reason.ReasonForbidden, ":agent1")
+		f.says(name, fleetv1alpha1.ReasonHubForbidden, ":agent1")
 		f.settled()
 		claim := f.mustGet(name)
 		condition := propagation.AgentSynced(claim)
@@ -378,7 +377,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	for name := range looks {
 		claim := f.mustGet(name)
 		f.Edit(f.workload, claim, func() { ownership.SetRecord(claim, secret+"/lost/"+string(claim.GetUID())) })
-		f.says(name, reason.ReasonHubObjectDeleted, "lost")
+		f.says(name, fleetv1alpha1.ReasonHubObjectDeleted, "lost")
 	}
 	for name := range looks {
 		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, name)); err != nil {
@@ -389,7 +388,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 
 	// The deletion of what was never pushed needs no right.
 	f.claim("free")
-	f.says("free", reason.ReasonForbidden, ":agent1")
+	f.says("free", fleetv1alpha1.ReasonHubForbidden, ":agent1")
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "free")); err != nil {
 		t.Fatal(err)
 	}
@@ -397,12 +396,12 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 
 	// An identity that may read learns who has a name.
 	f.claim("taken")
-	f.says("taken", reason.ReasonForbidden, ":agent1")
+	f.says("taken", fleetv1alpha1.ReasonHubForbidden, ":agent1")
 	f.grant(secret, "read", subjectOf(agent1), rbacv1.PolicyRule{
 		APIGroups: []string{f.group}, Resources: []string{"mysqlinstances"}, Verbs: []string{"get"},
 	})
 	f.poke("taken")
-	f.says("taken", reason.ReasonConflict, "somebody-else")
+	f.says("taken", fleetv1alpha1.ReasonConflict, "somebody-else")
 }
 
 // An object created with a namespace's credentials is deleted with these, although the namespace no longer names them.
@@ -423,7 +422,7 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 		if got, want := hub.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation], "secret/"+f.namespace+"/creds"; got != want {
 			t.Errorf("want the creator of %s to be named %q, got %q", name, want, got)
 		}
-		f.synced(name, reason.ReasonSynced)
+		f.synced(name, fleetv1alpha1.ReasonSynced)
 	}
 
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: ""})
@@ -438,11 +437,11 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
-	f.says("db", reason.ReasonForbidden, ":agent1", "delete")
+	f.says("db", fleetv1alpha1.ReasonHubForbidden, ":agent1", "delete")
 	f.pushed("db")
 	f.restart()
 	f.lookedAt(2)
-	f.says("db", reason.ReasonForbidden, ":agent1", "delete")
+	f.says("db", fleetv1alpha1.ReasonHubForbidden, ":agent1", "delete")
 	f.pushed("db")
 
 	// Nor are missing credentials replaced by the class's rights while the namespace exists.
@@ -454,7 +453,7 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "other")); err != nil {
 		t.Fatal(err)
 	}
-	f.says("other", reason.ReasonCredentialsMissing, "was created by", "creds")
+	f.says("other", fleetv1alpha1.ReasonCredentialsMissing, "was created by", "creds")
 	f.pushed("other")
 
 	// Granting the right, or restoring the credentials, has it deleted.
@@ -489,7 +488,7 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			f.start()
 			f.claim("db")
 			f.pushed("db")
-			f.synced("db", reason.ReasonSynced)
+			f.synced("db", fleetv1alpha1.ReasonSynced)
 
 			// A deleted namespace loses its Secrets before its claims, which wait for us.
 			if err := f.workload.Delete(f.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "creds"}}); err != nil {
@@ -497,7 +496,7 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			}
 			f.Within("the credentials are missed", func() error {
 				f.poke("db")
-				if c := propagation.AgentSynced(f.mustGet("db")); c["reason"] != reason.ReasonCredentialsMissing {
+				if c := propagation.AgentSynced(f.mustGet("db")); c["reason"] != fleetv1alpha1.ReasonCredentialsMissing {
 					return fmt.Errorf("the condition is %v", c)
 				}
 				return nil

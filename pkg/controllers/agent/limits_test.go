@@ -17,7 +17,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
@@ -55,25 +54,25 @@ func TestClaimsBeyondTheLimitWait(t *testing.T) {
 	f.Create(f.hub, stray)
 	f.inHub(stray)
 	first, orphaned := f.claim("a"), f.claim("b", withDeletionPolicy("Orphan"))
-	f.synced("a", reason.ReasonSynced)
-	f.synced("b", reason.ReasonSynced)
+	f.synced("a", fleetv1alpha1.ReasonSynced)
+	f.synced("b", fleetv1alpha1.ReasonSynced)
 	f.claim("c")
-	f.synced("c", reason.ReasonClaimLimitReached)
+	f.synced("c", fleetv1alpha1.ReasonClaimLimitReached)
 	f.notPushed("c")
 	if err := f.workload.Delete(f.Ctx, first); err != nil {
 		t.Fatal(err)
 	}
 	f.gone(f.hub, f.target, "a")
-	f.synced("c", reason.ReasonSynced)
+	f.synced("c", fleetv1alpha1.ReasonSynced)
 
 	class := &fleetv1alpha1.EnrollmentClass{}
 	class.Name = f.class
 	f.Edit(f.hub, class, func() { withLimits(1, 9)(class) })
 	f.claim("d")
-	f.synced("d", reason.ReasonClaimLimitReached)
+	f.synced("d", fleetv1alpha1.ReasonClaimLimitReached)
 	f.settled()
 	for _, there := range []string{"b", "c"} {
-		f.synced(there, reason.ReasonSynced)
+		f.synced(there, fleetv1alpha1.ReasonSynced)
 		f.pushed(there)
 	}
 
@@ -84,7 +83,7 @@ func TestClaimsBeyondTheLimitWait(t *testing.T) {
 	f.gone(f.hub, f.target, "c")
 	f.notPushed("d")
 	f.deleteInHub(f.pushed("b"))
-	f.synced("d", reason.ReasonSynced)
+	f.synced("d", fleetv1alpha1.ReasonSynced)
 }
 
 // TestConcurrentClaimsDoNotExceedTheLimit: what is being created counts.
@@ -127,7 +126,7 @@ func TestIdentifierThatIsEnrolledLaterGetsWhatItsObjectsSay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.claim("old")
-	f.synced("old", reason.ReasonSynced)
+	f.synced("old", fleetv1alpha1.ReasonSynced)
 	f.isReduced("old", false)
 	later := ownership.Source{Identifier: f.identifier + "-later", Namespace: f.namespace}
 	obj := f.object(f.target, "db")
@@ -137,12 +136,12 @@ func TestIdentifierThatIsEnrolledLaterGetsWhatItsObjectsSay(t *testing.T) {
 	f.ready("db", "10.0.0.1")
 	f.isReduced("db", true)
 	f.claim("db")
-	f.synced("db", reason.ReasonConflict)
+	f.synced("db", fleetv1alpha1.ReasonConflict)
 
 	cluster, _ := f.fleet.Lookup(f.cluster)
 	cluster.Identifier = later.Identifier
 	f.fleet.Set(cluster)
-	claim := f.synced("db", reason.ReasonSynced)
+	claim := f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.Within("what the hub's object says is shown", func() (err error) {
 		if claim, err = f.get(f.workload, f.namespace, "db"); err != nil {
 			return err
@@ -169,7 +168,7 @@ func TestClaimsBeyondTheShareOfTheHubAreSynchronised(t *testing.T) {
 	}
 	claim := f.claim("db", large, withSecret("conn"))
 	hub := f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.isReduced("db", true)
 	f.connectionSecret("conn", hub, "s3cret")
 	f.ready("db", "10.0.0.1")
@@ -201,7 +200,7 @@ func TestClaimsBeyondTheShareOfTheHubAreSynchronised(t *testing.T) {
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	deleting := f.synced("db", reason.ReasonDeleting)
+	deleting := f.synced("db", fleetv1alpha1.ReasonDeleting)
 	if address, _, _ := unstructured.NestedString(deleting.Object, "status", "address"); address != "10.0.0.1" {
 		t.Errorf("want the status to stay while the object is deleted, got %v", deleting.Object["status"])
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -43,9 +42,9 @@ func (r *requirementReconciler) hubNamespaceLabels(
 func namespacesUnknown(w *view.Cluster) *condition.Problem {
 	switch state, message := w.Watcher.State(view.NamespaceKind); state {
 	case kindwatch.StateForbidden:
-		return &condition.Problem{Reason: reason.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch namespaces in this cluster."}
+		return &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch namespaces in this cluster."}
 	case kindwatch.StateTooLarge, kindwatch.StateStale:
-		return &condition.Problem{Reason: reason.ReasonWorkloadRejected, Message: "The target namespace of claims is unknown: " + message + "."}
+		return &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadRejected, Message: "The target namespace of claims is unknown: " + message + "."}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}
 	return nil

@@ -21,7 +21,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -128,7 +127,7 @@ func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T
 	f.start()
 
 	f.claim("db")
-	c := propagation.AgentSynced(f.synced("db", reason.ReasonTargetNamespaceMissing))
+	c := propagation.AgentSynced(f.synced("db", fleetv1alpha1.ReasonTargetNamespaceMissing))
 	if !strings.Contains(fmt.Sprint(c["message"]), fmt.Sprintf("%q does not exist", bar)) {
 		t.Errorf("want the missing namespace named, got %v", c["message"])
 	}
@@ -136,7 +135,7 @@ func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T
 
 	// Its creation is noticed: a periodic retry would take longer than this test waits.
 	f.hubNamespace(bar)
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.pushedTo(bar, "db")
 
 	// A namespace without the annotation keeps the class's target.
@@ -152,18 +151,18 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	treasury := f.hubNamespace(f.class + "-treasury")
 	f.targetAnnotation(treasury)
 	f.claim("db")
-	f.synced("db", reason.ReasonTargetNamespaceNotAllowed)
+	f.synced("db", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
 	f.notIn(treasury, "db")
 	f.notIn(f.target, "db")
 
 	f.targetAnnotation("kube-system")
 	f.claim("system")
-	f.synced("system", reason.ReasonTargetNamespaceNotAllowed)
+	f.synced("system", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
 	f.notIn("kube-system", "system")
 
 	f.targetAnnotation("../" + f.target)
 	f.claim("path")
-	f.synced("path", reason.ReasonTargetNamespaceInvalid)
+	f.synced("path", fleetv1alpha1.ReasonTargetNamespaceInvalid)
 	f.notIn(f.target, "path")
 
 	// A selector allows namespaces once they have its labels.
@@ -173,14 +172,14 @@ func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 		}
 	})
 	f.targetAnnotation(treasury)
-	f.synced("path", reason.ReasonTargetNamespaceNotAllowed)
+	f.synced("path", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
 	f.notIn(treasury, "db")
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: treasury}}
 	f.Edit(f.hub, ns, func() { ns.Labels["claims-of"] = f.class })
 	f.pushedTo(treasury, "db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.Edit(f.hub, ns, func() { delete(ns.Labels, "claims-of") })
-	f.synced("db", reason.ReasonTargetNamespaceNotAllowed)
+	f.synced("db", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
 
 	// A claim whose target is no longer allowed can still be deleted.
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
@@ -206,7 +205,7 @@ func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
 	})
 	f.start()
 	f.claim("db")
-	c := propagation.AgentSynced(f.synced("db", reason.ReasonWorkloadForbidden))
+	c := propagation.AgentSynced(f.synced("db", fleetv1alpha1.ReasonWorkloadForbidden))
 	if !strings.Contains(fmt.Sprint(c["message"]), "list and watch namespaces") {
 		t.Errorf("want the right named, got %v", c["message"])
 	}
@@ -281,7 +280,7 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	f.annotateNamespace(map[string]string{
 		fleetv1alpha1.OnTargetChangeAnnotation: "Recreate", fleetv1alpha1.TargetNamespaceAnnotation: f.class + "-missing",
 	})
-	f.synced("db", reason.ReasonTargetNamespaceMissing)
+	f.synced("db", fleetv1alpha1.ReasonTargetNamespaceMissing)
 	if now := f.pushed("db"); now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
 		t.Fatalf("want the object to stay, got %v", now.Object)
 	}
@@ -289,12 +288,12 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	// A finalizer holds the object at the old place: it exists once, never twice.
 	f.Edit(f.hub, before, func() { before.SetFinalizers([]string{"example.org/hold"}) })
 	f.targetAnnotation(bar)
-	f.synced("db", reason.ReasonMoving)
-	f.synced("taken", reason.ReasonConflict)
+	f.synced("db", fleetv1alpha1.ReasonMoving)
+	f.synced("taken", fleetv1alpha1.ReasonConflict)
 	f.notIn(bar, "db")
 	f.Edit(f.hub, before, func() { before.SetFinalizers(nil) })
 	f.pushedTo(bar, "db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.notIn(f.target, "db")
 	f.pushed("taken")
 
@@ -302,7 +301,7 @@ func TestClaimThatAsksToMoveIsMadeAnewWhereItCanBe(t *testing.T) {
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.DeletionPolicy = fleetv1alpha1.DeletionPolicyOrphan })
 	f.targetAnnotation("")
 	f.pushedTo(f.target, "db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	kept, err := f.get(f.hub, bar, "db")
 	if err != nil {
 		t.Fatal(err)

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/bounded"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
@@ -74,10 +74,7 @@ func (a *agent) offboard(ctx context.Context, name mcr.ClusterName) error {
 
 // mayPass reports whether one of a cluster's errors is transient.
 func mayPass(err error) bool {
-	return err != nil && slices.ContainsFunc(answer.Each(err), func(err error) bool {
-		return apierrors.IsInternalError(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) ||
-			apierrors.IsTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsResourceExpired(err)
-	})
+	return err != nil && slices.ContainsFunc(apierror.Each(err), apierror.IsTransient)
 }
 
 // offboarding is one attempt at offboarding a cluster.
@@ -131,8 +128,7 @@ func (r *requirementReconciler) offboard(
 
 // note records an API error that leaves something unknown, and returns any other error.
 func (o *offboarding) note(err error) error {
-	var answer apierrors.APIStatus
-	if !errors.As(err, &answer) && !errors.Is(err, bounded.ErrRefused) {
+	if !apierror.IsAnswer(err) && !errors.Is(err, bounded.ErrRefused) {
 		return err
 	}
 	o.mu.Lock()

@@ -23,7 +23,6 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
@@ -46,8 +45,8 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	f.claim("gone")
 	f.claim("kept", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{theirs}) })
 	gone, kept, lost := f.pushed("gone"), f.pushed("kept"), f.settledClaim("lost")
-	f.synced("gone", reason.ReasonSynced)
-	f.synced("kept", reason.ReasonSynced)
+	f.synced("gone", fleetv1alpha1.ReasonSynced)
+	f.synced("kept", fleetv1alpha1.ReasonSynced)
 	// A pause keeps no cluster from leaving.
 	paused, deleted := f.settledClaim("paused"), f.settledClaim("deleted")
 	f.pause("paused")
@@ -55,7 +54,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "deleted")); err != nil {
 		t.Fatal(err)
 	}
-	f.says("deleted", reason.ReasonReconcilePaused, "being deleted")
+	f.says("deleted", fleetv1alpha1.ReasonReconcilePaused, "being deleted")
 	f.settled()
 
 	// As the provider does: no worker runs any more, but the connection does.
@@ -91,7 +90,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	f.recorded("lost", f.inHubAnew("lost", lost.GetUID()))
 	f.finalizersAre("kept", theirs, agenttest.OurFinalizer)
 	f.claim("gone")
-	f.synced("gone", reason.ReasonSynced)
+	f.synced("gone", fleetv1alpha1.ReasonSynced)
 	for _, before := range []*unstructured.Unstructured{gone, kept} {
 		if now, err := f.get(f.hub, f.target, before.GetName()); err != nil || now.GetUID() != before.GetUID() {
 			t.Errorf("want the same object when the cluster is back, got %v (%v)", now.Object, err)
@@ -116,7 +115,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 		f.claim(fmt.Sprintf("db-%d", i))
 	}
 	for i := range 3 * maxOffboardedAtOnce {
-		f.synced(fmt.Sprintf("db-%d", i), reason.ReasonSynced)
+		f.synced(fmt.Sprintf("db-%d", i), fleetv1alpha1.ReasonSynced)
 	}
 	f.settled()
 	fakefleet.Drain(t, f.manager.Gate, f.cluster)
@@ -197,7 +196,7 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := strings.ToLower(name)
 			f.claim(claim)
-			f.synced(claim, reason.ReasonSynced)
+			f.synced(claim, fleetv1alpha1.ReasonSynced)
 			old, ok := f.agent.workloads.Get(f.cluster)
 			if !ok {
 				t.Fatal("the cluster is not engaged")
@@ -234,7 +233,7 @@ func TestDisabledClassLeavesNoFinalizerBehind(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")
 	before := f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
 	f.Edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
 	f.finalizersAre("db")

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestObjectsOfTheHubWithoutAClaimAndStraysAreCounted(t *testing.T) {
@@ -18,7 +18,7 @@ func TestObjectsOfTheHubWithoutAClaimAndStraysAreCounted(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")
 	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.counts("what has a claim is not counted", 0)
 
 	ghost := f.object(f.target, "ghost")
@@ -36,7 +36,7 @@ func TestObjectsOfTheHubWithoutAClaimAndStraysAreCounted(t *testing.T) {
 	}
 
 	f.claim("ghost", func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, "8", "spec", "version") })
-	f.synced("ghost", reason.ReasonSynced)
+	f.synced("ghost", fleetv1alpha1.ReasonSynced)
 	f.counts("a claim that is there takes it over", 0)
 
 	// Strays are not obeyed (TestTenancyStrayHarmsNoClaim), but a metric reports them.

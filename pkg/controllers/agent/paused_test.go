@@ -13,14 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // pause pauses a claim, and waits until its condition says so.
 func (f *fixture) pause(name string) {
 	f.T.Helper()
 	f.annotateClaim(name, fleetv1alpha1.PausedAnnotation, fleetv1alpha1.PausedAnnotationTrue)
-	f.says(name, reason.ReasonReconcilePaused, fleetv1alpha1.PausedAnnotation)
+	f.says(name, fleetv1alpha1.ReasonReconcilePaused, fleetv1alpha1.PausedAnnotation)
 }
 
 // unpause resumes a claim.
@@ -63,7 +62,7 @@ func TestPausedClaimIsCarriedWhenItIsUnpaused(t *testing.T) {
 		t.Helper()
 		f.lookedAt(1)
 		f.settled()
-		f.says("db", reason.ReasonReconcilePaused)
+		f.says("db", fleetv1alpha1.ReasonReconcilePaused)
 		hub := f.inHubAsIs("db")
 		if _, travelled := hub.GetAnnotations()[fleetv1alpha1.PausedAnnotation]; travelled || size(hub) != 20 {
 			t.Errorf("want nothing to be carried to the hub, got %v", hub.Object)
@@ -80,7 +79,7 @@ func TestPausedClaimIsCarriedWhenItIsUnpaused(t *testing.T) {
 	nothing()
 
 	f.unpause("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.Within("what was changed meanwhile is carried", func() error {
 		if n := size(f.inHubAsIs("db")); n != 30 || address() != "b" {
 			return errors.New("it is not")
@@ -93,7 +92,7 @@ func TestPausedClaimIsCarriedWhenItIsUnpaused(t *testing.T) {
 			return err
 		}
 		if !slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
-			return e.Type+" "+e.Reason == "Normal "+reason.ReasonReconcilePaused
+			return e.Type+" "+e.Reason == "Normal "+fleetv1alpha1.ReasonReconcilePaused
 		}) {
 			return errors.New("there is none")
 		}

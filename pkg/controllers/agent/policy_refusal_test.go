@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
 )
 
@@ -59,7 +59,7 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range l.Items {
-		if e.Reason == reason.ReasonDefinitionForbidden && e.Regarding.Name == f.class {
+		if e.Reason == fleetv1alpha1.ReasonDefinitionForbidden && e.Regarding.Name == f.class {
 			t.Errorf("want no false alarm, got %q", e.Note)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
@@ -67,7 +66,7 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 		return out
 	}
 	f.Within("the conflict is an event", func() error {
-		if !slices.Contains(reasons(), reason.ReasonConflict) {
+		if !slices.Contains(reasons(), fleetv1alpha1.ReasonConflict) {
 			return errors.New("there is none")
 		}
 		return nil
@@ -91,7 +90,7 @@ func TestDefinitionThatDropsConditionsMakesNobodyRepeatThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Within("the end of the conflict is an event", func() error {
-		if !slices.Equal(reasons(), []string{reason.ReasonConflict, reason.ReasonSynced}) {
+		if !slices.Equal(reasons(), []string{fleetv1alpha1.ReasonConflict, fleetv1alpha1.ReasonSynced}) {
 			return fmt.Errorf("the events are %v", reasons())
 		}
 		return nil

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -99,7 +99,7 @@ func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *test
 		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
-		if propagation.AgentSynced(u)["reason"] != reason.ReasonKindNotOffered {
+		if propagation.AgentSynced(u)["reason"] != fleetv1alpha1.ReasonKindNotOffered {
 			return errors.New("not yet")
 		}
 		return nil

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
@@ -35,7 +36,7 @@ func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope, at 
 	if err == nil {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	p := reason.OfWorkload(err, "change the finalizers of this claim", reason.ReasonWorkloadRejected)
+	p := reason.OfWorkload(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
 	if p == nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope, at 
 
 // awaitNamespace makes a claim whose target namespace is missing wait for it.
 func (r *requirementReconciler) awaitNamespace(s *scope.Scope, target string, o *scope.Outcome) {
-	if o != nil && o.Problem != nil && o.Problem.Reason == reason.ReasonTargetNamespaceMissing {
+	if o != nil && o.Problem != nil && o.Problem.Reason == fleetv1alpha1.ReasonTargetNamespaceMissing {
 		r.hub.Wait(view.HubNamespace(target), s.Request)
 	}
 }
@@ -230,7 +231,7 @@ func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place)
 	obj.SetGroupVersionKind(key.Kind.GroupVersionKind)
 	err := r.hubReader.Get(ctx, key.NamespacedName, obj)
 	switch {
-	case answer.IsMissingObject(err):
+	case apierror.IsMissingObject(err):
 		return nil, nil //nolint:nilnil // The comment says so.
 	case err != nil:
 		return nil, fmt.Errorf("cannot get %s %q in the hub: %w", key.Kind, key.NamespacedName, err)

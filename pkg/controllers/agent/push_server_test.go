@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // editSpecSchema changes the schema of claims' specs in the hub.
@@ -62,7 +62,7 @@ func TestClaimIsPushedWhateverBecomesEmpty(t *testing.T) {
 		f.claim(name, func(u *unstructured.Unstructured) { u.Object["spec"] = newSpec(t, shape.before, "5.6") })
 	}
 	for name := range shapes {
-		f.synced(name, reason.ReasonSynced)
+		f.synced(name, fleetv1alpha1.ReasonSynced)
 	}
 	for name, shape := range shapes {
 		u := f.object(f.namespace, name)
@@ -142,7 +142,7 @@ func TestTypeOfFieldChanges(t *testing.T) {
 	f := newFixture(t)
 	f.claim("db")
 	f.ready("db", "10.0.0.1")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.editSpecSchema(func(fields map[string]apiextensionsv1.JSONSchemaProps) {
 		fields["storageGB"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
@@ -159,7 +159,7 @@ func TestTypeOfFieldChanges(t *testing.T) {
 	}
 	u := f.object(f.namespace, "db")
 	f.Edit(f.workload, u, func() { _ = unstructured.SetNestedField(u.Object, "5.8", "spec", "version") })
-	claim := f.synced("db", reason.ReasonRejected)
+	claim := f.synced("db", fleetv1alpha1.ReasonRejected)
 	if c := propagation.AgentSynced(claim); c["status"] != "False" || !strings.Contains(fmt.Sprint(c["message"]), ".spec.storageGB: expected string") {
 		t.Errorf("want the field to be named, got %v", c)
 	}
@@ -177,7 +177,7 @@ func TestTypeOfFieldChanges(t *testing.T) {
 		}
 		return nil
 	})
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	// What is no longer wanted goes, as before.
 	f.Edit(f.workload, u, func() { unstructured.RemoveNestedField(u.Object, "spec", "storageGB") })
 	f.Within("the field is removed", func() error {
@@ -227,10 +227,10 @@ func TestAdmissionOfTheHubChangesAClaim(t *testing.T) {
 		return nil
 	})
 	f.claim("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.settled()
 	const want = "The hub holds this claim, except for spec.storageGB, which its admission or schema changes."
-	if c := propagation.AgentSynced(f.synced("db", reason.ReasonSynced)); c["status"] != "True" || c["message"] != want {
+	if c := propagation.AgentSynced(f.synced("db", fleetv1alpha1.ReasonSynced)); c["status"] != "True" || c["message"] != want {
 		t.Errorf("want %q, got %v", want, c)
 	}
 	// One to create it, one to find out that another changes nothing.

@@ -20,7 +20,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // recorded waits until a claim records a hub object, by UID or by place.
@@ -56,7 +55,7 @@ func (f *fixture) settledClaim(name string) *unstructured.Unstructured {
 	hub := f.pushed(name)
 	f.ready(name, "a")
 	f.recorded(name, hub)
-	f.synced(name, reason.ReasonSynced)
+	f.synced(name, fleetv1alpha1.ReasonSynced)
 	return hub
 }
 
@@ -108,14 +107,14 @@ func TestClaimWhoseAnnotationsWereAppliedEmptyRecordsItsObject(t *testing.T) {
 	hub := f.pushed("db")
 	f.ready("db", "a")
 	f.recorded("db", hub)
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 
 	original := f.mustGet("db")
 	f.claim("copy", func(u *unstructured.Unstructured) { u.SetAnnotations(original.GetAnnotations()) })
 	hub = f.pushed("copy")
 	f.ready("copy", "a")
 	f.recorded("copy", hub)
-	f.synced("copy", reason.ReasonSynced)
+	f.synced("copy", fleetv1alpha1.ReasonSynced)
 }
 
 // createStray creates an object that names the source of a claim, in a namespace of the hub where the claim's object is
@@ -183,14 +182,14 @@ func TestTenancyStrayHarmsNoClaim(t *testing.T) {
 	hub := f.pushed("db")
 	f.ready("db", "a")
 	f.recorded("db", hub)
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.nothingFrom(stray)
 
 	f.deleteInHub(hub)
-	f.synced("db", reason.ReasonHubObjectDeleted)
+	f.synced("db", fleetv1alpha1.ReasonHubObjectDeleted)
 	f.poke("db")
 	f.nothingFrom(stray)
-	f.synced("db", reason.ReasonHubObjectDeleted)
+	f.synced("db", fleetv1alpha1.ReasonHubObjectDeleted)
 	f.annotateClaim("db", fleetv1alpha1.RecreateAnnotation, f.consent("db"))
 	hub = f.inHubAnew("db", hub.GetUID())
 	f.ready("db", "b")
@@ -234,14 +233,14 @@ func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T
 	})
 	f.settled()
 	f.deleteInHub(hub)
-	f.says("db", reason.ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
+	f.says("db", fleetv1alpha1.ReasonHubObjectDeleted, string(hub.GetUID()), fleetv1alpha1.RecreateAnnotation)
 	f.Within("the loss is reported by an event", func() error {
 		events := &eventsv1.EventList{}
 		if err := f.workload.List(f.Ctx, events, client.InNamespace(f.namespace)); err != nil {
 			return err
 		}
 		for _, e := range events.Items {
-			if e.Reason == reason.ReasonHubObjectDeleted && e.Type == "Warning" {
+			if e.Reason == fleetv1alpha1.ReasonHubObjectDeleted && e.Type == "Warning" {
 				return nil
 			}
 		}
@@ -267,15 +266,15 @@ func TestConditionsOfBeforeAreNoLoss(t *testing.T) {
 	f.limitInHub(10)
 	f.registry = prometheus.NewRegistry()
 	f.start()
-	f.synced("db", reason.ReasonRejected)
+	f.synced("db", fleetv1alpha1.ReasonRejected)
 	f.poke("db")
 	f.settled()
-	f.synced("db", reason.ReasonRejected)
+	f.synced("db", fleetv1alpha1.ReasonRejected)
 
 	claim = f.mustGet("db")
 	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(5), "spec", "storageGB") })
 	again := f.inHubAnew("db", hub.GetUID())
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.ready("db", "b")
 	f.recorded("db", again)
 }

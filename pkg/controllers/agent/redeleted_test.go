@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // lateWatches delays what the hub's watches report of the fixture's kind, while it is locked.
@@ -74,7 +74,7 @@ func (l *lateWatches) delay(t *testing.T) (report func()) {
 // hasAnother checks that a claim has another object in the hub.
 func (f *fixture) hasAnother(former *unstructured.Unstructured) {
 	f.T.Helper()
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	if again := f.pushed("db"); again.GetUID() == former.GetUID() {
 		f.T.Errorf("want another object, got %s again", former.GetUID())
 	}
@@ -88,7 +88,7 @@ func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
 	f, watches, hub := lateFixture(t)
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/crossplane"}) })
 	f.ready("db", "before")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.settled()
 
 	report := watches.delay(t)
@@ -107,7 +107,7 @@ func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
 	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
 	f.gone(f.workload, f.namespace, "db")
 	f.claim("db")
-	f.synced("db", reason.ReasonRecreating)
+	f.synced("db", fleetv1alpha1.ReasonRecreating)
 
 	report()
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })

@@ -16,7 +16,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // withDeletionPolicy sets the deletion policy annotation of a claim.
@@ -39,7 +38,7 @@ func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 	}
 	claim := f.claim("db", withDeletionPolicy("Delete"), tagged)
 	before := f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +66,9 @@ func TestOrphanedClaimLeavesItsObjectToNobody(t *testing.T) {
 
 	// A released object is not free, not even for its former owner, unless the owner asks for it.
 	claim = f.claim("db", tagged)
-	f.synced("db", reason.ReasonConflict)
+	f.synced("db", fleetv1alpha1.ReasonConflict)
 	f.annotateClaim("db", fleetv1alpha1.AdoptAnnotation, "true")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	hub, err = f.get(f.hub, f.target, "db")
 	if err != nil || hub.GetUID() != before.GetUID() || ownership.Of(true, hub, f.source()) != ownership.Ours {
 		t.Fatalf("want the very object to be ours again, got %v (%v)", hub.Object, err)
@@ -91,7 +90,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.claim("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.settled()
 	w, ok := f.agent.workloads.Get(f.cluster)
 	if !ok {

@@ -34,7 +34,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -156,7 +155,7 @@ func TestClaimThatIsReconciledTooEarlyIsNotWritten(t *testing.T) {
 func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	claim, hub := carried(t)
 	r, s, _, _ := teller(t, claim)
-	r.metrics.Requirement(s.Request, reason.ReasonSynced)
+	r.metrics.Requirement(s.Request, fleetv1alpha1.ReasonSynced)
 	for _, chosen := range []string{"a", "b", "c"} {
 		shown := propagation.Condition(claim, &condition.Problem{Reason: chosen})
 		claim.Object["status"] = propagation.StatusOf(claim, hub, true, shown, r.clock.Now())
@@ -164,7 +163,7 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", reason.ReasonSynced)...)); got != 1 {
+	if got := testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", fleetv1alpha1.ReasonSynced)...)); got != 1 {
 		t.Errorf("want what was counted to stay counted, got %v", got)
 	}
 	if got := testutil.CollectAndCount(r.metrics.Requirements); got != 1 {
@@ -178,7 +177,7 @@ func TestHolderIsNotToldBeforeItMayBe(t *testing.T) {
 	claim, _ := carried(t)
 	r, s, server, now := teller(t, claim)
 	r.hubReader = &apiServer{answer: errors.New("dial tcp 10.0.0.1:443: i/o timeout")}
-	problem := &condition.Problem{Reason: reason.ReasonConflict, Message: holder}
+	problem := &condition.Problem{Reason: fleetv1alpha1.ReasonConflict, Message: holder}
 	p := plan.Plan{Problem: problem, Holder: holder, Steps: []plan.Step{{Do: plan.Disclose, At: ownershiptest.InBar("db")}}}
 	o, failure := r.apply(t.Context(), s, p)
 	if failure == nil || o.Problem != nil || o.Holder != "" {
@@ -192,7 +191,7 @@ func TestHolderIsNotToldBeforeItMayBe(t *testing.T) {
 			now.SetTime(now.Now().Add(report.FailurePatience))
 		}
 	}
-	if got := strings.Join(server.asked, "\n"); !strings.Contains(got, reason.ReasonSyncFailing) || strings.Contains(got, holder) {
+	if got := strings.Join(server.asked, "\n"); !strings.Contains(got, fleetv1alpha1.ReasonSyncFailing) || strings.Contains(got, holder) {
 		t.Errorf("want the failure to be told and not the holder, got %s", got)
 	}
 }
@@ -229,7 +228,7 @@ func TestClusterThatDoesNotAnswerIsNotAskedAgain(t *testing.T) {
 			before := len(server.asked)
 			now.SetTime(now.Now().Add(report.FailurePatience))
 			_, _ = r.tell(t.Context(), s, o, failure)
-			if got := server.asked[before:]; len(got) != tc.lasting || !strings.Contains(got[0], reason.ReasonSyncFailing) {
+			if got := server.asked[before:]; len(got) != tc.lasting || !strings.Contains(got[0], fleetv1alpha1.ReasonSyncFailing) {
 				t.Errorf("%s want the failure to be told, got %v", tc.reason, got)
 			}
 		})
@@ -290,7 +289,7 @@ func TestNobodyIsToldOfAClaimThatVanished(t *testing.T) {
 // TestStatusDoesNotWaitForTheRecord has a claim without a status, and a workload cluster that may refuse applies to
 // claims.
 func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
-	const late, record, synced, rejected = "late fields", "record", "True/" + reason.ReasonSynced, "False/" + reason.ReasonWorkloadRejected
+	const late, record, synced, rejected = "late fields", "record", "True/" + fleetv1alpha1.ReasonSynced, "False/" + fleetv1alpha1.ReasonWorkloadRejected
 	refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "mysqlinstances"}, "db", errors.New("no"))
 	for name, tc := range map[string]struct {
 		reason  string
@@ -335,11 +334,11 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 		},
 		"Problem": {
 			reason:  "What else is wrong with the claim is no reason either: its object would not be missed.",
-			problem: &condition.Problem{Reason: reason.ReasonTargetNamespaceChanged},
+			problem: &condition.Problem{Reason: fleetv1alpha1.ReasonTargetNamespaceChanged},
 			edit: func(claim, hub *unstructured.Unstructured) {
 				claim.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
 			},
-			want: []string{record, "False/" + reason.ReasonTargetNamespaceChanged}, then: []string{},
+			want: []string{record, "False/" + fleetv1alpha1.ReasonTargetNamespaceChanged}, then: []string{},
 		},
 		"AnnouncedElsewhere": {
 			reason: "It would be looked for there.",

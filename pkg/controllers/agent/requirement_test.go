@@ -22,11 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -74,7 +74,7 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 	}
 
 	f.ready("db", "db.example.org")
-	claim := f.synced("db", reason.ReasonSynced)
+	claim := f.synced("db", fleetv1alpha1.ReasonSynced)
 	if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
 		f.Within("the status comes back", func() error {
 			u, err := f.get(f.workload, f.namespace, "db")
@@ -85,7 +85,7 @@ func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
 			return nil
 		})
 	}
-	if !crossplane.ConditionTrue(claim, "Ready") {
+	if !condition.IsTrue(claim, "Ready") {
 		t.Errorf("want the hub's condition Ready, got %v", claim.Object["status"])
 	}
 	if !controllerutil.ContainsFinalizer(claim, agenttest.OurFinalizer) {
@@ -156,13 +156,13 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 	f.claim("first")
 	f.pushed("first")
 	f.ready("first", "a")
-	f.synced("first", reason.ReasonSynced)
+	f.synced("first", fleetv1alpha1.ReasonSynced)
 	f.settled()
 
 	f.claim("db")
 	f.pushed("db")
 	f.ready("db", "db.example.org")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.settled()
 
 	got := append(f.hubRequests.about(f.group, "/mysqlinstances/db"), f.workloadAsked.about(f.group, "/mysqlinstances/db")...)
@@ -175,7 +175,7 @@ func TestClaimCostsThreeRequestsAndNothingWhenIdle(t *testing.T) {
 	f.fill("filled", map[string]string{"resourceRef": "xdb-1"})
 	f.fill("filled", map[string]string{"compositionRef": "c"})
 	f.ready("filled", "db.example.org")
-	f.synced("filled", reason.ReasonSynced)
+	f.synced("filled", fleetv1alpha1.ReasonSynced)
 	f.specIs(f.workload, f.namespace, "filled", map[string]string{"resourceRef": "xdb-1", "compositionRef": "c"})
 	f.settled()
 	got = append(f.hubRequests.about(f.group, "/mysqlinstances/filled"), f.workloadAsked.about(f.group, "/mysqlinstances/filled")...)
@@ -308,7 +308,7 @@ func TestSecretThatTheHubsClaimDoesNotControlIsNotCopied(t *testing.T) {
 	})
 
 	for name, reason := range map[string]string{
-		"others": reason.ReasonSecretNotControlled, "nobodys": reason.ReasonSecretNotControlled, "opaque": reason.ReasonSynced,
+		"others": fleetv1alpha1.ReasonSecretNotControlled, "nobodys": fleetv1alpha1.ReasonSecretNotControlled, "opaque": fleetv1alpha1.ReasonSynced,
 	} {
 		f.claim(name+"-db", withSecret(name))
 		f.pushed(name + "-db")
@@ -340,7 +340,7 @@ func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
 	f.claim("db", withSecret("db-conn"))
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.ready("db", "a")
-	f.synced("db", reason.ReasonSecretConflict)
+	f.synced("db", fleetv1alpha1.ReasonSecretConflict)
 	got, key := &corev1.Secret{}, client.ObjectKeyFromObject(mine)
 	if err := f.workload.Get(f.Ctx, key, got); err != nil || got.ResourceVersion != mine.ResourceVersion {
 		t.Errorf("want the Secret as it was, got %v (%v)", got.ObjectMeta, err)
@@ -358,7 +358,7 @@ func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.Within("nothing is watched in vain", func() error {
 		if _, watched := w.AwaitedSecret(view.AwaitedSecretKind(key)); watched {
 			return errors.New("it is watched")
@@ -430,7 +430,7 @@ func TestDeletedClaimThatOthersHoldSaysSo(t *testing.T) {
 	for name, held := range map[string]bool{"held": true, "free": false} {
 		claim := f.claim(name)
 		f.pushed(name)
-		f.synced(name, reason.ReasonSynced)
+		f.synced(name, fleetv1alpha1.ReasonSynced)
 		hub := f.object(f.target, name)
 		f.Edit(f.hub, hub, func() { controllerutil.AddFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
 		if held {
@@ -439,7 +439,7 @@ func TestDeletedClaimThatOthersHoldSaysSo(t *testing.T) {
 		if err := f.workload.Delete(f.Ctx, claim); err != nil {
 			t.Fatal(err)
 		}
-		f.synced(name, reason.ReasonDeleting)
+		f.synced(name, fleetv1alpha1.ReasonDeleting)
 		f.settled()
 		before := len(f.workloadAsked.writes())
 		f.Edit(f.hub, hub, func() { controllerutil.RemoveFinalizer(hub, "finalizer.apiextensions.crossplane.io") })
@@ -454,7 +454,7 @@ func TestDeletedClaimThatOthersHoldSaysSo(t *testing.T) {
 				}
 				c := propagation.AgentSynced(now)
 				message, _ := c["message"].(string)
-				if c["reason"] != reason.ReasonDeleting || !strings.Contains(message, "released") || !strings.Contains(message, "example.org/keep") {
+				if c["reason"] != fleetv1alpha1.ReasonDeleting || !strings.Contains(message, "released") || !strings.Contains(message, "example.org/keep") {
 					t.Errorf("want what holds it to be named, got %v", c)
 				}
 				return nil
@@ -534,7 +534,7 @@ func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
 	f.claim("new")
 	f.poke("old")
 	for _, name := range []string{"new", "old"} {
-		f.says(name, reason.ReasonHubUnavailable)
+		f.says(name, fleetv1alpha1.ReasonHubUnavailable)
 		c := propagation.AgentSynced(f.mustGet(name))
 		if c["status"] != "Unknown" {
 			t.Errorf("want it not to be known whether the hub holds %s, got %v", name, c)
@@ -546,6 +546,6 @@ func TestClaimThatTheHubCannotTakeSaysSo(t *testing.T) {
 	if err := f.hub.Delete(f.Ctx, hook); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("new", reason.ReasonSynced)
-	f.synced("old", reason.ReasonSynced)
+	f.synced("new", fleetv1alpha1.ReasonSynced)
+	f.synced("old", fleetv1alpha1.ReasonSynced)
 }

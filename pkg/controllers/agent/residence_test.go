@@ -13,7 +13,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // away changes the workload cluster while it is un-enrolled.
@@ -54,7 +53,7 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	hub := f.pushed("db")
 	f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.away(func() {
 		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 			t.Fatal(err)
@@ -68,7 +67,7 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	})
 
 	f.claim("db", withSecret("db-conn"))
-	f.says("db", reason.ReasonNamespaceRecreated, fleetv1alpha1.AdoptableByAnnotation)
+	f.says("db", fleetv1alpha1.ReasonNamespaceRecreated, fleetv1alpha1.AdoptableByAnnotation)
 	f.settled()
 	if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 		t.Errorf("want no Secret of the team before, got %v", err)
@@ -78,7 +77,7 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 	claim := f.object(f.namespace, "db")
 	f.Edit(f.workload, claim, func() { claim.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer}) })
 	f.settled()
-	f.synced("db", reason.ReasonNamespaceRecreated)
+	f.synced("db", fleetv1alpha1.ReasonNamespaceRecreated)
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
@@ -89,13 +88,13 @@ func TestNamespaceThatWasMadeAgainDoesNotInherit(t *testing.T) {
 
 	// The hub's administrator can.
 	f.claim("db", withSecret("db-conn"))
-	f.synced("db", reason.ReasonNamespaceRecreated)
+	f.synced("db", fleetv1alpha1.ReasonNamespaceRecreated)
 	f.Edit(f.hub, hub, func() {
 		annotations := hub.GetAnnotations()
 		annotations[fleetv1alpha1.AdoptableByAnnotation] = f.source().String()
 		hub.SetAnnotations(annotations)
 	})
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	if now := f.pushed("db"); now.GetUID() != hub.GetUID() || now.GetAnnotations()[fleetv1alpha1.AdoptableByAnnotation] != "" {
 		t.Errorf("want the same object, and the consent used up, got %v", now.Object["metadata"])
 	}

@@ -22,7 +22,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -211,7 +210,7 @@ func TestClaimsGoWhenTheHubDoesNotSayWhatItOffers(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.stopAgent()
 	f.hubUser = f.class
 	f.Create(f.hub, &rbacv1.ClusterRole{

@@ -26,7 +26,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/metric"
@@ -106,7 +105,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	for i := range clusters * claims {
 		req := requestOf(i)
 		h.Wait(ownershiptest.InBar(fmt.Sprint(i)), req)
-		r.metrics.Requirement(req, reason.ReasonSynced)
+		r.metrics.Requirement(req, fleetv1alpha1.ReasonSynced)
 		r.ledger.Edit(req, func(e *ledger.Entry) { e.Shown = "x" })
 	}
 	asked := 0
@@ -131,7 +130,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 			n[1]++
 		}
 		if i%claims == 0 {
-			n[2] += int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues(req.ClusterName, reason.ReasonSynced)...)))
+			n[2] += int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues(req.ClusterName, fleetv1alpha1.ReasonSynced)...)))
 		}
 	}
 	if asked == 0 || of != [3]int{} {

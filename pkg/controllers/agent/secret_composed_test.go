@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
@@ -67,7 +66,7 @@ func TestSynchronizationPullBringsTheSecretsOfAComposite(t *testing.T) {
 	for name, password := range map[string]string{"cache-creds": "one", "cache-tls": "tls"} {
 		f.Within("every Secret arrives", f.secretIs(name, password))
 	}
-	f.cacheSynced("cache", reason.ReasonSynced)
+	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
 	f.settled()
 	got := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "cache-tls"}}
 	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
@@ -120,7 +119,7 @@ func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
 	f.compose("ours", hub, "one")
 	f.composed(hub, "ours", "others", "nobodys", "owned", "forged", "unlabelled", "token")
 	f.Within("the composite's own arrives", f.secretIs("ours", "one"))
-	f.cacheSynced("cache", reason.ReasonSynced)
+	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
 	f.settled()
 	for _, name := range []string{"others", "nobodys", "owned", "forged", "unlabelled", "token"} {
 		if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
@@ -141,18 +140,18 @@ func TestSecretThatIsNotComposedAnyMoreOrLabelledGoes(t *testing.T) {
 	f.composed(hub, "first", "second")
 	f.Within("the first arrives", f.secretIs("first", "one"))
 	f.Within("the second arrives", f.secretIs("second", "two"))
-	f.cacheSynced("cache", reason.ReasonSynced)
+	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
 
 	if err := f.hub.Delete(f.Ctx, first); err != nil {
 		t.Fatal(err)
 	}
-	f.cacheSynced("cache", reason.ReasonSecretMissing)
+	f.cacheSynced("cache", fleetv1alpha1.ReasonSecretMissing)
 	if err := f.secretIs("first", "one")(); err != nil {
 		t.Errorf("want the copy to be kept while the composite refers to the Secret: %v", err)
 	}
 	f.composed(hub, "second")
 	f.Within("the copy goes when it does not any more", f.secretIs("first", ""))
-	f.cacheSynced("cache", reason.ReasonSynced)
+	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
 	if err := f.secretIs("second", "two")(); err != nil {
 		t.Errorf("want the other to stay: %v", err)
 	}
@@ -162,7 +161,7 @@ func TestSecretThatIsNotComposedAnyMoreOrLabelledGoes(t *testing.T) {
 	third := f.compose("third", hub, "three")
 	f.composed(hub, "second", "third", "master")
 	f.Within("what is not labelled arrives", f.secretIs("third", "three"))
-	f.cacheSynced("cache", reason.ReasonSynced)
+	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
 	f.settled()
 	if err := f.secretIs("master", "")(); err != nil {
 		t.Errorf("want the one that is labelled to stay in the hub: %v", err)
@@ -186,7 +185,7 @@ func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
 	f.compose("b", hub, "two")
 	f.composed(hub, "a", "b")
 	f.Within("the other one arrives", f.secretIs("b", "two"))
-	f.cacheSynced("cache", reason.ReasonSecretConflict)
+	f.cacheSynced("cache", fleetv1alpha1.ReasonSecretConflict)
 	if err := f.secretIs("a", "mine")(); err != nil {
 		t.Errorf("want somebody else's Secret as it was: %v", err)
 	}
@@ -198,5 +197,5 @@ func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
 	f.composed(hub, "c")
 	f.Within("the third one arrives", f.secretIs("c", "three"))
 	f.controls(next, "c")
-	f.cacheSynced("next", reason.ReasonSynced)
+	f.cacheSynced("next", fleetv1alpha1.ReasonSynced)
 }

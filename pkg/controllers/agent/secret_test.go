@@ -23,7 +23,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -52,7 +51,7 @@ func (f *fixture) withCopiedSecret() (claim, hub *unstructured.Unstructured, sou
 	hub = f.pushed("db")
 	source = f.connectionSecret("db-conn", hub, "one")
 	f.ready("db", "a")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
 	f.settled()
 	return claim, hub, source
@@ -89,12 +88,12 @@ func TestRefusedSecretIsToldAndTheStatusComesBackAllTheSame(t *testing.T) {
 	f.claim("db", withSecret("db-conn"))
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
 	f.ready("db", "db.example.org")
-	claim := f.synced("db", reason.ReasonSecretRejected)
+	claim := f.synced("db", fleetv1alpha1.ReasonSecretRejected)
 	if message, _ := propagation.AgentSynced(claim)["message"].(string); !strings.Contains(message, "no Secrets here") || len(message) > 400 {
 		t.Errorf("want the cluster's reason, bounded, got %q", message)
 	}
 	f.Within("the hub's status comes back", func() error {
-		claim := f.synced("db", reason.ReasonSecretRejected)
+		claim := f.synced("db", fleetv1alpha1.ReasonSecretRejected)
 		if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
 			return fmt.Errorf("the status is %v", claim.Object["status"])
 		}
@@ -124,26 +123,26 @@ func TestSecretThatChangesItsOwnerInTheHubIsTold(t *testing.T) {
 	})
 
 	f.Edit(f.hub, source, func() { source.OwnerReferences[0].UID = "another"; source.OwnerReferences[0].Name = "another" })
-	f.synced("db", reason.ReasonSecretNotControlled)
+	f.synced("db", fleetv1alpha1.ReasonSecretNotControlled)
 	f.Edit(f.hub, source, func() {
 		source.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(hub, hub.GroupVersionKind())}
 	})
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 
 	if err := f.hub.Delete(f.Ctx, source); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", reason.ReasonSecretMissing)
+	f.synced("db", fleetv1alpha1.ReasonSecretMissing)
 	if err := f.secretIs("db-conn", "one")(); err != nil {
 		t.Errorf("want the copy to be kept: %v", err)
 	}
 	source = f.connectionSecret("db-conn", hub, "two")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.Within("the new one follows", f.secretIs("db-conn", "two"))
 
 	f.Edit(f.hub, source, func() { source.Labels = map[string]string{fleetv1alpha1.DeliverLabel: "false"} })
 	f.Within("one that is withheld goes", f.secretIs("db-conn", ""))
-	f.synced("db", reason.ReasonSecretWithheld)
+	f.synced("db", fleetv1alpha1.ReasonSecretWithheld)
 }
 
 func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
@@ -210,13 +209,13 @@ func TestCopyThatLostItsOwnerIsNotInTheWay(t *testing.T) {
 		f.ready(name, "a")
 		f.Within("the Secret arrives", f.secretIs(name, "two"))
 		f.controls(next, name)
-		f.synced(name, reason.ReasonSynced)
+		f.synced(name, fleetv1alpha1.ReasonSynced)
 	}
 	// The claim may be there still, and the content the same.
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
 	f.Edit(f.workload, s, func() { s.OwnerReferences = nil })
 	f.controls(claim, "db-conn")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 
 	// Secrets with another owner are not touched, regardless of their labels.
 	forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
@@ -239,8 +238,8 @@ func TestBounded(t *testing.T) {
 	if got := multicluster.BoundedText("a\x1b[2Jb\nc\u202ed"); strings.ContainsAny(got, "\x1b\n\u202e") || !strings.HasPrefix(got, "a") {
 		t.Errorf("want no control characters, got %q", got)
 	}
-	if got := []rune(multicluster.BoundedText(strings.Repeat("ü", 10_000))); len(got) != multicluster.MaxForeignText+3 {
-		t.Errorf("want %d runes and an ellipsis, got %d", multicluster.MaxForeignText, len(got))
+	if got := []rune(multicluster.BoundedText(strings.Repeat("ü", 10_000))); len(got) != multicluster.MaxForeignText {
+		t.Errorf("want %d runes, got %d", multicluster.MaxForeignText, len(got))
 	}
 	cause := apierrors.NewConflict(schema.GroupResource{}, "a", errors.New(strings.Repeat("x", 10_000)))
 	if err := multicluster.AsForeign(cause); len(err.Error()) > 2*multicluster.MaxForeignText || !apierrors.IsConflict(err) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/stalekind"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
@@ -17,7 +18,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
@@ -52,8 +52,8 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 		got    *condition.Problem
 		want   string
 	}{
-		"Hub":        {reason: "The claims of the kind in the hub.", got: unknown(r.hub, claims), want: reason.ReasonKindNotServed},
-		"Namespaces": {reason: "Where claims go.", got: namespacesUnknown(w), want: reason.ReasonWorkloadRejected},
+		"Hub":        {reason: "The claims of the kind in the hub.", got: unknown(r.hub, claims), want: fleetv1alpha1.ReasonKindNotServed},
+		"Namespaces": {reason: "Where claims go.", got: namespacesUnknown(w), want: fleetv1alpha1.ReasonWorkloadRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.got == nil || tc.got.Reason != tc.want {
@@ -73,10 +73,10 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 	if _, err := d.Accept(t.Context(), w, connection.Cluster{Name: "w1"}, request.ForDefinition("w1", crd), claims); err != nil {
 		t.Fatal(err)
 	}
-	if got := reporter.reasons[crd]; got != reason.ReasonClaimsStale {
-		t.Errorf("want the definition to be refused with %s, got %q", reason.ReasonClaimsStale, got)
+	if got := reporter.reasons[crd]; got != fleetv1alpha1.ReasonClaimsStale {
+		t.Errorf("want the definition to be refused with %s, got %q", fleetv1alpha1.ReasonClaimsStale, got)
 	}
-	if e := <-recorder.Events; !strings.Contains(e, reason.ReasonClaimsStale) {
+	if e := <-recorder.Events; !strings.Contains(e, fleetv1alpha1.ReasonClaimsStale) {
 		t.Errorf("want an event that says so, got %q", e)
 	}
 	if _, followed := w.Followed(crd); followed {

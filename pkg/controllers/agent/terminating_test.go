@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // An API server alone has no controller that empties a terminating namespace: the test does that.
@@ -24,7 +24,7 @@ func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 	early, late := f.pushed("early"), f.pushed("late")
 	f.connectionSecret("early-conn", early, "one")
 	f.ready("early", "a")
-	f.synced("early", reason.ReasonSynced)
+	f.synced("early", fleetv1alpha1.ReasonSynced)
 
 	if err := f.workload.Delete(f.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}); err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 	// A Secret that arrives now cannot be written. That is reported, and blocks nothing.
 	f.connectionSecret("late-conn", late, "two")
 	f.ready("late", "b")
-	f.synced("late", reason.ReasonSecretRejected)
+	f.synced("late", fleetv1alpha1.ReasonSecretRejected)
 
 	for _, name := range []string{"early", "late"} {
 		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, name)); err != nil {

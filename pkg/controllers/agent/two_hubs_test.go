@@ -31,7 +31,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
@@ -148,7 +147,7 @@ func (f *fixture) withEverything() (hub *unstructured.Unstructured, secret *core
 	f.connectionSecret("db-conn", hub, "one")
 	f.fill("db", map[string]string{"resourceRef": "xdb-1"})
 	f.ready("db", "a")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
 	f.specIs(f.workload, f.namespace, "db", map[string]string{"resourceRef": "xdb-1"})
 	f.belongings(f.owner)
@@ -172,7 +171,7 @@ func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	f := newFixture(t)
 	hub, _ := f.withEverything()
 	f.claim("live")
-	f.synced("live", reason.ReasonSynced)
+	f.synced("live", fleetv1alpha1.ReasonSynced)
 	const held = "example.org/held"
 	f.Edit(f.hub, hub, func() { hub.SetFinalizers(append(hub.GetFinalizers(), held)) })
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
@@ -198,7 +197,7 @@ func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	other.start()
 	nothing()
 	other.publish()
-	if message := other.prunedStatus(reason.ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
+	if message := other.prunedStatus(fleetv1alpha1.ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
 		t.Errorf("want the message to name the hub, got %q", message)
 	}
 	nothing()
@@ -237,17 +236,17 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 
 	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{agenttest.OurHub}})
 	other.start()
-	other.says("db", reason.ReasonHubObjectDeleted, other.consent("db"), fleetv1alpha1.RecreateAnnotation)
+	other.says("db", fleetv1alpha1.ReasonHubObjectDeleted, other.consent("db"), fleetv1alpha1.RecreateAnnotation)
 	other.settled()
 	other.notIn(other.target, "db")
-	claim := other.synced("db", reason.ReasonHubObjectDeleted)
+	claim := other.synced("db", fleetv1alpha1.ReasonHubObjectDeleted)
 	if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); address != "a" {
 		t.Errorf("want the status to stay, got %v", claim.Object["status"])
 	}
 	same()
 
 	restored := other.restore(before, "one")
-	other.synced("db", reason.ReasonSynced)
+	other.synced("db", fleetv1alpha1.ReasonSynced)
 	other.belongings(other.owner)
 	other.ready("db", "a")
 	other.recorded("db", restored)

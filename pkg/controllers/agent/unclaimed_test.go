@@ -14,7 +14,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestIsNew(t *testing.T) {
@@ -83,13 +82,13 @@ func TestCreationOfAClaimThatWentUnseenIsTakenBack(t *testing.T) {
 		u.SetAnnotations(map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: "misspelt"})
 	})
 	f.pushed("forced")
-	f.synced("forced", reason.ReasonSynced)
+	f.synced("forced", fleetv1alpha1.ReasonSynced)
 	claim := f.object(f.namespace, "forced")
 	f.Edit(f.workload, claim, func() {})
 	if err := f.workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("forced", reason.ReasonInvalidDeletionPolicy)
+	f.synced("forced", fleetv1alpha1.ReasonInvalidDeletionPolicy)
 	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
 	f.gone(f.workload, f.namespace, "forced")
 	f.counts("its object is known to have no claim", 1)
@@ -100,7 +99,7 @@ func TestCreationOfAClaimThatWentUnseenIsTakenBack(t *testing.T) {
 
 	t.Log("a claim of the name takes it over, and its end counts again")
 	f.claim("forced")
-	f.synced("forced", reason.ReasonSynced)
+	f.synced("forced", fleetv1alpha1.ReasonSynced)
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "forced")); err != nil {
 		t.Errorf("want the claim to be there, got %v", err)
 	}
@@ -109,7 +108,7 @@ func TestCreationOfAClaimThatWentUnseenIsTakenBack(t *testing.T) {
 	for _, name := range []string{"new", "changed", "old"} {
 		f.claim(name)
 		f.pushed(name)
-		f.synced(name, reason.ReasonSynced)
+		f.synced(name, fleetv1alpha1.ReasonSynced)
 	}
 	changed := f.object(f.namespace, "changed")
 	f.Edit(f.workload, changed, func() { _ = unstructured.SetNestedField(changed.Object, "8", "spec", "version") })

@@ -8,9 +8,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
@@ -23,8 +23,8 @@ func unresolved(claim *unstructured.Unstructured) *condition.Problem {
 		return nil
 	}
 	return &condition.Problem{
-		Reason: reason.ReasonReferencesUnresolved,
+		Reason: fleetv1alpha1.ReasonReferencesUnresolved,
 		Message: fmt.Sprintf("The field that spec.references[%d] fills has no value yet. The condition %s, if there is one, says why.",
-			pending[0], propagation.ConditionReferencesResolved),
+			pending[0], commonv1alpha1.ConditionReferencesResolved),
 	}
 }

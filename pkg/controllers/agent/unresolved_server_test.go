@@ -14,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
@@ -57,7 +59,7 @@ func (f *fixture) resolves(name, version string) {
 	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(filled), owner); err != nil {
 		f.T.Fatal(err)
 	}
-	f.says(name, reason.ReasonReferencesUnresolved)
+	f.says(name, fleetv1alpha1.ReasonReferencesUnresolved)
 	f.concludes(name, metav1.ConditionTrue)
 }
 
@@ -71,10 +73,10 @@ func (f *fixture) concludes(name string, status metav1.ConditionStatus) {
 		}
 		kept := slices.DeleteFunc(conditionsOf(u), func(c any) bool {
 			theirs, ok := c.(map[string]any)
-			return ok && theirs["type"] == propagation.ConditionReferencesResolved
+			return ok && theirs["type"] == commonv1alpha1.ConditionReferencesResolved
 		})
 		_ = unstructured.SetNestedSlice(u.Object, append(kept, map[string]any{
-			"type": propagation.ConditionReferencesResolved, "status": string(status), "reason": "Resolved", "message": "",
+			"type": commonv1alpha1.ConditionReferencesResolved, "status": string(status), "reason": "Resolved", "message": "",
 			"observedGeneration": u.GetGeneration(), "lastTransitionTime": "2026-01-02T03:04:05Z",
 		}), "status", "conditions")
 		return f.workload.Status().Update(f.Ctx, u)
@@ -91,7 +93,7 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 	t.Parallel()
 	f := newReferencesFixture(t)
 	f.claim("db", withReference(map[string]any{"resolve": "Always"}))
-	f.synced("db", reason.ReasonReferencesUnresolved)
+	f.synced("db", fleetv1alpha1.ReasonReferencesUnresolved)
 	f.settled()
 	if _, err := f.get(f.hub, f.target, "db"); !apierrors.IsNotFound(err) {
 		t.Errorf("want nothing in the hub, got %v", err)
@@ -102,14 +104,14 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 	if got, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); got != "8.0" {
 		t.Errorf("want what references filled in to be the user's in the hub, got %v", hub.Object["spec"])
 	}
-	shown := f.synced("db", reason.ReasonSynced)
-	if propagation.ShownCondition(shown, propagation.ConditionReferencesResolved) == nil {
+	shown := f.synced("db", fleetv1alpha1.ReasonSynced)
+	if condition.Entry(shown, commonv1alpha1.ConditionReferencesResolved) == nil {
 		t.Errorf("want the condition of references to stay, got %v", shown.Object["status"])
 	}
 	f.ready("db", "db.example.org")
 	f.Within("the hub's status comes beside it", func() error {
 		u, err := f.get(f.workload, f.namespace, "db")
-		if err == nil && (propagation.ShownCondition(u, "Ready") == nil || propagation.ShownCondition(u, propagation.ConditionReferencesResolved) == nil) {
+		if err == nil && (condition.Entry(u, "Ready") == nil || condition.Entry(u, commonv1alpha1.ConditionReferencesResolved) == nil) {
 			return fmt.Errorf("the status is %v", u.Object["status"])
 		}
 		return err
@@ -132,7 +134,7 @@ func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	t.Parallel()
 	f := newReferencesFixture(t)
 	f.claim("db", withReference(nil))
-	stale := f.synced("db", reason.ReasonReferencesUnresolved)
+	stale := f.synced("db", fleetv1alpha1.ReasonReferencesUnresolved)
 	f.stopAgent()
 	f.concludes("db", metav1.ConditionTrue)
 
@@ -151,7 +153,7 @@ func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if propagation.ShownCondition(now, propagation.ConditionReferencesResolved) == nil {
+	if condition.Entry(now, commonv1alpha1.ConditionReferencesResolved) == nil {
 		t.Errorf("want the condition of others to stay, got %v", now.Object["status"])
 	}
 

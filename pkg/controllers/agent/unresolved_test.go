@@ -9,9 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestUnresolved(t *testing.T) {
@@ -20,7 +21,7 @@ func TestUnresolved(t *testing.T) {
 		"NoReferences": {reason: "There is nothing to wait for.", spec: `{}`},
 		"NotOurs":      {reason: "An API can have a field of that name that means something else.", spec: `{'references':[{'dependsOn':{'name':'a'}}]}`},
 		"Resolved":     {reason: "The field has a value.", spec: `{'region':'eu-west-1',` + reference + `}`},
-		"Unresolved":   {reason: "It has none.", spec: `{` + reference + `}`, want: reason.ReasonReferencesUnresolved},
+		"Unresolved":   {reason: "It has none.", spec: `{` + reference + `}`, want: fleetv1alpha1.ReasonReferencesUnresolved},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
@@ -47,7 +48,7 @@ func TestStatusKeepsReferencesResolved(t *testing.T) {
 			claim := agenttest.Parse(t, tc.claim)
 			shown := claim.DeepCopy()
 			shown.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), now)
-			got, _ := propagation.ShownCondition(shown, "ReferencesResolved")["reason"].(string)
+			got, _ := condition.Entry(shown, "ReferencesResolved")["reason"].(string)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}

@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/verdict"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // pulledDefinition is the definition of a claim kind as installed in a workload cluster.
@@ -69,7 +69,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 	edited.SetGeneration(2)
 	ended := provisioned.DeepCopy()
 	ended.SetDeletionTimestamp(&metav1.Time{Time: now})
-	taken := &condition.Problem{Reason: reason.ReasonConflict, Message: "taken"}
+	taken := &condition.Problem{Reason: fleetv1alpha1.ReasonConflict, Message: "taken"}
 
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
 		"Created":     {Reason: "Nobody has looked at it yet.", Object: created, Want: verdict.InProgress},
@@ -100,20 +100,20 @@ func TestVerdictsOnClaims(t *testing.T) {
 	}}
 	// Each reason for which a claim is not synchronised, without an object in the hub and with one that was ready before.
 	for becauseOf, want := range map[string]verdict.Verdict{
-		reason.ReasonConflict: verdict.Failed, reason.ReasonTargetNamespaceMissing: verdict.Failed, reason.ReasonTargetNamespaceNotAllowed: verdict.Failed,
-		reason.ReasonTargetNamespaceInvalid: verdict.Failed, reason.ReasonTargetNamespaceChanged: verdict.Failed, reason.ReasonMoving: verdict.InProgress,
-		reason.ReasonCredentialsMissing: verdict.Failed, reason.ReasonCredentialsInvalid: verdict.Failed, reason.ReasonCredentialsRejected: verdict.Failed,
-		reason.ReasonImpersonationForbidden: verdict.Failed, reason.ReasonForbidden: verdict.Failed, reason.ReasonRejected: verdict.Failed,
-		reason.ReasonClassNotFound: verdict.Failed, reason.ReasonInvalidClass: verdict.Failed, reason.ReasonKindNotOffered: verdict.Failed,
-		reason.ReasonKindNotServed: verdict.InProgress, reason.ReasonSecretConflict: verdict.Failed, reason.ReasonSecretNotControlled: verdict.Failed,
-		reason.ReasonSecretMissing: verdict.InProgress, reason.ReasonSecretRejected: verdict.Failed, reason.ReasonWorkloadForbidden: verdict.Failed,
-		reason.ReasonWorkloadRejected: verdict.Failed, reason.ReasonInvalidDeletionPolicy: verdict.Failed, reason.ReasonDeleting: verdict.InProgress,
-		reason.ReasonRecreating: verdict.InProgress, reason.ReasonSyncFailing: verdict.InProgress, reason.ReasonHubObjectDeleted: verdict.Failed,
-		reason.ReasonHubUnavailable: verdict.InProgress, reason.ReasonNamespaceRecreated: verdict.Failed, reason.ReasonSecretWithheld: verdict.Failed,
-		reason.ReasonReferencesUnresolved: verdict.InProgress, reason.ReasonReconcilePaused: verdict.Suspended,
-		reason.ReasonClaimLimitReached: verdict.Failed,
+		fleetv1alpha1.ReasonConflict: verdict.Failed, fleetv1alpha1.ReasonTargetNamespaceMissing: verdict.Failed, fleetv1alpha1.ReasonTargetNamespaceNotAllowed: verdict.Failed,
+		fleetv1alpha1.ReasonTargetNamespaceInvalid: verdict.Failed, fleetv1alpha1.ReasonTargetNamespaceChanged: verdict.Failed, fleetv1alpha1.ReasonMoving: verdict.InProgress,
+		fleetv1alpha1.ReasonCredentialsMissing: verdict.Failed, fleetv1alpha1.ReasonCredentialsInvalid: verdict.Failed, fleetv1alpha1.ReasonCredentialsRejected: verdict.Failed,
+		fleetv1alpha1.ReasonImpersonationForbidden: verdict.Failed, fleetv1alpha1.ReasonHubForbidden: verdict.Failed, fleetv1alpha1.ReasonRejected: verdict.Failed,
+		fleetv1alpha1.ReasonClassNotFound: verdict.Failed, fleetv1alpha1.ReasonInvalidClass: verdict.Failed, fleetv1alpha1.ReasonKindNotOffered: verdict.Failed,
+		fleetv1alpha1.ReasonKindNotServed: verdict.InProgress, fleetv1alpha1.ReasonSecretConflict: verdict.Failed, fleetv1alpha1.ReasonSecretNotControlled: verdict.Failed,
+		fleetv1alpha1.ReasonSecretMissing: verdict.InProgress, fleetv1alpha1.ReasonSecretRejected: verdict.Failed, fleetv1alpha1.ReasonWorkloadForbidden: verdict.Failed,
+		fleetv1alpha1.ReasonWorkloadRejected: verdict.Failed, fleetv1alpha1.ReasonInvalidDeletionPolicy: verdict.Failed, fleetv1alpha1.ReasonDeleting: verdict.InProgress,
+		fleetv1alpha1.ReasonRecreating: verdict.InProgress, fleetv1alpha1.ReasonSyncFailing: verdict.InProgress, fleetv1alpha1.ReasonHubObjectDeleted: verdict.Failed,
+		fleetv1alpha1.ReasonHubUnavailable: verdict.InProgress, fleetv1alpha1.ReasonNamespaceRecreated: verdict.Failed, fleetv1alpha1.ReasonSecretWithheld: verdict.Failed,
+		fleetv1alpha1.ReasonReferencesUnresolved: verdict.InProgress, fleetv1alpha1.ReasonReconcilePaused: verdict.Suspended,
+		fleetv1alpha1.ReasonClaimLimitReached: verdict.Failed,
 	} {
-		unknown := becauseOf == reason.ReasonSyncFailing || becauseOf == reason.ReasonHubUnavailable
+		unknown := becauseOf == fleetv1alpha1.ReasonSyncFailing || becauseOf == fleetv1alpha1.ReasonHubUnavailable
 		p := &condition.Problem{Reason: becauseOf, Message: "It is so", Unknown: unknown}
 		why := "It is not what the user asked for: " + becauseOf
 		table.Cases[becauseOf] = verdict.Case{Reason: why, Object: show(created, nil, p), Want: want}
@@ -121,12 +121,8 @@ func TestVerdictsOnClaims(t *testing.T) {
 	}
 	table.Check(t)
 
-	reasons := verdict.Reasons(t, "pkg/controllers/agent/reason")
-	for _, elsewhere := range []string{"reason of the event", "Reasons why the definition"} {
-		for name := range verdict.Reasons(t, "pkg/controllers/agent/reason", elsewhere) {
-			delete(reasons, name)
-		}
-	}
+	reasons := verdict.Reasons(t, "apis/fleet/v1alpha1", "condition AgentSynced of a claim", "condition Reconciling of a claim")
+	reasons["ReasonClassNotFound"] = fleetv1alpha1.ReasonClassNotFound
 	verdict.Covers(t, reasons, nil, table.Objects()...)
 }
 

@@ -18,7 +18,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // inVersion returns a claim, from the hub or the workload cluster, in a version.
@@ -38,7 +37,7 @@ func (f *fixture) notSynced(version, name, inHub string) *unstructured.Unstructu
 		}
 		c := propagation.AgentSynced(u)
 		message, _ := c["message"].(string)
-		if c["reason"] != reason.ReasonKindNotOffered || c["status"] != "False" || !strings.Contains(message, fmt.Sprintf("%q", inHub)) {
+		if c["reason"] != fleetv1alpha1.ReasonKindNotOffered || c["status"] != "False" || !strings.Contains(message, fmt.Sprintf("%q", inHub)) {
 			return fmt.Errorf("its condition is %v", c)
 		}
 		return nil
@@ -125,7 +124,7 @@ func (f *fixture) keptClaims(pairs ...string) {
 	for _, pair := range pairs {
 		for _, name := range []string{"db" + pair, "kept" + pair} {
 			f.pushed(name)
-			f.synced(name, reason.ReasonSynced)
+			f.synced(name, fleetv1alpha1.ReasonSynced)
 		}
 	}
 }
@@ -169,7 +168,7 @@ func TestClaimsOfAVersionThatTheHubHasLeftAreDeletable(t *testing.T) {
 	}
 	f.keptClaims(pairs...)
 	f.editHub("v1beta1", addVersion("v1beta1", conversionWebhook(t)))
-	f.prunedStatus(reason.ReasonDefinitionConversion)
+	f.prunedStatus(fleetv1alpha1.ReasonDefinitionConversion)
 	f.edit("v1beta1", f.notSynced("v1alpha1", "db", "v1beta1"))
 	for i, step := range steps {
 		t.Log(step.name)
@@ -196,7 +195,7 @@ func TestClaimsAreDeletableInAClusterThatRefusesTheHubsNextVersion(t *testing.T)
 		addVersion("v1beta1", nil)(crd)
 		serve("v1beta1")(crd)
 	})
-	f.prunedStatus(reason.ReasonDefinitionForbidden)
+	f.prunedStatus(fleetv1alpha1.ReasonDefinitionForbidden)
 	f.notSynced("v1alpha1", "db", "v1beta1")
 	f.deletable("v1alpha1", "v1beta1", "")
 	f.restart()
@@ -210,7 +209,7 @@ func TestClaimsOfAVersionThatOnlyTheClusterHasAreDeletable(t *testing.T) {
 	f := newFixture(t)
 	f.keptClaims("", "-restarted")
 	f.withdraw()
-	f.synced("db", reason.ReasonKindNotOffered)
+	f.synced("db", fleetv1alpha1.ReasonKindNotOffered)
 	crd := f.crd()
 	f.Edit(f.workload, crd, func() {
 		addVersion("v1beta1", nil)(crd)
@@ -258,10 +257,10 @@ func TestClaimsSayWhenTheHubServesNoVersion(t *testing.T) {
 	for _, name := range []string{"db", "restarted", "stays"} {
 		f.claim(name)
 		f.pushed(name)
-		f.synced(name, reason.ReasonSynced)
+		f.synced(name, fleetv1alpha1.ReasonSynced)
 	}
 	f.withdraw()
-	f.synced("db", reason.ReasonKindNotOffered)
+	f.synced("db", fleetv1alpha1.ReasonKindNotOffered)
 	f.editHubCRD(serve())
 	for _, name := range []string{"db", "restarted"} {
 		if name == "restarted" {
@@ -270,7 +269,7 @@ func TestClaimsSayWhenTheHubServesNoVersion(t *testing.T) {
 		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, name)); err != nil {
 			t.Fatal(err)
 		}
-		f.synced(name, reason.ReasonKindNotServed)
+		f.synced(name, fleetv1alpha1.ReasonKindNotServed)
 	}
 	f.editHubCRD(serve("v1alpha1"))
 	f.servedInHub("v1alpha1")
@@ -299,7 +298,7 @@ func TestClaimsAreSynchronisedUntilTheHubHasTheirNextVersion(t *testing.T) {
 	f := newFixture(t)
 	claim := f.claim("db")
 	f.pushed("db")
-	f.synced("db", reason.ReasonSynced)
+	f.synced("db", fleetv1alpha1.ReasonSynced)
 	next := f.crd()
 	addVersion("v1beta1", nil)(next)
 	f.refer(next, "v1beta1")
@@ -310,7 +309,7 @@ func TestClaimsAreSynchronisedUntilTheHubHasTheirNextVersion(t *testing.T) {
 		return nil
 	})
 	f.settled()
-	if c := propagation.AgentSynced(f.synced("db", reason.ReasonSynced)); c["status"] != "True" {
+	if c := propagation.AgentSynced(f.synced("db", fleetv1alpha1.ReasonSynced)); c["status"] != "True" {
 		t.Errorf("want the claim to be synchronised still, got %v", c)
 	}
 	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })

@@ -24,7 +24,6 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
@@ -108,9 +107,9 @@ func TestDefinitionThatCannotBeRemovedIsReported(t *testing.T) {
 		withClaims   bool     // The rights for claims stay.
 		want         string
 	}{
-		"Claims": {reason: "Whether there are claims is not known.", before: []string{"update", "delete"}, then: []string{"update", "delete"}, want: reason.ReasonClaimsForbidden},
-		"Close":  {reason: "It cannot be closed.", before: []string{"update", "delete"}, then: []string{"delete"}, withClaims: true, want: reason.ReasonDefinitionForbidden},
-		"Delete": {reason: "It cannot be deleted.", before: []string{"update", "delete"}, then: []string{"update"}, withClaims: true, want: reason.ReasonDefinitionForbidden},
+		"Claims": {reason: "Whether there are claims is not known.", before: []string{"update", "delete"}, then: []string{"update", "delete"}, want: fleetv1alpha1.ReasonClaimsForbidden},
+		"Close":  {reason: "It cannot be closed.", before: []string{"update", "delete"}, then: []string{"delete"}, withClaims: true, want: fleetv1alpha1.ReasonDefinitionForbidden},
+		"Delete": {reason: "It cannot be deleted.", before: []string{"update", "delete"}, then: []string{"update"}, withClaims: true, want: fleetv1alpha1.ReasonDefinitionForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

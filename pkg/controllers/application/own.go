@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -187,7 +187,7 @@ func isRefusal(err error) bool {
 func (p *pass) refuse(o object, err error) {
 	key, what := o.key(), workload.Describe(o.kind.GroupVersionKind)
 	text := multicluster.BoundedText(fmt.Sprintf("The cluster does not let Masthead write the owner references of %s: %s", what, err))
-	if healthcheck.IsMissingRight(err) {
+	if apierror.IsMissingRight(err) {
 		key.Name = ""
 		text = fmt.Sprintf("Masthead lacks the right to patch %s in the namespace %q.", what, o.entry.Key.Namespace)
 	}

@@ -44,12 +44,12 @@ func TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore(t *testing.T)
 		workloads: newWorkloads(newReports(nil, managed.NopReporter{}, nil), &readonlypolicy.Users{}, time.Now),
 	}
 	fleet.Set(connection.Cluster{Name: name, State: connection.StateConnecting})
-	told := make(chan struct{})
+	reported := make(chan struct{})
 	fleet.meanwhile = func() {
 		fleet.Set(connection.Cluster{Name: name, State: connection.StateConnected})
 		tell := func() {
 			r.enrolmentChanged(name)
-			close(told)
+			close(reported)
 		}
 		if !r.mu.TryLock() {
 			// It waits until the first result is stored.
@@ -60,7 +60,7 @@ func TestWhatIsKnownOfAClusterIsNotOverwrittenByWhatWasKnownBefore(t *testing.T)
 		tell()
 	}
 	r.enrolmentChanged(name)
-	<-told
+	<-reported
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if got := r.enrolments[name].state; got != connection.StateConnected {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -21,7 +22,7 @@ import (
 // overwrites definitions but keeps their labels. It adopts copies of CompositeResourceDefinitions: it adds finalizers
 // to them, and when one is deleted, it deletes the claims.
 
-// foreignFinalizer returns a finalizer that somebody else added to an object, or "" if there is none. Masthead adds
+// foreignFinalizer returns a finalizer that another client added to an object, or "" if there is none. Masthead adds
 // none to what it creates in a cluster. API servers add two, for the garbage collection of dependents.
 func foreignFinalizer(obj metav1.Object) string {
 	for _, f := range obj.GetFinalizers() {
@@ -34,7 +35,7 @@ func foreignFinalizer(obj metav1.Object) string {
 
 // crossplaneAtWork reports whether a cluster whose definition of CompositeResourceDefinitions is Masthead's
 // nevertheless runs its own Crossplane, or whether this is not known yet. If it stays unknown for too long, copies are
-// written anyway: somebody may have changed the definition, which would keep it unknown.
+// written anyway: a user may have changed the definition, which would keep it unknown.
 func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, waiting bool) {
 	if state, _ := p.w.watcher.State(kind); state == kindwatch.StateSyncing {
 		left := p.w.awaits(kind, p.clock.Now())
@@ -50,7 +51,7 @@ func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, wa
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, obj := range objects {
 		if why := crossplanes(obj); why != "" {
-			return &condition.Problem{Reason: ReasonOwnCrossplane, Message: fmt.Sprintf("%s %q %s: the cluster has, or had, its own Crossplane. What the hub offers is no longer "+
+			return &condition.Problem{Reason: fleetv1alpha1.ReasonOwnCrossplane, Message: fmt.Sprintf("%s %q %s: the cluster has, or had, its own Crossplane. What the hub offers is no longer "+
 				"shown there, and what exists there is not changed.", kind.Kind, obj.GetName(), why)}, false
 		}
 	}

@@ -25,7 +25,7 @@ func TestForeignFinalizer(t *testing.T) {
 		finalizers []string
 		want       string
 	}{
-		"None":       {"What has none is nobody's.", nil, ""},
+		"None":       {"An object without finalizers is used by no other controller.", nil, ""},
 		"Kubernetes": {"An API server puts these on what it deletes.", []string{"foregroundDeletion", "orphan"}, ""},
 		"Crossplane": {"Who puts a finalizer on something works with it.", []string{"orphan", crossplanesFinalizer}, crossplanesFinalizer},
 	}
@@ -79,36 +79,36 @@ func (f *fixture) untouched(u *unstructured.Unstructured) {
 func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.SetAnswer(withoutPolicies)
+	f.traffic.SetAnswer(withoutPolicies)
 	f.start()
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
 	copied, copiedComposition := f.copy(xrd, sameContent(xrd)), f.copy(composition, nil)
 	f.releaseLater(copied)
 	f.finalize(copied, crossplanesFinalizer)
-	f.reported(xrdCRD, ReasonOwnCrossplane)
-	f.event(ReasonOwnCrossplane)
+	f.reported(xrdCRD, fleetv1alpha1.ReasonOwnCrossplane)
+	f.event(fleetv1alpha1.ReasonOwnCrossplane)
 
 	t.Log("nothing is written or deleted there any more, also after a restart")
 	f.settled()
-	written := f.asked.Writes()
+	written := f.traffic.Writes()
 	f.Delete(f.hub, xrd)
 	f.Delete(f.hub, composition)
 	other := f.composition("gcp", "mysqlinstances")
 	f.restart()
-	f.reported(xrdCRD, ReasonOwnCrossplane)
+	f.reported(xrdCRD, fleetv1alpha1.ReasonOwnCrossplane)
 	f.settled()
 	f.gone(other)
 	f.untouched(copied)
 	f.untouched(copiedComposition)
 	// One request asks for Masthead's username.
-	if n := f.asked.Writes() - written; n > 1 {
-		t.Errorf("want nothing written, got %d: %q", n, f.asked.Last(20))
+	if n := f.traffic.Writes() - written; n > 1 {
+		t.Errorf("want nothing written, got %d: %q", n, f.traffic.Last(20))
 	}
 
 	t.Log("nor when it is not wanted any more")
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
-	f.reported(xrdCRD, ReasonForeignObjectsLeft)
-	f.reported(compositionCRD, ReasonForeignObjectsLeft)
+	f.reported(xrdCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
 	f.settled()
 	f.untouched(copied)
 	f.untouched(copiedComposition)
@@ -132,7 +132,7 @@ func TestDefinitionThatIsNotACopyIsACrossplanes(t *testing.T) {
 	_ = unstructured.SetNestedField(own.Object, "theirs", "spec", "names", "plural")
 	f.Create(f.workload, own)
 	t.Cleanup(func() { f.Delete(f.workload, own) })
-	f.reported(xrdCRD, ReasonOwnCrossplane)
+	f.reported(xrdCRD, fleetv1alpha1.ReasonOwnCrossplane)
 	composition := f.composition("aws", "mysqlinstances")
 	f.settled()
 	f.gone(composition)
@@ -143,12 +143,12 @@ func TestDefinitionThatIsNotACopyIsACrossplanes(t *testing.T) {
 	f.reported(xrdCRD, "Served")
 }
 
-// TestCopyThatSomebodyWorksWithStays deletes an object in the hub while somebody in the cluster has put a finalizer on
-// its copy.
-func TestCopyThatSomebodyWorksWithStays(t *testing.T) {
+// TestCopyWithForeignFinalizerStays deletes an object in the hub while its copy has a finalizer of another controller
+// in the cluster.
+func TestCopyWithForeignFinalizerStays(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.SetAnswer(withoutPolicies)
+	f.traffic.SetAnswer(withoutPolicies)
 	f.start()
 	composition, other := f.composition("aws", "mysqlinstances"), f.composition("gcp", "mysqlinstances")
 	copied := f.copy(composition, nil)
@@ -168,7 +168,7 @@ func TestCopyThatSomebodyWorksWithStays(t *testing.T) {
 	f.Delete(f.hub, composition)
 	f.Delete(f.hub, other)
 	f.gone(other)
-	f.reported(compositionCRD, ReasonForeignObjectsLeft)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
 	f.untouched(copied)
 
 	f.finalize(copied)

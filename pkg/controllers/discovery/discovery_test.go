@@ -116,7 +116,7 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 	copied := f.copy(composition, sameContent(composition))
 	crd, err := f.crd(f.workload, xrdCRD)
 	if err != nil || crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter || crd.Spec.Versions[0].Subresources.Status != nil {
-		t.Errorf("want a definition that needs nobody of the hub, got %v (%v)", crd.Spec.Conversion, err)
+		t.Errorf("want a definition that works without the hub, got %v (%v)", crd.Spec.Conversion, err)
 	}
 	f.reported(xrdCRD, "Served")
 	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), xrdCRD)
@@ -206,21 +206,21 @@ func TestSynchronizationPullsDefinitionsAndCompositions(t *testing.T) {
 		t.Errorf("want the hub's object untouched, its version went from %s to %s", before, after)
 	}
 
-	t.Log("nothing is asked when nothing happens, and nothing is written after a restart")
+	t.Log("no request is sent when nothing happens, and nothing is written after a restart")
 	f.settled()
-	asked := f.asked.Count()
+	requests := f.traffic.Count()
 	f.settled()
-	if n := f.asked.Count() - asked; n != 0 {
-		t.Errorf("want no requests at rest, got %d: %q", n, f.asked.Last(n))
+	if n := f.traffic.Count() - requests; n != 0 {
+		t.Errorf("want no requests at rest, got %d: %q", n, f.traffic.Last(n))
 	}
-	written := f.asked.Writes()
+	written := f.traffic.Writes()
 	f.restart()
 	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	f.settled()
 	// One request asks for Masthead's username.
-	if n := f.asked.Writes() - written; n != 1 {
-		t.Errorf("want nothing written after a restart, got %d requests: %q", n-1, f.asked.Last(20))
+	if n := f.traffic.Writes() - written; n != 1 {
+		t.Errorf("want nothing written after a restart, got %d requests: %q", n-1, f.traffic.Last(20))
 	}
 
 	t.Log("what is not offered was never there")
@@ -259,7 +259,7 @@ func TestDiscoveryModes(t *testing.T) {
 }
 
 // A hub's object that was deleted and created again unnoticed can differ in fields that cannot be changed.
-func TestObjectThatWasMadeAnewInTheHub(t *testing.T) {
+func TestObjectRecreatedInTheHub(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	composition := f.composition("aws", "mysqlinstances")
@@ -284,8 +284,8 @@ func TestOwnCrossplaneIsLeftAlone(t *testing.T) {
 	t.Cleanup(func() { f.Delete(f.workload, own) })
 	f.start()
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
-	f.reported(xrdCRD, ReasonOwnCrossplane)
-	f.event(ReasonOwnCrossplane)
+	f.reported(xrdCRD, fleetv1alpha1.ReasonOwnCrossplane)
+	f.event(fleetv1alpha1.ReasonOwnCrossplane)
 	f.gaugeIs(0, "masthead_discovery_served", string(f.cluster), xrdCRD)
 	f.settled()
 	f.gone(xrd)
@@ -317,13 +317,13 @@ func TestForeignObjectIsNeverOverwrittenOrDeleted(t *testing.T) {
 	}
 	f.Create(f.workload, theirs)
 	hub := f.composition("gcp", "mysqlinstances")
-	f.reported(compositionCRD, ReasonObjectForeign)
-	f.event(ReasonObjectForeign)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonObjectForeign)
+	f.event(fleetv1alpha1.ReasonObjectForeign)
 	f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
 
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
 	f.gone(first)
-	f.reported(compositionCRD, ReasonForeignObjectsLeft)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeFull })
 	f.copy(first, nil)
 	f.copy(theirs, func(got *unstructured.Unstructured) error {
@@ -422,7 +422,7 @@ func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	var refused atomic.Int32
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/compositions") {
 			return nil
 		}
@@ -441,11 +441,11 @@ func TestFailureOfOneObjectHindersNoOther(t *testing.T) {
 	f.copy(b, nil)
 	f.Within("the cluster fails on the other", func() error {
 		if refused.Load() == 0 {
-			return errors.New("it was not asked for it")
+			return errors.New("it received no request for it")
 		}
 		return nil
 	})
-	f.asked.SetAnswer(nil)
+	f.traffic.SetAnswer(nil)
 	f.copy(a, nil)
 }
 
@@ -482,7 +482,7 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := prepareFixture(t)
-			f.asked.SetAdmit(func(content map[string]any) {
+			f.traffic.SetAdmit(func(content map[string]any) {
 				if u := (&unstructured.Unstructured{Object: content}); managed.MarksOf(u).IsMastheads() {
 					tc.admit(u)
 				}
@@ -493,10 +493,10 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 			f.gaugeIs(1, "masthead_discovery_objects", string(f.cluster), compositionCRD)
 			f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 			f.settled()
-			written := f.asked.Writes()
+			written := f.traffic.Writes()
 			f.reconciler.enqueueAll()
 			f.settled()
-			if n := f.asked.Writes() - written; n != 0 {
+			if n := f.traffic.Writes() - written; n != 0 {
 				t.Errorf("%s Want it to be left like that, got %d writes", tc.reason, n)
 			}
 			f.Edit(f.hub, composition, func() { composition.SetLabels(map[string]string{"provider": "gcp"}) })
@@ -574,7 +574,7 @@ func TestLeavingAClusterThatDoesNotAnswer(t *testing.T) {
 	f := newFixture(t)
 	f.copy(f.composition("aws", "mysqlinstances"), nil)
 	f.settled()
-	f.asked.SetAnswer(func(*http.Request) *http.Response {
+	f.traffic.SetAnswer(func(*http.Request) *http.Response {
 		return answer(http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"ServiceUnavailable","code":503}`)
 	})
 	fakefleet.Drain(f.T, f.manager.Gate, f.cluster)

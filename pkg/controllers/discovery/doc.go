@@ -12,8 +12,8 @@
 //   - No decision is made about a kind until its state in the hub is known. Nothing is rewritten that is already there.
 //   - The hub's objects are held once; of workload clusters only metadata is.
 //
-// Copies are written by full updates, since fields that somebody added must go. Definitions of copies have no status
-// subresource, so that one request writes a copy. Un-enrolment removes copies and policy while the cluster is
+// Copies are written by full updates, since fields that another client added must go. Definitions of copies have no
+// status subresource, so that one request writes a copy. Un-enrolment removes copies and policy while the cluster is
 // connected, for at most half a minute. Between the check that a definition has only copies and its deletion, another
 // object can be created and is deleted with it: Kubernetes has no precondition for that.
 //

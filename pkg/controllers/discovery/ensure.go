@@ -72,7 +72,7 @@ func (p *pass) written(
 		p.wrote(kind)
 		return true, nil, nil
 	case managed.Outdated:
-		p.within(recheckInterval)
+		p.within(condition.Soon)
 		return false, nil, nil
 	case managed.Forbidden:
 		if p.refusedByPolicy(kind) {
@@ -82,7 +82,7 @@ func (p *pass) written(
 	case managed.Rejected:
 		if apierrors.IsInvalid(err) && have != nil && m.exactLabels && foreignFinalizer(have) == "" {
 			// An immutable field differs, because the hub's object was recreated. A copy can be recreated, too.
-			p.within(recheckInterval)
+			p.within(condition.Soon)
 			return false, nil, p.remove(ctx, kind, have)
 		}
 		return false, &condition.Problem{Reason: reasons.rejected, Message: about.Refused(err)}, nil
@@ -99,8 +99,8 @@ func (p *pass) writer(kind kindwatch.Kind) managed.Writer {
 	}
 }
 
-// remove deletes an object of Masthead's in the state in which it was observed: one that somebody has taken over in the
-// meantime stays.
+// remove deletes an object of Masthead's in the state in which it was observed: one that another client has taken over
+// in the meantime stays.
 func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructured.Unstructured) error {
 	if have.GetDeletionTimestamp() != nil {
 		return nil
@@ -112,7 +112,7 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 		p.wrote(kind)
 		return nil
 	case managed.Outdated:
-		p.within(recheckInterval)
+		p.within(condition.Soon)
 		return nil
 	case managed.Forbidden:
 		if p.refusedByPolicy(kind) {

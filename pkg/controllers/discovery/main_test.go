@@ -84,27 +84,27 @@ func scheme() *runtime.Scheme {
 	return controllertest.NewScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme)
 }
 
-// told is a managed.Reporter that records the last report for each definition.
-type told struct {
+// lastReports is a managed.Reporter that records the last report for each definition.
+type lastReports struct {
 	mu    sync.Mutex
 	kinds map[string]string
 }
 
-func (r *told) set(crd, what string) {
+func (r *lastReports) set(crd, what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kinds[crd] = what
 }
 
-func (r *told) get(crd string) string {
+func (r *lastReports) get(crd string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.kinds[crd]
 }
 
-func (r *told) DefinitionServed(_ mcr.ClusterName, crd string)             { r.set(crd, "Served") }
-func (r *told) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) { r.set(crd, reason) }
-func (r *told) DefinitionForgotten(_ mcr.ClusterName, crd string)          { r.set(crd, "") }
+func (r *lastReports) DefinitionServed(_ mcr.ClusterName, crd string)             { r.set(crd, "Served") }
+func (r *lastReports) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) { r.set(crd, reason) }
+func (r *lastReports) DefinitionForgotten(_ mcr.ClusterName, crd string)          { r.set(crd, "") }
 
 // fixture is a hub and a workload cluster with discovery between them.
 type fixture struct {
@@ -112,9 +112,9 @@ type fixture struct {
 
 	lane          lane
 	hub, workload client.Client
-	asked         controllertest.Traffic
+	traffic       controllertest.Traffic
 	fleet         *fakefleet.Fleet
-	told          *told
+	reports       *lastReports
 	registry      *prometheus.Registry
 	reconciler    *reconciler
 	cluster       mcr.ClusterName
@@ -162,7 +162,7 @@ func prepareOn(t *testing.T, on lane, options ...func(*fleetv1alpha1.EnrollmentC
 		lane:     on,
 		owner:    owner,
 		Case:     controllertest.Case{T: t, Ctx: context.WithoutCancel(t.Context()), Patience: time.Minute},
-		told:     &told{kinds: map[string]string{}},
+		reports:  &lastReports{kinds: map[string]string{}},
 		fleet:    &fakefleet.Fleet{},
 		registry: prometheus.NewRegistry(),
 		cluster:  mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
@@ -208,7 +208,7 @@ func (f *fixture) start() {
 	f.T.Helper()
 	f.manager = controllertest.NewManager(f.T, controllertest.Unlimited(f.lane.hub), scheme())
 	f.users = &readonlypolicy.Users{}
-	o := Options{Fleet: f.fleet, Users: f.users, Gate: f.manager.Gate, Reporter: f.told, Registerer: f.registry, Clock: f.clock, SkipNameValidation: new(true)}
+	o := Options{Fleet: f.fleet, Users: f.users, Gate: f.manager.Gate, Reporter: f.reports, Registerer: f.registry, Clock: f.clock, SkipNameValidation: new(true)}
 	if err := o.setDefaults(); err != nil {
 		f.T.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func (f *fixture) engage() {
 	f.T.Helper()
 	cfg := controllertest.Unlimited(f.lane.workload)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: f.user, Groups: f.userGroups}
-	cfg.Wrap(f.asked.Wrap)
+	cfg.Wrap(f.traffic.Wrap)
 	disconnect, manager := f.manager.Connect(f.cluster, cfg), f.manager
 	f.disengage = func() {
 		disconnect()
@@ -251,7 +251,7 @@ func (f *fixture) engage() {
 func (f *fixture) leave() {
 	// Also if something is left: a running controller would interfere with the tests that follow.
 	defer f.stop()
-	f.asked.SetAnswer(nil)
+	f.traffic.SetAnswer(nil)
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Mode = fleetv1alpha1.AgentModeDisabled })
 	f.Within("everything is taken back", func() error {
 		for _, k := range mirroredKinds() {
@@ -294,7 +294,7 @@ func (f *fixture) changeClass(change func(*fleetv1alpha1.AgentSpec)) {
 // settled waits until the workload cluster receives no more requests.
 func (f *fixture) settled() {
 	f.T.Helper()
-	f.AtRest(100, f.asked.Progress)
+	f.AtRest(100, f.traffic.Progress)
 }
 
 func (f *fixture) crd(c client.Client, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
@@ -394,7 +394,7 @@ func (f *fixture) gone(hub *unstructured.Unstructured) {
 func (f *fixture) reported(crd, what string) {
 	f.T.Helper()
 	f.Within("the report about "+crd, func() error {
-		if got := f.told.get(crd); got != what {
+		if got := f.reports.get(crd); got != what {
 			return fmt.Errorf("want %q, got %q", what, got)
 		}
 		return nil

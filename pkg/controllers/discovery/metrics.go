@@ -45,8 +45,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}),
 		writes: metric.NewCounter(reg, metric.Definition{
 			Name: "masthead_discovery_writes_total",
-			Help: "Writes of definitions, copies and policies to a workload cluster. Many mean that somebody there undoes them " +
-				"again and again.",
+			Help: "Writes of definitions, copies and policies to a workload cluster. Many mean that another client there undoes " +
+				"them again and again.",
 			PerCluster: true,
 			Labels:     []metric.Label{{Name: "write", Values: managed.Create + ", " + managed.Update + ", " + managed.Delete}},
 		}),

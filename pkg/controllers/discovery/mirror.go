@@ -12,6 +12,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/usermeta"
 )
 
@@ -40,7 +41,7 @@ func newMirror(object *unstructured.Unstructured) *mirror {
 	object.SetLabels(labels)
 	content := maps.Clone(object.Object)
 	delete(content, "metadata")
-	return &mirror{object: object, hash: managed.HashOf(content)}
+	return &mirror{object: object, hash: objects.Digest(content)}
 }
 
 // mirrorOf returns the read-only copy of a hub object: its name, its users' labels, and its spec and status, which
@@ -92,7 +93,7 @@ func withoutConversion(spec map[string]any) map[string]any {
 
 // definitionOf returns the CustomResourceDefinition that makes workload clusters serve a hub kind: the same names,
 // versions and schemas. It has no conversion, which nothing in a workload cluster could do, and no status subresource:
-// nobody there reports a status, and a copy is written in one request.
+// no controller there reports a status, and a copy is written in one request.
 func definitionOf(hub *unstructured.Unstructured) *mirror {
 	out, spec := managed.DefinitionLike(hub)
 	versions, _ := spec["versions"].([]any)

@@ -126,7 +126,7 @@ func TestMirrorLeavesTheHubsOwnBehind(t *testing.T) {
 	hub := object(xrdGVK, "x")
 	hub.Object["metadata"] = map[string]any{
 		"name": "x", "uid": "u", "resourceVersion": "7", "generation": int64(3),
-		"labels":          map[string]any{"tier": "gold", "pkg.crossplane.io/package": "p", fleetv1alpha1.ManagedByLabel: "somebody"},
+		"labels":          map[string]any{"tier": "gold", "pkg.crossplane.io/package": "p", fleetv1alpha1.ManagedByLabel: "another"},
 		"annotations":     map[string]any{"note": "n"},
 		"ownerReferences": []any{map[string]any{"kind": "ConfigurationRevision"}},
 		"finalizers":      []any{"defined.apiextensions.crossplane.io"},
@@ -238,8 +238,8 @@ func TestCheckUser(t *testing.T) {
 	}{
 		"ServiceAccount": {"The usual one.", "system:serviceaccount:masthead-system:masthead", true},
 		"Quoted":         {"Quotes are quoted.", `a"b\c`, true},
-		"Empty":          {"Nobody's name would let nobody through.", "", false},
-		"Anonymous":      {"Everybody's name would let everybody through.", "system:anonymous", false},
+		"Empty":          {"A policy for an empty name would refuse every user.", "", false},
+		"Anonymous":      {"A policy for an anonymous user would allow every client.", "system:anonymous", false},
 		"Long":           {"The policy must stay small.", strings.Repeat("a", maxUserName+1), false},
 		"Control":        {"What cannot be printed is no name.", "a\nb", false},
 		"NotUTF8":        {"Nor is what is no text.", "a\xffb", false},

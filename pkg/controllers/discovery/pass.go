@@ -20,9 +20,6 @@ import (
 // findings report whether something was found, or is unknown.
 type findings struct{ found, unknown bool }
 
-// recheckInterval is the delay before rechecking something that the watch has not reported yet.
-const recheckInterval = time.Second
-
 // pass is one reconciliation of one workload cluster.
 type pass struct {
 	*reconciler
@@ -34,8 +31,8 @@ type pass struct {
 	// writes counts writes, so that a cluster with many of them yields to others.
 	writes int
 
-	// asked reports whether this pass asked the cluster for Masthead's username.
-	asked bool
+	// userRequested reports whether this pass requested Masthead's username from the cluster.
+	userRequested bool
 
 	// refused reports whether our own policy may have refused a request in this pass.
 	refused bool

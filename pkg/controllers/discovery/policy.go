@@ -56,7 +56,7 @@ func checkUser(name string) error {
 // Objects with the label cannot be changed or deleted, and none can be created with it. Adding the label to an existing
 // object is allowed: that is how a definition is handed over to Masthead. Status subresources are not matched: API
 // servers write those of definitions, and copies have none. Kubernetes exempts policies and bindings from policies, so
-// this one locks nobody out.
+// this one can always be deleted by an administrator.
 func policyFor(user string) *mirror {
 	label := fleetv1alpha1.ManagedByLabel
 	quoted := []string{}

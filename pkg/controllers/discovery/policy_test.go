@@ -36,7 +36,7 @@ func answer(code int, body string) *http.Response {
 	}
 }
 
-// claimCRD is the definition of a claim kind as the agent puts it into a workload cluster, or one of somebody else.
+// claimCRD is the definition of a claim kind as the agent puts it into a workload cluster, or a foreign one.
 func (f *fixture) claimCRD(plural string, labels map[string]string) *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + f.group, Labels: labels},
@@ -170,7 +170,7 @@ func TestPolicyFollowsMastheadsUser(t *testing.T) {
 	copied := f.copy(composition, nil)
 	f.rejects("a deletion", func() error { return f.workload.Delete(f.Ctx, copied, client.DryRunAll) })
 
-	f.asked.SetUser("another-user")
+	f.traffic.SetUser("another-user")
 	f.Edit(f.hub, composition, func() {
 		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
 	})
@@ -181,7 +181,7 @@ func TestPolicyFollowsMastheadsUser(t *testing.T) {
 	}
 
 	t.Log("the fleet tells of other credentials before anything is refused")
-	f.asked.SetUser("third-user")
+	f.traffic.SetUser("third-user")
 	c, _ := f.fleet.Lookup(f.cluster)
 	c.Enrolment.CredentialsVersion = "next"
 	f.fleet.Set(c)
@@ -199,7 +199,7 @@ func TestPolicyFollowsMastheadsUser(t *testing.T) {
 func TestClusterWithoutPoliciesIsNotProtectedAndStillShows(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if strings.Contains(req.URL.Path, "/validatingadmissionpolic") {
 			return answer(http.StatusNotFound, "404 page not found")
 		}
@@ -208,7 +208,7 @@ func TestClusterWithoutPoliciesIsNotProtectedAndStillShows(t *testing.T) {
 	f.start()
 	f.copy(f.composition("aws", "mysqlinstances"), nil)
 	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
-	f.event(ReasonPolicyNotServed)
+	f.event(fleetv1alpha1.ReasonPolicyNotServed)
 }
 
 func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
@@ -218,7 +218,7 @@ func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
 		code   int
 		body   string
 	}{
-		"NotServed": {"A cluster that lacks the question cannot be asked.", http.StatusNotFound, "404 page not found"},
+		"NotServed": {"A cluster without this API cannot report the username.", http.StatusNotFound, "404 page not found"},
 		"Anonymous": {
 			"A policy that lets everybody through is none.", http.StatusCreated,
 			`{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1","metadata":{},"status":{"userInfo":{"username":"system:anonymous"}}}`,
@@ -232,14 +232,14 @@ func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := prepareFixture(t)
-			f.asked.SetAnswer(func(req *http.Request) *http.Response {
+			f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 				if strings.HasSuffix(req.URL.Path, "/selfsubjectreviews") {
 					return answer(tc.code, tc.body)
 				}
 				return nil
 			})
 			f.start()
-			f.event(ReasonUserUnknown)
+			f.event(fleetv1alpha1.ReasonUserUnknown)
 			f.copy(f.composition("aws", "mysqlinstances"), nil)
 			f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
 			policy := &admissionv1.ValidatingAdmissionPolicy{}
@@ -267,7 +267,7 @@ func TestForeignPolicyIsLeftAlone(t *testing.T) {
 	}
 	f.Create(f.workload, foreign)
 	f.start()
-	f.event(ReasonPolicyForeign)
+	f.event(fleetv1alpha1.ReasonPolicyForeign)
 	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
 	got := &admissionv1.ValidatingAdmissionPolicy{}
 	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation {
@@ -305,9 +305,9 @@ func TestRightsInTheWorkloadCluster(t *testing.T) {
 	t.Cleanup(func() { f.Delete(f.workload, binding) })
 	f.start()
 	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
-	f.event(ReasonPolicyForbidden)
-	f.event(ReasonObjectsForbidden)
-	f.reported(compositionCRD, ReasonObjectsForbidden)
+	f.event(fleetv1alpha1.ReasonPolicyForbidden)
+	f.event(fleetv1alpha1.ReasonObjectsForbidden)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonObjectsForbidden)
 	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
 
 	f.Edit(f.workload, role, func() { role.Rules = rules })

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -45,7 +46,7 @@ func (p *pass) protect(ctx context.Context) error {
 	}
 	if problem != nil {
 		problem.Message += " Masthead's objects in the cluster are not protected; changes of them are reverted."
-		if problem.Reason != ReasonPolicyNotServed {
+		if problem.Reason != fleetv1alpha1.ReasonPolicyNotServed {
 			p.within(condition.SlowRetry())
 		}
 	}
@@ -96,7 +97,7 @@ func (p *pass) user(ctx context.Context) (string, *condition.Problem, error) {
 	if known != "" {
 		return known, nil, nil
 	}
-	p.asked = true
+	p.userRequested = true
 	ctx, cancel := context.WithTimeout(ctx, p.requestTimeout)
 	defer cancel()
 	review := &unstructured.Unstructured{Object: map[string]any{}}
@@ -117,5 +118,5 @@ func (p *pass) user(ctx context.Context) (string, *condition.Problem, error) {
 }
 
 func unknownUser(err error) *condition.Problem {
-	return &condition.Problem{Reason: ReasonUserUnknown, Message: fmt.Sprintf("The username of Masthead in the cluster is unknown: %s.", multicluster.BoundedText(err.Error()))}
+	return &condition.Problem{Reason: fleetv1alpha1.ReasonUserUnknown, Message: fmt.Sprintf("The username of Masthead in the cluster is unknown: %s.", multicluster.BoundedText(err.Error()))}
 }

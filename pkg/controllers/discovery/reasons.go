@@ -3,77 +3,22 @@
 
 package discovery
 
-// Reasons why users of a workload cluster do not see something, in events and in the ClusterProfile's condition
-// KindsServed.
-const (
-	// ReasonOwnCrossplane: the cluster has its own Crossplane, whose definitions and compositions are not the hub's, or
-	// which uses copies. Nothing is mirrored there, and existing objects stay.
-	ReasonOwnCrossplane = "OwnCrossplane"
-
-	// ReasonDefinitionForeign: the cluster has a definition of that name which Masthead did not put there.
-	ReasonDefinitionForeign = "ForeignDefinition"
-
-	// ReasonDefinitionRejected: the cluster's API server refused the definition; the message says why.
-	ReasonDefinitionRejected = "DefinitionRejected"
-
-	// ReasonDefinitionForbidden: the cluster refused the definition with 403: a permission is missing, or an admission
-	// policy denies it.
-	ReasonDefinitionForbidden = "DefinitionForbidden"
-
-	// ReasonDefinitionNotServed: the cluster accepted the definition but does not serve it, for example because its names
-	// conflict with another one; the message quotes its API server.
-	ReasonDefinitionNotServed = "DefinitionNotServed"
-
-	// ReasonObjectForeign: an object of that name already exists in the cluster and was not created by Masthead.
-	ReasonObjectForeign = "ForeignObject"
-
-	// ReasonObjectRejected: the cluster's API server refused an object; the message says why.
-	ReasonObjectRejected = "ObjectRejected"
-
-	// ReasonObjectsForbidden: Masthead may not list, watch or write objects of the kind in the cluster.
-	ReasonObjectsForbidden = "ObjectsForbidden"
-
-	// ReasonObjectsTooLarge: the cluster has more objects of the kind, or larger ones, than Masthead keeps.
-	ReasonObjectsTooLarge = "ObjectsTooLarge"
-
-	// ReasonForeignObjectsLeft: a definition or a copy is no longer wanted but must stay: the cluster has objects of the
-	// kind that are not Masthead's, or copies with foreign finalizers.
-	ReasonForeignObjectsLeft = "ForeignObjectsLeft"
-)
-
-// Reasons why what Masthead put into a workload cluster is not protected there, in events.
-const (
-	// ReasonPolicyNotServed: the cluster does not serve ValidatingAdmissionPolicies: it is older than Kubernetes v1.30, or
-	// they are disabled.
-	ReasonPolicyNotServed = "PolicyNotServed"
-
-	// ReasonPolicyForbidden: Masthead may not list, watch or write the policy.
-	ReasonPolicyForbidden = "PolicyForbidden"
-
-	// ReasonPolicyForeign: a policy of that name already exists in the cluster and was not created by Masthead.
-	ReasonPolicyForeign = "ForeignPolicy"
-
-	// ReasonPolicyRejected: the cluster's API server refused the policy; the message says why.
-	ReasonPolicyRejected = "PolicyRejected"
-
-	// ReasonUserUnknown: the cluster does not report Masthead's username, so the policy could not exempt Masthead.
-	ReasonUserUnknown = "UserUnknown"
-)
+import fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 
 // reasonSet are the reasons why something cannot be put into a cluster. An empty one is not a problem.
 type reasonSet struct{ foreign, rejected, forbidden, tooLarge, notServed string }
 
 var (
 	definitionReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
-		foreign: ReasonDefinitionForeign, rejected: ReasonDefinitionRejected, forbidden: ReasonDefinitionForbidden,
-		tooLarge: ReasonDefinitionRejected,
+		foreign: fleetv1alpha1.ReasonDefinitionForeign, rejected: fleetv1alpha1.ReasonDefinitionRejected, forbidden: fleetv1alpha1.ReasonDefinitionForbidden,
+		tooLarge: fleetv1alpha1.ReasonDefinitionRejected,
 	}
 	objectReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
-		foreign: ReasonObjectForeign, rejected: ReasonObjectRejected, forbidden: ReasonObjectsForbidden,
-		tooLarge: ReasonObjectsTooLarge,
+		foreign: fleetv1alpha1.ReasonObjectForeign, rejected: fleetv1alpha1.ReasonObjectRejected, forbidden: fleetv1alpha1.ReasonObjectsForbidden,
+		tooLarge: fleetv1alpha1.ReasonObjectsTooLarge,
 	}
 	policyReasons = reasonSet{ //nolint:gochecknoglobals // A constant.
-		foreign: ReasonPolicyForeign, rejected: ReasonPolicyRejected, forbidden: ReasonPolicyForbidden,
-		tooLarge: ReasonPolicyRejected, notServed: ReasonPolicyNotServed,
+		foreign: fleetv1alpha1.ReasonPolicyForeign, rejected: fleetv1alpha1.ReasonPolicyRejected, forbidden: fleetv1alpha1.ReasonPolicyForbidden,
+		tooLarge: fleetv1alpha1.ReasonPolicyRejected, notServed: fleetv1alpha1.ReasonPolicyNotServed,
 	}
 )

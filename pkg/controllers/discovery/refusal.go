@@ -3,7 +3,10 @@
 
 package discovery
 
-import "github.com/masthead-dev/masthead/pkg/kindwatch"
+import (
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
 
 // wrote records a write or deletion.
 func (p *pass) wrote(kind kindwatch.Kind) {
@@ -16,7 +19,7 @@ func (p *pass) wrote(kind kindwatch.Kind) {
 func isPolicy(kind kindwatch.Kind) bool { return kind == policyKind || kind == bindingKind }
 
 // refusedByPolicy reports whether our own policy, which may still name our previous username, may have refused a
-// request for an object of a kind. Then the cluster is asked for the username, or the pass waits for the corrected
+// request for an object of a kind. Then the username is requested again, or the pass waits for the corrected
 // policy, and no problem is reported. Nothing else is written in this pass.
 func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
 	now := p.clock.Now()
@@ -26,11 +29,11 @@ func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
 		return false
 	case p.offer.protected && awaited:
 		// Once the username is known, the policy is written, which triggers an event.
-	case p.protected && !p.asked && !p.w.user.IsSure(now):
+	case p.protected && !p.userRequested && !p.w.user.IsSure(now):
 		p.w.user.Doubt(now)
-		p.within(recheckInterval)
+		p.within(condition.Soon)
 	case p.w.user.IsNew(now):
-		p.within(recheckInterval)
+		p.within(condition.Soon)
 	default:
 		return false
 	}

@@ -24,8 +24,8 @@ type reports struct {
 	reporter managed.Reporter
 	metrics  *Metrics
 
-	// told is what was last reported about a definition, or about the policy, which has no definition name.
-	told *managed.ReportedReasons[reportKey]
+	// reported is what was last reported about a definition, or about the policy, which has no definition name.
+	reported *managed.ReportedReasons[reportKey]
 
 	mu sync.Mutex
 	// engaged are the clusters that may be reported on. Results of a pass that outlives its cluster are not reported:
@@ -39,7 +39,7 @@ type reportKey struct {
 }
 
 func newReports(recorder events.EventRecorder, reporter managed.Reporter, metrics *Metrics) *reports {
-	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), told: managed.NewReportedReasons[reportKey]()}
+	return &reports{recorder: recorder, reporter: reporter, metrics: metrics, engaged: sets.New[mcr.ClusterName](), reported: managed.NewReportedReasons[reportKey]()}
 }
 
 // kind reports how many objects of a kind the cluster shows, and what prevents it from showing all of them, if anything
@@ -49,19 +49,19 @@ func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd stri
 		return
 	}
 	if p == nil {
-		r.told.IsNews(reportKey{cluster.Name, crd}, "")
+		r.reported.IsNews(reportKey{cluster.Name, crd}, "")
 		r.reporter.DefinitionServed(cluster.Name, crd)
 		return
 	}
 	r.reporter.DefinitionRefused(cluster.Name, crd, p.Reason, p.Message)
-	if r.told.IsNews(reportKey{cluster.Name, crd}, p.Reason) {
+	if r.reported.IsNews(reportKey{cluster.Name, crd}, p.Reason) {
 		r.warn(ctx, cluster, p, "Mirror")
 	}
 }
 
 // forgetKind drops the reports of a kind that the cluster should not show.
 func (r *reports) forgetKind(cluster mcr.ClusterName, crd string) {
-	r.told.IsNews(reportKey{cluster, crd}, "")
+	r.reported.IsNews(reportKey{cluster, crd}, "")
 	r.reporter.DefinitionForgotten(cluster, crd)
 	r.metrics.forgetKind(cluster, crd)
 }
@@ -75,14 +75,14 @@ func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p 
 	if p != nil {
 		reason = p.Reason
 	}
-	if r.told.IsNews(reportKey{cluster: cluster.Name}, reason) && p != nil {
+	if r.reported.IsNews(reportKey{cluster: cluster.Name}, reason) && p != nil {
 		r.warn(ctx, cluster, p, "Protect")
 	}
 }
 
 // forgetProtection drops the reports for a cluster in which nothing is to be protected.
 func (r *reports) forgetProtection(cluster mcr.ClusterName) {
-	r.told.IsNews(reportKey{cluster: cluster}, "")
+	r.reported.IsNews(reportKey{cluster: cluster}, "")
 	r.metrics.forgetProtection(cluster)
 }
 
@@ -119,6 +119,6 @@ func (r *reports) forgetCluster(cluster mcr.ClusterName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.engaged.Delete(cluster)
-	r.told.Forget(func(key reportKey) bool { return key.cluster == cluster })
+	r.reported.Forget(func(key reportKey) bool { return key.cluster == cluster })
 	r.metrics.forget(cluster)
 }

@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -31,15 +31,15 @@ func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kin
 	if err != nil || crd == nil {
 		return nil, err
 	}
-	return &condition.Problem{Reason: ReasonDefinitionNotServed, Message: fmt.Sprintf("The CustomResourceDefinition %q exists in the cluster, but the API server does not serve it: %s",
+	return &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionNotServed, Message: fmt.Sprintf("The CustomResourceDefinition %q exists in the cluster, but the API server does not serve it: %s",
 		k.crd(), whyNotServed(crd))}, nil
 }
 
 // whyNotServed summarizes the status of a definition for users.
 func whyNotServed(crd *unstructured.Unstructured) string {
 	for _, conditionType := range []apiextensionsv1.CustomResourceDefinitionConditionType{apiextensionsv1.NamesAccepted, apiextensionsv1.Established} {
-		if status, message := managed.ConditionOf(crd, string(conditionType)); status == string(metav1.ConditionFalse) && message != "" {
-			return multicluster.BoundedText(fmt.Sprintf("%s is False: %s", conditionType, message))
+		if c, _ := condition.Find(crd, string(conditionType)); c.Status == metav1.ConditionFalse && c.Message != "" {
+			return multicluster.BoundedText(fmt.Sprintf("%s is False: %s", conditionType, c.Message))
 		}
 	}
 	return "its status does not say why."

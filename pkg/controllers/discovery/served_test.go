@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -30,7 +31,7 @@ func TestWhyNotServed(t *testing.T) {
 			"Names that belong to another definition are why.", status("NamesAccepted", "False", `"Composition" is already in use`),
 			`NamesAccepted is False: "Composition" is already in use`,
 		},
-		"Installing": {"What takes long is told.", status("Established", "False", "the initial names have been accepted"), "Established is False: the initial names have been accepted"},
+		"Installing": {"A definition that takes long is reported.", status("Established", "False", "the initial names have been accepted"), "Established is False: the initial names have been accepted"},
 		"Lags":       {"An API server that lags does not say so.", status("Established", "True", "the initial names have been accepted"), "its status does not say why."},
 		"Lies":       {"What has another shape says nothing.", []any{"x"}, "its status does not say why."},
 	}
@@ -47,8 +48,8 @@ func TestWhyNotServed(t *testing.T) {
 	}
 }
 
-// TestDefinitionThatIsNeverServedIsTold has another definition with the names of one that Masthead installs.
-func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
+// TestDefinitionThatIsNeverServedIsReported has another definition with the names of one that Masthead installs.
+func TestDefinitionThatIsNeverServedIsReported(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
@@ -78,13 +79,13 @@ func TestDefinitionThatIsNeverServedIsTold(t *testing.T) {
 		}
 		return errors.New("it is not")
 	})
-	if got := f.told.get(compositionCRD); got != "" {
-		t.Errorf("want nothing told at once, got %q", got)
+	if got := f.reports.get(compositionCRD); got != "" {
+		t.Errorf("want nothing reported at once, got %q", got)
 	}
 	clock.SetTime(clock.Now().Add(servedTimeout))
 	f.reconciler.enqueueAll()
-	f.reported(compositionCRD, ReasonDefinitionNotServed)
-	f.event(ReasonDefinitionNotServed)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonDefinitionNotServed)
+	f.event(fleetv1alpha1.ReasonDefinitionNotServed)
 
 	t.Log("when the names are free, it is served")
 	f.Delete(f.workload, taken)

@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -65,7 +66,7 @@ func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
 		return p.crossplaneAtWork(mirrorKind(v.kind))
 	}
 	return &condition.Problem{
-		Reason: ReasonOwnCrossplane,
+		Reason: fleetv1alpha1.ReasonOwnCrossplane,
 		Message: fmt.Sprintf("The CustomResourceDefinition %q already exists in the cluster and was not created by Masthead: "+
 			"the cluster has, or had, its own Crossplane. What the hub offers is not shown there.", crd),
 	}, false
@@ -183,8 +184,8 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 		case finalizer == "":
 			errs = append(errs, p.remove(ctx, kind, obj))
 		case left == nil:
-			left = &condition.Problem{Reason: ReasonForeignObjectsLeft, Message: fmt.Sprintf(
-				"%s %q is no longer shown. It is kept, because somebody in the cluster uses it and has added the finalizer %q to it.",
+			left = &condition.Problem{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: fmt.Sprintf(
+				"%s %q is no longer shown. It is kept, because a client in the cluster uses it and has added the finalizer %q to it.",
 				kind.Kind, obj.GetName(), multicluster.BoundedText(finalizer))}
 		}
 	}
@@ -193,6 +194,5 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 
 // isFatal reports whether an error concerns the cluster rather than one object: the API server did not answer.
 func isFatal(err error) bool {
-	var status apierrors.APIStatus
-	return err != nil && !errors.As(err, &status)
+	return err != nil && !apierror.IsAnswer(err)
 }

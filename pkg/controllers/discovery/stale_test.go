@@ -9,13 +9,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/stalekind"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// TestWhatIsStaleIsTold is about copies that can be neither listed nor watched any more: nothing is written on the
+// TestStaleCopiesAreReported is about copies that can be neither listed nor watched any more: nothing is written on the
 // basis of their last known state.
-func TestWhatIsStaleIsTold(t *testing.T) {
+func TestStaleCopiesAreReported(t *testing.T) {
 	copies := mirrorKind(kindwatch.Kind{
 		GroupVersionKind: schema.GroupVersionKind{Group: crossplaneGroup, Version: "v1", Kind: "Composition"},
 		Resource:         resourceComposition, ClusterScoped: true,
@@ -26,8 +27,8 @@ func TestWhatIsStaleIsTold(t *testing.T) {
 		reasons reasonSet
 		want    string
 	}{
-		"Objects": {kind: copies, reasons: objectReasons, want: ReasonObjectRejected},
-		"Policy":  {kind: policyKind, reasons: policyReasons, want: ReasonPolicyRejected},
+		"Objects": {kind: copies, reasons: objectReasons, want: fleetv1alpha1.ReasonObjectRejected},
+		"Policy":  {kind: policyKind, reasons: policyReasons, want: fleetv1alpha1.ReasonPolicyRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, waiting := p.unknown(tc.kind, tc.reasons)

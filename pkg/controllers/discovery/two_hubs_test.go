@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
@@ -26,18 +27,18 @@ func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 	copied := f.copy(composition, sameContent(composition))
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	f.settled()
-	written := f.asked.Writes()
+	written := f.traffic.Writes()
 
 	other := prepareOn(t, f.lane)
 	other.owner, other.othersPolicy = hubidentity.Owner{ID: "hub-b"}, true
 	other.start()
 	other.composition("gcp", "mysqlinstances")
-	other.reported(xrdCRD, ReasonDefinitionForeign)
+	other.reported(xrdCRD, fleetv1alpha1.ReasonDefinitionForeign)
 	other.gaugeIs(0, "masthead_discovery_protected", string(other.cluster))
 	other.settled()
 	f.settled()
-	if first, second := f.asked.Writes()-written, other.asked.Writes(); first != 0 || second != 1 {
-		t.Errorf("want no write but the question who it is, got %d of the first and %d of the second: %v", first, second, other.asked.Last(20))
+	if first, second := f.traffic.Writes()-written, other.traffic.Writes(); first != 0 || second != 1 {
+		t.Errorf("want no write but the request for the username, got %d of the first and %d of the second: %v", first, second, other.traffic.Last(20))
 	}
 	now := object(compositionGVK, copied.GetName())
 	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetResourceVersion() != copied.GetResourceVersion() {
@@ -68,19 +69,19 @@ func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 	other.gaugeIs(1, "masthead_discovery_protected", string(other.cluster))
 }
 
-// TestUserThatAnotherControllerDoubtsIsAskedFor has another controller that is refused by the policy, after Masthead's
+// TestUserThatAnotherControllerDoubtsIsRequested has another controller that is refused by the policy, after Masthead's
 // username in the cluster has changed.
-func TestUserThatAnotherControllerDoubtsIsAskedFor(t *testing.T) {
+func TestUserThatAnotherControllerDoubtsIsRequested(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	composition := f.composition("aws", "mysqlinstances")
 	f.copy(composition, sameContent(composition))
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	f.settled()
-	f.asked.SetUser("another-user")
+	f.traffic.SetUser("another-user")
 	claims := f.claimCRD("claims", owner.Stamp(nil))
 	var refused error
-	f.Within("the policy refuses what somebody else than Masthead writes", func() error {
+	f.Within("the policy refuses what another user than Masthead writes", func() error {
 		if refused = f.workload.Create(f.Ctx, claims, client.DryRunAll); refused == nil {
 			return errors.New("it does not")
 		}

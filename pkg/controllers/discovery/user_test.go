@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"refused","code":403}`
@@ -22,7 +24,7 @@ func TestARefusedDeletionIsNotTriedAllTheTime(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	var refused atomic.Int32
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodDelete && strings.Contains(req.URL.Path, "/compositions/") {
 			refused.Add(1)
 			return answer(http.StatusForbidden, forbidden)
@@ -34,7 +36,7 @@ func TestARefusedDeletionIsNotTriedAllTheTime(t *testing.T) {
 	f.copy(composition, nil)
 	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
 	f.Delete(f.hub, composition)
-	f.Within("the cluster is asked again as whom it knows Masthead, and says the same", func() error {
+	f.Within("Masthead's username is requested again, and is the same", func() error {
 		w, ok := f.reconciler.workloads.Get(f.cluster)
 		if !ok || !w.user.IsSure(time.Now()) {
 			return errors.New("it is not")
@@ -57,8 +59,8 @@ func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
 
 	var changed atomic.Bool
 	var refused atomic.Int32
-	f.asked.SetUser("another-user")
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetUser("another-user")
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		switch {
 		case req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/validatingadmissionpolicies/"+policyName):
 			changed.Store(true)
@@ -77,10 +79,10 @@ func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
 	}
 }
 
-func TestClusterWithoutPoliciesThatForbidsCopiesIsTold(t *testing.T) {
+func TestClusterWithoutPoliciesThatForbidsCopiesIsReported(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		switch {
 		case strings.Contains(req.URL.Path, "/validatingadmissionpolic"):
 			return answer(http.StatusNotFound, "404 page not found")
@@ -91,5 +93,5 @@ func TestClusterWithoutPoliciesThatForbidsCopiesIsTold(t *testing.T) {
 	})
 	f.start()
 	f.composition("aws", "mysqlinstances")
-	f.event(ReasonObjectsForbidden)
+	f.event(fleetv1alpha1.ReasonObjectsForbidden)
 }

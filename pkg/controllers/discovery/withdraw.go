@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
 // listPage is the page size of lists.
@@ -41,7 +41,7 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 	case err != nil:
 		return err
 	}
-	// Somebody may have added our label to an existing one.
+	// A user may have added our label to an existing one.
 	p.w.setUnmanaged(definition, false)
 	if have.GetDeletionTimestamp() != nil {
 		return nil
@@ -74,10 +74,10 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 	}
 	if left.foreign+left.held > 0 {
 		p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is no longer needed. It is kept, because the cluster has %d objects of it that were not "+
-			"created by Masthead, and %d that have finalizers of somebody else.", k.crd(), left.foreign, left.held))
+			"created by Masthead, and %d that have finalizers of other clients.", k.crd(), left.foreign, left.held))
 	}
 	if !left.all {
-		p.within(recheckInterval)
+		p.within(condition.Soon)
 	}
 	if !left.all || left.foreign+left.held > 0 {
 		return nil
@@ -89,7 +89,7 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 // keep reports why a definition that is not wanted stays.
 func (p *pass) keep(ctx context.Context, k mirroredKind, why string) {
 	p.kept.Insert(k.crd())
-	p.reports.kind(ctx, p.cluster, k.crd(), 0, &condition.Problem{Reason: ReasonForeignObjectsLeft, Message: why})
+	p.reports.kind(ctx, p.cluster, k.crd(), 0, &condition.Problem{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: why})
 	p.within(condition.SlowRetry())
 }
 
@@ -152,9 +152,9 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 // objects. Established never becomes false again. Accepted names are served even before that. An empty status is not an
 // answer.
 func neverServed(crd *unstructured.Unstructured) bool {
-	established, _ := managed.ConditionOf(crd, string(apiextensionsv1.Established))
-	accepted, _ := managed.ConditionOf(crd, string(apiextensionsv1.NamesAccepted))
-	return established == string(metav1.ConditionFalse) && accepted == string(metav1.ConditionFalse)
+	established, _ := condition.Find(crd, string(apiextensionsv1.Established))
+	accepted, _ := condition.Find(crd, string(apiextensionsv1.NamesAccepted))
+	return established.Status == metav1.ConditionFalse && accepted.Status == metav1.ConditionFalse
 }
 
 func (p *pass) page(ctx context.Context, kind kindwatch.Kind, more string) (*metav1.PartialObjectMetadataList, error) {

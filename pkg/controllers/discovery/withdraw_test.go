@@ -33,7 +33,7 @@ func TestNeverServed(t *testing.T) {
 			"What was never established, and has names that belong to another definition, has no objects.",
 			status("NamesAccepted", "False", "Established", "False"), true,
 		},
-		"Established": {"It is served, by another API server than the one that was asked.", status("NamesAccepted", "True", "Established", "True"), false},
+		"Established": {"It is served, by another API server than the one that was queried.", status("NamesAccepted", "True", "Established", "True"), false},
 		"Installing":  {"API servers serve what has its names before it is established.", status("NamesAccepted", "True", "Established", "False"), false},
 		"Conflict":    {"What was established stays so when its names do not.", status("NamesAccepted", "False", "Established", "True"), false},
 		"New":         {"No word is no answer.", nil, false},
@@ -63,7 +63,7 @@ func (f *fixture) theirs() *unstructured.Unstructured {
 }
 
 func (f *fixture) answering(answer func(*http.Request) *http.Response) {
-	f.asked.SetAnswer(answer)
+	f.traffic.SetAnswer(answer)
 }
 
 // TestDefinitionStaysWhileAnAPIServerDoesNotServeIt lists objects at one of several API servers, which has not yet
@@ -75,7 +75,7 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 	theirs := f.theirs()
 	f.settled()
 
-	var asked atomic.Int32
+	var listed atomic.Int32
 	lists := func(req *http.Request) bool {
 		return req.Method == http.MethodGet && strings.HasSuffix(req.URL.Path, "/compositions") && !strings.Contains(req.URL.RawQuery, "watch=true")
 	}
@@ -83,12 +83,12 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 		if !lists(req) {
 			return nil
 		}
-		asked.Add(1)
+		listed.Add(1)
 		return answer(http.StatusNotFound, "404 page not found")
 	})
 	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
 	f.Within("it is looked at again", func() error {
-		if asked.Load() < 2 {
+		if listed.Load() < 2 {
 			return errors.New("it is not")
 		}
 		return nil
@@ -106,7 +106,7 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 		return answer(http.StatusOK, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},
 			"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"theirs","uid":"1","resourceVersion":"1"}}]}`)
 	})
-	f.reported(compositionCRD, ReasonForeignObjectsLeft)
+	f.reported(compositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
 	f.stays(theirs)
 
 	t.Log("when it is served everywhere, there is an answer")
@@ -121,7 +121,7 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 	})
 }
 
-// stays checks that an object of somebody else still exists, and so does the definition of Compositions.
+// stays checks that a foreign object still exists, and so does the definition of Compositions.
 func (f *fixture) stays(theirs *unstructured.Unstructured) {
 	f.T.Helper()
 	if crd, err := f.crd(f.workload, compositionCRD); err != nil || crd.DeletionTimestamp != nil {

@@ -202,7 +202,7 @@ func (w *workload) follow(crd string, kind kindwatch.Kind, wanted bool) {
 }
 
 // see returns an object of a kind from the watch's cache, and which watch that is. A definition without our label has
-// its own watch while it is wanted: it may not exist, or be somebody else's.
+// its own watch while it is wanted: it may not exist, or be foreign.
 func (w *workload) see(kind kindwatch.Kind, name string) (*unstructured.Unstructured, kindwatch.Kind, error) {
 	key := types.NamespacedName{Name: name}
 	have, err := w.watcher.Get(kind, key)

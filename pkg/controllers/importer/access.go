@@ -6,11 +6,11 @@ package importer
 import (
 	"context"
 	"crypto/sha256"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
@@ -55,7 +55,7 @@ func (r *kubeconfigs) access(ctx context.Context, p *scope.Scope) error {
 		r.refusedToken(p)
 	}
 	if answer.NodesKnown != before.NodesKnown {
-		p.RequeueSoon(time.Second) // The Nodes may show pools.
+		p.RequeueSoon(condition.Soon) // The Nodes may show pools.
 	}
 	return nil
 }

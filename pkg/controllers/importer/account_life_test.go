@@ -117,7 +117,7 @@ func TestImportWithAServiceAccount(t *testing.T) {
 	w.hasNoSecret(t, imp)
 
 	w.ownerAllows(t, cluster)
-	eventually(t, "the token is asked for with the credentials that the source has next", func() (bool, string) {
+	eventually(t, "the token is requested with the credentials that the source has next", func() (bool, string) {
 		w.cloud.RotateTokens()
 		w.touch(t, imp, reflection.EKSClusterAuth)
 		err := w.hub.Get(t.Context(), client.ObjectKeyFromObject(imp), imp)
@@ -167,7 +167,7 @@ func TestServiceAccountInPlaceOfTheAdministrator(t *testing.T) {
 	w.create(t, imp)
 	w.waitFor(t, imp, fleetv1alpha1.ConditionWorkloadAccess, fleetv1alpha1.ReasonAccessAdmin)
 
-	w.names(t, imp, &fleetv1alpha1.ServiceAccountReference{Namespace: sampleAccount.Namespace, Name: "nobody"})
+	w.names(t, imp, &fleetv1alpha1.ServiceAccountReference{Namespace: sampleAccount.Namespace, Name: "missing"})
 	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonServiceAccountNotFound)
 	w.hasNoSecret(t, imp)
 

@@ -57,8 +57,8 @@ func stamped(want *unstructured.Unstructured) (*unstructured.Unstructured, error
 	return out, nil
 }
 
-// find returns the object of that name if it exists, and stops the pass if it is not the import's. The API server is
-// asked only for objects that are not in the cache of the imports' objects.
+// find returns the object of that name if it exists, and stops the pass if it is not the import's. It reads from
+// the API server only objects that are not in the cache of the imports' objects.
 func (h *hubObjects) find(ctx context.Context, p *scope.Scope, want *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	there := &unstructured.Unstructured{}
 	there.SetGroupVersionKind(want.GroupVersionKind())

@@ -117,10 +117,10 @@ func TestCopyOfAReflectionIsNotDeleted(t *testing.T) {
 		t.Errorf("un-import leaves of its own: %v", left)
 	}
 	recorder, _ := h.r.recorder.(*events.FakeRecorder)
-	for told := false; !told; {
+	for reported := false; !reported; {
 		select {
 		case event := <-recorder.Events:
-			told = strings.Contains(event, "has the label of this import")
+			reported = strings.Contains(event, "has the label of this import")
 			if strings.Contains(event, "restored") {
 				t.Errorf("another namespace is named: %s", event)
 			}
@@ -261,8 +261,8 @@ func TestNoSecondProviderConfigIsUsed(t *testing.T) {
 	}
 }
 
-// TestNodesOfAMachinePoolAreKept: somebody unpaused a reflected MachinePool for a while, so that Cluster API core found
-// its Nodes. It would delete them with the MachinePool.
+// TestNodesOfAMachinePoolAreKept: another user unpaused a reflected MachinePool for a while, so that Cluster API core
+// found its Nodes. It would delete them with the MachinePool.
 func TestNodesOfAMachinePoolAreKept(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		h := newHub(t, anImport())
@@ -288,7 +288,7 @@ func TestNodesOfAMachinePoolAreKept(t *testing.T) {
 	}
 }
 
-// TestUnimportWaitsUntilTheKubeconfigIsGone: somebody's finalizer keeps the Secret, with which Cluster API core could
+// TestUnimportWaitsUntilTheKubeconfigIsGone: a foreign finalizer keeps the Secret, with which Cluster API core could
 // act on the cluster while the rest is removed.
 func TestUnimportWaitsUntilTheKubeconfigIsGone(t *testing.T) {
 	h := newHub(t, anImport())
@@ -335,16 +335,16 @@ func TestTakenPoolNameHoldsNothingUp(t *testing.T) {
 		h.want(fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 		h.object(machinePoolKind, "customers", reflection.PoolName("shop", "green"))
 		if now := h.object(gvk, "customers", foreign.GetName()); now.GetResourceVersion() != before.GetResourceVersion() {
-			t.Errorf("somebody else's %s was touched", gvk.Kind)
+			t.Errorf("the foreign %s was changed", gvk.Kind)
 		}
 		if len(h.list(machinePoolKind)) > 2 || gvk != machinePoolKind && len(h.list(machinePoolKind)) != 1 {
-			t.Errorf("a MachinePool refers to somebody else's %s", gvk.Kind)
+			t.Errorf("a MachinePool refers to the foreign %s", gvk.Kind)
 		}
-		told := slices.ContainsFunc(h.get().Status.Lossy, func(l fleetv1alpha1.LossyField) bool {
+		reported := slices.ContainsFunc(h.get().Status.Lossy, func(l fleetv1alpha1.LossyField) bool {
 			return l.Kind == gvk.Kind && l.Name == foreign.GetName() && l.Observed == "blue"
 		})
-		if !told {
-			t.Errorf("the status does not tell of the pool: %+v", h.get().Status.Lossy)
+		if !reported {
+			t.Errorf("the status does not report the pool: %+v", h.get().Status.Lossy)
 		}
 		h.unimport()
 		h.isGone()

@@ -15,13 +15,13 @@
 //   - The ID of the cluster is fixed when it is first observed.
 //   - Un-import ends the kubeconfig first, then the provider's objects, the Cluster, the managed resources, the
 //     finalizer. What is left of an import without finalizer is removed the same way, at a start too.
-//   - Credentials are withdrawn with their label, Secret, ServiceAccount or right, whatever else stops the import. A
+//   - Credentials are withdrawn with their label, Secret, ServiceAccount or right, even if the import is stopped. A
 //     record in a Secret counts only for the kubeconfig with which it was written. The status names what exists and
 //     nothing else: policies rely on it.
 //   - Each step reads the current state, so the manager can be stopped anywhere.
 //
 // What does the owner of an imported cluster gain? Only its own kubeconfig's credentials, bounded reads, and no
 // redirects. What does the author of a ClusterImport gain? Observing with a provider configuration that allows the
-// namespace; credentials only with a label set by somebody who may write them; tokens only from endpoints that the
+// namespace; credentials only with a label set by a user who may write them; tokens only from endpoints that the
 // operator allows.
 package importer

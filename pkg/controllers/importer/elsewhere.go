@@ -24,7 +24,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// managedByCrossplane finds somebody else's managed resource for the same cluster that may do more than observe. It
+// managedByCrossplane finds a foreign managed resource for the same cluster that may do more than observe. It
 // runs only until the import has its own: the list of a kind covers the whole hub.
 func (r *Reconciler) managedByCrossplane(ctx context.Context, p *scope.Scope) error {
 	gvk, _, found := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
@@ -58,7 +58,7 @@ func (r *Reconciler) observedElsewhere(ctx context.Context, p *scope.Scope) erro
 	return r.noOtherManages(ctx, p, p.Facts.ID)
 }
 
-// noOtherManages stops the pass if somebody else's managed resource stands for the cluster, whose ID may be unknown,
+// noOtherManages stops the pass if a foreign managed resource represents the cluster, whose ID may be unknown,
 // and may do more than observe.
 func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id string) error {
 	kind := reflection.Kinds(p.Wanted.Cloud)[0]
@@ -69,7 +69,7 @@ func (r *Reconciler) noOtherManages(ctx context.Context, p *scope.Scope, id stri
 		}
 		alike, err := r.ofThatName(ctx, mapping.GroupVersionKind, p.Wanted.ClusterName)
 		if apierrors.IsForbidden(err) {
-			continue // Only the group that is used was asked for in the preflight.
+			continue // The preflight checked the rights for the used group only.
 		}
 		if err != nil {
 			return fmt.Errorf("cannot list %s: %w", gk, err)
@@ -119,7 +119,7 @@ func externalName(m client.Object) string {
 	return cmp.Or(m.GetAnnotations()[reflection.ExternalNameAnnotation], m.GetName())
 }
 
-// manages reports whether somebody else's managed resource, with the cluster's name, stands for the cluster and may do
+// manages reports whether a foreign managed resource, with the cluster's name, represents the cluster and may do
 // more than observe. A name means nothing without the account, which comes from the provider configuration: a tenant
 // with another configuration could block everybody's import by name. By the observed ID it counts also with another
 // configuration, but not in another namespace: with their own configuration, which can lead to their own cloud, a

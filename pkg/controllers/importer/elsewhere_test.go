@@ -132,9 +132,9 @@ func TestManages(t *testing.T) {
 	}
 }
 
-// TestTenantBlocksNobodysImport: the attacker creates a managed resource, with their own configuration, of the name of
-// a cluster that somebody wants to import.
-func TestTenantBlocksNobodysImport(t *testing.T) {
+// TestTenantBlocksNoOtherImport: the attacker creates a managed resource, with their own configuration, of the name of
+// a cluster that another user wants to import.
+func TestTenantBlocksNoOtherImport(t *testing.T) {
 	theirs := managedOfOthers(reflection.EKSCluster.Namespaced(), "tenant", "ProviderConfig", "customer", showsID(idOfAnImport))
 	h := newHub(t, anImport(), theirs)
 	h.settle()

@@ -100,7 +100,7 @@ func TestGKEImportWithWorkloadIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.List(t.Context(), &corev1.NodeList{}); config.BearerToken == "" || !apierrors.IsUnauthorized(err) {
-		t.Errorf("want the hub to know nobody by the token that was shown, got %v", err)
+		t.Errorf("want the hub to refuse the token that was exchanged, got %v", err)
 	}
 }
 
@@ -128,10 +128,10 @@ func TestAKSImportWithWorkloadIdentity(t *testing.T) {
 	w.unimport(t, imp)
 }
 
-// TestServiceAccountNobodyGranted: the attacker may write ClusterImports, and names a ServiceAccount of the namespace
-// for which nobody granted anything. Then somebody does, for a ServiceAccount that does not exist yet; then it exists,
-// and is for another import; then it is for this one; then the grant is revoked, and with it the kubeconfig.
-func TestServiceAccountNobodyGranted(t *testing.T) {
+// TestServiceAccountWithoutGrant: the attacker may write ClusterImports, and names a ServiceAccount of the namespace
+// for which Masthead was granted nothing. Then there is a grant, for a ServiceAccount that does not exist yet; then it
+// exists, and is for another import; then it is for this one; then the grant is revoked, and with it the kubeconfig.
+func TestServiceAccountWithoutGrant(t *testing.T) {
 	const name, account = "gke-granted", "identity-to-grant"
 	w := modern(t)
 	w.tokens.AddPoolProvider(w.issuer(t), poolProvider, metav1.NamespaceDefault, account, w.api(t, name, reader).Token)

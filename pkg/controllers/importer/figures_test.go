@@ -45,7 +45,7 @@ func importMany(b *testing.B, n int) {
 	api := w.api(b, "many", reader)
 	all := make([]*fleetv1alpha1.ClusterImport, n)
 	var took []time.Duration
-	asked := rights.count()
+	sent := rights.count()
 	for i := range all {
 		cluster := fmt.Sprintf("cafe%04x", i)
 		w.cloud.AddEKS(fakecloud.EKS{
@@ -66,9 +66,9 @@ func importMany(b *testing.B, n int) {
 	}
 	b.ReportMetric(took[0].Seconds(), "s/first")
 	b.ReportMetric(took[n-1].Seconds(), "s/all")
-	b.ReportMetric(float64(rights.count()-asked)/float64(n), "requests/import")
+	b.ReportMetric(float64(rights.count()-sent)/float64(n), "requests/import")
 
-	asked, passes := w.atRest(b), passes(b)
+	sent, passes := w.atRest(b), passes(b)
 	for _, imp := range all {
 		before := imp.DeepCopy()
 		imp.Annotations = map[string]string{"looked": "at"}
@@ -77,7 +77,7 @@ func importMany(b *testing.B, n int) {
 		}
 	}
 	now := w.atRest(b)
-	b.ReportMetric(float64(now-asked)/(passesSince(b, passes)), "requests/look")
+	b.ReportMetric(float64(now-sent)/(passesSince(b, passes)), "requests/look")
 
 	if err := w.stopCloud(); err != nil {
 		b.Error(err)

@@ -12,10 +12,10 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// theirFinalizer is somebody else's.
+// theirFinalizer is a foreign finalizer.
 const theirFinalizer = "example.org/kept"
 
-// hold adds somebody else's finalizer to the import, beside ours or in its place.
+// hold adds a foreign finalizer to the import, beside ours or in its place.
 func (h *hubOfOneImport) hold(ours bool) {
 	h.t.Helper()
 	imp := h.get()
@@ -40,7 +40,7 @@ func (h *hubOfOneImport) namesNothing() {
 	}
 }
 
-// TestImportThatOthersHoldNamesNothing: somebody's finalizer keeps a deleted import. As long as its status names the
+// TestImportThatOthersHoldNamesNothing: a foreign finalizer keeps a deleted import. As long as its status names the
 // Cluster, the hub refuses every Machine of a cluster of that name.
 func TestImportThatOthersHoldNamesNothing(t *testing.T) {
 	for name, ours := range map[string]bool{"BesideOurs": true, "InPlaceOfOurs": false} {

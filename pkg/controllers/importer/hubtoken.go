@@ -30,7 +30,7 @@ const (
 	maxHubToken = 16 << 10
 )
 
-// errHub means that the hub could not be asked, which says nothing of the import.
+// errHub means that a request to the hub failed, which says nothing about the import.
 var errHub = errors.New("cannot ask the hub for a token")
 
 // federatedRequest is the request that exchanges a token of the ServiceAccount that the spec names. Whether Masthead

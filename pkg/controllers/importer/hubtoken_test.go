@@ -100,11 +100,11 @@ func TestHubGivesATokenForOneAudience(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, cloud := importWithIdentity(t)
 			funcs := h.funcs()
-			funcs.SubResourceCreate = func(_ context.Context, _ client.Client, sub string, of, asked client.Object, _ ...client.SubResourceCreateOption) error {
-				request, ok := asked.(*authenticationv1.TokenRequest)
+			funcs.SubResourceCreate = func(_ context.Context, _ client.Client, sub string, of, requested client.Object, _ ...client.SubResourceCreateOption) error {
+				request, ok := requested.(*authenticationv1.TokenRequest)
 				if !ok || sub != "token" || of.GetNamespace() != h.key.Namespace || of.GetName() != "shop-importer" ||
 					len(request.Spec.Audiences) != 1 || request.Spec.Audiences[0] != tokentest.PoolProvider || *request.Spec.ExpirationSeconds != 600 {
-					t.Errorf("%s\nthe request is another one: %s of %v: %v", tc.reason, sub, of, asked)
+					t.Errorf("%s\nthe request is another one: %s of %v: %v", tc.reason, sub, of, requested)
 				}
 				request.Status.Token = tokentest.HubSecret
 				return tc.answer(request)
@@ -112,12 +112,12 @@ func TestHubGivesATokenForOneAudience(t *testing.T) {
 			h.r.hub = interceptor.NewClient(h.c, funcs)
 			h.settle()
 			h.want(fleetv1alpha1.ConditionKubeconfigReady, tc.want)
-			if n := cloud.Asked.Load(); n != tc.asks {
+			if n := cloud.Requests.Load(); n != tc.asks {
 				t.Errorf("%s\nwant %d requests to the endpoint, got %d", tc.reason, tc.asks, n)
 			}
 			for _, c := range h.get().Status.Conditions {
 				if strings.Contains(c.Message, tokentest.HubSecret) {
-					t.Errorf("%s\nthe token is told: %s", tc.reason, c.Message)
+					t.Errorf("%s\nthe token is revealed: %s", tc.reason, c.Message)
 				}
 			}
 		})
@@ -127,7 +127,7 @@ func TestHubGivesATokenForOneAudience(t *testing.T) {
 // TestIdentityIsWithdrawnWithTheGrant: the token that was issued would work for an hour; its Secret is deleted in the
 // next pass, also while something else stops the import.
 func TestIdentityIsWithdrawnWithTheGrant(t *testing.T) {
-	for name, stops := range map[string]bool{"AtTheNextLook": false, "WhateverStopsTheImport": true} {
+	for name, stops := range map[string]bool{"AtTheNextLook": false, "WhileTheImportIsStopped": true} {
 		t.Run(name, func(t *testing.T) {
 			h, _ := importWithIdentity(t)
 			h.connected()
@@ -151,7 +151,7 @@ func TestIdentityIsWithdrawnWithTheGrant(t *testing.T) {
 
 // TestServiceAccountOfTheHubIsOfOneImport: the attacker may write ClusterImports in the namespace, and names a
 // ServiceAccount that Masthead may use, for a cluster of theirs. A token of it is requested only for an import to which
-// somebody who may write the ServiceAccount has given it; taking it back withdraws what was created with it.
+// a user who may write the ServiceAccount has given it; taking it back withdraws what was created with it.
 func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 	const notAllowed = fleetv1alpha1.ReasonCredentialsNotAllowed
 	account := func(labels ...string) []client.Object {
@@ -173,7 +173,7 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 		"All":     {reason: "It is for every import of the namespace.", hub: account("true")},
 		"None":    {reason: "The grant alone says nothing of who may have the identity.", hub: account(), want: notAllowed},
 		"Another": {reason: "It is for another import.", hub: account("another-uid"), want: notAllowed},
-		"Name":    {reason: "Somebody else could make an import of the name.", hub: account("shop"), want: notAllowed},
+		"Name":    {reason: "Another user could create an import with that name.", hub: account("shop"), want: notAllowed},
 		"Empty":   {reason: "It says nothing.", hub: account(""), want: notAllowed},
 		"Deleted": {reason: "It was deleted.", want: fleetv1alpha1.ReasonHubServiceAccountNotFound},
 		"Forbidden": {
@@ -189,7 +189,7 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			asked := 0
+			issued := 0
 			hub := interceptor.NewClient(fake.NewClientBuilder().WithObjects(tc.hub...).Build(), interceptor.Funcs{
 				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 					if tc.fails != nil {
@@ -206,7 +206,7 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 					return nil
 				},
 				SubResourceCreate: func(_ context.Context, _ client.Client, _ string, _, o client.Object, _ ...client.SubResourceCreateOption) error {
-					asked++
+					issued++
 					if request, ok := o.(*authenticationv1.TokenRequest); ok {
 						request.Status.Token = tokentest.HubSecret
 					}
@@ -223,7 +223,7 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 			}
 			token, err := r.minted(t.Context(), scope.New(imp), imp.Spec.KubeconfigSource())
 			if tc.want == "" {
-				if err != nil || token != "federated" || asked != 1 || cloud.Asked.Load() != 1 {
+				if err != nil || token != "federated" || issued != 1 || cloud.Requests.Load() != 1 {
 					t.Errorf("%s\nwant a token, got %q, %v", tc.reason, token, err)
 				}
 				return
@@ -232,8 +232,8 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 			if !ok || refused.Condition.Reason != tc.want || !refused.Withdrawn {
 				t.Fatalf("%s\nwant %s, and what there is withdrawn, got %v", tc.reason, tc.want, err)
 			}
-			if asked > 0 || cloud.Asked.Load() > 0 {
-				t.Errorf("%s\nthe hub was asked for %d tokens, and the cloud for %d", tc.reason, asked, cloud.Asked.Load())
+			if issued > 0 || cloud.Requests.Load() > 0 {
+				t.Errorf("%s\n%d tokens were requested from the hub, and %d from the cloud", tc.reason, issued, cloud.Requests.Load())
 			}
 			if tc.want == notAllowed && !strings.Contains(err.Error(), "fleet.masthead.dev/import-credentials=import-uid") {
 				t.Errorf("%s\nthe message does not say what to add: %v", tc.reason, err)

@@ -70,7 +70,7 @@ func TestImportTakesNoOtherNamespacesProviderConfig(t *testing.T) {
 	modern(t).unimport(t, imp)
 }
 
-// TestImportOverwritesNoForeignCluster: the attacker names an import like somebody else's Cluster.
+// TestImportOverwritesNoForeignCluster: the attacker names an import like another user's Cluster.
 func TestImportOverwritesNoForeignCluster(t *testing.T) {
 	modern(t).addEKS(t, "cafecdef")
 	foreign := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "taken"}}
@@ -82,7 +82,7 @@ func TestImportOverwritesNoForeignCluster(t *testing.T) {
 	modern(t).unimport(t, imp)
 	now := &clusterv1.Cluster{}
 	if err := modern(t).hub.Get(t.Context(), client.ObjectKeyFromObject(foreign), now); err != nil || now.ResourceVersion != foreign.ResourceVersion {
-		t.Errorf("somebody else's Cluster was touched: %v %v", err, now.ObjectMeta)
+		t.Errorf("another user's Cluster was changed: %v %v", err, now.ObjectMeta)
 	}
 }
 
@@ -158,14 +158,14 @@ func TestMachinesOfAnImportedClusterAreRefused(t *testing.T) {
 				_ = unstructured.SetNestedField(member.Object, "another", "spec", "template", "spec", "clusterName")
 			}
 			if err := modern(t).hub.Create(t.Context(), member, client.DryRunAll); err != nil {
-				t.Errorf("for another cluster it is nobody's concern: %v", err)
+				t.Errorf("want Machines of another cluster to be accepted, got %v", err)
 			}
 		})
 	}
 	modern(t).machinesAreAcceptedOnceItIsGone(t, imp, machineOf(imp.Name))
 }
 
-// machinesAreAcceptedOnceItIsGone un-imports a cluster while somebody else's finalizer keeps the ClusterImport.
+// machinesAreAcceptedOnceItIsGone un-imports a cluster while a foreign finalizer keeps the ClusterImport.
 func (w *world) machinesAreAcceptedOnceItIsGone(t *testing.T, imp *fleetv1alpha1.ClusterImport, machine *unstructured.Unstructured) {
 	t.Helper()
 	finalizers := func(change func([]string) []string) {
@@ -195,7 +195,7 @@ func (w *world) machinesAreAcceptedOnceItIsGone(t *testing.T, imp *fleetv1alpha1
 	})
 }
 
-// machineOf is a Machine of somebody else's that names a cluster.
+// machineOf is a Machine of another user that names a cluster.
 func machineOf(cluster string) *unstructured.Unstructured {
 	m := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"clusterName": cluster, "bootstrap": map[string]any{"dataSecretName": "theirs"},
@@ -226,7 +226,7 @@ func TestImportWaitsForMachinesOfOthers(t *testing.T) {
 	modern(t).unimport(t, imp)
 }
 
-// TestNothingIsLeftWhenTheManagerWasDown: somebody removes the finalizer of the only ClusterImport and deletes it,
+// TestNothingIsLeftWhenTheManagerWasDown: a user removes the finalizer of the only ClusterImport and deletes it,
 // while the manager does not run. The next manager removes what the import created.
 func TestNothingIsLeftWhenTheManagerWasDown(t *testing.T) {
 	w := modern(t)

@@ -53,7 +53,7 @@ func TestTokenSecretIsNotAnybodysSecret(t *testing.T) {
 }
 
 // TestIDOfAClusterIsNotSquatted: the attacker has an older import in another namespace, whose provider configuration
-// leads to their own cloud, which shows the ID of somebody else's cluster.
+// leads to their own cloud, which shows the ID of another owner's cluster.
 func TestIDOfAClusterIsNotSquatted(t *testing.T) {
 	const id = "arn:aws:eks:eu-central-1:123456789012:cluster/prod"
 	older := func(namespace string, config fleetv1alpha1.ProviderConfigReference) *fleetv1alpha1.ClusterImport {
@@ -77,8 +77,8 @@ func TestIDOfAClusterIsNotSquatted(t *testing.T) {
 		"SameNamespace":        {"Who writes in the namespace is one team.", own, older("customers", shared), "", true},
 		"SharedConfiguration":  {"What the administrator's configuration shows is so.", shared, older("attacker", shared), "customers, attacker", true},
 		"RevokedConfiguration": {"An import that may not use the configuration any more has nothing.", shared, revoked(older("attacker", shared)), "customers", false},
-		"NotAllowed":           {"Nor has one that never might, whatever its status says.", shared, older("attacker", shared), "customers", false},
-		"HeldByAnother":        {"One that somebody else's finalizer holds is gone.", shared, going(older("attacker", shared)), "customers, attacker", false},
+		"NotAllowed":           {"Nor has one that was never allowed to use it, regardless of its status.", shared, older("attacker", shared), "customers", false},
+		"HeldByAnother":        {"An import that only a foreign finalizer keeps does not count.", shared, going(older("attacker", shared)), "customers, attacker", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			imp := anImport()
@@ -145,7 +145,7 @@ func TestRevokedConfigurationKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestNothingIsOrphaned: the attacker removes the finalizer of an import and deletes it, so that nobody removes what
+// TestNothingIsOrphaned: the attacker removes the finalizer of an import and deletes it, so that nothing removes what
 // still observes the cluster, or what was reflected of it.
 func TestNothingIsOrphaned(t *testing.T) {
 	for _, again := range []bool{false, true} {
@@ -247,13 +247,13 @@ func TestPoolsOfAnEarlierNameGiveWay(t *testing.T) {
 	}
 }
 
-// TestHangingClustersHoldFewWorkers: the attacker imports clusters that never answer, so that nobody else's import is
+// TestHangingClustersHoldFewWorkers: the attacker imports clusters that never answer, so that no other import is
 // reconciled, or can send requests to its cluster.
 func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	const workers = 8 // So there are four places, of which a namespace can have two.
-	asked, release := make(chan struct{}, 2*workers), make(chan struct{})
+	received, release := make(chan struct{}, 2*workers), make(chan struct{})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		asked <- struct{}{}
+		received <- struct{}{}
 		<-release
 	}))
 	t.Cleanup(server.Close)
@@ -288,16 +288,16 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	var hanging sync.WaitGroup
 	for i := range 2 {
 		hanging.Go(func() { look("attacker", i) })
-		<-asked
+		<-received
 	}
 	waits(look("attacker", 2))
 	for i := range 2 {
 		hanging.Go(func() { look("customers", i) })
-		<-asked // Although the attacker's import has waited longer.
+		<-received // Although the attacker's import has waited longer.
 	}
 	waits(look("others", 0))
 	if len(woken) > 0 {
-		t.Errorf("%s is woken while nobody has given a place back", <-woken)
+		t.Errorf("%s is woken before a place was given back", <-woken)
 	}
 	close(release)
 	hanging.Wait()

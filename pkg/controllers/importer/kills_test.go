@@ -244,9 +244,9 @@ func (k *killed) funcs(ctx context.Context) interceptor.Funcs {
 		Apply: func(ctx context.Context, c client.WithWatch, obj runtime.ApplyConfiguration, o ...client.ApplyOption) error {
 			return do(func() error { return k.after("apply", false, applied(obj), c.Apply(ctx, obj, o...)) })
 		},
-		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, obj, asked client.Object, o ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(ctx context.Context, c client.Client, sub string, obj, requested client.Object, o ...client.SubResourceCreateOption) error {
 			return do(func() error {
-				return k.after("create "+sub+" of", false, obj, c.SubResource(sub).Create(ctx, obj, asked, o...))
+				return k.after("create "+sub+" of", false, obj, c.SubResource(sub).Create(ctx, obj, requested, o...))
 			})
 		},
 		SubResourceApply: func(ctx context.Context, c client.Client, sub string, obj runtime.ApplyConfiguration, o ...client.SubResourceApplyOption) error {
@@ -421,8 +421,8 @@ func (k *killed) isImported() {
 		pools := meta.FindStatusCondition(k.imp.Status.Conditions, fleetv1alpha1.ConditionNodePoolsComplete)
 		complete := pools != nil && pools.Reason == fleetv1alpha1.ReasonAllPoolsShown
 		access := meta.FindStatusCondition(k.imp.Status.Conditions, fleetv1alpha1.ConditionWorkloadAccess)
-		asked := access != nil && access.Reason == fleetv1alpha1.ReasonAccessReadOnly
-		return complete && asked && meta.IsStatusConditionTrue(k.imp.Status.Conditions, fleetv1alpha1.ConditionReady), fmt.Sprint(k.imp.Status.Conditions)
+		accessible := access != nil && access.Reason == fleetv1alpha1.ReasonAccessReadOnly
+		return complete && accessible && meta.IsStatusConditionTrue(k.imp.Status.Conditions, fleetv1alpha1.ConditionReady), fmt.Sprint(k.imp.Status.Conditions)
 	})
 	_, c := k.kubeconfig(k.t, k.imp)
 	works(k.t, c)

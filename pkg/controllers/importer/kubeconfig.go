@@ -117,7 +117,7 @@ func (r *kubeconfigs) withdrawKubeconfig(ctx context.Context, p *scope.Scope) er
 		return err
 	}
 	if left > 0 {
-		p.RequeueSoon(scope.Retry) // Somebody's finalizer keeps the Secret, which is not watched.
+		p.RequeueSoon(scope.Retry) // A foreign finalizer keeps the Secret, which is not watched.
 		return nil
 	}
 	p.Removed[corev1.SchemeGroupVersion.WithKind("Secret").GroupKind()] = true
@@ -141,7 +141,7 @@ func (r *kubeconfigs) keepKubeconfig(ctx context.Context, p *scope.Scope) error 
 	case p.Facts != nil || none:
 		return r.kubeconfig(ctx, p)
 	case holdsOtherCredentials(p, secret):
-		return r.noCredentials(ctx, p, withdrawnUntilAsked(p.Import.Spec))
+		return r.noCredentials(ctx, p, withdrawnUntilRequested(p.Import.Spec))
 	case named == nil && p.Import.Spec.HubServiceAccount() == "":
 		return nil
 	}
@@ -218,7 +218,7 @@ func (r *kubeconfigs) credentials(ctx context.Context, p *scope.Scope) ([]byte, 
 	return r.composed(ctx, p, token)
 }
 
-// sanitised strips somebody else's kubeconfig of what is not needed. It is refused if it has what is refused
+// sanitised removes what is not needed from a kubeconfig that was given. It is refused if it has what is refused
 // everywhere.
 func (r *kubeconfigs) sanitised(given []byte, cloud fleetv1alpha1.ImportCloud) ([]byte, error) {
 	parsed, err := credentials.Parse(given, r.creds)
@@ -365,8 +365,8 @@ func (r *kubeconfigs) secretKey(ctx context.Context, p *scope.Scope, ref fleetv1
 }
 
 // mayUse reports whether a Secret, or a hub ServiceAccount, is for an import: for all of its namespace, or for this
-// one. A name in place of the UID was rejected: somebody who may write ClusterImports could create one of that name for
-// a cluster of theirs.
+// one. A name in place of the UID was rejected: a user who may write ClusterImports could create one of that name for
+// their own cluster.
 func mayUse(credentials client.Object, imp *fleetv1alpha1.ClusterImport) bool {
 	value := credentials.GetLabels()[fleetv1alpha1.ImportCredentialsLabel]
 	return value == "true" || value != "" && value == string(imp.UID)

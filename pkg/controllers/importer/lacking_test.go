@@ -12,8 +12,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 )
 
-// TestRefusedImportIsLookedAtSeldom: an import whose credentials are refused was reconciled every 20 seconds, for ever.
-func TestRefusedImportIsLookedAtSeldom(t *testing.T) {
+// TestRefusedImportIsReconciledRarely: an import whose credentials are refused was reconciled every 20 seconds, for
+// ever.
+func TestRefusedImportIsReconciledRarely(t *testing.T) {
 	w := newAccountWorld(t)
 	w.rotates(ofSource, "false")
 	want := []time.Duration{scope.Retry, 2 * scope.Retry, 4 * scope.Retry, 8 * scope.Retry, scope.Resync, scope.Resync}
@@ -35,11 +36,11 @@ func TestRefusedImportIsLookedAtSeldom(t *testing.T) {
 	}
 	w.imp.Generation++
 	if p, _ := w.look(); p.Requeue() != scope.Retry {
-		t.Errorf("want another spec to begin anew, got the next look in %s", p.Requeue())
+		t.Errorf("want another spec to reset the interval, got the next look in %s", p.Requeue())
 	}
 	w.rotates("", "true")
 	if p, reason := w.look(); reason != fleetv1alpha1.ReasonCredentialsNotFound || p.Requeue() != scope.Retry {
-		t.Errorf("want another reason to begin anew, got %s and the next look in %s", reason, p.Requeue())
+		t.Errorf("want another reason to reset the interval, got %s and the next look in %s", reason, p.Requeue())
 	}
 	w.rotates(ofSource, "true")
 	if _, reason := w.look(); reason != written || len(w.r.lacking.known) > 0 {

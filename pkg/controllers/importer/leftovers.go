@@ -36,7 +36,7 @@ type identity struct {
 	uid types.UID
 }
 
-// startLeftovers is a source of requests: once, as soon as the hub can be asked, it queues the deleted imports that
+// startLeftovers is a source of requests: once, as soon as the hub can be queried, it queues the deleted imports that
 // have left objects behind. While the manager runs, the watches report them. They do not report earlier leftovers,
 // because kinds are watched only once an import needs them.
 func (r *Reconciler) startLeftovers(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {

@@ -31,7 +31,7 @@ func (h *hubOfOneImport) restart() {
 	h.r.watched = func() []schema.GroupVersionKind { return on }
 }
 
-// orphan removes the finalizer of the import and deletes it, as somebody could while the manager does not run.
+// orphan removes the finalizer of the import and deletes it, as a user could while the manager does not run.
 func (h *hubOfOneImport) orphan() {
 	h.t.Helper()
 	imp := h.get()
@@ -53,7 +53,7 @@ func (h *hubOfOneImport) leftovers(want ...types.NamespacedName) {
 	}
 }
 
-// TestNothingIsLeftWhileTheManagerIsDown: somebody removes the finalizer of the last ClusterImport and deletes it,
+// TestNothingIsLeftWhileTheManagerIsDown: a user removes the finalizer of the last ClusterImport and deletes it,
 // while the manager does not run. The managed resources would observe for ever, and the kubeconfig would work.
 func TestNothingIsLeftWhileTheManagerIsDown(t *testing.T) {
 	t.Run("Everything", func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestNothingIsLeftWhileTheManagerIsDown(t *testing.T) {
 	})
 }
 
-// TestLeftoversAreOfNobody: objects of an existing import are no leftovers, nor are objects that name no import.
-func TestLeftoversAreOfNobody(t *testing.T) {
+// TestLeftoversHaveNoImport: objects of an existing import are no leftovers, nor are objects that name no import.
+func TestLeftoversHaveNoImport(t *testing.T) {
 	h := newHub(t, anImport(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "customers", Name: "unnamed", Labels: map[string]string{fleetv1alpha1.ImportUIDLabel: "u"},
 	}})
@@ -133,8 +133,8 @@ func TestKubeconfigOfAnotherImportIsKept(t *testing.T) {
 	}
 }
 
-// TestLeftoversOfKindsWithoutRights: the roles of clouds that nobody imports from are left out. After any other error,
-// the hub is asked again.
+// TestLeftoversOfKindsWithoutRights: the roles of clouds without imports are left out. After any other error,
+// the hub is queried again.
 func TestLeftoversOfKindsWithoutRights(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
@@ -151,6 +151,6 @@ func TestLeftoversOfKindsWithoutRights(t *testing.T) {
 	h.leftovers(h.key)
 	answer = apierrors.NewTooManyRequestsError("busy")
 	if found, err := h.r.leftovers(t.Context()); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("want the error, so that the hub is asked again, got %v, %v", found, err)
+		t.Errorf("want the error, so that the hub is queried again, got %v, %v", found, err)
 	}
 }

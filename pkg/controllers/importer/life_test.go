@@ -433,7 +433,7 @@ func TestNothingIsMadeWhileItMustNot(t *testing.T) {
 			condition: fleetv1alpha1.ConditionAdmissionEnforced, want: fleetv1alpha1.ReasonCanaryFailed,
 		},
 		"NameTaken": {
-			reason: "Somebody else's Cluster has the name.", others: []client.Object{foreign},
+			reason: "Another user's Cluster has the name.", others: []client.Object{foreign},
 			condition: fleetv1alpha1.ConditionAlreadyManaged, want: fleetv1alpha1.ReasonNameTaken,
 		},
 		"Twice": {
@@ -451,7 +451,7 @@ func TestNothingIsMadeWhileItMustNot(t *testing.T) {
 			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsTooOld,
 		},
 		"PolicyIsDropped": {
-			reason:    "A webhook takes the policies away, whatever the CRD says. The dry run shows it.",
+			reason:    "A webhook removes the policies, although the CRD has the field. The dry run shows it.",
 			arrange:   func(h *hubOfOneImport) { h.hub.drops = []string{"spec", "managementPolicies"} },
 			condition: fleetv1alpha1.ConditionPreflight, want: fleetv1alpha1.ReasonKindsTooOld,
 		},

@@ -140,7 +140,7 @@ func (w *world) credentialsRotate(t *testing.T, l life) {
 			return false, "the token is the same"
 		}
 		if now.UID != secret.UID || credentials.Compare(before, after) != credentials.TokenChanged {
-			t.Fatalf("who is connected would have to connect anew: %v", credentials.Compare(before, after))
+			t.Fatalf("connected clients would have to reconnect: %v", credentials.Compare(before, after))
 		}
 		works(t, after)
 		return true, ""
@@ -340,7 +340,7 @@ func TestGKEImport(t *testing.T) {
 	}))
 }
 
-// TestImportWithATokenOfTheUser: somebody keeps a token in a Secret.
+// TestImportWithATokenOfTheUser: the user keeps a token in a Secret.
 func TestImportWithATokenOfTheUser(t *testing.T) {
 	const name = "token"
 	api := modern(t).api(t, name, reader)

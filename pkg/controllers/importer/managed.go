@@ -18,6 +18,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -103,7 +104,7 @@ func (r *Reconciler) ensureManaged(ctx context.Context, p *scope.Scope, want *un
 	return err
 }
 
-// tryManaged dry-runs a managed resource, and refuses a result that is not what was asked for: a CRD that is too old
+// tryManaged dry-runs a managed resource, and refuses a result that differs from the request: a CRD that is too old
 // drops fields, a webhook may add some.
 func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstructured) error {
 	reply := want.DeepCopy()
@@ -123,8 +124,8 @@ func (r *Reconciler) tryManaged(ctx context.Context, want *unstructured.Unstruct
 	return nil
 }
 
-// isBorn reports whether a managed resource is still paused since its creation. An observed one was paused by somebody
-// else.
+// isBorn reports whether a managed resource is still paused since its creation. An observed one was paused by
+// another user.
 func isBorn(m *unstructured.Unstructured) bool {
 	_, observed, _ := unstructured.NestedMap(m.Object, "status", "atProvider")
 	return m.GetAnnotations()[reflection.ManagedPausedAnnotation] == "true" && !observed
@@ -173,13 +174,12 @@ func judgeManaged(want, there []*unstructured.Unstructured) metav1.Condition {
 		if reflection.IsGone(there[i]) && !isCluster(w) {
 			continue // NodePoolsComplete reports a pool that is gone.
 		}
-		switch synced, ready := conditionOf(there[i], "Synced"), conditionOf(there[i], "Ready"); {
-		case synced != nil && synced["status"] == "False":
-			message, _ := synced["message"].(string)
+		switch synced, _ := condition.Find(there[i], "Synced"); {
+		case synced.Status == metav1.ConditionFalse:
 			c.Status, c.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonProviderError
-			c.Message = fmt.Sprintf("%s %q: %s", w.GetKind(), w.GetName(), message)
+			c.Message = fmt.Sprintf("%s %q: %s", w.GetKind(), w.GetName(), synced.Message)
 			return c
-		case synced == nil || synced["status"] != "True" || ready == nil || ready["status"] != "True":
+		case synced.Status != metav1.ConditionTrue || !condition.IsTrue(there[i], "Ready"):
 			return waiting(w)
 		}
 	}
@@ -198,16 +198,6 @@ func isCluster(m *unstructured.Unstructured) bool {
 		kinds := reflection.Kinds(c)
 		return len(kinds) > 0 && kinds[0].Is(m.GroupVersionKind().GroupKind())
 	})
-}
-
-func conditionOf(o *unstructured.Unstructured, conditionType string) map[string]any {
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, c := range conditions {
-		if condition, ok := c.(map[string]any); ok && condition["type"] == conditionType {
-			return condition
-		}
-	}
-	return nil
 }
 
 func annotate(o client.Object, key, value string) {
@@ -239,9 +229,7 @@ func (r *Reconciler) read(_ context.Context, p *scope.Scope) error {
 		return scope.Stop(fleetv1alpha1.ConditionAlreadyManaged, fleetv1alpha1.ReasonManagedByClusterAPI,
 			"The cluster has the mark of another manager: %s", facts.ManagedElsewhere[0])
 	}
-	synced := conditionOf(p.Managed[cluster], "Synced")
-	ready := conditionOf(p.Managed[cluster], "Ready")
-	if synced == nil || synced["status"] != "True" || ready == nil || ready["status"] != "True" {
+	if !condition.IsTrue(p.Managed[cluster], "Synced") || !condition.IsTrue(p.Managed[cluster], "Ready") {
 		// Earlier observations still count for the kubeconfig. Nothing is created from them.
 		p.Frozen = true
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// sweep removes the leftovers of deleted imports of a name, whose finalizer somebody removed. An existing import of
+// sweep removes the leftovers of deleted imports of a name, whose finalizer a user removed. An existing import of
 // that name is left alone. It runs the steps of un-import, with all of their checks, and reports whether something is
 // left.
 //

@@ -36,8 +36,8 @@ func TestInactiveKindAmongActiveOnes(t *testing.T) {
 	}
 }
 
-// TestRightThatGoesIsTold: somebody revokes a right of the manager while an import is idle.
-func TestRightThatGoesIsTold(t *testing.T) {
+// TestRevokedRightIsReported: an administrator revokes a right of the manager while an import is idle.
+func TestRevokedRightIsReported(t *testing.T) {
 	h := newHub(t, anImport())
 	h.settle()
 	imp := h.get()

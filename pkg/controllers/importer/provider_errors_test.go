@@ -52,7 +52,7 @@ func TestProviderWithoutRights(t *testing.T) {
 		return strings.Contains(c.Message, "AccessDeniedException"), c.Message
 	})
 	if !meta.IsStatusConditionTrue(imp.Status.Conditions, fleetv1alpha1.ConditionStalled) {
-		t.Errorf("somebody has to give the provider rights, and the status does not say so: %v", imp.Status.Conditions)
+		t.Errorf("the provider lacks rights, and the status does not say so: %v", imp.Status.Conditions)
 	}
 	for _, gvk := range reflection.ReflectedKinds(reflection.EKS) {
 		if there := w.labelled(t, imp, gvk); len(there) > 0 {

@@ -28,7 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-var update = flag.Bool("update", false, "write the golden file anew")
+var update = flag.Bool("update", false, "rewrite the golden file")
 
 // onlyAllowedWrites compares what the importer wrote with the golden file, which lists all that it may write: no write
 // is missing in the file, and the file has none that no test showed.
@@ -214,11 +214,11 @@ func (r *recorder) funcs() interceptor.Funcs {
 			return r.after("apply "+sub+" of", len(options.DryRun) > 0, applied(obj), c.SubResource(sub).Apply(ctx, obj, o...))
 		},
 	}
-	f.SubResourceCreate = func(ctx context.Context, c client.Client, sub string, obj, asked client.Object, o ...client.SubResourceCreateOption) error {
+	f.SubResourceCreate = func(ctx context.Context, c client.Client, sub string, obj, requested client.Object, o ...client.SubResourceCreateOption) error {
 		if _, ok := obj.(*corev1.ServiceAccount); !ok || sub != "token" {
 			return r.refuse("SubResourceCreate")
 		}
-		return r.after("create token of", false, obj, c.SubResource(sub).Create(ctx, obj, asked, o...))
+		return r.after("create token of", false, obj, c.SubResource(sub).Create(ctx, obj, requested, o...))
 	}
 	r.refuseOthers(&f)
 	return f
@@ -265,7 +265,7 @@ func TestRecorderSeesEveryWrite(t *testing.T) {
 		"SubResourcePatch":  func() error { return c.Status().Patch(t.Context(), secret("a"), client.Merge) },
 	} {
 		if err := write(); err == nil || !slices.ContainsFunc(r.refusals(), func(err error) bool { return strings.HasSuffix(err.Error(), name) }) {
-			t.Errorf("%s must be refused, and be told of: %v, %v", name, err, r.refusals())
+			t.Errorf("%s must be refused and reported: %v, %v", name, err, r.refusals())
 		}
 	}
 	for _, write := range []error{

@@ -31,7 +31,7 @@ func (w *world) change(t *testing.T, secret *corev1.Secret, key string, value []
 // kubeconfig.
 func (w *world) hasNoKubeconfig(t *testing.T, imp *fleetv1alpha1.ClusterImport, secret string) {
 	t.Helper()
-	// Somebody has to do something.
+	// A user has to act.
 	w.waitFor(t, imp, fleetv1alpha1.ConditionStalled, fleetv1alpha1.ReasonTokenRefused)
 	w.waitFor(t, imp, fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonTokenRefused)
 	for _, c := range imp.Status.Conditions {

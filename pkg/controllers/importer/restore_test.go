@@ -83,7 +83,7 @@ func TestRestoredImport(t *testing.T) {
 			condition: fleetv1alpha1.ConditionReady, want: fleetv1alpha1.ReasonImported,
 		},
 		"AnotherUID": {
-			reason: "What bears the UID of the former import is removed, and made anew.", uid: another,
+			reason: "Objects with the UID of the former import are deleted and recreated.", uid: another,
 			condition: fleetv1alpha1.ConditionReady, want: fleetv1alpha1.ReasonImported,
 		},
 		"LostAnnotations": {

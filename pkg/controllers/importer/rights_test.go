@@ -92,7 +92,7 @@ func grantOf(verb, group, resource string) string {
 func unshown() map[string]string {
 	return map[string]string{
 		grantOf("create", "fleet.masthead.dev", "clusterimports/objects"): "the admission policies ask for it; nothing serves it",
-		grantOf("get", "apiextensions.crossplane.io", "managedresourcedefinitions"): "it is asked for in hubs with Crossplane's definitions alone, " +
+		grantOf("get", "apiextensions.crossplane.io", "managedresourcedefinitions"): "it is requested only in hubs with Crossplane's definitions, " +
 			"which lookManaged names in its refusal",
 		grantOf("get", "azure.upbound.io", "clusterproviderconfigs"): "namespaced managed resources of Azure have it, of which there is no Go module",
 		grantOf("get", "gcp.upbound.io", "clusterproviderconfigs"):   "namespaced managed resources of Google have it, of which there is no Go module",

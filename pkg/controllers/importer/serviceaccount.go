@@ -20,6 +20,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -112,16 +113,16 @@ func clusterOf(kubeconfig []byte, o credentials.Options) (*clientcmdapi.Cluster,
 
 // accountRequest requests a token from the API server of a cluster. A token is only for this server, identified by its
 // authority: none is ever sent to another one. It outlives the credentials that requested it, which rotate more often,
-// but not their source: nobody would notice the withdrawal of a source that the spec no longer names.
+// but not their source: the withdrawal of a source that the spec no longer names would not be noticed.
 func (r *kubeconfigs) accountRequest(
 	p *scope.Scope, account fleetv1alpha1.ServiceAccountReference, cluster *clientcmdapi.Cluster, source []byte,
 ) token.Request {
 	return token.Request{
-		Hash: token.HashOf(
+		Hash: objects.DigestParts(
 			[]byte(p.Import.UID), []byte(sourceOf(p.Import.Spec)), []byte(account.Namespace), []byte(account.Name), []byte(cluster.Server), cluster.CertificateAuthorityData,
 			[]byte(cluster.TLSServerName), []byte(strconv.FormatBool(cluster.InsecureSkipTLSVerify)),
 		),
-		Credentials: token.HashOf(source),
+		Credentials: objects.DigestParts(source),
 		Ask: func(ctx context.Context) (*oauth2.Token, error) {
 			w, err := r.clusters.Client(p.Import.Namespace, source, r.creds)
 			if err != nil {

@@ -67,8 +67,8 @@ type accountWorld struct {
 	mu sync.Mutex
 	// answer is what the cluster answers to a request for a token.
 	answer http.HandlerFunc
-	// asked are the requests that the cluster received: the path, and the user.
-	asked []string
+	// received are the requests that the cluster received: the path, and the user.
+	received []string
 }
 
 func newAccountWorld(t *testing.T) *accountWorld {
@@ -84,7 +84,7 @@ func newAccountWorld(t *testing.T) *accountWorld {
 	w := &accountWorld{t: t, imp: imp, clock: clocktesting.NewFakeClock(time.Now()), hub: fake.NewClientBuilder().WithScheme(scheme).WithObjects(secret).Build()}
 	w.server = httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
-		w.asked = append(w.asked, r.URL.Path+" "+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+		w.received = append(w.received, r.URL.Path+" "+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
 		answer := w.answer
 		w.mu.Unlock()
 		answer(rw, r)
@@ -135,9 +135,9 @@ func status(code int) http.HandlerFunc {
 func (w *accountWorld) requests() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	asked := w.asked
-	w.asked = nil
-	return asked
+	received := w.received
+	w.received = nil
+	return received
 }
 
 // look runs the importer's step for the kubeconfig, and returns the pass and the reason of KubeconfigReady.
@@ -259,10 +259,10 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 	}{
 		"Forbidden":    {"The source may not create tokens.", status(http.StatusForbidden), refused},
 		"Unauthorized": {"The cluster does not know the source.", status(http.StatusUnauthorized), refused},
-		"NotFound":     {"Nobody made the ServiceAccount.", status(http.StatusNotFound), notFound},
-		"Overloaded":   {"It is asked again.", status(http.StatusTooManyRequests), unavailable},
-		"Broken":       {"It is asked again.", status(http.StatusInternalServerError), unavailable},
-		"Unreachable": {"It is asked again.", func(http.ResponseWriter, *http.Request) {
+		"NotFound":     {"The ServiceAccount does not exist.", status(http.StatusNotFound), notFound},
+		"Overloaded":   {"The request is retried.", status(http.StatusTooManyRequests), unavailable},
+		"Broken":       {"The request is retried.", status(http.StatusInternalServerError), unavailable},
+		"Unreachable": {"The request is retried.", func(http.ResponseWriter, *http.Request) {
 			panic(http.ErrAbortHandler)
 		}, unavailable},
 		"NotSupported": {"It is no API server that gives tokens.", status(http.StatusMethodNotAllowed), invalid},
@@ -276,16 +276,16 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 		"NoExpiry":    {"It would never be replaced.", answered(`{"status":{"token":"of-the-account"}}`), invalid},
 		"NoTime":      {"It says nothing.", answered(`{"status":{"token":"of-the-account","expirationTimestamp":"soon"}}`), invalid},
 		"Expired":     {"It does not work.", granted("of-the-account", -time.Minute), invalid},
-		"Short":       {"It would be asked for all the time.", granted("of-the-account", 4*time.Minute), invalid},
-		"Forever":     {"Nobody asked for one that is not replaced.", granted("of-the-account", 10*365*24*time.Hour), invalid},
+		"Short":       {"It would be requested all the time.", granted("of-the-account", 4*time.Minute), invalid},
+		"Forever":     {"A token that need not be replaced was not requested.", granted("of-the-account", 10*365*24*time.Hour), invalid},
 		"NoJSON":      {"It is a login page.", answered("<html>" + ofSource), invalid},
 		"NeverEnding": {"Its size is bounded. What sends it is the cluster, and nothing of the spec.", answered(`{"status":{"token":"` + strings.Repeat("x", 1<<20)), unavailable},
-		"BreaksOff": {"The connection broke. It is asked again.", func(rw http.ResponseWriter, _ *http.Request) {
+		"BreaksOff": {"The connection broke. The request is retried.", func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Length", "1000")
 			rw.WriteHeader(http.StatusCreated)
 			_, _ = io.WriteString(rw, `{"status":{"token":"of-the-acc`)
 		}, unavailable},
-		"Nothing": {"It is asked again.", answered(""), unavailable},
+		"Nothing": {"The request is retried.", answered(""), unavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newAccountWorld(t)
@@ -293,7 +293,7 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 			if _, got := w.look(); got != written {
 				t.Fatalf("want %s, got %s", written, got)
 			}
-			w.holds("Nothing else was asked for yet.", ofSource)
+			w.holds("Nothing else was requested yet.", ofSource)
 			w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
 			w.answers(tc.answer)
 			p, got := w.look()
@@ -301,7 +301,7 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 				t.Errorf("%s\nwant %s and no kubeconfig, got %s", tc.reason, tc.want, got)
 			}
 			w.holds(tc.reason, "")
-			w.wantRequests("It is asked once, as the source.", accountPath+" "+ofSource)
+			w.wantRequests("The token is requested once, as the source.", accountPath+" "+ofSource)
 			if again := p.Requeue(); again > scope.Retry {
 				t.Errorf("want another look soon, got one in %s", again)
 			}
@@ -312,7 +312,7 @@ func TestServiceAccountTokensThatAreRefused(t *testing.T) {
 			w.grants("of-the-account")
 			w.clock.Step(scope.Retry)
 			if _, got := w.look(); got != written {
-				t.Errorf("want a cluster that gives tokens again to be asked again, got %s", got)
+				t.Errorf("want another request to a cluster that gives tokens again, got %s", got)
 			}
 			w.holds("It gives a token now.", "of-the-account")
 		})
@@ -330,7 +330,7 @@ func TestOtherCredentialsGoWhileTheHubFails(t *testing.T) {
 		err    error
 	}{
 		"OfTheSource":  {"They are not what the spec asks for.", nil, "", nil},
-		"OfTheAccount": {"They are, and the hub is asked again.", new(importReader), "of-the-account", broken},
+		"OfTheAccount": {"They are, and the request to the hub is retried.", new(importReader), "of-the-account", broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newAccountWorld(t)
@@ -371,17 +371,17 @@ func TestServiceAccountTokenIsReplacedBeforeItExpires(t *testing.T) {
 	if want := (p.Expires.Add(-tokenIsRefreshed)).Sub(w.clock.Now()); p.Requeue() > want {
 		t.Errorf("want a look before the token expires, in %s, got one in %s", want, p.Requeue())
 	}
-	w.wantRequests("Asked for once.", accountPath+" "+ofSource)
+	w.wantRequests("Requested once.", accountPath+" "+ofSource)
 	w.rotates("of-the-source-2", "true")
 	if _, got := w.look(); got != written {
 		t.Errorf("want %s, got %s", written, got)
 	}
-	w.wantRequests("A token outlives the credentials with which it was asked for.")
+	w.wantRequests("A token outlives the credentials with which it was requested.")
 
 	w.clock.Step(time.Hour - tokenIsRefreshed + time.Second)
 	w.grants("of-the-account-2")
 	w.look()
-	w.wantRequests("Asked for with the credentials that the source has now.", accountPath+" of-the-source-2")
+	w.wantRequests("Requested with the credentials that the source has now.", accountPath+" of-the-source-2")
 	if second := w.holds("The next token.", "of-the-account-2"); second.UID != first.UID || second.Name != first.Name {
 		t.Error("want the same Secret")
 	}
@@ -404,7 +404,7 @@ func TestServiceAccountTokenIsReplacedBeforeItExpires(t *testing.T) {
 	if _, got := w.look(); got != fleetv1alpha1.ReasonKubeconfigExpired {
 		t.Errorf("want %s, got %s", fleetv1alpha1.ReasonKubeconfigExpired, got)
 	}
-	w.holds("What has expired harms nobody.", "of-the-account-2")
+	w.holds("An expired token does no harm.", "of-the-account-2")
 }
 
 // TestServiceAccountTokenSurvivesARestart: the manager that starts knows the token of the Secret, and replaces it in
@@ -415,7 +415,7 @@ func TestServiceAccountTokenSurvivesARestart(t *testing.T) {
 		change func(w *accountWorld, secret *corev1.Secret)
 		kept   bool
 	}{
-		"Unchanged": {"Nothing has to be asked for.", nil, true},
+		"Unchanged": {"No token has to be requested.", nil, true},
 		"Expired": {"It does not work any more.", func(w *accountWorld, _ *corev1.Secret) {
 			w.clock.Step(time.Hour)
 		}, false},
@@ -425,7 +425,7 @@ func TestServiceAccountTokenSurvivesARestart(t *testing.T) {
 		"NoExpiry": {"It would never be replaced.", func(_ *accountWorld, s *corev1.Secret) {
 			delete(s.Annotations, fleetv1alpha1.ImportTokenExpirationAnnotation)
 		}, false},
-		"LaterExpiry": {"No token is asked for that lives so long.", func(w *accountWorld, s *corev1.Secret) {
+		"LaterExpiry": {"No token with such a long lifetime is requested.", func(w *accountWorld, s *corev1.Secret) {
 			s.Annotations[fleetv1alpha1.ImportTokenExpirationAnnotation] = w.clock.Now().Add(48 * time.Hour).Format(time.RFC3339)
 		}, false},
 		"AnotherServer": {"The token of another cluster is not sent to this one.", func(_ *accountWorld, s *corev1.Secret) {
@@ -483,7 +483,7 @@ func TestServiceAccountTokenSurvivesARestart(t *testing.T) {
 		w.clock.Step(time.Hour - 2*time.Minute)
 		p, got := w.look()
 		if got != written || p.KubeconfigNow == nil {
-			t.Errorf("want the connection to last although the cluster cannot be asked, got %s", got)
+			t.Errorf("want the connection to last although no new token can be requested, got %s", got)
 		}
 		w.holds("It works.", "of-the-account")
 	})
@@ -496,7 +496,7 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 		w.look()
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = nil
 		w.look()
-		secret := w.holds("The source is asked for.", ofSource)
+		secret := w.holds("The spec requests the credentials of the source.", ofSource)
 		for _, mark := range []string{fleetv1alpha1.ImportServiceAccountAnnotation, fleetv1alpha1.ImportTokenExpirationAnnotation} {
 			if value, marked := secret.Annotations[mark]; marked {
 				t.Errorf("want nothing of the account on the Secret, got %s", value)
@@ -505,17 +505,17 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
 		w.grants("of-the-account-2")
 		w.look()
-		w.holds("Asked for anew.", "of-the-account-2")
+		w.holds("The token is requested again.", "of-the-account-2")
 	})
 	t.Run("Another", func(t *testing.T) {
 		w := newAccountWorld(t)
 		w.look()
-		w.imp.Spec.Kubeconfig.ServiceAccountRef = &fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "nobody"}
+		w.imp.Spec.Kubeconfig.ServiceAccountRef = &fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "missing"}
 		w.answers(status(http.StatusNotFound))
 		if _, got := w.look(); got != fleetv1alpha1.ReasonServiceAccountNotFound {
 			t.Errorf("want %s, got %s", fleetv1alpha1.ReasonServiceAccountNotFound, got)
 		}
-		w.holds("The rights of the account before are not those that are asked for.", "")
+		w.holds("The rights of the former account are not those that the spec requests.", "")
 	})
 	t.Run("SourceWithdrawn", func(t *testing.T) {
 		w := newAccountWorld(t)
@@ -542,7 +542,7 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 		if got := w.reason(p); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable {
 			t.Errorf("want %s, got %s", fleetv1alpha1.ReasonServiceAccountTokenUnavailable, got)
 		}
-		w.holds("Whatever stops an import does not keep credentials that nobody asks for any more.", "")
+		w.holds("A stopped import does not keep credentials that its spec no longer requests.", "")
 	})
 	t.Run("Waits", func(t *testing.T) {
 		w := newAccountWorld(t)
@@ -556,12 +556,12 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 		if p, got := w.look(); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable || !p.Waits {
 			t.Errorf("want the import to wait for its turn without a worker, got %s", got)
 		}
-		w.holds("Nobody knows for how long it waits.", "")
-		w.wantRequests("Others are asked.")
+		w.holds("How long it waits is not known.", "")
+		w.wantRequests("Other clusters are queried.")
 	})
 }
 
-// TestHostileClusterGainsNoOthersCredentials: the owner of the imported cluster answers with somebody else's token. It
+// TestHostileClusterGainsNoOthersCredentials: the owner of the imported cluster answers with another owner's token. It
 // is written to the kubeconfig for the owner's own cluster, like any token of theirs, and is sent back to them alone.
 // The cluster receives only the credentials of its source, for this one path, and its own token for everything else.
 func TestHostileClusterGainsNoOthersCredentials(t *testing.T) {
@@ -591,23 +591,23 @@ func TestHostileClusterGainsNoOthersCredentials(t *testing.T) {
 		w.clock.Step(time.Minute)
 		look()
 	}
-	asked := 0
+	tokens := 0
 	for _, request := range w.requests() {
 		switch request {
 		case accountPath + " " + ofSource:
-			asked++
+			tokens++
 		case review:
 		default:
-			t.Errorf("want nothing else asked for, got %s", request)
+			t.Errorf("want no other request, got %s", request)
 		}
 	}
-	// The cluster does not accept any token that it issued. It is asked for another one every five minutes at most.
-	if asked == 0 || asked > 12 {
-		t.Errorf("want a token that the cluster does not know be replaced now and then, got %d requests", asked)
+	// The cluster does not accept any token that it issued. Another one is requested every five minutes at most.
+	if tokens == 0 || tokens > 12 {
+		t.Errorf("want a token that the cluster does not know be replaced now and then, got %d requests", tokens)
 	}
 }
 
-// TestWhatAClusterDoesWrongStallsNothing: an error that passes by itself does not report that somebody has to fix the
+// TestWhatAClusterDoesWrongStallsNothing: an error that passes by itself does not report that a user has to fix the
 // import. An answer that no API server would give does.
 func TestWhatAClusterDoesWrongStallsNothing(t *testing.T) {
 	for why, want := range map[string]bool{

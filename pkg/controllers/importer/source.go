@@ -17,6 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // sourceOf names the source of credentials in a spec: its kind, and a digest of what distinguishes it from others of
@@ -51,13 +52,13 @@ func sourceOf(s fleetv1alpha1.ClusterImportSpec) string {
 	for _, p := range parts {
 		texts = append(texts, []byte(p))
 	}
-	return string(source) + "/" + token.HashOf(texts...)[:16]
+	return string(source) + "/" + objects.DigestParts(texts...)[:16]
 }
 
 // mark records in the Secret what its kubeconfig is: from which source, and, if it holds a token of a ServiceAccount of
 // the imported cluster, of which one and until when. The digest binds all of that to the kubeconfig: a version of
 // Masthead that does not know these marks leaves them when it writes other credentials. The digested content has a
-// token of a cloud or of an API server, or a key, which nobody guesses.
+// token of a cloud or of an API server, or a key, which cannot be guessed.
 func mark(p *scope.Scope, secret *corev1.Secret) {
 	delete(secret.Annotations, fleetv1alpha1.ImportServiceAccountAnnotation)
 	delete(secret.Annotations, fleetv1alpha1.ImportTokenExpirationAnnotation)
@@ -65,7 +66,7 @@ func mark(p *scope.Scope, secret *corev1.Secret) {
 		secret.Annotations = map[string]string{}
 	}
 	secret.Annotations[fleetv1alpha1.ImportSourceAnnotation] = sourceOf(p.Import.Spec)
-	secret.Annotations[fleetv1alpha1.ImportContentAnnotation] = token.HashOf(secret.Data[kubeconfigKey])
+	secret.Annotations[fleetv1alpha1.ImportContentAnnotation] = objects.DigestParts(secret.Data[kubeconfigKey])
 	if p.Account != nil {
 		maps.Copy(secret.Annotations, map[string]string{
 			fleetv1alpha1.ImportServiceAccountAnnotation:  p.Account.Namespace + "/" + p.Account.Name,
@@ -77,7 +78,7 @@ func mark(p *scope.Scope, secret *corev1.Secret) {
 // saysOf is what a mark of a Secret says about the kubeconfig in it. It is empty if the Secret does not hold the
 // kubeconfig that was written with its marks.
 func saysOf(secret *corev1.Secret, mark string) string {
-	if secret.Annotations[fleetv1alpha1.ImportContentAnnotation] != token.HashOf(secret.Data[kubeconfigKey]) {
+	if secret.Annotations[fleetv1alpha1.ImportContentAnnotation] != objects.DigestParts(secret.Data[kubeconfigKey]) {
 		return ""
 	}
 	return secret.Annotations[mark]
@@ -103,14 +104,14 @@ func isWanted(p *scope.Scope, secret *corev1.Secret) bool {
 }
 
 // holdsOtherCredentials reports whether a Secret's marks name other credentials than those. One without marks for its
-// source, as older versions of Masthead left it, is kept until the source is asked.
+// source, as older versions of Masthead left it, is kept until the source is read.
 func holdsOtherCredentials(p *scope.Scope, secret *corev1.Secret) bool {
 	account, source := p.Import.Spec.ServiceAccount(), saysOf(secret, fleetv1alpha1.ImportSourceAnnotation)
 	return source != "" && source != sourceOf(p.Import.Spec) || account != nil && !isOfAccount(secret, *account)
 }
 
 // withdrawingOthers removes the Secret if the credentials that the spec asks for are missing and it holds other ones:
-// those of a source that the spec named before, whose withdrawal nobody would notice any more, or, where the spec names
+// those of a source that the spec named before, whose withdrawal would no longer be noticed, or, where the spec names
 // an account, those of the source itself or of another account.
 func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why error) error {
 	refused, stops := errors.AsType[*scope.StopError](why)
@@ -124,15 +125,15 @@ func (r *kubeconfigs) withdrawingOthers(ctx context.Context, p *scope.Scope, why
 	case stops:
 		return &scope.StopError{Condition: refused.Condition, Withdrawn: true}
 	case holdsOtherCredentials(p, secret):
-		return withdrawnUntilAsked(p.Import.Spec)
+		return withdrawnUntilRequested(p.Import.Spec)
 	default:
 		return why
 	}
 }
 
-// withdrawnUntilAsked is for a Secret with other credentials than the spec asks for, in a pass that ends before it
+// withdrawnUntilRequested is for a Secret with other credentials than the spec asks for, in a pass that ends before it
 // requests these.
-func withdrawnUntilAsked(s fleetv1alpha1.ClusterImportSpec) *scope.StopError {
+func withdrawnUntilRequested(s fleetv1alpha1.ClusterImportSpec) *scope.StopError {
 	reason, message := fleetv1alpha1.ReasonCredentialsNotFound, "There are no credentials of the source that the spec names yet"
 	if s.ServiceAccount() != nil {
 		reason, message = fleetv1alpha1.ReasonServiceAccountTokenUnavailable, "No token of the ServiceAccount has been requested from the imported cluster yet"

@@ -34,7 +34,7 @@ func (w *accountWorld) keeps(data map[string][]byte) {
 }
 
 // TestCredentialsOfAnotherSourceGo: the spec names another source, which provides nothing yet. If the first one were
-// withdrawn, nobody would notice, because it is no longer read.
+// withdrawn, Masthead would not notice, because it is no longer read.
 func TestCredentialsOfAnotherSourceGo(t *testing.T) {
 	const notFound, unavailable = fleetv1alpha1.ReasonCredentialsNotFound, fleetv1alpha1.ReasonServiceAccountTokenUnavailable
 	toProvider := func(w *accountWorld) { w.imp.Spec.Kubeconfig.Source = fleetv1alpha1.KubeconfigSourceProvider }
@@ -61,7 +61,7 @@ func TestCredentialsOfAnotherSourceGo(t *testing.T) {
 	exchanged := func(w *accountWorld) {
 		w.keeps(map[string][]byte{"second": []byte("of-the-second")})
 		secret, _ := w.secret()
-		secret.Data[kubeconfigKey] = []byte(strings.Replace(string(secret.Data[kubeconfigKey]), ofSource, "of-somebody", 1))
+		secret.Data[kubeconfigKey] = []byte(strings.Replace(string(secret.Data[kubeconfigKey]), ofSource, "of-another", 1))
 		if err := w.hub.Update(w.t.Context(), secret); err != nil {
 			w.t.Fatal(err)
 		}
@@ -76,19 +76,19 @@ func TestCredentialsOfAnotherSourceGo(t *testing.T) {
 	}{
 		"Provider":      {reason: "Nothing is published yet.", change: toProvider, want: notFound},
 		"Key":           {reason: "There is nothing under the key.", change: toKey("third"), want: notFound},
-		"HubFails":      {reason: "Nobody knows for how long.", change: fails, want: notFound},
+		"HubFails":      {reason: "How long the hub fails is not known.", change: fails, want: notFound},
 		"Gives":         {reason: "It is the same Secret, with what the other source gives.", change: toKey("second"), want: written, holds: "of-the-second"},
-		"StoppedBefore": {reason: "Whatever stops an import.", change: toProvider, stopped: true, want: notFound},
+		"StoppedBefore": {reason: "A stopped import does not keep them either.", change: toProvider, stopped: true, want: notFound},
 		"StoppedNone": {
-			reason: "No kubeconfig is asked for.", stopped: true, want: fleetv1alpha1.ReasonKubeconfigNotRequested,
+			reason: "The spec requests no kubeconfig.", stopped: true, want: fleetv1alpha1.ReasonKubeconfigNotRequested,
 			change: func(w *accountWorld) {
 				w.imp.Spec.Kubeconfig = &fleetv1alpha1.ImportKubeconfig{Source: fleetv1alpha1.KubeconfigSourceNone}
 			},
 		},
-		"Account":        {reason: "Its token was asked for with them.", account: new(importReader), change: toProvider, want: notFound},
+		"Account":        {reason: "Its token was requested with them.", account: new(importReader), change: toProvider, want: notFound},
 		"AccountStopped": {reason: "The same.", account: new(importReader), change: toProvider, stopped: true, want: unavailable},
 		"AccountGives": {
-			reason: "Another token is asked for, with what the other source gives.", account: new(importReader), want: written, holds: "of-the-account-2",
+			reason: "Another token is requested, with what the other source gives.", account: new(importReader), want: written, holds: "of-the-account-2",
 			change: func(w *accountWorld) {
 				toKey("second")(w)
 				w.grants("of-the-account-2")
@@ -107,8 +107,8 @@ func TestCredentialsOfAnotherSourceGo(t *testing.T) {
 			change: func(w *accountWorld) { w.keeps(map[string][]byte{"second": []byte("of-the-second")}) },
 		},
 		"SameStopped":      {reason: "Nothing has changed.", change: func(*accountWorld) {}, stopped: true, want: written, holds: ofSource},
-		"Exchanged":        {reason: "Whose it is that somebody wrote there nobody knows.", change: exchanged, want: notFound},
-		"ExchangedStopped": {reason: "The source was not asked yet.", change: exchanged, stopped: true, want: written, holds: "of-somebody"},
+		"Exchanged":        {reason: "Another user replaced the credentials: their source is not known.", change: exchanged, want: notFound},
+		"ExchangedStopped": {reason: "The source was not read yet.", change: exchanged, stopped: true, want: written, holds: "of-another"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newAccountWorld(t)

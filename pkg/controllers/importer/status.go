@@ -181,7 +181,7 @@ func deciding() []string {
 	}
 }
 
-// judge adds Ready, and Stalled where somebody has to act.
+// judge adds Ready, and Stalled where a user has to act.
 func judge(p *scope.Scope, conditions []metav1.Condition) []metav1.Condition {
 	ready := metav1.Condition{
 		Type: fleetv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonImported,

@@ -24,7 +24,7 @@ import (
 
 // unimport removes everything that the import created, reports it, and then removes the finalizer. A foreign finalizer
 // can keep the import for ever, and the policy about members relies on its status. For the same reason an import whose
-// finalizer somebody removed is requeued as long as its status names anything.
+// finalizer a user removed is requeued as long as its status names anything.
 func (r *Reconciler) unimport(ctx context.Context, p *scope.Scope) error {
 	if !mayHave(p.Import) {
 		p.Gone = true

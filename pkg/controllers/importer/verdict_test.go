@@ -54,13 +54,13 @@ func TestVerdictsOnClusterImports(t *testing.T) {
 	}
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
 		"Created": {
-			Reason: "Nobody has looked at it yet.", Want: verdict.InProgress,
+			Reason: "It has not been reconciled yet.", Want: verdict.InProgress,
 			Object: verdict.Created(t, "config/crd/bases/fleet.masthead.dev_clusterimports.yaml", verdict.Object(t, kind, &fleetv1alpha1.ClusterImport{})),
 		},
 		"Imported": {Reason: "The cluster is reflected.", Object: state(), Want: verdict.Current},
 		"Deleting": {Reason: "It goes.", Object: deleting(), Want: verdict.Terminating},
 		"NotRequested": {
-			Reason: "No kubeconfig was asked for.", Want: verdict.Current,
+			Reason: "The spec requests no kubeconfig.", Want: verdict.Current,
 			Object: state(no(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigNotRequested)),
 		},
 	}}
@@ -81,7 +81,7 @@ func TestVerdictsOnClusterImports(t *testing.T) {
 		fleetv1alpha1.ReasonServiceAccountTokenRefused: fleetv1alpha1.ConditionKubeconfigReady,
 		fleetv1alpha1.ReasonServiceAccountTokenInvalid: fleetv1alpha1.ConditionKubeconfigReady,
 	} {
-		table.Cases[reason] = verdict.Case{Reason: "Somebody has to do something: " + reason, Object: state(no(of, reason)), Want: verdict.Failed}
+		table.Cases[reason] = verdict.Case{Reason: "A user has to act: " + reason, Object: state(no(of, reason)), Want: verdict.Failed}
 	}
 	for reason, of := range map[string]string{
 		fleetv1alpha1.ReasonWaitingForProvider: fleetv1alpha1.ConditionObserved, fleetv1alpha1.ReasonCredentialsNotFound: fleetv1alpha1.ConditionKubeconfigReady,

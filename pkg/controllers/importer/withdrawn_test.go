@@ -36,7 +36,7 @@ func (h *hubOfOneImport) connected() {
 	h.want(fleetv1alpha1.ConditionKubeconfigReady, fleetv1alpha1.ReasonKubeconfigWritten)
 }
 
-// isWithdrawn checks that nobody has credentials for the cluster, and that the import says so and is unchanged
+// isWithdrawn checks that there are no credentials for the cluster, and that the import says so and is unchanged
 // otherwise.
 func (h *hubOfOneImport) isWithdrawn(reason string) {
 	h.t.Helper()
@@ -88,9 +88,9 @@ func TestWithdrawnCredentials(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreWithdrawnWhateverStopsTheImport: the import has stopped, for a reason that has nothing to do with
+// TestCredentialsAreWithdrawnWhileTheImportIsStopped: the import has stopped, for a reason that has nothing to do with
 // its credentials.
-func TestCredentialsAreWithdrawnWhateverStopsTheImport(t *testing.T) {
+func TestCredentialsAreWithdrawnWhileTheImportIsStopped(t *testing.T) {
 	imp, token := importWithToken("true")
 	h := newHub(t, imp, token)
 	h.connected()
@@ -112,7 +112,7 @@ func TestCredentialsOfOneImport(t *testing.T) {
 		"All":     {"Every import of the namespace may use it.", "true", fleetv1alpha1.ReasonKubeconfigWritten},
 		"This":    {"This import may use it.", "import-uid", fleetv1alpha1.ReasonKubeconfigWritten},
 		"Another": {"Another import may use it.", "another-uid", fleetv1alpha1.ReasonCredentialsNotAllowed},
-		"Name":    {"Somebody else could make an import of the name.", "shop", fleetv1alpha1.ReasonCredentialsNotAllowed},
+		"Name":    {"Another user could create an import with that name.", "shop", fleetv1alpha1.ReasonCredentialsNotAllowed},
 		"Empty":   {"It says nothing.", "", fleetv1alpha1.ReasonCredentialsNotAllowed},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestCredentialsOfOneImport(t *testing.T) {
 			h.want(fleetv1alpha1.ConditionKubeconfigReady, tc.want)
 			for _, c := range h.get().Status.Conditions {
 				if strings.Contains(c.Message, "the-token") {
-					t.Errorf("%s\nthe token is told: %s", tc.reason, c.Message)
+					t.Errorf("%s\nthe token is revealed: %s", tc.reason, c.Message)
 				}
 			}
 		})

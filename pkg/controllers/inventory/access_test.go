@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/cluster-inventory-api/pkg/access"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -49,20 +50,20 @@ func TestOtherProgramsCanReachACluster(t *testing.T) {
 	if cfg.Host != "https://w1.example.org:6443" || string(cfg.CAData) != "the authorities" || cfg.Insecure {
 		t.Errorf("want the endpoint, got %q, %q, %t", cfg.Host, cfg.CAData, cfg.Insecure)
 	}
-	told, err := rest.ConfigToExecCluster(cfg)
+	passed, err := rest.ConfigToExecCluster(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config, ok := told.Config.(*runtime.Unknown)
+	config, ok := passed.Config.(*runtime.Unknown)
 	if !ok {
-		t.Fatalf("want a configuration of the plugin, got %T", told.Config)
+		t.Fatalf("want a configuration of the plugin, got %T", passed.Config)
 	}
 	var got map[string]string
 	if err := json.Unmarshal(config.Raw, &got); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"namespace": "fleet", "name": "w1-kubeconfig", "key": "value"}, got); diff != "" {
-		t.Errorf("what the plugin is told (-want +got):\n%s", diff)
+		t.Errorf("what the plugin receives (-want +got):\n%s", diff)
 	}
 
 	// Nothing is written when nothing changed: the second cluster shows that the first was reconciled.
@@ -83,10 +84,10 @@ func TestOtherProgramsCanReachACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	fleet.set(h.cluster("w1", func(c *connection.Cluster) {
-		c.State, c.Reason = connection.StateBackoff, connection.ReasonDialError
+		c.State, c.Reason = connection.StateBackoff, fleetv1alpha1.ReasonDialError
 	}))
 	eventually(t, "the lost connection", func() bool {
-		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonDialError
+		return connectedReason(h.profile(t, "capi-w1")) == fleetv1alpha1.ReasonDialError
 	})
 	if provider() == nil {
 		t.Error("want what is known of a lost cluster to be remembered")

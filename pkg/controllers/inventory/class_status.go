@@ -12,6 +12,7 @@ import (
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // classCount is how many clusters name a class.
@@ -30,7 +31,7 @@ func countByClass(profiles []inventoryv1alpha1.ClusterProfile) map[string]classC
 		}
 		n := counts[class]
 		n.enrolled++
-		if meta.IsStatusConditionTrue(p.Status.Conditions, ConditionConnected) {
+		if meta.IsStatusConditionTrue(p.Status.Conditions, fleetv1alpha1.ConditionConnected) {
 			n.connected++
 		}
 		counts[class] = n
@@ -80,7 +81,7 @@ func unreadableSelector(class *fleetv1alpha1.EnrollmentClass) string {
 			continue
 		}
 		if _, err := metav1.LabelSelectorAsSelector(s.allowed.Selector); err != nil {
-			return bounded(fmt.Sprintf("The selector in %s selects nothing: %v", s.field, err), maxMessageLength)
+			return condition.Text(fmt.Sprintf("The selector in %s selects nothing: %v", s.field, err), maxMessageLength)
 		}
 	}
 	return ""

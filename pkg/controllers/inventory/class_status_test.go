@@ -33,7 +33,7 @@ func TestClassStatus(t *testing.T) {
 		want     fleetv1alpha1.EnrollmentClassStatus
 	}{
 		"NoClusters": {
-			reason:   "A class that nobody uses is ready to be used; other managers' profiles do not count.",
+			reason:   "A class without clusters is ready to be used; other managers' profiles do not count.",
 			profiles: []inventoryv1alpha1.ClusterProfile{in("other", connection.StateConnected), foreign},
 			want: fleetv1alpha1.EnrollmentClassStatus{ObservedGeneration: 3, Conditions: []metav1.Condition{accepted, {
 				Type: "ClustersConnected", Status: "True", Reason: fleetv1alpha1.ReasonNoClusters,

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -42,29 +44,29 @@ func conditions(cluster connection.Cluster, refused map[string]string) []metav1.
 
 // withinLimits reports whether everything that the cluster sends is read.
 func withinLimits(cluster connection.Cluster) metav1.Condition {
-	c := metav1.Condition{Type: ConditionWithinLimits}
+	c := metav1.Condition{Type: fleetv1alpha1.ConditionWithinLimits}
 	switch {
 	case cluster.State != connection.StateConnected:
 		return notConnected(c)
 	case cluster.Refused.Reason != "":
 		c.Status, c.Reason = metav1.ConditionFalse, cluster.Refused.Reason
-		c.Message = bounded(cluster.Refused.Message, maxMessageLength)
+		c.Message = condition.Text(cluster.Refused.Message, maxMessageLength)
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonWithinLimits, "No answer of the cluster was refused"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonWithinLimits, "No answer of the cluster was refused"
 	}
 	return c
 }
 
 func connected(cluster connection.Cluster) metav1.Condition {
 	c := metav1.Condition{
-		Type:    ConditionConnected,
+		Type:    fleetv1alpha1.ConditionConnected,
 		Reason:  cluster.Reason,
-		Message: bounded(cluster.Message, maxMessageLength),
+		Message: condition.Text(cluster.Message, maxMessageLength),
 	}
 	switch cluster.State {
 	case connection.StateConnected:
 		c.Status = metav1.ConditionTrue
-		c.Reason = connection.ReasonConnected
+		c.Reason = fleetv1alpha1.ReasonConnected
 	case connection.StateDegraded:
 		c.Status = metav1.ConditionUnknown
 	default:
@@ -84,42 +86,42 @@ func controlPlaneHealthy(cluster connection.Cluster) metav1.Condition {
 	}
 	switch cluster.ControlPlaneHealthy {
 	case metav1.ConditionTrue:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonHealthy, "The API server is ready"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonHealthy, "The API server is ready"
 	case metav1.ConditionFalse:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, ReasonUnhealthy, "The API server responds, but is not ready"
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, fleetv1alpha1.ReasonUnhealthy, "The API server responds, but is not ready"
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotProbed, "The API server has not been probed yet"
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, fleetv1alpha1.ReasonNotProbed, "The API server has not been probed yet"
 	}
 	return c
 }
 
 func kindsServed(cluster connection.Cluster, refused map[string]string) metav1.Condition {
-	c := metav1.Condition{Type: ConditionKindsServed}
+	c := metav1.Condition{Type: fleetv1alpha1.ConditionKindsServed}
 	if cluster.State != connection.StateConnected {
 		return notConnected(c)
 	}
 	if len(refused) == 0 {
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAllServed, "Every kind that is needed is served"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonAllServed, "Every kind that is needed is served"
 		return c
 	}
 	list := make([]string, 0, len(refused))
 	for crd, reason := range refused {
 		list = append(list, crd+" ("+reason+")")
 	}
-	c.Status, c.Reason = metav1.ConditionFalse, ReasonDefinitionsRefused
-	c.Message = bounded("Definitions refused: "+someOf(list), maxMessageLength)
+	c.Status, c.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonDefinitionsRefused
+	c.Message = condition.Text("Definitions refused: "+someOf(list), maxMessageLength)
 	return c
 }
 
 // kindsSynced reports whether everything that is watched is synced. The causes are ours, and kinds are names that the
 // API allows: no other text of the cluster is included.
 func kindsSynced(cluster connection.Cluster) metav1.Condition {
-	c := metav1.Condition{Type: ConditionKindsSynced}
+	c := metav1.Condition{Type: fleetv1alpha1.ConditionKindsSynced}
 	switch {
 	case cluster.State != connection.StateConnected:
 		return notConnected(c)
 	case len(cluster.Unsynced) == 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, ReasonAllSynced, "Every kind that is watched is synced"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonAllSynced, "Every kind that is watched is synced"
 		return c
 	}
 	c.Status, c.Reason = metav1.ConditionFalse, string(cluster.Unsynced[0].Cause)
@@ -127,10 +129,10 @@ func kindsSynced(cluster connection.Cluster) metav1.Condition {
 	for _, u := range cluster.Unsynced {
 		list = append(list, u.Kind+" ("+string(u.Cause)+")")
 		if string(u.Cause) != c.Reason {
-			c.Reason = ReasonKindsNotSynced
+			c.Reason = fleetv1alpha1.ReasonKindsNotSynced
 		}
 	}
-	c.Message = bounded("Not synced: "+someOf(list), maxMessageLength)
+	c.Message = condition.Text("Not synced: "+someOf(list), maxMessageLength)
 	return c
 }
 
@@ -144,15 +146,6 @@ func someOf(list []string) string {
 }
 
 func notConnected(c metav1.Condition) metav1.Condition {
-	c.Status, c.Reason, c.Message = metav1.ConditionUnknown, ReasonNotConnected, "There is no working connection"
+	c.Status, c.Reason, c.Message = metav1.ConditionUnknown, fleetv1alpha1.ReasonNotConnected, "There is no working connection"
 	return c
-}
-
-// bounded truncates a foreign text to at most so many characters, and makes it valid UTF-8.
-func bounded(text string, limit int) string {
-	runes := []rune(strings.ToValidUTF8(text, "?"))
-	if len(runes) <= limit {
-		return string(runes)
-	}
-	return string(runes[:limit-1]) + "…"
 }

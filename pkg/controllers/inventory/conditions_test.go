@@ -4,12 +4,12 @@
 package inventory
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -18,18 +18,18 @@ func TestConditions(t *testing.T) {
 	const noConnection = "There is no working connection"
 	unknown := func(conditionType string) metav1.Condition {
 		return metav1.Condition{
-			Type: conditionType, Status: metav1.ConditionUnknown, Reason: ReasonNotConnected, Message: noConnection,
+			Type: conditionType, Status: metav1.ConditionUnknown, Reason: fleetv1alpha1.ReasonNotConnected, Message: noConnection,
 		}
 	}
 	allServed := metav1.Condition{
-		Type: ConditionKindsServed, Status: metav1.ConditionTrue, Reason: ReasonAllServed,
+		Type: fleetv1alpha1.ConditionKindsServed, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonAllServed,
 		Message: "Every kind that is needed is served",
 	}
 	synced := metav1.Condition{
-		Type: ConditionKindsSynced, Status: metav1.ConditionTrue, Reason: ReasonAllSynced, Message: "Every kind that is watched is synced",
+		Type: fleetv1alpha1.ConditionKindsSynced, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonAllSynced, Message: "Every kind that is watched is synced",
 	}
 	within := metav1.Condition{
-		Type: ConditionWithinLimits, Status: metav1.ConditionTrue, Reason: ReasonWithinLimits,
+		Type: fleetv1alpha1.ConditionWithinLimits, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonWithinLimits,
 		Message: "No answer of the cluster was refused",
 	}
 	cases := map[string]struct {
@@ -45,8 +45,8 @@ func TestConditions(t *testing.T) {
 				ControlPlaneHealthy: metav1.ConditionTrue,
 			},
 			want: []metav1.Condition{
-				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
-				{Type: ConditionConnected, Status: "True", Reason: "Connected", Message: "The connection works"},
+				{Type: "ControlPlaneHealthy", Status: "True", Reason: fleetv1alpha1.ReasonHealthy, Message: "The API server is ready"},
+				{Type: fleetv1alpha1.ConditionConnected, Status: "True", Reason: "Connected", Message: "The connection works"},
 				allServed,
 				synced,
 				within,
@@ -59,24 +59,24 @@ func TestConditions(t *testing.T) {
 			},
 			want: []metav1.Condition{
 				{
-					Type: "ControlPlaneHealthy", Status: "False", Reason: ReasonUnhealthy,
+					Type: "ControlPlaneHealthy", Status: "False", Reason: fleetv1alpha1.ReasonUnhealthy,
 					Message: "The API server responds, but is not ready",
 				},
-				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
+				{Type: fleetv1alpha1.ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
 				synced,
 				within,
 			},
 		},
 		"ConnectedNotProbed": {
-			reason:  "Health that was not asked for is Unknown, not bad.",
+			reason:  "Health that was not probed is Unknown, not False.",
 			cluster: connection.Cluster{State: connection.StateConnected},
 			want: []metav1.Condition{
 				{
-					Type: "ControlPlaneHealthy", Status: "Unknown", Reason: ReasonNotProbed,
+					Type: "ControlPlaneHealthy", Status: "Unknown", Reason: fleetv1alpha1.ReasonNotProbed,
 					Message: "The API server has not been probed yet",
 				},
-				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
+				{Type: fleetv1alpha1.ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
 				synced,
 				within,
@@ -92,10 +92,10 @@ func TestConditions(t *testing.T) {
 				"c.x": "DefinitionInvalid", "b.x": "DefinitionForbidden", "a.x": "ForeignDefinition",
 			},
 			want: []metav1.Condition{
-				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
-				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
+				{Type: "ControlPlaneHealthy", Status: "True", Reason: fleetv1alpha1.ReasonHealthy, Message: "The API server is ready"},
+				{Type: fleetv1alpha1.ConditionConnected, Status: "True", Reason: "Connected"},
 				{
-					Type: ConditionKindsServed, Status: "False", Reason: ReasonDefinitionsRefused,
+					Type: fleetv1alpha1.ConditionKindsServed, Status: "False", Reason: fleetv1alpha1.ReasonDefinitionsRefused,
 					Message: "Definitions refused: a.x (ForeignDefinition), b.x (DefinitionForbidden), c.x (DefinitionInvalid), " +
 						"d.x (DefinitionInvalid), e.x (DefinitionInvalid) and 2 more",
 				},
@@ -112,41 +112,41 @@ func TestConditions(t *testing.T) {
 			want: []metav1.Condition{
 				unknown("ControlPlaneHealthy"),
 				{
-					Type: ConditionConnected, Status: "Unknown", Reason: "DialError",
+					Type: fleetv1alpha1.ConditionConnected, Status: "Unknown", Reason: "DialError",
 					Message: "The API server does not answer",
 				},
-				unknown(ConditionKindsServed),
-				unknown(ConditionKindsSynced), unknown(ConditionWithinLimits),
+				unknown(fleetv1alpha1.ConditionKindsServed),
+				unknown(fleetv1alpha1.ConditionKindsSynced), unknown(fleetv1alpha1.ConditionWithinLimits),
 			},
 		},
 		"Refused": {
 			reason: "A refused cluster is published with the reason of its refusal.",
 			cluster: connection.Cluster{
-				State: connection.StateBackoff, Reason: connection.ReasonDuplicateCluster,
+				State: connection.StateBackoff, Reason: fleetv1alpha1.ReasonDuplicateCluster,
 				Message: "The same cluster is enrolled as capi/a/w1",
 			},
 			want: []metav1.Condition{
 				unknown("ControlPlaneHealthy"),
 				{
-					Type: ConditionConnected, Status: "False", Reason: connection.ReasonDuplicateCluster,
+					Type: fleetv1alpha1.ConditionConnected, Status: "False", Reason: fleetv1alpha1.ReasonDuplicateCluster,
 					Message: "The same cluster is enrolled as capi/a/w1",
 				},
-				unknown(ConditionKindsServed),
-				unknown(ConditionKindsSynced), unknown(ConditionWithinLimits),
+				unknown(fleetv1alpha1.ConditionKindsServed),
+				unknown(fleetv1alpha1.ConditionKindsSynced), unknown(fleetv1alpha1.ConditionWithinLimits),
 			},
 		},
 		"AnswerRefused": {
-			reason: "What the cluster sends and is not read is told.",
+			reason: "An answer of the cluster that is refused is reported.",
 			cluster: connection.Cluster{
 				State: connection.StateConnected, Reason: "Connected", ControlPlaneHealthy: metav1.ConditionTrue,
-				Refused: connection.Refusal{Reason: connection.ReasonAnswerRefused, Message: "An answer was refused: it is too large"},
+				Refused: connection.Refusal{Reason: fleetv1alpha1.ReasonAnswerRefused, Message: "An answer was refused: it is too large"},
 			},
 			want: []metav1.Condition{
-				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
-				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
+				{Type: "ControlPlaneHealthy", Status: "True", Reason: fleetv1alpha1.ReasonHealthy, Message: "The API server is ready"},
+				{Type: fleetv1alpha1.ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
 				synced,
-				{Type: ConditionWithinLimits, Status: "False", Reason: "AnswerRefused", Message: "An answer was refused: it is too large"},
+				{Type: fleetv1alpha1.ConditionWithinLimits, Status: "False", Reason: "AnswerRefused", Message: "An answer was refused: it is too large"},
 			},
 		},
 		"NotSynced": {
@@ -158,11 +158,11 @@ func TestConditions(t *testing.T) {
 				},
 			},
 			want: []metav1.Condition{
-				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
-				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
+				{Type: "ControlPlaneHealthy", Status: "True", Reason: fleetv1alpha1.ReasonHealthy, Message: "The API server is ready"},
+				{Type: fleetv1alpha1.ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
 				{
-					Type: ConditionKindsSynced, Status: "False", Reason: "ListTruncated",
+					Type: fleetv1alpha1.ConditionKindsSynced, Status: "False", Reason: "ListTruncated",
 					Message: "Not synced: namespaces (ListTruncated), secrets (ListTruncated)",
 				},
 				within,
@@ -177,11 +177,11 @@ func TestConditions(t *testing.T) {
 				},
 			},
 			want: []metav1.Condition{
-				{Type: "ControlPlaneHealthy", Status: "True", Reason: ReasonHealthy, Message: "The API server is ready"},
-				{Type: ConditionConnected, Status: "True", Reason: "Connected"},
+				{Type: "ControlPlaneHealthy", Status: "True", Reason: fleetv1alpha1.ReasonHealthy, Message: "The API server is ready"},
+				{Type: fleetv1alpha1.ConditionConnected, Status: "True", Reason: "Connected"},
 				allServed,
 				{
-					Type: ConditionKindsSynced, Status: "False", Reason: ReasonKindsNotSynced,
+					Type: fleetv1alpha1.ConditionKindsSynced, Status: "False", Reason: fleetv1alpha1.ReasonKindsNotSynced,
 					Message: "Not synced: namespaces (WatchFailing), secrets (ListUnfinished)",
 				},
 				within,
@@ -192,9 +192,9 @@ func TestConditions(t *testing.T) {
 			cluster: connection.Cluster{State: connection.StatePending},
 			want: []metav1.Condition{
 				unknown("ControlPlaneHealthy"),
-				{Type: ConditionConnected, Status: "False", Reason: "Pending"},
-				unknown(ConditionKindsServed),
-				unknown(ConditionKindsSynced), unknown(ConditionWithinLimits),
+				{Type: fleetv1alpha1.ConditionConnected, Status: "False", Reason: "Pending"},
+				unknown(fleetv1alpha1.ConditionKindsServed),
+				unknown(fleetv1alpha1.ConditionKindsSynced), unknown(fleetv1alpha1.ConditionWithinLimits),
 			},
 		},
 	}
@@ -220,28 +220,5 @@ func TestConditionsOfEveryState(t *testing.T) {
 				t.Errorf("State %q: condition %q is True although nothing can be known", state, c.Type)
 			}
 		}
-	}
-}
-
-func TestBounded(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		text   string
-		want   string
-	}{
-		"Short":       {reason: "What fits stays.", text: "héllo", want: "héllo"},
-		"Long":        {reason: "What does not fit is cut, by characters and not in the middle of one.", text: "ééééééééé", want: "ééééééé…"},
-		"InvalidUTF8": {reason: "The API server refuses what is not UTF-8.", text: "a\xffb", want: "a?b"},
-		"Empty":       {reason: "Nothing stays nothing.", text: "", want: ""},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			if got := bounded(tc.text, 8); got != tc.want {
-				t.Errorf("%s\nbounded(%q): want %q, got %q", tc.reason, tc.text, tc.want, got)
-			}
-		})
-	}
-	if got := len([]rune(bounded(strings.Repeat("a", 1<<20), maxMessageLength))); got != maxMessageLength {
-		t.Errorf("A megabyte from a cluster must not reach the hub: want %d characters, got %d", maxMessageLength, got)
 	}
 }

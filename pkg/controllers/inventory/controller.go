@@ -31,21 +31,19 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // controllerName is the name in logs and metrics of the controller that writes ClusterProfiles.
 const controllerName = "inventory"
 
-// conflictDelay is how long to wait for the cache after a write conflict.
-const conflictDelay = time.Second
-
 // Options of the controllers of this package.
 type Options struct {
 	// Fleet provides the clusters to publish.
 	Fleet Fleet
 
-	// Sources are asked before a profile is removed. A profile of any other source is kept.
+	// Sources are queried before a profile is removed. A profile of any other source is kept.
 	Sources []connection.Describer
 
 	// Definitions are the refused definitions of clusters. Default: none.
@@ -180,7 +178,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	cluster, enrolled := r.fleet.Lookup(req.Cluster)
 	if !enrolled && mayLeave {
 		// The profile is the record that it has to be.
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
 	if !enrolled {
 		return reconcile.Result{}, r.remove(ctx, req.Cluster, key, existing)
@@ -192,8 +190,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	r.reportRelease(cluster)
 	again, err := r.publish(ctx, key, cluster, existing)
 	if apierrors.IsConflict(err) {
-		// Somebody, maybe ourselves, wrote in between, so the cache will be updated; this is not a failure worth logging.
-		return reconcile.Result{RequeueAfter: conflictDelay}, nil
+		// A client, maybe Masthead, wrote in between, so the cache will be updated; this is not a failure worth logging.
+		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
 	return reconcile.Result{RequeueAfter: again}, err
 }
@@ -223,7 +221,7 @@ func (r *reconciler) publish(
 		return 0, nil
 	}
 	if existing == nil {
-		// This is not forced: if somebody else created it in between, the API server refuses, and the cache soon has it. The
+		// This is not forced: if another client created it in between, the API server refuses, and the cache soon has it. The
 		// status follows once the cache has the profile: written from here it would be written twice, since the cache first
 		// receives the profile without it.
 		return 0, r.apply(ctx, at, applyMetadata(desired, ""))
@@ -248,7 +246,7 @@ func (r *reconciler) publish(
 	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
 	if apierrors.IsNotFound(err) {
-		// Somebody deleted it in between. The watch reports that, and it is recreated.
+		// It was deleted in between. The watch reports that, and it is recreated.
 		return 0, nil
 	}
 	if err != nil {
@@ -288,7 +286,7 @@ func (r *reconciler) remove(
 		UID: &existing.UID, ResourceVersion: &existing.ResourceVersion,
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // Somebody was faster; the watch says what there is now.
+		return nil // Another client was faster; the watch reports the current state.
 	}
 	if err != nil {
 		return fmt.Errorf("cannot delete ClusterProfile %q: %w", client.ObjectKeyFromObject(existing), err)
@@ -302,7 +300,7 @@ func (r *reconciler) remove(
 func (r *reconciler) reportConflict(
 	ctx context.Context, cluster connection.Cluster, holder *inventoryv1alpha1.ClusterProfile,
 ) {
-	manager := bounded(holder.Spec.ClusterManager.Name, maxVersionLength)
+	manager := condition.Text(holder.Spec.ClusterManager.Name, maxVersionLength)
 	if !r.conflict.note(cluster.Name, string(holder.UID)+"/"+manager) {
 		return
 	}
@@ -310,7 +308,7 @@ func (r *reconciler) reportConflict(
 	if manager == fleetv1alpha1.FieldManager {
 		whose = fmt.Sprintf("does not have the label %s=%s", inventoryv1alpha1.LabelClusterManagerKey, fleetv1alpha1.FieldManager)
 	}
-	r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeWarning, EventClusterProfileConflict, "Publish",
+	r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeWarning, fleetv1alpha1.EventClusterProfileConflict, "Publish",
 		"ClusterProfile %q %s and is left unchanged; what it reports about this cluster is not from Masthead", holder.Name, whose)
 	log.FromContext(ctx).Info("Not publishing the cluster, the name of its ClusterProfile is taken",
 		"namespace", holder.Namespace, "name", holder.Name, "clusterManager", manager)
@@ -319,7 +317,7 @@ func (r *reconciler) reportConflict(
 // reportRelease reports that a taken name is free.
 func (r *reconciler) reportRelease(cluster connection.Cluster) {
 	if r.conflict.forget(cluster.Name) {
-		r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeNormal, EventClusterProfileReleased, "Publish",
+		r.recorder.Eventf(enrolledObject(cluster), nil, corev1.EventTypeNormal, fleetv1alpha1.EventClusterProfileReleased, "Publish",
 			"The name of the ClusterProfile is free; this cluster is in the inventory")
 	}
 }

@@ -300,7 +300,7 @@ func connectedReason(p *inventoryv1alpha1.ClusterProfile) string {
 	if p == nil {
 		return ""
 	}
-	if c := meta.FindStatusCondition(p.Status.Conditions, ConditionConnected); c != nil {
+	if c := meta.FindStatusCondition(p.Status.Conditions, fleetv1alpha1.ConditionConnected); c != nil {
 		return c.Reason
 	}
 	return ""
@@ -312,7 +312,7 @@ func TestPublishesAClusterThroughItsLife(t *testing.T) {
 
 	fleet.set(h.cluster("w1"))
 	eventually(t, "the profile of a connected cluster", func() bool {
-		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonConnected
+		return connectedReason(h.profile(t, "capi-w1")) == fleetv1alpha1.ReasonConnected
 	})
 	p := h.profile(t, "capi-w1")
 	if got := p.Status.Version.Kubernetes; got != "v1.36.3" {
@@ -333,7 +333,7 @@ func TestPublishesAClusterThroughItsLife(t *testing.T) {
 		t.Helper()
 		fleet.set(h.cluster(name))
 		eventually(t, "the profile of "+name, func() bool {
-			return connectedReason(h.profile(t, "capi-"+name)) == connection.ReasonConnected
+			return connectedReason(h.profile(t, "capi-"+name)) == fleetv1alpha1.ReasonConnected
 		})
 	}
 	published("w2")
@@ -351,10 +351,10 @@ func TestPublishesAClusterThroughItsLife(t *testing.T) {
 	}
 
 	fleet.set(h.cluster("w1", func(c *connection.Cluster) {
-		c.State, c.Reason, c.Message = connection.StateBackoff, connection.ReasonDialError, "The API server does not answer"
+		c.State, c.Reason, c.Message = connection.StateBackoff, fleetv1alpha1.ReasonDialError, "The API server does not answer"
 	}))
 	eventually(t, "the lost connection", func() bool {
-		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonDialError
+		return connectedReason(h.profile(t, "capi-w1")) == fleetv1alpha1.ReasonDialError
 	})
 	if got := propertyValue(h.profile(t, "capi-w1").Status.Properties, PropertyClusterUID); got != "cluster-1" {
 		t.Errorf("A lost cluster must be remembered: want cluster-1, got %q", got)
@@ -374,13 +374,13 @@ func TestMakesNoProfileForAnEnrolmentThatIsGone(t *testing.T) {
 	h := startHub(t, fleet, nil)
 	fleet.set(h.cluster("w1"))
 	eventually(t, "the profile of a connected cluster", func() bool {
-		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonConnected
+		return connectedReason(h.profile(t, "capi-w1")) == fleetv1alpha1.ReasonConnected
 	})
 	fleet.set(h.cluster("w1", func(c *connection.Cluster) {
-		c.State, c.Reason, c.Unenrolled = connection.StateDraining, connection.ReasonUnenrolled, true
+		c.State, c.Reason, c.Unenrolled = connection.StateDraining, fleetv1alpha1.ReasonUnenrolled, true
 	}))
 	eventually(t, "that it is being disconnected", func() bool {
-		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonUnenrolled
+		return connectedReason(h.profile(t, "capi-w1")) == fleetv1alpha1.ReasonUnenrolled
 	})
 
 	writes := h.writes.Load()
@@ -390,7 +390,7 @@ func TestMakesNoProfileForAnEnrolmentThatIsGone(t *testing.T) {
 	// The cache sees the deletion before the profile of another cluster, so the first cluster is enqueued before that one.
 	fleet.set(h.cluster("w2"))
 	eventually(t, "the profile of another cluster", func() bool {
-		return connectedReason(h.profile(t, "capi-w2")) == connection.ReasonConnected
+		return connectedReason(h.profile(t, "capi-w2")) == fleetv1alpha1.ReasonConnected
 	})
 	if got := h.writes.Load() - writes; got != 2 || h.profile(t, "capi-w1") != nil {
 		t.Errorf("want the second profile and its status to be written, and nothing for the first: %d writes", got)
@@ -399,7 +399,7 @@ func TestMakesNoProfileForAnEnrolmentThatIsGone(t *testing.T) {
 	// After it is enrolled again, it has a profile.
 	fleet.set(h.cluster("w1"))
 	eventually(t, "the profile of a cluster that is enrolled again", func() bool {
-		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonConnected
+		return connectedReason(h.profile(t, "capi-w1")) == fleetv1alpha1.ReasonConnected
 	})
 }
 
@@ -424,7 +424,7 @@ func TestPutsBackWhatWasAltered(t *testing.T) {
 	})
 	eventually(t, "the display name as it was", func() bool { return h.profile(t, "capi-w1").Spec.DisplayName == "w1" })
 	if got := h.profile(t, "capi-w1").Labels["region"]; got != "eu" {
-		t.Errorf("A label of somebody else must stay: want eu, got %q", got)
+		t.Errorf("A label of another user must stay: want eu, got %q", got)
 	}
 
 	alter(func(p *inventoryv1alpha1.ClusterProfile) error {
@@ -440,7 +440,7 @@ func TestPutsBackWhatWasAltered(t *testing.T) {
 		return h.Update(t.Context(), p)
 	})
 	eventually(t, "the profile without our label, which is not ours any more, being left alone", func() bool {
-		return slices.Contains(h.eventReasons(t, "w1"), EventClusterProfileConflict)
+		return slices.Contains(h.eventReasons(t, "w1"), fleetv1alpha1.EventClusterProfileConflict)
 	})
 	p := h.profile(t, "capi-w1")
 	if err := h.Delete(t.Context(), p); err != nil {
@@ -448,7 +448,7 @@ func TestPutsBackWhatWasAltered(t *testing.T) {
 	}
 	eventually(t, "a new profile", func() bool {
 		now := h.profile(t, "capi-w1")
-		return now != nil && now.UID != p.UID && connectedReason(now) == connection.ReasonConnected
+		return now != nil && now.UID != p.UID && connectedReason(now) == fleetv1alpha1.ReasonConnected
 	})
 }
 
@@ -506,7 +506,7 @@ func TestRemovesOnlyStaleProfilesOfOurs(t *testing.T) {
 		"capi-unlabelled":   "it lacks our label",
 		"capi-othermanager": "it belongs to another cluster manager",
 		"capi-elsewhere":    "it is about a cluster of another namespace",
-		"unknownsource-x":   "nobody can say that its cluster is not enrolled",
+		"unknownsource-x":   "no source can say that its cluster is not enrolled",
 	} {
 		if h.profile(t, name) == nil {
 			t.Errorf("%s was removed although %s", name, reason)
@@ -530,16 +530,16 @@ func TestLeavesAForeignProfileAlone(t *testing.T) {
 	before := h.profile(t, "capi-w1")
 	fleet.set(h.cluster("w1"))
 	eventually(t, "the event on the enrolled object", func() bool {
-		return slices.Contains(h.eventReasons(t, "w1"), EventClusterProfileConflict)
+		return slices.Contains(h.eventReasons(t, "w1"), fleetv1alpha1.EventClusterProfileConflict)
 	})
 	fleet.notify(h.cluster("w1").Name)
 	// The profile of another cluster shows that this one was reconciled.
 	fleet.set(h.cluster("w2"))
 	eventually(t, "the profile of another cluster", func() bool {
-		return connectedReason(h.profile(t, "capi-w2")) == connection.ReasonConnected
+		return connectedReason(h.profile(t, "capi-w2")) == fleetv1alpha1.ReasonConnected
 	})
 	if diff := cmp.Diff(before, h.profile(t, "capi-w1")); diff != "" {
-		t.Errorf("Somebody else's profile was written: -before, +after:\n%s", diff)
+		t.Errorf("A foreign profile was written: -before, +after:\n%s", diff)
 	}
 
 	if err := h.Delete(t.Context(), before); err != nil {
@@ -550,7 +550,7 @@ func TestLeavesAForeignProfileAlone(t *testing.T) {
 		return p != nil && isOurs(p) && connectedReason(p) != ""
 	})
 	eventually(t, "the event that says so", func() bool {
-		return slices.Contains(h.eventReasons(t, "w1"), EventClusterProfileReleased)
+		return slices.Contains(h.eventReasons(t, "w1"), fleetv1alpha1.EventClusterProfileReleased)
 	})
 	if got := h.eventReasons(t, "w1"); len(got) != 2 {
 		t.Errorf("One event for each transition: want 2, got %v", got)
@@ -579,10 +579,10 @@ func TestPublishesRefusedDefinitions(t *testing.T) {
 	c := h.cluster("w1")
 	const crd = "mysqls.database.acmeco.org"
 	fleet.enrol(h.namespace, "w1")
-	definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "It belongs to somebody else")
+	definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "It belongs to another owner")
 	reason := func() string {
 		if p := h.profile(t, "capi-w1"); p != nil {
-			if c := meta.FindStatusCondition(p.Status.Conditions, ConditionKindsServed); c != nil {
+			if c := meta.FindStatusCondition(p.Status.Conditions, fleetv1alpha1.ConditionKindsServed); c != nil {
 				return c.Reason
 			}
 		}
@@ -590,14 +590,14 @@ func TestPublishesRefusedDefinitions(t *testing.T) {
 	}
 	fleet.set(c)
 	eventually(t, "a definition refused before the cluster was seen", func() bool {
-		return reason() == ReasonDefinitionsRefused
+		return reason() == fleetv1alpha1.ReasonDefinitionsRefused
 	})
 	definitions.DefinitionServed(c.Name, crd)
-	eventually(t, "the definition being served", func() bool { return reason() == ReasonAllServed })
+	eventually(t, "the definition being served", func() bool { return reason() == fleetv1alpha1.ReasonAllServed })
 	definitions.DefinitionRefused(c.Name, crd, "DefinitionForbidden", "")
-	eventually(t, "the definition being refused", func() bool { return reason() == ReasonDefinitionsRefused })
+	eventually(t, "the definition being refused", func() bool { return reason() == fleetv1alpha1.ReasonDefinitionsRefused })
 	definitions.DefinitionForgotten(c.Name, crd)
-	eventually(t, "the definition being forgotten", func() bool { return reason() == ReasonAllServed })
+	eventually(t, "the definition being forgotten", func() bool { return reason() == fleetv1alpha1.ReasonAllServed })
 	if got := definitions.refused[c.Name]; got != nil {
 		t.Errorf("Nothing may be kept about a cluster without refused definitions, got %v", got)
 	}
@@ -620,7 +620,7 @@ func TestForgetsTheDefinitionsOfAClusterThatGoes(t *testing.T) {
 	c := h.cluster("w1")
 	kindsServed := func() string {
 		if p := h.profile(t, "capi-w1"); p != nil {
-			if c := meta.FindStatusCondition(p.Status.Conditions, ConditionKindsServed); c != nil {
+			if c := meta.FindStatusCondition(p.Status.Conditions, fleetv1alpha1.ConditionKindsServed); c != nil {
 				return c.Reason
 			}
 		}
@@ -628,14 +628,14 @@ func TestForgetsTheDefinitionsOfAClusterThatGoes(t *testing.T) {
 	}
 	fleet.set(c)
 	definitions.DefinitionRefused(c.Name, "mysqls.database.acmeco.org", "ForeignDefinition", "")
-	eventually(t, "the refused definition", func() bool { return kindsServed() == ReasonDefinitionsRefused })
+	eventually(t, "the refused definition", func() bool { return kindsServed() == fleetv1alpha1.ReasonDefinitionsRefused })
 	fleet.remove(c.Name)
 	eventually(t, "nothing kept about the cluster", func() bool { return !definitions.knows(c.Name) })
 	// A report that was already being sent arrives late.
 	definitions.DefinitionRefused(c.Name, "mysqls.database.acmeco.org", "ForeignDefinition", "")
 	eventually(t, "nothing kept about the cluster", func() bool { return !definitions.knows(c.Name) })
 	fleet.set(c)
-	eventually(t, "a cluster that came back, of which nothing is known", func() bool { return kindsServed() == ReasonAllServed })
+	eventually(t, "a cluster that came back, of which nothing is known", func() bool { return kindsServed() == fleetv1alpha1.ReasonAllServed })
 }
 
 func TestPinsSurviveARestart(t *testing.T) {
@@ -675,7 +675,7 @@ func TestCountsTheClustersOfAClass(t *testing.T) {
 		}
 		return ""
 	}
-	eventually(t, "a class that nobody uses", func() bool { return reason() == fleetv1alpha1.ReasonNoClusters })
+	eventually(t, "a class without clusters", func() bool { return reason() == fleetv1alpha1.ReasonNoClusters })
 
 	inClass := func(c *connection.Cluster) { c.Enrolment.Class = class.Name }
 	fleet.set(h.cluster("w1", inClass))

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	clocktesting "k8s.io/utils/clock/testing"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 func TestDefinitionsToPublish(t *testing.T) {
@@ -44,7 +46,7 @@ func TestDefinitionsToPublish(t *testing.T) {
 				{reason: "A", wait: publishInterval, wantPublished: "A"}},
 		},
 		"Later": {
-			"What changes seldom does not wait.",
+			"What changes rarely does not wait.",
 			[]step{{reason: "A", wantPublished: "A"}, {after: publishInterval, reason: "", wantPublished: ""}, {after: publishInterval, reason: "B", wantPublished: "B"}},
 		},
 		"ClockSetBack": {
@@ -104,7 +106,7 @@ func TestDefinitionThatIsRefusedAndServedInTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := h.profile(t, "capi-w1")
-		if c := meta.FindStatusCondition(p.Status.Conditions, ConditionKindsServed); c != nil {
+		if c := meta.FindStatusCondition(p.Status.Conditions, fleetv1alpha1.ConditionKindsServed); c != nil {
 			reason = c.Reason
 		}
 		return reason, p.ResourceVersion, result.RequeueAfter
@@ -113,7 +115,7 @@ func TestDefinitionThatIsRefusedAndServedInTurn(t *testing.T) {
 	look() // It writes the status.
 	r.definitions.DefinitionRefused(c.Name, crd, "ForeignDefinition", "")
 	reason, before, again := look()
-	if reason != ReasonDefinitionsRefused || again != 0 {
+	if reason != fleetv1alpha1.ReasonDefinitionsRefused || again != 0 {
 		t.Errorf("want the first change published at once, got %s, and more after %s", reason, again)
 	}
 	for range 5 {
@@ -128,7 +130,7 @@ func TestDefinitionThatIsRefusedAndServedInTurn(t *testing.T) {
 	}
 	r.definitions.DefinitionServed(c.Name, crd)
 	clock.Step(publishInterval)
-	if reason, _, again := look(); reason != ReasonAllServed || again != 0 {
+	if reason, _, again := look(); reason != fleetv1alpha1.ReasonAllServed || again != 0 {
 		t.Errorf("want the last change published, got %s, and more after %s", reason, again)
 	}
 }

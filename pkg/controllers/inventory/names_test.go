@@ -48,7 +48,7 @@ func TestClusterOf(t *testing.T) {
 			want:    result{Affected: "capi/team-a/w1", AffectedOK: true},
 		},
 		"OtherManager": {
-			reason:  "With another cluster manager's name it is not ours, whatever its label says.",
+			reason:  "With another cluster manager's name it is not ours, regardless of its label.",
 			profile: ours(func(p *inventoryv1alpha1.ClusterProfile) { p.Spec.ClusterManager.Name = "other" }),
 			want:    result{Affected: "capi/team-a/w1", AffectedOK: true},
 		},
@@ -65,7 +65,7 @@ func TestClusterOf(t *testing.T) {
 			want:    result{},
 		},
 		"NotOursAtAll": {
-			reason:  "A profile of another manager with a name of its own concerns nobody here.",
+			reason:  "A profile of another manager with a name of its own affects no cluster.",
 			profile: &inventoryv1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "spoke1"}},
 			want:    result{},
 		},

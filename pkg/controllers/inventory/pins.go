@@ -57,7 +57,7 @@ func pinOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, connecti
 		Kind:       schema.FromAPIVersionAndKind(profile.OwnerReferences[0].APIVersion, profile.OwnerReferences[0].Kind),
 	}
 	// A cluster for which its class had no place is not given one before those that have waited as long.
-	if c := meta.FindStatusCondition(profile.Status.Conditions, ConditionConnected); c == nil || c.Reason != connection.ReasonClassFull {
+	if c := meta.FindStatusCondition(profile.Status.Conditions, fleetv1alpha1.ConditionConnected); c == nil || c.Reason != fleetv1alpha1.ReasonClassFull {
 		pin.Class = propertyValue(profile.Status.Properties, PropertyEnrollmentClass)
 	}
 	if pin.UID == "" {

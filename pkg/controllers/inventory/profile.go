@@ -12,6 +12,7 @@ import (
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -106,7 +107,7 @@ func currentConditions(
 	cluster connection.Cluster, refused map[string]string, remembered inventoryv1alpha1.ClusterProfileStatus,
 ) []metav1.Condition {
 	current := conditions(cluster, refused)
-	if connectedNow(cluster) || cluster.Reason != connection.ReasonConnecting {
+	if connectedNow(cluster) || cluster.Reason != fleetv1alpha1.ReasonConnecting {
 		return current
 	}
 	for i, c := range current {
@@ -133,7 +134,7 @@ func desiredVersion(
 	cluster connection.Cluster, remembered inventoryv1alpha1.ClusterProfileStatus,
 ) inventoryv1alpha1.ClusterVersion {
 	if connectedNow(cluster) && cluster.KubernetesVersion != "" {
-		return inventoryv1alpha1.ClusterVersion{Kubernetes: bounded(cluster.KubernetesVersion, maxVersionLength)}
+		return inventoryv1alpha1.ClusterVersion{Kubernetes: condition.Text(cluster.KubernetesVersion, maxVersionLength)}
 	}
 	return remembered.Version
 }

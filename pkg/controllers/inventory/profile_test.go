@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	inventoryv1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -35,7 +36,7 @@ func testCluster(modify ...func(*connection.Cluster)) connection.Cluster {
 			Class: "default",
 		},
 		State:               connection.StateConnected,
-		Reason:              connection.ReasonConnected,
+		Reason:              fleetv1alpha1.ReasonConnected,
 		ControlPlaneHealthy: metav1.ConditionTrue,
 		KubernetesVersion:   "v1.36.3",
 		UID:                 "cluster-1",
@@ -120,7 +121,7 @@ func TestDesiredStatus(t *testing.T) {
 		"IdentityChanged": {
 			reason: "What a refused connection led to must not replace what this enrolment was.",
 			cluster: testCluster(func(c *connection.Cluster) {
-				c.State, c.Reason = connection.StateBackoff, connection.ReasonClusterIdentityChanged
+				c.State, c.Reason = connection.StateBackoff, fleetv1alpha1.ReasonClusterIdentityChanged
 				c.UID, c.KubernetesVersion = "cluster-2", "v1.99.0"
 			}),
 			existing:    published(),
@@ -131,7 +132,7 @@ func TestDesiredStatus(t *testing.T) {
 		"Duplicate": {
 			reason: "A refused cluster that was never connected has no identity of its own.",
 			cluster: testCluster(func(c *connection.Cluster) {
-				c.State, c.Reason = connection.StateBackoff, connection.ReasonDuplicateCluster
+				c.State, c.Reason = connection.StateBackoff, fleetv1alpha1.ReasonDuplicateCluster
 				c.Enrolment.Identifier = "prod"
 			}),
 			wantProperties: properties(now, "enrollment-class", "default", "source", "capi"),
@@ -254,7 +255,7 @@ func TestDiffers(t *testing.T) {
 		"ConditionChanged": {
 			reason: "A lost connection is published.",
 			cluster: testCluster(func(c *connection.Cluster) {
-				c.State, c.Reason = connection.StateBackoff, connection.ReasonDialError
+				c.State, c.Reason = connection.StateBackoff, fleetv1alpha1.ReasonDialError
 			}),
 			existing:   published(),
 			wantStatus: true,
@@ -275,7 +276,7 @@ func TestDiffers(t *testing.T) {
 
 func TestConditionsWhileConnecting(t *testing.T) {
 	connecting := func(c *connection.Cluster) {
-		c.State, c.Reason, c.Message = connection.StateConnecting, connection.ReasonConnecting, "The connection is being established"
+		c.State, c.Reason, c.Message = connection.StateConnecting, fleetv1alpha1.ReasonConnecting, "The connection is being established"
 	}
 	cases := map[string]struct {
 		reason   string
@@ -287,7 +288,7 @@ func TestConditionsWhileConnecting(t *testing.T) {
 			reason:  "A cluster that was never connected is not.",
 			cluster: testCluster(connecting),
 			want: metav1.Condition{
-				Type: ConditionConnected, Status: "False", Reason: connection.ReasonConnecting,
+				Type: fleetv1alpha1.ConditionConnected, Status: "False", Reason: fleetv1alpha1.ReasonConnecting,
 				Message: "The connection is being established", LastTransitionTime: metav1.NewTime(now), ObservedGeneration: 1,
 			},
 		},
@@ -296,7 +297,7 @@ func TestConditionsWhileConnecting(t *testing.T) {
 			cluster:  testCluster(connecting),
 			existing: published(),
 			want: metav1.Condition{
-				Type: ConditionConnected, Status: "True", Reason: connection.ReasonConnected,
+				Type: fleetv1alpha1.ConditionConnected, Status: "True", Reason: fleetv1alpha1.ReasonConnected,
 				LastTransitionTime: metav1.NewTime(before), ObservedGeneration: 1,
 			},
 		},
@@ -307,18 +308,18 @@ func TestConditionsWhileConnecting(t *testing.T) {
 			}),
 			existing: published(),
 			want: metav1.Condition{
-				Type: ConditionConnected, Status: "False", Reason: connection.ReasonConnecting,
+				Type: fleetv1alpha1.ConditionConnected, Status: "False", Reason: fleetv1alpha1.ReasonConnecting,
 				Message: "The connection is being established", LastTransitionTime: metav1.NewTime(now), ObservedGeneration: 1,
 			},
 		},
 		"Outcome": {
 			reason: "The outcome of the attempt is published at once.",
 			cluster: testCluster(func(c *connection.Cluster) {
-				c.State, c.Reason, c.Message = connection.StateBackoff, connection.ReasonDialError, "No answer"
+				c.State, c.Reason, c.Message = connection.StateBackoff, fleetv1alpha1.ReasonDialError, "No answer"
 			}),
 			existing: published(),
 			want: metav1.Condition{
-				Type: ConditionConnected, Status: "False", Reason: connection.ReasonDialError, Message: "No answer",
+				Type: fleetv1alpha1.ConditionConnected, Status: "False", Reason: fleetv1alpha1.ReasonDialError, Message: "No answer",
 				LastTransitionTime: metav1.NewTime(now), ObservedGeneration: 1,
 			},
 		},
@@ -326,7 +327,7 @@ func TestConditionsWhileConnecting(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			status := desiredStatus(testKey, tc.cluster, nil, tc.existing, 1, now)
-			got := meta.FindStatusCondition(status.Conditions, ConditionConnected)
+			got := meta.FindStatusCondition(status.Conditions, fleetv1alpha1.ConditionConnected)
 			if diff := cmp.Diff(&tc.want, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
@@ -351,7 +352,7 @@ func TestPinOf(t *testing.T) {
 		"ClassFull": {
 			reason: "One for which its class had no place keeps none.",
 			profile: published(func(p *inventoryv1alpha1.ClusterProfile) {
-				p.Status.Conditions = []metav1.Condition{{Type: ConditionConnected, Status: metav1.ConditionFalse, Reason: connection.ReasonClassFull}}
+				p.Status.Conditions = []metav1.Condition{{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonClassFull}}
 			}),
 			want:   connection.Pin{UID: "cluster-1", Identifier: "cluster-1", ObjectUID: "object-1", Kind: ofCluster},
 			wantOK: true,

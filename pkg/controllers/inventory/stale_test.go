@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -20,15 +21,15 @@ func TestStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	h := startHub(t, fleet, nil)
 	fleet.set(h.cluster("w1"))
 	eventually(t, "the profile of a connected cluster", func() bool {
-		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonConnected
+		return connectedReason(h.profile(t, "capi-w1")) == fleetv1alpha1.ReasonConnected
 	})
 	stale := h.profile(t, "capi-w1")
 	lost := h.cluster("w1", func(c *connection.Cluster) {
-		c.State, c.Reason, c.Message = connection.StateBackoff, connection.ReasonDialError, "The API server does not answer"
+		c.State, c.Reason, c.Message = connection.StateBackoff, fleetv1alpha1.ReasonDialError, "The API server does not answer"
 	})
 	fleet.set(lost)
 	eventually(t, "the lost connection", func() bool {
-		return connectedReason(h.profile(t, "capi-w1")) == connection.ReasonDialError
+		return connectedReason(h.profile(t, "capi-w1")) == fleetv1alpha1.ReasonDialError
 	})
 
 	before := h.profile(t, "capi-w1")

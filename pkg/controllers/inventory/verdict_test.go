@@ -37,10 +37,10 @@ func TestVerdictsOnEnrollmentClasses(t *testing.T) {
 	deleting.SetDeletionTimestamp(&metav1.Time{Time: now})
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
 		"Created": {
-			Reason: "Nobody has looked at it yet.", Want: verdict.InProgress,
+			Reason: "It has not been reconciled yet.", Want: verdict.InProgress,
 			Object: verdict.Created(t, "config/crd/bases/fleet.masthead.dev_enrollmentclasses.yaml", class(classCount{})),
 		},
-		"Edited":     {Reason: "Nobody has looked at the change yet.", Object: edited, Want: verdict.InProgress},
+		"Edited":     {Reason: "The change has not been reconciled yet.", Object: edited, Want: verdict.InProgress},
 		"NoClusters": {Reason: "It waits to be used, which is what it is for.", Object: class(classCount{}), Want: verdict.Current},
 		"Connected":  {Reason: "All is well.", Object: class(classCount{2, 2}), Want: verdict.Current},
 		"OneDead": {
@@ -49,7 +49,7 @@ func TestVerdictsOnEnrollmentClasses(t *testing.T) {
 		},
 		"AllDead": {Reason: "The same holds for all of them.", Object: class(classCount{2, 0}), Want: verdict.Current},
 		"InvalidSelector": {
-			Reason: "It selects nothing until somebody corrects it.", Object: class(classCount{}, badSelector), Want: verdict.Failed,
+			Reason: "It selects nothing until it is corrected.", Object: class(classCount{}, badSelector), Want: verdict.Failed,
 		},
 		"InvalidTargetSelector": {
 			Reason: "The same for the namespaces that may be chosen.", Want: verdict.Failed,
@@ -97,7 +97,7 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 			Reason: "The API server answers and is not ready: it may be starting.",
 			Object: profile(nil, healthy(metav1.ConditionFalse)), Want: verdict.InProgress,
 		},
-		"NotProbed": {Reason: "It was not asked yet.", Object: profile(nil, healthy(metav1.ConditionUnknown)), Want: verdict.InProgress},
+		"NotProbed": {Reason: "It was not probed yet.", Object: profile(nil, healthy(metav1.ConditionUnknown)), Want: verdict.InProgress},
 		"KindsNotSynced": {
 			Reason: "Some kinds are not known, for reasons that may pass; what the connection and the definitions are for is there.",
 			Want:   verdict.Current,
@@ -114,30 +114,30 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 		"KindsNotKept": {
 			Reason: "Some kinds of the cluster are not watched.", Want: verdict.Failed,
 			Object: profile(nil, func(c *connection.Cluster) {
-				c.Refused = connection.Refusal{Reason: connection.ReasonMemoryShareExceeded, Message: "It is so"}
+				c.Refused = connection.Refusal{Reason: fleetv1alpha1.ReasonMemoryShareExceeded, Message: "It is so"}
 			}),
 		},
 		"Degraded": {
 			Reason: "Probes fail, and it is not decided yet whether the cluster is lost.",
-			Object: profile(nil, state(connection.StateDegraded, connection.ReasonDialError)), Want: verdict.InProgress,
+			Object: profile(nil, state(connection.StateDegraded, fleetv1alpha1.ReasonDialError)), Want: verdict.InProgress,
 		},
 	}}
 	// A connection that is refused or lost shows its reason. A state that passes by itself, or that was requested, is not
 	// a failure.
 	lost := map[string]verdict.Verdict{
-		connection.ReasonConnecting: verdict.InProgress, connection.ReasonDraining: verdict.InProgress,
-		connection.ReasonNotReady: verdict.InProgress, connection.ReasonPaused: verdict.Suspended,
-		connection.ReasonDialError: verdict.Failed, connection.ReasonTLSError: verdict.Failed,
-		connection.ReasonEndpointDenied: verdict.Failed, connection.ReasonClassFull: verdict.Failed,
-		connection.ReasonUnauthorized: verdict.Failed, connection.ReasonForbidden: verdict.Failed,
-		connection.ReasonBadKubeconfig: verdict.Failed, connection.ReasonNoCredentials: verdict.Failed,
-		connection.ReasonDuplicateCluster: verdict.Failed, connection.ReasonBadIdentifier: verdict.Failed,
-		connection.ReasonClusterIdentityChanged: verdict.Failed, connection.ReasonHubItself: verdict.Failed,
-		connection.ReasonProbeFailed: verdict.Failed, connection.ReasonClassNotFound: verdict.Failed,
-		connection.ReasonNamespaceNotAllowed: verdict.Failed, connection.ReasonEngageFailed: verdict.Failed,
-		connection.ReasonPanicked:      verdict.Failed,
-		connection.ReasonAnswerRefused: verdict.Failed, connection.ReasonOtherHub: verdict.Failed, connection.ReasonMemoryShareExceeded: verdict.Failed,
-		connection.ReasonEventsDelayed: verdict.Failed,
+		fleetv1alpha1.ReasonConnecting: verdict.InProgress, fleetv1alpha1.ReasonDraining: verdict.InProgress,
+		fleetv1alpha1.ReasonNotReady: verdict.InProgress, fleetv1alpha1.ReasonPaused: verdict.Suspended,
+		fleetv1alpha1.ReasonDialError: verdict.Failed, fleetv1alpha1.ReasonTLSError: verdict.Failed,
+		fleetv1alpha1.ReasonEndpointDenied: verdict.Failed, fleetv1alpha1.ReasonClassFull: verdict.Failed,
+		fleetv1alpha1.ReasonUnauthorized: verdict.Failed, fleetv1alpha1.ReasonForbidden: verdict.Failed,
+		fleetv1alpha1.ReasonBadKubeconfig: verdict.Failed, fleetv1alpha1.ReasonNoCredentials: verdict.Failed,
+		fleetv1alpha1.ReasonDuplicateCluster: verdict.Failed, fleetv1alpha1.ReasonBadIdentifier: verdict.Failed,
+		fleetv1alpha1.ReasonClusterIdentityChanged: verdict.Failed, fleetv1alpha1.ReasonHubItself: verdict.Failed,
+		fleetv1alpha1.ReasonProbeFailed: verdict.Failed, fleetv1alpha1.ReasonClassNotFound: verdict.Failed,
+		fleetv1alpha1.ReasonNamespaceNotAllowed: verdict.Failed, fleetv1alpha1.ReasonEngageFailed: verdict.Failed,
+		fleetv1alpha1.ReasonPanicked:      verdict.Failed,
+		fleetv1alpha1.ReasonAnswerRefused: verdict.Failed, fleetv1alpha1.ReasonOtherHub: verdict.Failed, fleetv1alpha1.ReasonMemoryShareExceeded: verdict.Failed,
+		fleetv1alpha1.ReasonEventsDelayed: verdict.Failed,
 	}
 	for reason, want := range lost {
 		table.Cases["Lost"+reason] = verdict.Case{
@@ -146,8 +146,7 @@ func TestVerdictsOnClusterProfiles(t *testing.T) {
 		}
 	}
 	table.Check(t)
-	verdict.Covers(t, verdict.Reasons(t, "pkg/controllers/inventory"), nil, table.Objects()...)
-	verdict.Covers(t, verdict.Reasons(t, "pkg/providers/connection/reason"), map[string]string{
+	verdict.Covers(t, verdict.Reasons(t, "apis/fleet/v1alpha1", "of a ClusterProfile"), map[string]string{
 		"ReasonUnenrolled": "A cluster that is not enrolled has no ClusterProfile.",
 	}, table.Objects()...)
 }

@@ -25,7 +25,7 @@ type outcome struct {
 func conditionOf(generation int64, o outcome) metav1.Condition {
 	c := metav1.Condition{
 		Type: commonv1alpha1.ConditionReferencesResolved, Status: metav1.ConditionTrue, ObservedGeneration: generation,
-		Reason: references.ReasonResolved, Message: "All references are resolved",
+		Reason: commonv1alpha1.ReasonResolved, Message: "All references are resolved",
 	}
 	if len(o.missing) > 0 {
 		indices := make([]string, 0, len(o.missing))
@@ -39,10 +39,10 @@ func conditionOf(generation int64, o outcome) metav1.Condition {
 	}
 	c.Status, c.Reason = metav1.ConditionFalse, o.failed.Reason
 	switch o.failed.Reason {
-	case references.ReasonUnavailable:
+	case commonv1alpha1.ReasonUnavailable:
 		// The error of a failed request differs from one request to the next.
 		c.Status, c.Message = metav1.ConditionUnknown, fmt.Sprintf("The API server did not answer about spec.references[%d]", o.failed.Index)
-	case references.ReasonCycle:
+	case commonv1alpha1.ReasonCycle:
 		c.Message = capital(o.failed.Detail())
 	default:
 		c.Message = capital(o.failed.Error())
@@ -55,18 +55,6 @@ func capital(text string) string {
 		return text
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-// shownCondition is the object's current condition; nil if it has none.
-func shownCondition(obj *unstructured.Unstructured) map[string]any {
-	conditions, _, _ := unstructured.NestedFieldNoCopy(obj.Object, "status", "conditions")
-	list, _ := conditions.([]any)
-	for _, c := range list {
-		if c, ok := c.(map[string]any); ok && c["type"] == commonv1alpha1.ConditionReferencesResolved {
-			return c
-		}
-	}
-	return nil
 }
 
 // withCondition returns the conditions of an object with ours replaced, and whether they differ.

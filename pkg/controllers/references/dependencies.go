@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
@@ -249,7 +250,7 @@ func cyclic(cycle []objectKey) *references.Error {
 		names = append(names, k.String())
 	}
 	return &references.Error{
-		Reason: references.ReasonCycle,
+		Reason: commonv1alpha1.ReasonCycle,
 		Cause:  fmt.Errorf("these objects reference each other: %s, which references the first", strings.Join(names, ", which references ")),
 	}
 }

@@ -19,8 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
-	"github.com/masthead-dev/masthead/pkg/references"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // networkOf makes a group serve Networks, and returns one that takes its region from a ConfigMap.
@@ -80,12 +81,12 @@ func TestEventWhereThereIsNoCondition(t *testing.T) {
 		delete(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties, "status")
 	})
 	createServed(t, u)
-	if e := awaitEvent(t, u, references.ReasonSourceNotFound); e.Type != "Warning" || !strings.Contains(e.Note, `configmaps "settings"`) {
+	if e := awaitEvent(t, u, commonv1alpha1.ReasonSourceNotFound); e.Type != "Warning" || !strings.Contains(e.Note, `configmaps "settings"`) {
 		t.Errorf("the event does not say what is wrong: %+v", e)
 	}
 	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}))
 	awaitRegion(t, u, "eu-west-1")
-	awaitEvent(t, u, references.ReasonResolved)
+	awaitEvent(t, u, commonv1alpha1.ReasonResolved)
 	if _, there := u.Object["status"]; there {
 		t.Errorf("want no status to be written, got %v", u.Object)
 	}
@@ -131,11 +132,11 @@ func TestEventWhereTheConditionIsRefused(t *testing.T) {
 	}
 
 	createServed(t, u)
-	awaitEvent(t, u, references.ReasonSourceNotFound)
+	awaitEvent(t, u, commonv1alpha1.ReasonSourceNotFound)
 	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}))
 	awaitRegion(t, u, "eu-west-1")
-	awaitEvent(t, u, references.ReasonResolved)
-	if c := shownCondition(u); c != nil {
+	awaitEvent(t, u, commonv1alpha1.ReasonResolved)
+	if c := condition.Entry(u, commonv1alpha1.ConditionReferencesResolved); c != nil {
 		t.Errorf("want no condition, got %v", c)
 	}
 }

@@ -20,11 +20,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
-	"github.com/masthead-dev/masthead/pkg/references"
 )
 
 // hubGroup has the kinds of the tests of the hub: XNetwork, which is cluster-scoped, and Network.
@@ -147,7 +148,7 @@ func reaches(t *testing.T, c client.Client, u *unstructured.Unstructured, reason
 	var shown map[string]any
 	err := testenv.Poll(t.Context(), patience, func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKeyFromObject(u), u)
-		shown = shownCondition(u)
+		shown = condition.Entry(u, commonv1alpha1.ConditionReferencesResolved)
 		return shown["reason"] == reason, err
 	})
 	if err != nil {
@@ -163,13 +164,13 @@ func untouched(t *testing.T, c client.Client, objects ...*unstructured.Unstructu
 	for i := range 3 {
 		later := network("XNetwork", "", fmt.Sprintf("after-%s-%d", objects[0].GetName(), i), "default")
 		createServedBy(t, c, later)
-		reaches(t, c, later, references.ReasonResolved)
+		reaches(t, c, later, commonv1alpha1.ReasonResolved)
 	}
 	for _, u := range objects {
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), u); err != nil {
 			t.Fatal(err)
 		}
-		if field(u, "spec", "region") != "" || field(u, "spec", "token") != "" || shownCondition(u) != nil {
+		if field(u, "spec", "region") != "" || field(u, "spec", "token") != "" || condition.Entry(u, commonv1alpha1.ConditionReferencesResolved) != nil {
 			t.Errorf("want %s to be left alone, got %v", u.GetName(), u.Object)
 		}
 	}
@@ -197,13 +198,13 @@ func TestHubResolvesItsOwnObjects(t *testing.T) {
 	inNamespace, scoped := network("Network", ns, "own", ""), network("XNetwork", "", "own", ns)
 	for _, u := range []*unstructured.Unstructured{inNamespace, scoped} {
 		createServedBy(t, c, u)
-		if got := field(reaches(t, c, u, references.ReasonResolved), "spec", "region"); got != "of "+ns {
+		if got := field(reaches(t, c, u, commonv1alpha1.ReasonResolved), "spec", "region"); got != "of "+ns {
 			t.Errorf("%s was not filled: %q", u.GetKind(), got)
 		}
 	}
 	other := network("Network", ns, "other", "default")
 	createServedBy(t, c, other)
-	if got := field(reaches(t, c, other, references.ReasonNotPermitted), "spec", "region"); got != "" {
+	if got := field(reaches(t, c, other, commonv1alpha1.ReasonNotPermitted), "spec", "region"); got != "" {
 		t.Errorf("an object in a namespace was filled from another one: %q", got)
 	}
 }
@@ -226,10 +227,10 @@ func TestReadSecretThroughClusterScopedObject(t *testing.T) {
 		createServedBy(t, c, u)
 		return u
 	}
-	if got := field(reaches(t, c, takes("attack", ns, "token"), references.ReasonNotPermitted), "spec", "token"); got != "" {
+	if got := field(reaches(t, c, takes("attack", ns, "token"), commonv1alpha1.ReasonNotPermitted), "spec", "token"); got != "" {
 		t.Errorf("a Secret that the operator did not allow was read: %q", got)
 	}
-	if got := field(reaches(t, c, takes("allowed", "default", "shared"), references.ReasonResolved), "spec", "token"); got != "of default" {
+	if got := field(reaches(t, c, takes("allowed", "default", "shared"), commonv1alpha1.ReasonResolved), "spec", "token"); got != "of default" {
 		t.Errorf("a Secret that the operator allowed was not read: %q", got)
 	}
 }
@@ -282,5 +283,5 @@ func TestHubIsLeftAloneWithoutItsClass(t *testing.T) {
 	u := network("Network", ns, "waits", "")
 	createServedBy(t, c, u)
 	setMode(fleetv1alpha1.ReferencesModeEnabled)
-	reaches(t, c, u, references.ReasonResolved)
+	reaches(t, c, u, commonv1alpha1.ReasonResolved)
 }

@@ -11,7 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
@@ -58,7 +60,7 @@ func reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Reco
 	switch {
 	case kind.FieldSelector != "":
 		return version(obj.GetResourceVersion()), true
-	case obj.GetDeletionTimestamp() != nil, hasReferencesOfAnother(obj), !hasReferences(obj) && shownCondition(obj) == nil:
+	case obj.GetDeletionTimestamp() != nil, hasReferencesOfAnother(obj), !hasReferences(obj) && condition.Entry(obj, commonv1alpha1.ConditionReferencesResolved) == nil:
 		return nil, false
 	case isSettled(obj):
 		return settled, true
@@ -79,7 +81,7 @@ func hasReferences(obj *unstructured.Unstructured) bool {
 
 // isSettled reports whether an object has nothing to resolve or report.
 func isSettled(obj *unstructured.Unstructured) bool {
-	if shownCondition(obj) == nil || !references.Settled(obj.Object) {
+	if condition.Entry(obj, commonv1alpha1.ConditionReferencesResolved) == nil || !references.Settled(obj.Object) {
 		return false
 	}
 	_, changes := withCondition(obj, conditionOf(obj.GetGeneration(), outcome{}), metav1.Time{})

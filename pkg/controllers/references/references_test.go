@@ -229,16 +229,16 @@ func awaitThat(t *testing.T, ns, name, what string, is func(*managedexample.Subn
 func TestRegionFromConfigMap(t *testing.T) {
 	ns := namespace(t)
 	create(t, subnet(ns, "a", toRegion("configmaps", "settings", "data.region")), subnet(ns, "b", toRegion("configmaps", "settings", "data.region")))
-	s := await(t, ns, "a", references.ReasonSourceNotFound)
+	s := await(t, ns, "a", commonv1alpha1.ReasonSourceNotFound)
 	want := `Cannot resolve spec.references[0]: configmaps "settings" in the namespace "` + ns + `": it does not exist`
 	if c := s.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want {
 		t.Errorf("want %q, got %q", want, c.Message)
 	}
-	await(t, ns, "b", references.ReasonSourceNotFound)
+	await(t, ns, "b", commonv1alpha1.ReasonSourceNotFound)
 
 	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}))
 	for _, name := range []string{"a", "b"} {
-		s := await(t, ns, name, references.ReasonResolved)
+		s := await(t, ns, name, commonv1alpha1.ReasonResolved)
 		if s.Spec.ForProvider.Region != "eu-west-1" {
 			t.Errorf("%s was not filled: %+v", name, s.Spec.ForProvider)
 		}
@@ -258,10 +258,10 @@ func TestRegionFromConfigMap(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, subnet(ns, "later", toRegion("configmaps", "settings", "data.region")))
-	if s := await(t, ns, "later", references.ReasonResolved); s.Spec.ForProvider.Region != "us-east-1" {
+	if s := await(t, ns, "later", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "us-east-1" {
 		t.Errorf("want the region as it is now, got %+v", s.Spec.ForProvider)
 	}
-	if s := await(t, ns, "a", references.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
+	if s := await(t, ns, "a", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
 		t.Errorf("want the region as it was, got %+v", s.Spec.ForProvider)
 	}
 	if n := writes.Load() - before; n > 2 {
@@ -276,7 +276,7 @@ func TestFollowSourceAndFieldOfAnotherKind(t *testing.T) {
 	main := subnet(ns, "main")
 	main.Spec.ForProvider.Region = "eu-west-1"
 	create(t, main, subnet(ns, "follower", follow))
-	await(t, ns, "follower", references.ReasonResolved)
+	await(t, ns, "follower", commonv1alpha1.ReasonResolved)
 	main.Spec.ForProvider.Region = "us-east-1"
 	if err := api.Update(context.Background(), main); err != nil {
 		t.Fatal(err)
@@ -290,11 +290,11 @@ func TestReadSecretThroughReadableField(t *testing.T) {
 	ns := namespace(t)
 	marked := commonv1alpha1.GenericReference{Resource: "secrets", Name: "token", FromFieldPath: "data.token", ToFieldPath: "spec.forProvider.token"}
 	create(t, secret(ns, "token", "hunter2"), subnet(ns, "attack", toRegion("secrets", "token", "data.token")), subnet(ns, "marked", marked))
-	s := await(t, ns, "attack", references.ReasonSecretNotPermitted)
+	s := await(t, ns, "attack", commonv1alpha1.ReasonSecretNotPermitted)
 	if strings.Contains(fmt.Sprintf("%+v", s), "hunter2") {
 		t.Errorf("the object holds the secret: %+v", s)
 	}
-	if s := await(t, ns, "marked", references.ReasonResolved); s.Spec.ForProvider.Token != "hunter2" {
+	if s := await(t, ns, "marked", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Token != "hunter2" {
 		t.Errorf("a field that the author marked was not filled")
 	}
 }
@@ -310,13 +310,13 @@ func TestReadSecretThroughAnotherObject(t *testing.T) {
 	}
 	marked := commonv1alpha1.GenericReference{Resource: "secrets", Name: "token", FromFieldPath: "data.token", ToFieldPath: "spec.forProvider.token"}
 	create(t, secret(ns, "token", "hunter2"), subnet(ns, "marked", marked))
-	await(t, ns, "marked", references.ReasonResolved)
+	await(t, ns, "marked", commonv1alpha1.ReasonResolved)
 	create(t, subnet(ns, "attack", from("spec.forProvider.region")), subnet(ns, "further", from("spec.forProvider.token")))
-	s := await(t, ns, "attack", references.ReasonSecretNotPermitted)
+	s := await(t, ns, "attack", commonv1alpha1.ReasonSecretNotPermitted)
 	if strings.Contains(fmt.Sprintf("%+v", s), "hunter2") {
 		t.Errorf("the object holds the secret: %+v", s)
 	}
-	if s := await(t, ns, "further", references.ReasonResolved); s.Spec.ForProvider.Token != "hunter2" {
+	if s := await(t, ns, "further", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Token != "hunter2" {
 		t.Errorf("a field that the author marked was not filled")
 	}
 }
@@ -327,7 +327,7 @@ func TestReadSecretThroughRefusalOfTheAPIServer(t *testing.T) {
 	create(t, secret(ns, "token", "hunter2!"), subnet(ns, "attack", commonv1alpha1.GenericReference{
 		Resource: "secrets", Name: "token", FromFieldPath: "data.token", ToFieldPath: "spec.forProvider.token",
 	}))
-	got := await(t, ns, "attack", references.ReasonTargetRejected)
+	got := await(t, ns, "attack", commonv1alpha1.ReasonTargetRejected)
 	if strings.Contains(fmt.Sprintf("%+v", got), "hunter2") {
 		t.Errorf("the condition repeats the secret: %+v", got.Status)
 	}
@@ -339,7 +339,7 @@ func TestValueOfAnotherType(t *testing.T) {
 	mask := commonv1alpha1.GenericReference{Resource: "configmaps", Name: "settings", FromFieldPath: "data.mask", ToFieldPath: "spec.forProvider.mask"}
 	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1", "mask": "24"}),
 		subnet(ns, "subnet", toRegion("configmaps", "settings", "data.region"), mask))
-	got := await(t, ns, "subnet", references.ReasonTargetRejected)
+	got := await(t, ns, "subnet", commonv1alpha1.ReasonTargetRejected)
 	const want = "Cannot apply the resolved values: .spec.forProvider.mask: expected numeric (int or float), got string"
 	if c := got.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want {
 		t.Errorf("want %q, got %q", want, c.Message)
@@ -351,18 +351,18 @@ func TestReadOtherNamespace(t *testing.T) {
 	ref := toRegion("configmaps", "settings", "data.region")
 	ref.Namespace = &victim
 	create(t, configMap(victim, "settings", map[string]string{"region": "of the victim"}), subnet(ns, "attack", ref))
-	s := await(t, ns, "attack", references.ReasonNotPermitted)
+	s := await(t, ns, "attack", commonv1alpha1.ReasonNotPermitted)
 	if s.Spec.ForProvider.Region != "" {
 		t.Errorf("it was filled: %+v", s.Spec.ForProvider)
 	}
 	// The owner of the other namespace grants it, to one name.
 	create(t, grant(victim, ns, "settings"), configMap(victim, "other", map[string]string{"region": "not granted"}))
-	if s := await(t, ns, "attack", references.ReasonResolved); s.Spec.ForProvider.Region != "of the victim" {
+	if s := await(t, ns, "attack", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "of the victim" {
 		t.Errorf("what was granted was not filled: %+v", s.Spec.ForProvider)
 	}
 	ref.Name = "other"
 	create(t, subnet(ns, "another", ref))
-	await(t, ns, "another", references.ReasonNotPermitted)
+	await(t, ns, "another", commonv1alpha1.ReasonNotPermitted)
 }
 
 // grant is a ReferenceGrant by the owner of a namespace, for the Subnets of another one.
@@ -386,10 +386,10 @@ func TestGoOnReadingOtherNamespaceAfterGrantIsRevoked(t *testing.T) {
 	once.Namespace = &owner
 	settings, granted := configMap(owner, "settings", map[string]string{"region": "eu-west-1"}), grant(owner, ns, "settings")
 	create(t, settings, subnet(ns, "follower", follow), subnet(ns, "once", once))
-	await(t, ns, "follower", references.ReasonNotPermitted)
+	await(t, ns, "follower", commonv1alpha1.ReasonNotPermitted)
 	create(t, granted)
 	for _, name := range []string{"follower", "once"} {
-		if s := await(t, ns, name, references.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
+		if s := await(t, ns, name, commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
 			t.Errorf("what was granted was not filled into %s: %+v", name, s.Spec.ForProvider)
 		}
 	}
@@ -397,13 +397,13 @@ func TestGoOnReadingOtherNamespaceAfterGrantIsRevoked(t *testing.T) {
 	if err := api.Delete(context.Background(), granted); err != nil {
 		t.Fatal(err)
 	}
-	await(t, ns, "follower", references.ReasonNotPermitted)
+	await(t, ns, "follower", commonv1alpha1.ReasonNotPermitted)
 	settings.Data["region"] = "us-east-1"
 	if err := api.Update(context.Background(), settings); err != nil {
 		t.Fatal(err)
 	}
 	create(t, grant(owner, ns, "something else"), subnet(ns, "later", once))
-	await(t, ns, "later", references.ReasonNotPermitted)
+	await(t, ns, "later", commonv1alpha1.ReasonNotPermitted)
 	for _, name := range []string{"follower", "once"} {
 		s := &managedexample.Subnet{}
 		if err := api.Get(context.Background(), client.ObjectKey{Namespace: ns, Name: name}, s); err != nil {
@@ -414,7 +414,7 @@ func TestGoOnReadingOtherNamespaceAfterGrantIsRevoked(t *testing.T) {
 		}
 	}
 	// A reference that is resolved once was permitted when it was resolved.
-	await(t, ns, "once", references.ReasonResolved)
+	await(t, ns, "once", commonv1alpha1.ReasonResolved)
 }
 
 // TestKindThatIsServedLater: an object that waits for a kind is reconciled again as soon as the kind is served, also if
@@ -425,8 +425,8 @@ func TestKindThatIsServedLater(t *testing.T) {
 	required.Group, optional.Group = &group, &group
 	optional.Policy = &commonv1alpha1.ReferencePolicy{Resolution: commonv1alpha1.ResolutionOptional}
 	create(t, subnet(ns, "required", required), subnet(ns, "optional", optional))
-	await(t, ns, "required", references.ReasonKindNotServed)
-	await(t, ns, "optional", references.ReasonResolved)
+	await(t, ns, "required", commonv1alpha1.ReasonKindNotServed)
+	await(t, ns, "optional", commonv1alpha1.ReasonResolved)
 
 	crd := openDefinition(group, "Region", "regions")
 	create(t, crd)
@@ -480,7 +480,7 @@ func createServedBy(t *testing.T, c client.Client, obj client.Object) {
 func TestReadClusterScopedResource(t *testing.T) {
 	ns := namespace(t)
 	create(t, subnet(ns, "attack", toRegion("namespaces", "kube-system", "metadata.uid")))
-	await(t, ns, "attack", references.ReasonNotPermitted)
+	await(t, ns, "attack", commonv1alpha1.ReasonNotPermitted)
 }
 
 func TestKeepControllerBusyByCycle(t *testing.T) {
@@ -497,8 +497,8 @@ func TestKeepControllerBusyByCycle(t *testing.T) {
 	a, b := subnet(ns, "a", of("b")), subnet(ns, "b", of("a"))
 	a.Spec.ForProvider.Mask, b.Spec.ForProvider.Mask = new(int64), new(int64)
 	create(t, a, b)
-	await(t, ns, "a", references.ReasonCycle)
-	s := await(t, ns, "b", references.ReasonCycle)
+	await(t, ns, "a", commonv1alpha1.ReasonCycle)
+	s := await(t, ns, "b", commonv1alpha1.ReasonCycle)
 	if c := s.GetCondition(commonv1alpha1.ConditionReferencesResolved); !strings.Contains(c.Message, "These objects reference each other") {
 		t.Errorf("the condition does not say what is wrong: %+v", c)
 	}
@@ -507,7 +507,7 @@ func TestKeepControllerBusyByCycle(t *testing.T) {
 	if err := api.Update(context.Background(), s); err != nil {
 		t.Fatal(err)
 	}
-	await(t, ns, "a", references.ReasonResolved)
+	await(t, ns, "a", commonv1alpha1.ReasonResolved)
 }
 
 // TestAtRest checks that objects whose references are resolved cost no requests.
@@ -518,12 +518,12 @@ func TestAtRest(t *testing.T) {
 		create(t, subnet(ns, fmt.Sprintf("s%d", i), toRegion("configmaps", "settings", "data.region")))
 	}
 	for i := range 20 {
-		await(t, ns, fmt.Sprintf("s%d", i), references.ReasonResolved)
+		await(t, ns, fmt.Sprintf("s%d", i), commonv1alpha1.ReasonResolved)
 	}
 	// Something else is resolved: after that, everything before it has been reconciled.
 	quiet := requested.Load()
 	create(t, subnet(ns, "last", toRegion("configmaps", "settings", "data.region")))
-	await(t, ns, "last", references.ReasonResolved)
+	await(t, ns, "last", commonv1alpha1.ReasonResolved)
 	if n := requested.Load() - quiet; n > 10 {
 		t.Errorf("resolving one object took %d requests", n)
 	}
@@ -556,10 +556,10 @@ func TestSamples(t *testing.T) {
 			create(t, u)
 		}
 	}
-	if s := await(t, ns, "second", references.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" || s.Spec.ForProvider.VPCID != "vpc-1" {
+	if s := await(t, ns, "second", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" || s.Spec.ForProvider.VPCID != "vpc-1" {
 		t.Errorf("the sample was not filled: %+v", s.Spec.ForProvider)
 	}
-	if s := await(t, ns, "computed", references.ReasonResolved); s.Spec.ForProvider.VPCID != "vpc:eu-west-1:123456789012" || s.Spec.ForProvider.Token != "replaceme" {
+	if s := await(t, ns, "computed", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.VPCID != "vpc:eu-west-1:123456789012" || s.Spec.ForProvider.Token != "replaceme" {
 		t.Errorf("the sample was not filled: %+v", s.Spec.ForProvider)
 	}
 }

@@ -27,9 +27,6 @@ import (
 // resyncInterval is the requeue delay of an object whose dependencies are watched. It is jittered.
 const resyncInterval = 10 * time.Minute
 
-// lookAgain is the requeue delay for a kind that will be served in a moment.
-const lookAgain = time.Second
-
 // reconcileObject resolves the references of one object.
 func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Request) (reconcile.Result, error) {
 	rules, tenancy := w.rules(req.Kind)
@@ -53,14 +50,14 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 	}
 	if isSettled {
 		_, _ = w.depend(req, 0, nil)
-		r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, references.ReasonResolved) })
-		r.tell(w, req, obj, references.ReasonResolved, conditionOf(0, outcome{}))
+		r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, commonv1alpha1.ReasonResolved) })
+		r.tell(w, req, obj, commonv1alpha1.ReasonResolved, conditionOf(0, outcome{}))
 		return reconcile.Result{}, nil
 	}
 	refs, err := references.Of(obj.Object)
 	if err != nil {
 		_, _ = w.depend(req, 0, nil)
-		failed := &references.Error{Reason: references.ReasonInvalidReference, Cause: err}
+		failed := &references.Error{Reason: commonv1alpha1.ReasonInvalidReference, Cause: err}
 		o := outcome{failed: failed}
 		shows, err := r.report(ctx, w, req, rules, obj, o)
 		if err != nil || shows {
@@ -109,7 +106,7 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 		if err != nil {
 			if apierrors.IsConflict(err) {
 				// The watch shows the new state.
-				return reconcile.Result{RequeueAfter: time.Second}, nil
+				return reconcile.Result{RequeueAfter: condition.Soon}, nil
 			}
 			return reconcile.Result{}, err
 		}
@@ -134,12 +131,12 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 func again(o outcome, all, soon bool) time.Duration {
 	switch {
 	case soon:
-		return wait.Jitter(lookAgain, 0.5)
+		return wait.Jitter(condition.Soon, 0.5)
 	case o.failed == nil && len(o.missing) == 0 && all:
 		return 0
 	case all && (o.failed == nil || isWatchedFor(o.failed.Reason)):
 		return wait.Jitter(resyncInterval, 0.5)
-	case o.failed != nil && (o.failed.Reason == references.ReasonInvalidReference || o.failed.Reason == references.ReasonCycle):
+	case o.failed != nil && (o.failed.Reason == commonv1alpha1.ReasonInvalidReference || o.failed.Reason == commonv1alpha1.ReasonCycle):
 		// Only a change of the object helps.
 		return wait.Jitter(resyncInterval, 0.5)
 	}
@@ -149,7 +146,7 @@ func again(o outcome, all, soon bool) time.Duration {
 // isWatchedFor reports whether an event ends a failure: of the source, of its definition, of a grant, or of the class.
 func isWatchedFor(reason string) bool {
 	switch reason {
-	case references.ReasonSourceNotFound, references.ReasonFieldNotFound, references.ReasonKindNotServed, references.ReasonNotPermitted:
+	case commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonKindNotServed, commonv1alpha1.ReasonNotPermitted:
 		return true
 	}
 	return false
@@ -172,7 +169,7 @@ func (r *reconciler) apply(
 	case rejected != nil:
 		return nil, rejected, nil
 	case apierrors.IsForbidden(err):
-		return nil, &references.Error{Index: -1, Reason: references.ReasonForbidden, Cause: references.WithoutSecrets(err, result)}, nil
+		return nil, &references.Error{Index: -1, Reason: commonv1alpha1.ReasonForbidden, Cause: references.WithoutSecrets(err, result)}, nil
 	case err != nil:
 		return nil, nil, fmt.Errorf("cannot apply the resolved values to %s: %w", req, references.WithoutSecrets(err, result))
 	}

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
@@ -27,7 +29,8 @@ func (r *reconciler) report(
 ) (shows bool, err error) {
 	c := conditionOf(obj.GetGeneration(), o)
 	r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, c.Reason) })
-	shown, shows := shownCondition(obj), true
+	shown, _ := condition.Find(obj, commonv1alpha1.ConditionReferencesResolved)
+	shows = true
 	if rules.schema.HasConditions() && rules.kind.StatusSubresource {
 		err := r.writeCondition(ctx, w, req, obj, c)
 		refused := apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
@@ -36,8 +39,7 @@ func (r *reconciler) report(
 		}
 		shows = !refused
 	}
-	reason, _ := shown["reason"].(string)
-	r.tell(w, req, obj, reason, c)
+	r.tell(w, req, obj, shown.Reason, c)
 	return shows, nil
 }
 

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
@@ -270,7 +271,7 @@ func (w *workload) depend(
 	cycle, known := w.dependencies.cycle(key)
 	var wake []Request
 	for _, member := range cycle {
-		if member != key && w.reported[member] != references.ReasonCycle {
+		if member != key && w.reported[member] != commonv1alpha1.ReasonCycle {
 			wake = append(wake, w.dependencies.requests[member])
 		}
 	}
@@ -293,7 +294,7 @@ func (w *workload) depend(
 	switch {
 	case !known:
 		failed = &references.Error{
-			Reason: references.ReasonCycle, Cause: fmt.Errorf("the object depends on others through more than %d references", maxSteps),
+			Reason: commonv1alpha1.ReasonCycle, Cause: fmt.Errorf("the object depends on others through more than %d references", maxSteps),
 		}
 	case len(cycle) > 0:
 		failed = cyclic(cycle)
@@ -304,7 +305,7 @@ func (w *workload) depend(
 // cyclicDependents returns the requests of the objects that depend on another one and have a reported cycle, which may
 // have ended there. The caller holds mu.
 func (w *workload) cyclicDependents(key objectKey) []Request {
-	return w.dependencies.dependentsOf(key, func(k objectKey) bool { return w.reported[k] == references.ReasonCycle })
+	return w.dependencies.dependentsOf(key, func(k objectKey) bool { return w.reported[k] == commonv1alpha1.ReasonCycle })
 }
 
 func ownerOf(kind kindwatch.Kind) string { return "source/" + kind.String() + "/" + kind.FieldSelector }
@@ -320,7 +321,7 @@ func (w *workload) tell(req Request, reason string) (before string) {
 		return before
 	}
 	w.reported[key] = reason
-	if before == references.ReasonCycle && reason != before {
+	if before == commonv1alpha1.ReasonCycle && reason != before {
 		for _, r := range w.cyclicDependents(key) {
 			w.queue.Add(r)
 		}

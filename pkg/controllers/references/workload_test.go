@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
@@ -80,7 +81,7 @@ func TestCycleThatHasEnded(t *testing.T) {
 	ring := func() {
 		for from, to := range map[string]string{"a": "b", "b": "c", "c": "a"} {
 			_, _ = w.depend(thing(from), 0, []references.Source{sourceNamed(to)})
-			w.tell(thing(from), references.ReasonCycle)
+			w.tell(thing(from), commonv1alpha1.ReasonCycle)
 		}
 		queued(w)
 	}
@@ -89,9 +90,9 @@ func TestCycleThatHasEnded(t *testing.T) {
 	if got := queued(w); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("c does not depend on a any more: want b, which depends on c, to be looked at, got %v", got)
 	}
-	w.tell(thing("c"), references.ReasonResolved)
+	w.tell(thing("c"), commonv1alpha1.ReasonResolved)
 	queued(w)
-	w.tell(thing("b"), references.ReasonResolved)
+	w.tell(thing("b"), commonv1alpha1.ReasonResolved)
 	if got := queued(w); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("b does not report a cycle any more: want a, which depends on b, to be looked at, got %v", got)
 	}
@@ -104,7 +105,7 @@ func TestCycleThatHasEnded(t *testing.T) {
 
 	ring()
 	_, _ = w.depend(thing("c"), 0, []references.Source{sourceNamed("a")})
-	w.tell(thing("c"), references.ReasonCycle)
+	w.tell(thing("c"), commonv1alpha1.ReasonCycle)
 	if got := queued(w); len(got) > 0 {
 		t.Errorf("nothing changed: want nothing to be looked at, got %v", got)
 	}
@@ -116,8 +117,8 @@ func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 	r, w := idle(t)
 	late := func() {
 		_, _ = w.depend(thing("a"), 0, []references.Source{sourceNamed("b")}, watchOfDefinition(schema.GroupResource{Group: "g", Resource: "x"}))
-		w.tell(thing("a"), references.ReasonSourceNotFound)
-		r.whileLookedAfter(w, thingKind, func() { r.metrics.object(thing("a"), references.ReasonSourceNotFound) })
+		w.tell(thing("a"), commonv1alpha1.ReasonSourceNotFound)
+		r.whileLookedAfter(w, thingKind, func() { r.metrics.object(thing("a"), commonv1alpha1.ReasonSourceNotFound) })
 	}
 	late()
 	if len(w.dependencies.users) != 2 || len(w.reported) != 1 {
@@ -145,8 +146,8 @@ func TestOldVersionComesLate(t *testing.T) {
 	after.Kind.Version = "v2"
 	waits := func(req Request) {
 		_, _ = w.depend(req, 0, []references.Source{sourceNamed("b")})
-		w.tell(req, references.ReasonSourceNotFound)
-		r.metrics.object(req, references.ReasonSourceNotFound)
+		w.tell(req, commonv1alpha1.ReasonSourceNotFound)
+		r.metrics.object(req, commonv1alpha1.ReasonSourceNotFound)
 	}
 	waits(before)
 	w.lookAfter([]*declared{{kind: after.Kind}}, 0, references.Tenancy{})

@@ -73,19 +73,19 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 
 	c := cluster()
 	must(t, hub.Create(ctx, c))
-	waitFor(t, p, fromCluster, connection.StatePending, connection.ReasonNotReady)
+	waitFor(t, p, fromCluster, connection.StatePending, fleetv1alpha1.ReasonNotReady)
 	provision(c)
-	waitFor(t, p, fromCluster, connection.StatePending, connection.ReasonNoCredentials)
+	waitFor(t, p, fromCluster, connection.StatePending, fleetv1alpha1.ReasonNoCredentials)
 	must(t, hub.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c1-kubeconfig", Labels: map[string]string{clusterv1.ClusterNameLabel: "c1"}},
 		Type:       clusterv1.ClusterSecretType, Data: map[string][]byte{"value": content},
 	}))
-	waitFor(t, p, fromCluster, connection.StatePending, connection.ReasonClassNotFound)
+	waitFor(t, p, fromCluster, connection.StatePending, fleetv1alpha1.ReasonClassNotFound)
 	must(t, hub.Create(ctx, &fleetv1alpha1.EnrollmentClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "gold"},
 		Spec:       fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeDisabled}},
 	}))
-	waitFor(t, p, fromCluster, connection.StatePending, connection.ReasonNamespaceNotAllowed)
+	waitFor(t, p, fromCluster, connection.StatePending, fleetv1alpha1.ReasonNamespaceNotAllowed)
 	allow := func(a *fleetv1alpha1.AllowedNamespaces) {
 		t.Helper()
 		class := &fleetv1alpha1.EnrollmentClass{}
@@ -104,13 +104,13 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 	// By its labels, by its name, and as one of all.
 	allow(&fleetv1alpha1.AllowedNamespaces{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"fleet": "yes"}}})
 	labelNamespace("yes")
-	waitFor(t, p, fromCluster, connection.StateConnected, connection.ReasonConnected)
+	waitFor(t, p, fromCluster, connection.StateConnected, fleetv1alpha1.ReasonConnected)
 	labelNamespace("no")
-	waitFor(t, p, fromCluster, connection.StatePending, connection.ReasonNamespaceNotAllowed)
+	waitFor(t, p, fromCluster, connection.StatePending, fleetv1alpha1.ReasonNamespaceNotAllowed)
 	allow(&fleetv1alpha1.AllowedNamespaces{List: []string{"default"}})
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
 	allow(&fleetv1alpha1.AllowedNamespaces{List: []string{"another"}})
-	waitFor(t, p, fromCluster, connection.StatePending, connection.ReasonNamespaceNotAllowed)
+	waitFor(t, p, fromCluster, connection.StatePending, fleetv1alpha1.ReasonNamespaceNotAllowed)
 	allow(&fleetv1alpha1.AllowedNamespaces{})
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
 
@@ -129,11 +129,11 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 		Data:       map[string][]byte{"value": content},
 	}
 	must(t, hub.Create(ctx, second))
-	waitFor(t, p, late, connection.StatePending, connection.ReasonClassFull)
+	waitFor(t, p, late, connection.StatePending, fleetv1alpha1.ReasonClassFull)
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
 	limit(new(int32(2)))
 	// It is the same cluster. Only an enrolment with a place sends it requests.
-	waitFor(t, p, late, connection.StateBackoff, connection.ReasonDuplicateCluster)
+	waitFor(t, p, late, connection.StateBackoff, fleetv1alpha1.ReasonDuplicateCluster)
 	limit(nil)
 	must(t, hub.Delete(ctx, second))
 
@@ -143,7 +143,7 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 		Data:       map[string][]byte{"kubeconfig": content},
 	}
 	must(t, hub.Create(ctx, s))
-	waitFor(t, p, fromSecret, connection.StateBackoff, connection.ReasonDuplicateCluster)
+	waitFor(t, p, fromSecret, connection.StateBackoff, fleetv1alpha1.ReasonDuplicateCluster)
 
 	// The label is changed to "false", and back.
 	setLabel := func(v string) {
@@ -157,7 +157,7 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 	waitGone(t, p, fromCluster)
 	waitFor(t, p, fromSecret, connection.StateConnected, "")
 	setLabel("gold")
-	waitFor(t, p, fromCluster, connection.StateBackoff, connection.ReasonDuplicateCluster)
+	waitFor(t, p, fromCluster, connection.StateBackoff, fleetv1alpha1.ReasonDuplicateCluster)
 	must(t, hub.Delete(ctx, s))
 	waitGone(t, p, fromSecret)
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
@@ -167,7 +167,7 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 	must(t, hub.Delete(ctx, c))
 	c = cluster()
 	must(t, hub.Create(ctx, c))
-	waitFor(t, p, fromCluster, connection.StatePending, connection.ReasonNotReady)
+	waitFor(t, p, fromCluster, connection.StatePending, fleetv1alpha1.ReasonNotReady)
 	provision(c)
 	waitFor(t, p, fromCluster, connection.StateConnected, "")
 	if after, _ := p.Lookup(fromCluster); after.Enrolment.Object.UID == before.Enrolment.Object.UID {

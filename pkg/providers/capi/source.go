@@ -203,7 +203,7 @@ func describe(c *clusterv1.Cluster, secret *metav1.PartialObjectMetadata) *conne
 		e.CredentialsVersion = connection.CredentialsVersion(secret)
 	}
 	if message := notReady(c); message != "" {
-		e.Ready, e.NotReadyReason, e.NotReadyMessage = false, connection.ReasonNotReady, message
+		e.Ready, e.NotReadyReason, e.NotReadyMessage = false, fleetv1alpha1.ReasonNotReady, message
 	}
 	return e
 }

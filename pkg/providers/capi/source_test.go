@@ -88,7 +88,7 @@ func TestDescribe(t *testing.T) {
 	}
 	notReady := func(message string) func(*enrolment) {
 		return func(e *enrolment) {
-			e.Ready, e.NotReadyReason, e.NotReadyMessage = false, connection.ReasonNotReady, message
+			e.Ready, e.NotReadyReason, e.NotReadyMessage = false, fleetv1alpha1.ReasonNotReady, message
 		}
 	}
 	label := func(v string) func(*clusterv1.Cluster) {

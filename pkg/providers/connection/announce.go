@@ -6,6 +6,7 @@ package connection
 import (
 	corev1 "k8s.io/api/core/v1"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
@@ -19,7 +20,7 @@ func (a announcer) changed(old, now Cluster) {
 	if (old.State == now.State && old.Reason == now.Reason) || now.State == StateConnecting {
 		return
 	}
-	if old.State == "" && now.State == StatePending && now.Reason == ReasonConnecting {
+	if old.State == "" && now.State == StatePending && now.Reason == fleetv1alpha1.ReasonConnecting {
 		return
 	}
 	eventType := corev1.EventTypeNormal

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -47,7 +48,7 @@ func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *reaso
 	r.conn.transport.Trust()
 
 	health, why := c.contact.ask(ctx, r.conn.prober, r.conn.creds.Token())
-	if why != nil && why.Reason == ReasonUnauthorized {
+	if why != nil && why.Reason == fleetv1alpha1.ReasonUnauthorized {
 		ev, why := c.reauthorize(ctx, r, why)
 		return ev, why, nil
 	}
@@ -88,7 +89,7 @@ func (c *checker) identify(ctx context.Context, r *record) *reason.Failure {
 	case why != nil:
 		return why
 	case uid != r.uid:
-		return reason.New(ReasonClusterIdentityChanged, "Another cluster answers at the same address")
+		return reason.New(fleetv1alpha1.ReasonClusterIdentityChanged, "Another cluster answers at the same address")
 	}
 	r.conn.verified = dials
 	return nil
@@ -97,7 +98,7 @@ func (c *checker) identify(ctx context.Context, r *record) *reason.Failure {
 // endsConnection reports whether a probe's result ends the connection at once: the cluster is another one, or another
 // hub's. A 403 does not: an API server answers it while it starts, until it has read its roles.
 func endsConnection(reason string) bool {
-	return reason == ReasonClusterIdentityChanged || reason == ReasonOtherHub
+	return reason == fleetv1alpha1.ReasonClusterIdentityChanged || reason == fleetv1alpha1.ReasonOtherHub
 }
 
 func (c *checker) probeFailed(r *record, why *reason.Failure) (lifecycle.Event, *reason.Failure) {

@@ -6,6 +6,7 @@ package connection
 import (
 	"context"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -22,7 +23,7 @@ func (c *checker) checkCredentials(ctx context.Context, r *record) (lifecycle.Ev
 		return "", nil, nil
 	case r.state == StateDraining:
 		return c.checkDraining(r, creds, version), nil, nil
-	case why != nil && why.Reason != ReasonBadKubeconfig:
+	case why != nil && why.Reason != fleetv1alpha1.ReasonBadKubeconfig:
 		c.metrics.failed(r.name, why.Reason)
 		return lifecycle.EventConnectFailed, why, nil
 	case why != nil:
@@ -57,7 +58,7 @@ func (c *checker) checkUntried(r *record, creds *credentials.Credentials, why *r
 	case why == nil && creds.Fingerprint() != r.tried:
 		r.attempts = 0
 		r.retryNow.Store(true)
-	case why != nil && why.Reason == ReasonBadKubeconfig:
+	case why != nil && why.Reason == fleetv1alpha1.ReasonBadKubeconfig:
 		r.reason, r.message = why.Reason, why.Message
 	}
 }
@@ -84,7 +85,7 @@ func (c *checker) tryToken(ctx context.Context, r *record, creds *credentials.Cr
 		}
 		_, why := c.contact.ask(ctx, r.conn.prober, creds.Token())
 		leave()
-		if why != nil && why.Reason == ReasonUnauthorized {
+		if why != nil && why.Reason == fleetv1alpha1.ReasonUnauthorized {
 			c.metrics.failed(r.name, why.Reason)
 			if r.attempts == 0 {
 				c.view.announcer.kept(r.enrolment.Object, why)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
@@ -67,8 +68,8 @@ func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecy
 	case shadow:
 		c.view.announcer.kept(r.enrolment.Object, why)
 		return lifecycle.EventConnectFailed, why, nil
-	case why.Reason == ReasonDuplicateCluster, why.Reason == ReasonClusterIdentityChanged, why.Reason == ReasonHubItself,
-		why.Reason == ReasonOtherHub:
+	case why.Reason == fleetv1alpha1.ReasonDuplicateCluster, why.Reason == fleetv1alpha1.ReasonClusterIdentityChanged, why.Reason == fleetv1alpha1.ReasonHubItself,
+		why.Reason == fleetv1alpha1.ReasonOtherHub:
 		return lifecycle.EventRefused, why, nil
 	default:
 		return lifecycle.EventConnectFailed, why, nil
@@ -92,7 +93,7 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 	key := r.key
 	t, err := transport.New(string(r.name), creds, c.o.Credentials, c.o.UserAgent, func() { c.records.wake(key) })
 	if err != nil {
-		return nil, reason.New(ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
+		return nil, reason.New(fleetv1alpha1.ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
 	}
 	defer func() {
 		if conn == nil { // Also after a panic.
@@ -136,7 +137,7 @@ func (c *connector) establish(ctx context.Context, r *record, creds *credentials
 	//nolint:contextcheck // The connection outlives the reconcile that makes it: its context is the provider's.
 	conn, err := newConnected(c.life.ctx, r.name, creds, uid, t, r.throttle, log.FromContext(ctx).WithName("cluster"), c.share)
 	if err != nil {
-		return nil, reason.New(ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
+		return nil, reason.New(fleetv1alpha1.ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
 	}
 	conn.verified = dials
 	r.uid, r.health = uid, health

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/guard"
@@ -178,7 +179,7 @@ func (c *connected) run() error { return c.Start(c.ctx) }
 // panicFailure is the failure of a connection that was closed after a panic. The panic value is only logged, since it
 // can contain text from the cluster.
 func panicFailure() *reason.Failure {
-	return reason.New(ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log")
+	return reason.New(fleetv1alpha1.ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log")
 }
 
 // lost returns why a connection that was not closed no longer works, or nil.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
@@ -45,19 +46,19 @@ func (c *contact) readCredentials(ctx context.Context, r *record) (*credentials.
 	var invalid *credentials.InvalidError
 	switch {
 	case errors.Is(err, ErrNoCredentials):
-		return nil, reason.New(ReasonNoCredentials, "There is no "+r.enrolment.Secret)
+		return nil, reason.New(fleetv1alpha1.ReasonNoCredentials, "There is no "+r.enrolment.Secret)
 	case errors.As(err, &invalid):
-		return nil, reason.New(ReasonBadKubeconfig, invalid.Message)
+		return nil, reason.New(fleetv1alpha1.ReasonBadKubeconfig, invalid.Message)
 	case err != nil:
 		log.FromContext(ctx).Error(err, "Cannot read the kubeconfig")
-		return nil, reason.New(ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub")
+		return nil, reason.New(fleetv1alpha1.ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub")
 	}
 	creds, err := credentials.Parse(raw.Data, c.o.Credentials)
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == credentials.ReasonDenied:
-		return nil, reason.New(ReasonEndpointDenied, invalid.Message)
+		return nil, reason.New(fleetv1alpha1.ReasonEndpointDenied, invalid.Message)
 	case err != nil:
-		return nil, reason.New(ReasonBadKubeconfig, err.Error())
+		return nil, reason.New(fleetv1alpha1.ReasonBadKubeconfig, err.Error())
 	}
 	r.readFrom = raw.SecretKey
 	return creds, nil

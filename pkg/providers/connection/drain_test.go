@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -47,7 +48,7 @@ func TestDrainClosesTheGateAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(tr.Close)
-	r := &record{name: "fake/ns/a", reason: ReasonPaused, conn: &connected{creds: creds, transport: tr, prober: probe.New(tr, 1)}}
+	r := &record{name: "fake/ns/a", reason: fleetv1alpha1.ReasonPaused, conn: &connected{creds: creds, transport: tr, prober: probe.New(tr, 1)}}
 	p.offboarding.start(r, logr.Discard())
 	if gate.closed != 1 {
 		t.Errorf("want the gate closed when the drain begins, got %d times", gate.closed)

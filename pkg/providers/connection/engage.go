@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
@@ -45,7 +46,7 @@ func (e *engager) engage(r *record) (lifecycle.Event, *reason.Failure) {
 	case errors.As(err, &panicked):
 		return lifecycle.EventLost, panicFailure()
 	case err != nil:
-		return lifecycle.EventLost, reason.New(ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err))
+		return lifecycle.EventLost, reason.New(fleetv1alpha1.ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err))
 	}
 	return "", nil
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
@@ -48,7 +49,7 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 	}
 	kubeconfig := f.kubeconfig(t, "x")
 	src.set("a", kubeconfig)
-	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonUnauthorized)
 	attempts := f.count(everything)
 	for i := range 5 {
 		before := reads()
@@ -58,9 +59,9 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 		connectiontest.Eventually(t, "the Secret is read", func() bool { return reads() > before })
 		if i == 2 {
 			src.change("a", func(e *Enrolment) { e.CredentialsVersion = "" })
-			h.waitFor(t, "a", StatePending, ReasonNoCredentials)
+			h.waitFor(t, "a", StatePending, fleetv1alpha1.ReasonNoCredentials)
 			src.set("a", kubeconfig)
-			h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+			h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonUnauthorized)
 			attempts = f.count(everything) // One attempt: what was missing is back.
 		}
 	}
@@ -69,7 +70,7 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 	}
 	src.set("a", f.kubeconfig(t, "y"))
 	connectiontest.Eventually(t, "other credentials are tried at once", func() bool { return f.count(everything) > attempts })
-	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonUnauthorized)
 	h.stop()
 	if got := h.records.get(KeyOf("fake", nn("a"))).attempts; got != 1 {
 		t.Errorf("want the failures of other credentials forgotten, got %d", got)
@@ -83,12 +84,12 @@ func TestNoCredentialsKeepTheBackOff(t *testing.T) {
 	h := newHarness(t, src, func(o *Options) { o.Clock = testingclock.NewFakePassiveClock(time.Now()) })
 	src.set("a", f.kubeconfig(t, "x"))
 	for range 3 {
-		h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+		h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonUnauthorized)
 		src.change("a", func(e *Enrolment) { e.CredentialsVersion = "" })
-		h.waitFor(t, "a", StatePending, ReasonNoCredentials)
+		h.waitFor(t, "a", StatePending, fleetv1alpha1.ReasonNoCredentials)
 		src.set("a", f.kubeconfig(t, "x"))
 	}
-	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonUnauthorized)
 	h.stop()
 	if got := h.records.get(KeyOf("fake", nn("a"))).attempts; got != 4 {
 		t.Errorf("want the failures counted on, got %d", got)
@@ -128,7 +129,7 @@ func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 		src.set(name(i), hole.kubeconfig(t, "x"))
 	}
 	for i := range dead {
-		h.waitFor(t, name(i), StateBackoff, ReasonUnauthorized)
+		h.waitFor(t, name(i), StateBackoff, fleetv1alpha1.ReasonUnauthorized)
 	}
 	before := hole.count(everything)
 	hang()
@@ -142,7 +143,7 @@ func TestRecoveryDoesNotWaitForTheDead(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
 	})
-	h.waitFor(t, "a", StateDegraded, ReasonUnauthorized)
+	h.waitFor(t, "a", StateDegraded, fleetv1alpha1.ReasonUnauthorized)
 	f.setAnswer(nil)
 	h.waitFor(t, "a", StateConnected, "")
 }
@@ -193,7 +194,7 @@ func TestSingleUnauthorizedIsDegradedFirst(t *testing.T) {
 	f.accept(first)
 	src.set("a", f.kubeconfig(t, first))
 	h.waitFor(t, "a", StateConnected, "")
-	seen, lost := watchDegraded(h, "a", ReasonUnauthorized)
+	seen, lost := watchDegraded(h, "a", fleetv1alpha1.ReasonUnauthorized)
 
 	f.accept()
 	connectiontest.Eventually(t, "it is degraded", seen.Load)
@@ -219,7 +220,7 @@ func TestReplacedCredentialsAfterUnauthorized(t *testing.T) {
 	h := newHarness(t, src, func(o *Options) { o.ProbeFailureThreshold = 1000 })
 	src.set("a", old.kubeconfig(t, "token"))
 	h.waitFor(t, "a", StateConnected, "")
-	_, lost := watchDegraded(h, "a", ReasonUnauthorized)
+	_, lost := watchDegraded(h, "a", fleetv1alpha1.ReasonUnauthorized)
 	src.setQuietly("a", next.kubeconfig(t, "token"))
 	old.accept()
 	connectiontest.Eventually(t, "the new connection takes over", func() bool { return len(h.engagements("a")) == 2 })
@@ -257,7 +258,7 @@ func TestIdentityIsRequestedOnNewConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	cl.(*connected).transport.CloseConnections()
-	h.waitFor(t, "a", StateBackoff, ReasonClusterIdentityChanged)
+	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonClusterIdentityChanged)
 }
 
 // TestTokenRotatesWhileDraining drains a cluster whose first token is no longer accepted. In one case the hub's watch

@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
@@ -166,7 +167,7 @@ func TestDeadClustersThatFailedBeforeLeaveRoom(t *testing.T) {
 		src.set(fmt.Sprintf("dead-%d", i), connectiontest.Kubeconfig(t, hole, nil, "x"))
 	}
 	for i := range dead {
-		h.waitFor(t, fmt.Sprintf("dead-%d", i), StateBackoff, ReasonDialError)
+		h.waitFor(t, fmt.Sprintf("dead-%d", i), StateBackoff, fleetv1alpha1.ReasonDialError)
 	}
 	probes := func() int { return f0.count(func(l string) bool { return l == "GET /readyz" }) }
 	before := probes()
@@ -238,7 +239,7 @@ func TestStoppedProcess(t *testing.T) {
 	var degraded atomic.Bool // The state ends after a few probes, so polling may miss it.
 	h := newHarnessWith(t, src, func(p *Provider) {
 		p.Subscribe(func(name mcr.ClusterName) {
-			if c, _ := p.Lookup(name); name == clusterName("b") && c.State == StateDegraded && c.Reason == ReasonDialError {
+			if c, _ := p.Lookup(name); name == clusterName("b") && c.State == StateDegraded && c.Reason == fleetv1alpha1.ReasonDialError {
 				degraded.Store(true)
 			}
 		})
@@ -261,8 +262,8 @@ func TestStoppedProcess(t *testing.T) {
 	connectiontest.Eventually(t, "b is degraded", degraded.Load)
 	s0.createObject(t, "meanwhile")
 	h.waitReconciled(t, "a", "meanwhile")
-	h.waitFor(t, "b", StateBackoff, ReasonDialError)
-	if ctx := cl.(Connected).Context(); ctx.Err() == nil || !strings.Contains(context.Cause(ctx).Error(), ReasonDialError) {
+	h.waitFor(t, "b", StateBackoff, fleetv1alpha1.ReasonDialError)
+	if ctx := cl.(Connected).Context(); ctx.Err() == nil || !strings.Contains(context.Cause(ctx).Error(), fleetv1alpha1.ReasonDialError) {
 		t.Errorf("the context of the connection must end with the reason, got %v", context.Cause(ctx))
 	}
 	h.waitFor(t, "a", StateConnected, "") // A probe may have been slow just now.

@@ -133,7 +133,7 @@ func TestNoWritePassesAClosedFence(t *testing.T) {
 	})
 	a, b := markedServer(t), markedServer(t)
 	src.set("a", a.kubeconfig(t, "token"))
-	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 	got, err := h.Get(t.Context(), clusterName("a"))
 	if err != nil {
 		t.Fatal(err)

@@ -51,13 +51,13 @@ func firstHold(byClass *reason.Failure, e *Enrolment) *reason.Failure {
 	case byClass != nil && atOnce(byClass.Reason):
 		return byClass
 	case e.Paused:
-		return reason.New(ReasonPaused, "The enrolled object is paused")
+		return reason.New(fleetv1alpha1.ReasonPaused, "The enrolled object is paused")
 	case badIdentifier(e) != nil:
 		return badIdentifier(e)
 	case !e.Ready:
 		return reason.New(e.NotReadyReason, e.NotReadyMessage)
 	case e.CredentialsVersion == "":
-		return reason.New(ReasonNoCredentials, "There is no "+e.Secret)
+		return reason.New(fleetv1alpha1.ReasonNoCredentials, "There is no "+e.Secret)
 	default:
 		return byClass
 	}
@@ -66,7 +66,7 @@ func firstHold(byClass *reason.Failure, e *Enrolment) *reason.Failure {
 // atOnce reports whether a reason ends a connection without a grace period: an explicit request or denial does,
 // something missing that may come back does not.
 func atOnce(reason string) bool {
-	return reason == ReasonPaused || reason == ReasonBadIdentifier || reason == ReasonNamespaceNotAllowed
+	return reason == fleetv1alpha1.ReasonPaused || reason == fleetv1alpha1.ReasonBadIdentifier || reason == fleetv1alpha1.ReasonNamespaceNotAllowed
 }
 
 // badIdentifier returns why the annotation of an enrolment cannot be used, or nil.
@@ -74,7 +74,7 @@ func badIdentifier(e *Enrolment) *reason.Failure {
 	if !probe.LikeUID(e.Identifier) {
 		return nil
 	}
-	return reason.New(ReasonBadIdentifier, fmt.Sprintf(
+	return reason.New(fleetv1alpha1.ReasonBadIdentifier, fmt.Sprintf(
 		"The annotation %s has the form of a UUID, which is reserved for the UID of a cluster's namespace kube-system",
 		fleetv1alpha1.ClusterIdentifierAnnotation))
 }
@@ -99,7 +99,7 @@ func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*r
 	class := &fleetv1alpha1.EnrollmentClass{}
 	switch err := c.hub.Get(ctx, client.ObjectKey{Name: e.Class}, class); {
 	case apierrors.IsNotFound(err):
-		return reason.New(ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)), nil
+		return reason.New(fleetv1alpha1.ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)), nil
 	case err != nil:
 		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", e.Class, err)
 	}
@@ -116,7 +116,7 @@ func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*r
 		return c.holdByQuota(key, class, e), nil
 	}
 	c.quota.Leave(key)
-	return reason.New(ReasonNamespaceNotAllowed, fmt.Sprintf(
+	return reason.New(fleetv1alpha1.ReasonNamespaceNotAllowed, fmt.Sprintf(
 		"EnrollmentClass %q does not allow clusters of the namespace %q (spec.allowedNamespaces)", e.Class, e.Object.Namespace)), nil
 }
 
@@ -126,7 +126,7 @@ func (c *classRules) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, 
 	if c.quota.Admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
 		return nil
 	}
-	return reason.New(ReasonClassFull, fmt.Sprintf(
+	return reason.New(fleetv1alpha1.ReasonClassFull, fmt.Sprintf(
 		"EnrollmentClass %q allows at most %d clusters (spec.maxClusters), and as many others are already admitted", class.Name, limit))
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/hostile"
 	"github.com/masthead-dev/masthead/internal/test/liveheap"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
@@ -39,29 +40,29 @@ type hostileCase struct {
 func hostileCases() map[string]hostileCase {
 	refused := func(reason string) hostileCase { return hostileCase{state: StateBackoff, reason: reason} }
 	connected := func(fails string) hostileCase {
-		return hostileCase{state: StateConnected, reason: ReasonConnected, fails: fails}
+		return hostileCase{state: StateConnected, reason: fleetv1alpha1.ReasonConnected, fails: fails}
 	}
 	return map[string]hostileCase{
-		"silent":         refused(ReasonDialError),
-		"slow-handshake": refused(ReasonDialError),
-		"not-tls":        refused(ReasonTLSError),
-		"hang-up":        refused(ReasonDialError),
+		"silent":         refused(fleetv1alpha1.ReasonDialError),
+		"slow-handshake": refused(fleetv1alpha1.ReasonDialError),
+		"not-tls":        refused(fleetv1alpha1.ReasonTLSError),
+		"hang-up":        refused(fleetv1alpha1.ReasonDialError),
 
-		"never-answers":        refused(ReasonDialError),
-		"stops-answering":      refused(ReasonDialError),
-		"huge-headers":         refused(ReasonDialError),
-		"endless-hints":        refused(ReasonDialError),
-		"redirects":            refused(ReasonAnswerRefused),
+		"never-answers":        refused(fleetv1alpha1.ReasonDialError),
+		"stops-answering":      refused(fleetv1alpha1.ReasonDialError),
+		"huge-headers":         refused(fleetv1alpha1.ReasonDialError),
+		"endless-hints":        refused(fleetv1alpha1.ReasonDialError),
+		"redirects":            refused(fleetv1alpha1.ReasonAnswerRefused),
 		"redirects-lists":      connected("list metadata watch"),
 		"redirects-in-circles": connected("list metadata watch"),
-		"gzip-garbage":         refused(ReasonAnswerRefused),
+		"gzip-garbage":         refused(fleetv1alpha1.ReasonAnswerRefused),
 		"gzip-bomb":            connected("list metadata"),
 		"drip":                 connected("list metadata discovery write"),
 		"truncated":            connected("list metadata"),
 		"white-space":          connected("list metadata"),
 
-		"changing-identity": refused(ReasonClusterIdentityChanged),
-		"enormous-identity": refused(ReasonProbeFailed),
+		"changing-identity": refused(fleetv1alpha1.ReasonClusterIdentityChanged),
+		"enormous-identity": refused(fleetv1alpha1.ReasonProbeFailed),
 		"endless-probes":    connected(""),
 
 		"endless-list":      connected("list metadata"),
@@ -127,7 +128,7 @@ func TestHostileServers(t *testing.T) {
 		o.ProbeTimeout, o.RequestTimeout = 3*time.Second, 2*time.Second
 	})
 	src.set("honest", honest.Kubeconfig())
-	h.waitFor(t, "honest", StateConnected, ReasonConnected)
+	h.waitFor(t, "honest", StateConnected, fleetv1alpha1.ReasonConnected)
 	settle(t)
 	goroutines := runtime.NumGoroutine()
 
@@ -151,7 +152,7 @@ func TestHostileServers(t *testing.T) {
 				connectiontest.Eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName(attack.Name)); return !there })
 			}()
 			if attack.Connects {
-				h.waitFor(t, attack.Name, StateConnected, ReasonConnected)
+				h.waitFor(t, attack.Name, StateConnected, fleetv1alpha1.ReasonConnected)
 				h.askAll(t, attack.Name, tc)
 			}
 			h.waitFor(t, attack.Name, tc.state, tc.reason)
@@ -161,12 +162,12 @@ func TestHostileServers(t *testing.T) {
 			if n := server.Trapped(); n > 0 {
 				t.Errorf("%d requests went to where the server redirects", n)
 			}
-			if state, reason := h.state("honest"); state != StateConnected && reason != ReasonDialError { // A busy machine may be late.
+			if state, reason := h.state("honest"); state != StateConnected && reason != fleetv1alpha1.ReasonDialError { // A busy machine may be late.
 				t.Errorf("the cluster beside it is %s: %s", state, reason)
 			}
 		})
 	}
-	h.waitFor(t, "honest", StateConnected, ReasonConnected)
+	h.waitFor(t, "honest", StateConnected, fleetv1alpha1.ReasonConnected)
 	connectiontest.Eventually(t, "goroutines are back at the base line", func() bool { return runtime.NumGoroutine() <= goroutines },
 		func() any { return fmt.Sprintf("%d, not %d\n%s", runtime.NumGoroutine(), goroutines, stacks()) })
 }

@@ -62,7 +62,7 @@ func (c *claimant) hold(ctx context.Context, r *record, pr probe.Prober, token s
 			return true, nil
 		}
 	}
-	return false, reason.New(ReasonProbeFailed, "Other hubs claim the cluster at the same time")
+	return false, reason.New(fleetv1alpha1.ReasonProbeFailed, "Other hubs claim the cluster at the same time")
 }
 
 func markerIn(have *metav1.ObjectMeta) *hubidentity.Marker {
@@ -76,11 +76,11 @@ func markerIn(have *metav1.ObjectMeta) *hubidentity.Marker {
 // otherHub returns the failure for a cluster that belongs to another hub.
 func otherHub(m hubidentity.Marker) *reason.Failure {
 	if m.Foreign {
-		return reason.New(ReasonOtherHub, fmt.Sprintf(
+		return reason.New(fleetv1alpha1.ReasonOtherHub, fmt.Sprintf(
 			"The cluster belongs to another hub, whose identity in the label %s of the CustomResourceDefinition %q cannot be read",
 			fleetv1alpha1.HubLabel, fleetv1alpha1.HubMarkerName))
 	}
-	return reason.New(ReasonOtherHub, fmt.Sprintf(
+	return reason.New(fleetv1alpha1.ReasonOtherHub, fmt.Sprintf(
 		"The cluster belongs to the hub %s. It is connected when that hub releases it, or when the annotation %s of the enrolled object has the value %q",
 		m.Holder, fleetv1alpha1.TakeOverFromAnnotation, m.Holder.ID))
 }
@@ -92,7 +92,7 @@ func (c *claimant) begin(ctx context.Context, r *record, pr probe.Prober, token 
 	}
 	writes, err := c.classes.writes(ctx, r.enrolment.Class)
 	if err != nil {
-		return reason.New(ReasonConnecting, "The EnrollmentClass cannot be read from the hub")
+		return reason.New(fleetv1alpha1.ReasonConnecting, "The EnrollmentClass cannot be read from the hub")
 	}
 	held, why := c.hold(ctx, r, pr, token, writes && !r.unenrolled)
 	r.hubAt = c.o.Clock.Now()
@@ -105,7 +105,7 @@ func (c *claimant) begin(ctx context.Context, r *record, pr probe.Prober, token 
 
 // noAnswer reports whether a failure leaves open whether this hub may claim the cluster.
 func noAnswer(why *reason.Failure) bool {
-	return why.Reason != ReasonOtherHub && why.Reason != ReasonForbidden
+	return why.Reason != fleetv1alpha1.ReasonOtherHub && why.Reason != fleetv1alpha1.ReasonForbidden
 }
 
 // verify checks whether a connected cluster still belongs to this hub.
@@ -153,5 +153,5 @@ func (c *claimant) release(ctx context.Context, conn *connected, token string) *
 			return why
 		}
 	}
-	return reason.New(ReasonProbeFailed, "Another client changes the marker of the hub at the same time")
+	return reason.New(fleetv1alpha1.ReasonProbeFailed, "Another client changes the marker of the hub at the same time")
 }

@@ -119,14 +119,14 @@ func TestSecondHubIsRefusedBeforeItWrites(t *testing.T) {
 
 	written := f.front.count(isWrite)
 	second, _ := f.hub("second")
-	second.waitFor(t, "a", StateBackoff, ReasonOtherHub)
+	second.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonOtherHub)
 	c, _ := second.Lookup(clusterName("a"))
 	if !strings.Contains(c.Message, `"first" (the hub first)`) {
 		t.Errorf("want the message to name the hub that has the cluster, got %q", c.Message)
 	}
 	connectiontest.Eventually(t, "an event tells it", func() bool {
 		return slices.ContainsFunc(second.events.list(), func(e string) bool {
-			return strings.Contains(e, ReasonOtherHub) && strings.Contains(e, "the hub first")
+			return strings.Contains(e, fleetv1alpha1.ReasonOtherHub) && strings.Contains(e, "the hub first")
 		})
 	})
 	if got := f.front.count(isWrite) - written; got != 0 || len(second.engagements("a")) != 0 {
@@ -169,7 +169,7 @@ func TestOfTwoHubsAtTheSameInstantOneHasTheCluster(t *testing.T) {
 			switch state, reason := h.state("a"); {
 			case state == StateConnected:
 				connected++
-			case state == StateBackoff && reason == ReasonOtherHub:
+			case state == StateBackoff && reason == fleetv1alpha1.ReasonOtherHub:
 				refused++
 			}
 		}
@@ -189,12 +189,12 @@ func TestTakeOverWithConsent(t *testing.T) {
 	first, _ := f.hub("first")
 	first.waitFor(t, "a", StateConnected, "")
 	second, secondSource := f.hub("second")
-	second.waitFor(t, "a", StateBackoff, ReasonOtherHub)
+	second.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonOtherHub)
 
 	secondSource.change("a", func(e *Enrolment) { e.TakeOverFrom = "first" })
 	second.waitFor(t, "a", StateConnected, "")
 	f.belongsTo("second", "first")
-	first.waitFor(t, "a", StateBackoff, ReasonOtherHub)
+	first.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonOtherHub)
 }
 
 // TestForgedMarkerOnlyDetachesTheCluster writes and deletes the marker, as the owner of a cluster could.
@@ -207,7 +207,7 @@ func TestForgedMarkerOnlyDetachesTheCluster(t *testing.T) {
 	f.belongsTo("first")
 	for name, holder := range map[string]string{"Another": "another-hub", "NoIdentity": "Not_An.Identity"} {
 		f.label(holder)
-		first.waitFor(t, "a", StateBackoff, ReasonOtherHub)
+		first.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonOtherHub)
 		if got := f.marker().GetLabels()[fleetv1alpha1.HubLabel]; got != holder {
 			t.Errorf("%s: want the marker left alone, got %q", name, got)
 		}
@@ -257,7 +257,7 @@ func TestClusterThatMayNotBeClaimedSaysSo(t *testing.T) {
 		return false
 	})
 	h, _ := f.hub("first")
-	h.waitFor(t, "a", StateBackoff, ReasonForbidden)
+	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonForbidden)
 	if c, _ := h.Lookup(clusterName("a")); !strings.Contains(c.Message, fleetv1alpha1.HubMarkerName) {
 		t.Errorf("want the message to say what is missing, got %q", c.Message)
 	}

@@ -80,7 +80,7 @@ func TestOffboardingSurvivesARestart(t *testing.T) {
 		}
 	}
 	connectiontest.Eventually(t, "it is offboarded again", func() bool { return second.wrote.Load() == 1 })
-	second.waitFor(t, "a", StateDraining, ReasonUnenrolled)
+	second.waitFor(t, "a", StateDraining, fleetv1alpha1.ReasonUnenrolled)
 	if second.gate.IsOpen(clusterName("a")) {
 		t.Error("want no work of the cluster to run")
 	}

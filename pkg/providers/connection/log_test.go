@@ -3,7 +3,11 @@
 
 package connection
 
-import "testing"
+import (
+	"testing"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+)
 
 func TestConnectionChangesAreLoggedWhenTheyAreNews(t *testing.T) {
 	r := &record{state: StatePending}
@@ -13,20 +17,20 @@ func TestConnectionChangesAreLoggedWhenTheyAreNews(t *testing.T) {
 		reason string
 		want   int
 	}{
-		{"A connection is tried.", StateConnecting, ReasonConnecting, 1},
-		{"It fails.", StateBackoff, ReasonDialError, 0},
-		{"It is tried again.", StateConnecting, ReasonDialError, 1},
-		{"It fails for the same reason.", StateBackoff, ReasonDialError, 1},
-		{"It is tried again.", StateConnecting, ReasonDialError, 1},
-		{"It fails for another reason.", StateBackoff, ReasonUnauthorized, 0},
-		{"It is tried again.", StateConnecting, ReasonUnauthorized, 1},
-		{"It is made.", StateConnected, ReasonConnected, 0},
-		{"It is replaced.", StateConnected, ReasonConnected, 0},
-		{"A probe fails.", StateDegraded, ReasonDialError, 0},
-		{"The next succeeds.", StateConnected, ReasonConnected, 0},
-		{"It is lost.", StateBackoff, ReasonDialError, 0},
-		{"It is held.", StatePending, ReasonPaused, 0},
-		{"The cluster is gone.", StateRemoved, ReasonUnenrolled, 0},
+		{"A connection is tried.", StateConnecting, fleetv1alpha1.ReasonConnecting, 1},
+		{"It fails.", StateBackoff, fleetv1alpha1.ReasonDialError, 0},
+		{"It is tried again.", StateConnecting, fleetv1alpha1.ReasonDialError, 1},
+		{"It fails for the same reason.", StateBackoff, fleetv1alpha1.ReasonDialError, 1},
+		{"It is tried again.", StateConnecting, fleetv1alpha1.ReasonDialError, 1},
+		{"It fails for another reason.", StateBackoff, fleetv1alpha1.ReasonUnauthorized, 0},
+		{"It is tried again.", StateConnecting, fleetv1alpha1.ReasonUnauthorized, 1},
+		{"It is made.", StateConnected, fleetv1alpha1.ReasonConnected, 0},
+		{"It is replaced.", StateConnected, fleetv1alpha1.ReasonConnected, 0},
+		{"A probe fails.", StateDegraded, fleetv1alpha1.ReasonDialError, 0},
+		{"The next succeeds.", StateConnected, fleetv1alpha1.ReasonConnected, 0},
+		{"It is lost.", StateBackoff, fleetv1alpha1.ReasonDialError, 0},
+		{"It is held.", StatePending, fleetv1alpha1.ReasonPaused, 0},
+		{"The cluster is gone.", StateRemoved, fleetv1alpha1.ReasonUnenrolled, 0},
 	} {
 		from := r.state
 		r.state, r.reason = tc.to, tc.reason

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/liveheap"
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -121,7 +122,7 @@ func TestSixtyMegabytesOfNothingAreNotDecoded(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{}]}`)
 	}))
-	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 	heap := liveheap.Watch(t)
 	whole, metadata := configMaps(false), configMaps(true)
 	w := watchKinds(t, h, "a", whole, metadata)
@@ -134,7 +135,7 @@ func TestSixtyMegabytesOfNothingAreNotDecoded(t *testing.T) {
 	}
 	connectiontest.Eventually(t, "the cluster's condition says why", func() bool {
 		c, _ := h.Lookup(clusterName("a"))
-		return c.State == StateConnected && c.Refused.Reason == ReasonAnswerRefused && strings.Contains(c.Refused.Message, "list is refused")
+		return c.State == StateConnected && c.Refused.Reason == fleetv1alpha1.ReasonAnswerRefused && strings.Contains(c.Refused.Message, "list is refused")
 	})
 }
 
@@ -175,7 +176,7 @@ func TestHonestGiantsAreRead(t *testing.T) {
 			src := newFakeSource()
 			h := newHarness(t, src, func(o *Options) { o.Budget = budget.New(256 << 20) })
 			src.set("a", listServer(t, 2, func(w io.Writer, r *http.Request) { honestPage(w, r, tc.total, tc.size) }))
-			h.waitFor(t, "a", StateConnected, ReasonConnected)
+			h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 			cl, err := h.Get(t.Context(), clusterName("a"))
 			if err != nil {
 				t.Fatal(err)
@@ -219,7 +220,7 @@ func TestOnlyClustersThatExceedTheirShareAreParked(t *testing.T) {
 	add := func(name, class string, number, total int) {
 		src.set(name, listServer(t, number, func(w io.Writer, r *http.Request) { honestPage(w, r, total, 2_000) }),
 			func(e *Enrolment) { e.Class = class })
-		h.waitFor(t, name, StateConnected, ReasonConnected)
+		h.waitFor(t, name, StateConnected, fleetv1alpha1.ReasonConnected)
 		watchers[name] = watchKinds(t, h, name, configMaps(false))
 	}
 	add("hog0", "tenants", 10, 6_000)
@@ -230,7 +231,7 @@ func TestOnlyClustersThatExceedTheirShareAreParked(t *testing.T) {
 	connectiontest.Eventually(t, "a cluster within its share is served", is(watchers["honest"], configMaps(false), kindwatch.StateSynced))
 	connectiontest.Eventually(t, "a cluster that exceeds it is parked, and its state says why", func() bool {
 		for _, name := range []string{"hog0", "hog1", "hog2"} {
-			if c, _ := h.Lookup(clusterName(name)); c.Refused.Reason == ReasonMemoryShareExceeded && strings.Contains(c.Refused.Message, name) {
+			if c, _ := h.Lookup(clusterName(name)); c.Refused.Reason == fleetv1alpha1.ReasonMemoryShareExceeded && strings.Contains(c.Refused.Message, name) {
 				return true
 			}
 		}
@@ -271,7 +272,7 @@ func TestKindsThatAreNeverSyncedAreReported(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{},`)
 	}))
-	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 	clk := clocktesting.NewFakeClock(time.Now())
 	w := watchKindsBy(t, h, clk, "a", configMaps(false))
 	unsynced := func() []kindwatch.Unsynced { c, _ := h.Lookup(clusterName("a")); return c.Unsynced }

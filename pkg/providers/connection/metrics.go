@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -85,8 +86,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		held: metric.NewGauge(reg, explained(cluster("masthead_cluster_held",
 			"1 for the reason why an enrolled cluster is not connected, or is about to be disconnected, if the reason is its enrolment "+
 				"and not a fault of its API server. Absent otherwise.",
-			metric.Label{Name: "reason", Values: ReasonPaused + ", " + ReasonNotReady + ", " + ReasonNoCredentials + ", " + ReasonClassNotFound +
-				", " + ReasonNamespaceNotAllowed + ", " + ReasonClassFull + ", " + ReasonBadIdentifier},
+			metric.Label{Name: "reason", Values: fleetv1alpha1.ReasonPaused + ", " + fleetv1alpha1.ReasonNotReady + ", " + fleetv1alpha1.ReasonNoCredentials + ", " + fleetv1alpha1.ReasonClassNotFound +
+				", " + fleetv1alpha1.ReasonNamespaceNotAllowed + ", " + fleetv1alpha1.ReasonClassFull + ", " + fleetv1alpha1.ReasonBadIdentifier},
 		), "enrolment.md#reasons")),
 		panics: metric.NewCounter(reg, explained(cluster("masthead_panics_total",
 			"Panics while something of a cluster was handled. Each is a bug, and disconnects the cluster; the stack is in the "+

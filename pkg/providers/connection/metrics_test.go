@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
@@ -40,7 +41,7 @@ func TestHeldMetricFollowsTheReason(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := newMetrics(registry)
 	r := &record{name: "fake/ns/a"}
-	for _, why := range []string{ReasonClassFull, ReasonPaused, ""} {
+	for _, why := range []string{fleetv1alpha1.ReasonClassFull, fleetv1alpha1.ReasonPaused, ""} {
 		r.held = nil
 		if why != "" {
 			r.held = reason.New(why, "x")
@@ -51,7 +52,7 @@ func TestHeldMetricFollowsTheReason(t *testing.T) {
 			t.Errorf("%q: %d series", why, n)
 		}
 	}
-	r.held = reason.New(ReasonClassFull, "x")
+	r.held = reason.New(fleetv1alpha1.ReasonClassFull, "x")
 	m.setHeld(r)
 	m.forget(r.name)
 	if n := testutil.CollectAndCount(m.held); n != 0 {

@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -109,7 +110,7 @@ func (f *offboarding) cancel(r *record) {
 // endsForGood reports whether a cluster is drained because its enrolment was ended or forbidden, rather than paused or
 // missing something that may come back.
 func endsForGood(reason string) bool {
-	return reason == ReasonUnenrolled || reason == ReasonNamespaceNotAllowed || reason == ReasonClassFull
+	return reason == fleetv1alpha1.ReasonUnenrolled || reason == fleetv1alpha1.ReasonNamespaceNotAllowed || reason == fleetv1alpha1.ReasonClassFull
 }
 
 // offboard calls each OffboardFunc for a cluster that is still connected. It has its own time limit, since its work
@@ -136,7 +137,7 @@ func (f *offboarding) admit(ctx context.Context, conn *connected, uid string, lo
 	}
 	got, why := conn.prober.Identity(ctx, conn.transport.Token())
 	if why == nil && got != uid {
-		why = reason.New(ReasonClusterIdentityChanged, "Another cluster answers at the same address")
+		why = reason.New(fleetv1alpha1.ReasonClusterIdentityChanged, "Another cluster answers at the same address")
 	}
 	if ctx.Err() != nil {
 		return false
@@ -155,8 +156,7 @@ func persistently(ctx context.Context, offboard OffboardFunc, name mcr.ClusterNa
 	var last error
 	err := wait.ExponentialBackoffWithContext(ctx, wait.Backoff{Steps: offboardAttempts, Duration: offboardRetry}, func(ctx context.Context) (bool, error) {
 		last = offboard(ctx, name)
-		var answer apierrors.APIStatus
-		return !errors.As(last, &answer), nil
+		return !apierror.IsAnswer(last), nil
 	})
 	if last == nil {
 		return err // It did not get its turn.

@@ -13,13 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
 func TestLeavesForGood(t *testing.T) {
 	for reason, want := range map[string]bool{
-		ReasonUnenrolled: true, ReasonNamespaceNotAllowed: true, ReasonClassFull: true,
-		ReasonPaused: false, ReasonNotReady: false, ReasonNoCredentials: false, ReasonDuplicateCluster: false, ReasonBadIdentifier: false,
+		fleetv1alpha1.ReasonUnenrolled: true, fleetv1alpha1.ReasonNamespaceNotAllowed: true, fleetv1alpha1.ReasonClassFull: true,
+		fleetv1alpha1.ReasonPaused: false, fleetv1alpha1.ReasonNotReady: false, fleetv1alpha1.ReasonNoCredentials: false, fleetv1alpha1.ReasonDuplicateCluster: false, fleetv1alpha1.ReasonBadIdentifier: false,
 	} {
 		if got := endsForGood(reason); got != want {
 			t.Errorf("%s: want %v, got %v", reason, want, got)
@@ -78,7 +79,7 @@ func TestLeaveIsTakenBeforeTheConnectionEnds(t *testing.T) {
 	connectiontest.Eventually(t, "it is being offboarded, and the cluster can be written to", func() bool { return l.wrote.Load() == 1 })
 	// Offboarding has its own goroutine, which may have written before the state is published. The state stays until
 	// proceed is closed.
-	l.h.waitFor(t, "a", StateDraining, ReasonUnenrolled)
+	l.h.waitFor(t, "a", StateDraining, fleetv1alpha1.ReasonUnenrolled)
 	if l.h.gate.IsOpen(clusterName("a")) {
 		t.Error("want no work of the cluster to run meanwhile")
 	}
@@ -129,7 +130,7 @@ func TestPausedClusterIsNotLeft(t *testing.T) {
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	l.h.waitFor(t, "a", StateConnected, "")
 	src.change("a", func(e *Enrolment) { e.Paused = true })
-	l.h.waitFor(t, "a", StatePending, ReasonPaused)
+	l.h.waitFor(t, "a", StatePending, fleetv1alpha1.ReasonPaused)
 	if got := l.called.Load(); got != 0 {
 		t.Errorf("want a pause to undo nothing, got %d", got)
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -34,7 +35,7 @@ func TestPanicWhileLeavingDisengagesTheCluster(t *testing.T) {
 		p.OnOffboard(func(context.Context, mcr.ClusterName) error { panic("of a test") })
 	})
 	src.set("a", listServer(t, 20, func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }))
-	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 	src.remove("a")
 	connectiontest.Eventually(t, "the cluster is gone", func() bool { _, there := h.Lookup(clusterName("a")); return !there })
 }
@@ -44,7 +45,7 @@ func TestPanicAfterLeavingBringsNoSeriesBack(t *testing.T) {
 	src := newFakeSource()
 	h := newHarness(t, src)
 	src.set("a", listServer(t, 22, func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }))
-	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 	r := h.records.get(KeyOf("fake", nn("a")))
 	late := h.panics.guard(t.Context(), r, func() bool { return true })
 	if err := late.Do("before", func() { panic("of a test") }); err == nil {
@@ -69,7 +70,7 @@ func TestPanicOfAHandlerCostsTheKind(t *testing.T) {
 	src := newFakeSource()
 	h := newHarness(t, src)
 	src.set("a", listServer(t, 21, func(w io.Writer, r *http.Request) { honestPage(w, r, 3, 1) }))
-	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 	cl, err := h.Get(t.Context(), clusterName("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +244,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 				o.BackoffBase, o.BackoffMax, o.Random = 500*time.Millisecond, 5*time.Second, func() float64 { return 0.5 }
 			})
 			src.set("neighbour", listServer(t, 32, honest))
-			h.waitFor(t, "neighbour", StateConnected, ReasonConnected)
+			h.waitFor(t, "neighbour", StateConnected, fleetv1alpha1.ReasonConnected)
 			neighbour := watchKinds(t, h, "neighbour", configMaps(false))
 			connectiontest.Eventually(t, "the neighbour's kind is watched", is(neighbour, configMaps(false), kindwatch.StateSynced))
 			// No reconcile runs that could read this field: there is nothing to do.
@@ -260,14 +261,14 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 				honest(w, r)
 			}))
 			if !tc.before {
-				h.waitFor(t, "a", StateConnected, ReasonConnected)
+				h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 				trap.set(tc.place)
 				tc.do(t, h, trap)
 			}
 			connectiontest.Eventually(t, "the cluster is lost, with the reason", func() bool {
-				return slices.ContainsFunc(h.events.list(), func(e string) bool { return strings.HasPrefix(e, "a Warning "+ReasonPanicked+" ") })
+				return slices.ContainsFunc(h.events.list(), func(e string) bool { return strings.HasPrefix(e, "a Warning "+fleetv1alpha1.ReasonPanicked+" ") })
 			}, func() any { return h.events.list() })
-			h.waitFor(t, "a", StateConnected, ReasonConnected)
+			h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 
 			if n := testutil.ToFloat64(h.metrics.panics.WithLabelValues(metric.ClusterValues(clusterName("a"))...)); n != 1 {
 				t.Errorf("%s It is counted once. Got %v.", tc.reason, n)
@@ -300,8 +301,8 @@ func TestPanicsBackOffLonger(t *testing.T) {
 		Clock: clocktesting.NewFakeClock(now), Random: func() float64 { return 1 }, BackoffBase: time.Second, BackoffMax: 5 * time.Minute,
 	}}
 	for reason, want := range map[string][]time.Duration{
-		ReasonDialError: {time.Second, 2 * time.Second, 4 * time.Second},
-		ReasonPanicked:  {4 * time.Second, 32 * time.Second, 256 * time.Second},
+		fleetv1alpha1.ReasonDialError: {time.Second, 2 * time.Second, 4 * time.Second},
+		fleetv1alpha1.ReasonPanicked:  {4 * time.Second, 32 * time.Second, 256 * time.Second},
 	} {
 		r := &record{reason: reason}
 		var got []time.Duration

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
@@ -33,7 +34,7 @@ func TestForbiddenIsAFailedProbe(t *testing.T) {
 			})
 			f := markedServer(t)
 			src.set("a", f.kubeconfig(t, "token"))
-			h.waitFor(t, "a", StateConnected, ReasonConnected)
+			h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 			cl, err := h.Get(t.Context(), clusterName("a"))
 			if err != nil {
 				t.Fatal(err)
@@ -49,14 +50,14 @@ func TestForbiddenIsAFailedProbe(t *testing.T) {
 				return marked(w, r)
 			})
 			f.CloseClientConnections() // It was restarted.
-			h.waitFor(t, "a", StateDegraded, ReasonForbidden)
+			h.waitFor(t, "a", StateDegraded, fleetv1alpha1.ReasonForbidden)
 			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-", Namespace: "default"}}
 			if err := cl.GetClient().Create(t.Context(), account); !errors.Is(err, multicluster.ErrClusterNotConnected) {
 				t.Errorf("want writes to stop at once, got %v", err)
 			}
 			connectiontest.Eventually(t, "two probes failed", func() bool { return refused.Load() >= 2 })
 			f.setAnswer(marked)
-			h.waitFor(t, "a", StateConnected, ReasonConnected)
+			h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 			if n := len(h.engagements("a")); n != 1 {
 				t.Errorf("want the connection to go on, got %d engagements", n)
 			}
@@ -97,7 +98,7 @@ func TestProbeHasADeadlineAsAWhole(t *testing.T) {
 	})
 	f := markedServer(t)
 	src.set("a", f.kubeconfig(t, "token"))
-	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 	marked := f.answer
 	f.setAnswer(func(w http.ResponseWriter, r *http.Request) bool {
 		select {

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -32,7 +33,7 @@ func TestConnectsAndReconciles(t *testing.T) {
 	src := newFakeSource()
 	h := newHarness(t, src)
 	src.set("a", f.kubeconfig(t, s.token(t)))
-	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 	h.waitReconciled(t, "a", "masthead")
 
 	c, ok := h.Lookup(clusterName("a"))
@@ -89,7 +90,7 @@ func TestWhatControllersShareIsWatchedOnce(t *testing.T) {
 	lists := kindwatch.NewListGate(1)
 	h := newHarness(t, src, func(o *Options) { o.Lists = lists })
 	src.set("a", f.kubeconfig(t, s.token(t)))
-	h.waitFor(t, "a", StateConnected, ReasonConnected)
+	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 	cl, err := h.Get(t.Context(), clusterName("a"))
 	if err != nil {
 		t.Fatal(err)
@@ -218,7 +219,7 @@ func TestUnauthorizedReadsTheSecretAgain(t *testing.T) {
 
 	// There is no newer token: disengaged with a reason.
 	f.accept()
-	h.waitFor(t, "a", StateBackoff, ReasonUnauthorized)
+	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonUnauthorized)
 	if _, err := h.Get(t.Context(), clusterName("a")); !errors.Is(err, multicluster.ErrClusterNotConnected) {
 		t.Errorf("Get: want ErrClusterNotConnected, got %v", err)
 	}
@@ -310,7 +311,7 @@ func TestDegradedFailsWritesHoldsWorkAndRecoversWithoutRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.setHang(true)
-	h.waitFor(t, "a", StateDegraded, ReasonDialError)
+	h.waitFor(t, "a", StateDegraded, fleetv1alpha1.ReasonDialError)
 	if h.gate.IsOpen(clusterName("a")) {
 		t.Error("the gate is open though the cluster is degraded")
 	}
@@ -348,7 +349,7 @@ func TestDuplicatesAreRefusedAndTriedAgainWhenTheHolderGoes(t *testing.T) {
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	h.waitFor(t, "a", StateConnected, "")
 	src.set("b", f.kubeconfig(t, s.token(t)))
-	h.waitFor(t, "b", StateBackoff, ReasonDuplicateCluster)
+	h.waitFor(t, "b", StateBackoff, fleetv1alpha1.ReasonDuplicateCluster)
 	if c, _ := h.Lookup(clusterName("b")); !strings.Contains(c.Message, `"fake/ns/a"`) {
 		t.Errorf("the message does not name the holder: %s", c.Message)
 	}
@@ -358,7 +359,7 @@ func TestDuplicatesAreRefusedAndTriedAgainWhenTheHolderGoes(t *testing.T) {
 		t.Error("a is still listed")
 	}
 	src.set("a", f.kubeconfig(t, s.token(t)))
-	h.waitFor(t, "a", StateBackoff, ReasonDuplicateCluster)
+	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonDuplicateCluster)
 }
 
 func TestIdentifierConflictDrainsTheOneThatTakesIt(t *testing.T) {
@@ -378,7 +379,7 @@ func TestIdentifierConflictDrainsTheOneThatTakesIt(t *testing.T) {
 	h.waitFor(t, "a", StateConnected, "")
 	h.waitFor(t, "b", StateConnected, "")
 	src.change("b", func(e *Enrolment) { e.Identifier = "blue" })
-	h.waitFor(t, "b", StateBackoff, ReasonDuplicateCluster)
+	h.waitFor(t, "b", StateBackoff, fleetv1alpha1.ReasonDuplicateCluster)
 	if pretended.Load() {
 		t.Error("b acted under an identifier that was refused, while its work was given time to end")
 	}
@@ -407,7 +408,7 @@ func TestIdentifierInTheFormOfAUIDIsRefused(t *testing.T) {
 	// The cluster with that UID may not be enrolled yet: it must not matter that the UID is free.
 	for _, id := range []string{s0.uid, strings.ToUpper(s0.uid), strings.ReplaceAll(s0.uid, "-", "")} {
 		src.change("b", func(e *Enrolment) { e.Identifier = id })
-		h.waitFor(t, "b", StatePending, ReasonBadIdentifier)
+		h.waitFor(t, "b", StatePending, fleetv1alpha1.ReasonBadIdentifier)
 		if _, ok := h.ByIdentifier(id); ok {
 			t.Errorf("a cluster holds the identifier %q", id)
 		}
@@ -449,8 +450,8 @@ func TestPinsHoldAcrossARestart(t *testing.T) {
 		o.ProbeTimeout = 2 * time.Second
 		o.Pins = pins{clusterName("a"): {UID: s0.uid}, clusterName("c"): {UID: s1.uid}, clusterName("d"): {UID: "0b7e9a4c-9d1f-4e0a-8a53-2f6c1d7e8b90"}, "other/ns/x": {UID: "x"}}
 	})
-	h.waitFor(t, "b", StateBackoff, ReasonDuplicateCluster)
-	h.waitFor(t, "d", StateBackoff, ReasonClusterIdentityChanged)
+	h.waitFor(t, "b", StateBackoff, fleetv1alpha1.ReasonDuplicateCluster)
+	h.waitFor(t, "d", StateBackoff, fleetv1alpha1.ReasonClusterIdentityChanged)
 	src.set("e", f1.kubeconfig(t, s1.token(t)))
 	h.waitFor(t, "e", StateConnected, "")
 	src.remove("a")
@@ -463,7 +464,7 @@ func TestHubItselfIsRefused(t *testing.T) {
 	src := newFakeSource()
 	h := newHarness(t, src, func(o *Options) { o.HubUID = s.uid })
 	src.set("a", f.kubeconfig(t, s.token(t)))
-	h.waitFor(t, "a", StateBackoff, ReasonHubItself)
+	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonHubItself)
 }
 
 func TestRecreatedObjectIsNeverServedByTheOldConnection(t *testing.T) {
@@ -504,7 +505,7 @@ func TestAnotherClusterUnderTheSameObjectIsRefused(t *testing.T) {
 		t.Errorf("engagements: want 1, got %d", got)
 	}
 	f0.setHang(true) // The serving cluster does not answer any more.
-	h.waitFor(t, "a", StateBackoff, ReasonClusterIdentityChanged)
+	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonClusterIdentityChanged)
 }
 
 func TestLabelRemovedAndPutBack(t *testing.T) {
@@ -526,7 +527,7 @@ func TestLabelRemovedAndPutBack(t *testing.T) {
 		return h.waited
 	})
 	src.remove("a")
-	h.waitFor(t, "a", StateDraining, ReasonUnenrolled)
+	h.waitFor(t, "a", StateDraining, fleetv1alpha1.ReasonUnenrolled)
 	if c, _ := h.Lookup(clusterName("a")); !c.Unenrolled {
 		t.Error("nothing may be made for the enrolled object, which may be gone: want it to be known as unenrolled")
 	}
@@ -572,7 +573,7 @@ func TestPausedNotReadyAndDeleting(t *testing.T) {
 		})
 	}
 	src.set("a", f.kubeconfig(t, s.token(t)), func(e *Enrolment) { e.Paused = true })
-	h.waitFor(t, "a", StatePending, ReasonPaused)
+	h.waitFor(t, "a", StatePending, fleetv1alpha1.ReasonPaused)
 	src.change("a", func(e *Enrolment) { e.Paused = false })
 	h.waitFor(t, "a", StateConnected, "")
 	src.change("a", func(e *Enrolment) { e.Deleting = true })
@@ -581,17 +582,17 @@ func TestPausedNotReadyAndDeleting(t *testing.T) {
 		return c.Enrolment.Deleting && c.State == StateConnected
 	})
 	src.change("a", func(e *Enrolment) {
-		e.Ready, e.NotReadyReason, e.NotReadyMessage = false, ReasonNotReady, "Being rebuilt"
+		e.Ready, e.NotReadyReason, e.NotReadyMessage = false, fleetv1alpha1.ReasonNotReady, "Being rebuilt"
 	})
 	isKept("Being rebuilt")
 	endGracePeriod()
-	h.waitFor(t, "a", StatePending, ReasonNotReady)
+	h.waitFor(t, "a", StatePending, fleetv1alpha1.ReasonNotReady)
 	src.change("a", func(e *Enrolment) { e.Ready = true })
 	h.waitFor(t, "a", StateConnected, "")
 	src.change("a", func(e *Enrolment) { e.CredentialsVersion = "" })
 	isKept("There is no Secret")
 	endGracePeriod()
-	h.waitFor(t, "a", StatePending, ReasonNoCredentials)
+	h.waitFor(t, "a", StatePending, fleetv1alpha1.ReasonNoCredentials)
 }
 
 func TestBadKubeconfigIsReportedAndWhatServesIsKept(t *testing.T) {
@@ -600,7 +601,7 @@ func TestBadKubeconfigIsReportedAndWhatServesIsKept(t *testing.T) {
 	src := newFakeSource()
 	h := newHarness(t, src)
 	src.set("a", []byte("nonsense"))
-	h.waitFor(t, "a", StateBackoff, ReasonBadKubeconfig)
+	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonBadKubeconfig)
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	h.waitFor(t, "a", StateConnected, "")
 	src.set("a", []byte("nonsense"))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
@@ -121,7 +122,7 @@ func (p *Provider) recordOf(key Key, e *Enrolment) *record {
 func (p *Provider) newRecord(key Key, e *Enrolment) *record {
 	name, limits := key.ClusterName(), p.o.Limits.WithDefaults()
 	return &record{
-		key: key, name: name, class: e.Class, enrolment: *e, state: StatePending, reason: ReasonConnecting,
+		key: key, name: name, class: e.Class, enrolment: *e, state: StatePending, reason: fleetv1alpha1.ReasonConnecting,
 		health: metav1.ConditionUnknown, cause: causeFirst, hub: hubidentity.Owner{ID: p.o.Hub.ID},
 		throttle: transport.NewThrottle(p.o.QPS, p.o.Burst, p.o.Clock, func(d time.Duration) { p.metrics.waited(name, d) }),
 		events:   transport.NewAllowance(limits.Events, p.events),

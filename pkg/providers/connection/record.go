@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
@@ -159,14 +160,14 @@ func (r *record) describe(from State, ev lifecycle.Event, why *reason.Failure) {
 	switch {
 	case ev == lifecycle.EventConnectFailed && from.Engaged(): // Of a shadow, which changes nothing.
 	case r.state == StateConnected:
-		r.reason, r.message = ReasonConnected, "Connected"
+		r.reason, r.message = fleetv1alpha1.ReasonConnected, "Connected"
 	case r.state == StatePending && r.held != nil:
 		r.reason, r.message = r.held.Reason, r.held.Message
 	case r.state == StateDraining && from != StateDraining:
 		why = r.drainReason(ev)
 		r.reason, r.message = why.Reason, why.Message
 	case r.state == StateConnecting && (r.attempts == 0 || from == StatePending):
-		r.reason, r.message = ReasonConnecting, "The connection is being established"
+		r.reason, r.message = fleetv1alpha1.ReasonConnecting, "The connection is being established"
 	case why != nil:
 		r.reason, r.message = why.Reason, why.Message
 	}
@@ -175,13 +176,13 @@ func (r *record) describe(from State, ev lifecycle.Event, why *reason.Failure) {
 func (r *record) drainReason(ev lifecycle.Event) *reason.Failure {
 	switch {
 	case ev == lifecycle.EventUnenrolled:
-		return reason.New(ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected")
+		return reason.New(fleetv1alpha1.ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected")
 	case ev == lifecycle.EventRefused && r.conflict != nil:
 		return r.conflict
 	case r.held != nil:
 		return r.held
 	default:
-		return reason.New(ReasonDraining, "The cluster is being disconnected")
+		return reason.New(fleetv1alpha1.ReasonDraining, "The cluster is being disconnected")
 	}
 }
 

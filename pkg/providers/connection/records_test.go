@@ -44,10 +44,10 @@ func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 			if why := p.identities.claim(t.Context(), holder, fmt.Sprint("cluster-", i)); why != nil {
 				t.Fatal(why)
 			}
-			if why := p.identities.claim(t.Context(), other, fmt.Sprint("cluster-", i)); why == nil || why.Reason != ReasonDuplicateCluster {
+			if why := p.identities.claim(t.Context(), other, fmt.Sprint("cluster-", i)); why == nil || why.Reason != fleetv1alpha1.ReasonDuplicateCluster {
 				t.Fatalf("want a duplicate, got %v", why)
 			}
-			other.state, other.reason = StateBackoff, ReasonDuplicateCluster
+			other.state, other.reason = StateBackoff, fleetv1alpha1.ReasonDuplicateCluster
 			p.view.publish(other)
 		}
 		p.identities.release(KeyOf("fake", nn("holder-3")))

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -19,7 +20,7 @@ func TestEventsAreReadLate(t *testing.T) {
 	v.clusters["a"], v.engaged["a"] = Cluster{}, nil
 	v.eventsDelayed("a", transport.ErrEventsDelayed)
 	v.eventsDelayed("gone", transport.ErrEventsDelayed)
-	if got := v.clusters["a"].Refused.Reason; got != ReasonEventsDelayed {
+	if got := v.clusters["a"].Refused.Reason; got != fleetv1alpha1.ReasonEventsDelayed {
 		t.Errorf("want the cluster to report its delayed events, got %q", got)
 	}
 	if n := testutil.CollectAndCount(v.metrics.refused); n > 0 || len(v.refusals) != 1 {

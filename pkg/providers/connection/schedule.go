@@ -6,6 +6,7 @@ package connection
 import (
 	"time"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 )
 
@@ -29,13 +30,13 @@ func (s schedule) set(r *record, a lifecycle.Action) {
 		r.probeAt = now.Add(time.Duration(float64(s.o.ProbeInterval) * s.o.Random()))
 	case a == lifecycle.ActionScheduleProbe:
 		r.probeAt = now.Add(jitter(s.o.ProbeInterval, s.o.Random()))
-	case a == lifecycle.ActionScheduleRetry && r.reason == ReasonOtherHub:
+	case a == lifecycle.ActionScheduleRetry && r.reason == fleetv1alpha1.ReasonOtherHub:
 		// The other hub does not notify us when it releases the cluster.
 		r.attempts++
 		r.retryAt = now.Add(jitter(s.o.HubInterval, s.o.Random()))
 	case a == lifecycle.ActionScheduleRetry:
 		r.attempts++
-		if r.reason == ReasonPanicked {
+		if r.reason == fleetv1alpha1.ReasonPanicked {
 			r.attempts += panicWeight - 1
 		}
 		r.retryAt = now.Add(backoff(r.attempts, s.o.BackoffBase, s.o.BackoffMax, s.o.Random()))

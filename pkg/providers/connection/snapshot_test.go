@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
@@ -152,7 +153,7 @@ func TestMetricsFollowTheState(t *testing.T) {
 		}
 	}
 	m.setState("b", "", StateBackoff)
-	m.failed("b", ReasonDialError)
+	m.failed("b", fleetv1alpha1.ReasonDialError)
 	m.waited("b", time.Second)
 	if got := testutil.CollectAndCount(m.state); got != 2 {
 		t.Errorf("want one series of the state for each cluster, got %d", got)

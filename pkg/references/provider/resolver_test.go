@@ -323,8 +323,8 @@ func TestValueOfAnotherType(t *testing.T) {
 	}
 	err := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t))).ResolveReferences(ctx, s)
 	var failed *references.Error
-	if !errors.As(err, &failed) || failed.Reason != references.ReasonTargetRejected || !strings.Contains(err.Error(), ".spec.forProvider.mask: expected numeric") {
-		t.Errorf("want %s that names the field, got %v", references.ReasonTargetRejected, err)
+	if !errors.As(err, &failed) || failed.Reason != commonv1alpha1.ReasonTargetRejected || !strings.Contains(err.Error(), ".spec.forProvider.mask: expected numeric") {
+		t.Errorf("want %s that names the field, got %v", commonv1alpha1.ReasonTargetRejected, err)
 	}
 }
 

@@ -12,14 +12,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // OfHub turns the hub's answer to a write into a problem to report, or returns nil for an error that is better retried:
@@ -28,19 +27,19 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &condition.Problem{
-			Reason:  reason.ReasonTargetNamespaceMissing,
+			Reason:  fleetv1alpha1.ReasonTargetNamespaceMissing,
 			Message: fmt.Sprintf("The namespace %q of the hub is being deleted.", target),
 		}
-	case apierrors.IsForbidden(err) && reason.MissingRight.MatchString(err.Error()):
+	case apierror.IsMissingRight(err):
 		return MissingRight(err, verb, resource, target)
-	case reason.IsMissingNamespace(err):
+	case apierror.IsMissingNamespace(err):
 		return &condition.Problem{
-			Reason:  reason.ReasonTargetNamespaceMissing,
+			Reason:  fleetv1alpha1.ReasonTargetNamespaceMissing,
 			Message: fmt.Sprintf("The namespace %q does not exist in the hub.", target),
 		}
-	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err), meta.IsNoMatchError(err):
+	case apierror.IsNotServed(err):
 		return &condition.Problem{
-			Reason:  reason.ReasonKindNotServed,
+			Reason:  fleetv1alpha1.ReasonKindNotServed,
 			Message: fmt.Sprintf("The hub does not serve %s now.", resource),
 		}
 	}
@@ -51,7 +50,7 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 	if refused == nil {
 		return nil
 	}
-	return &condition.Problem{Reason: reason.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
+	return &condition.Problem{Reason: fleetv1alpha1.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
 }
 
 // HubUnavailable returns the problem to report if the hub answered that it could not process a request, as when one of
@@ -59,11 +58,11 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 // Such an answer says nothing about the claim, whose condition is Unknown. It names webhooks, addresses and
 // ports, and changes with each attempt: it is for the log.
 func HubUnavailable(err error) *condition.Problem {
-	if !apierrors.IsInternalError(err) && !apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
+	if !apierror.IsUnavailable(err) {
 		return nil
 	}
 	return &condition.Problem{
-		Reason:  reason.ReasonHubUnavailable,
+		Reason:  fleetv1alpha1.ReasonHubUnavailable,
 		Message: "The hub could not process the claim; its answer is in the log of Masthead in the hub.",
 		Unknown: true,
 	}
@@ -79,7 +78,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	var refused hubaccess.RefusalError
 	if !errors.As(err, &refused) {
 		return &condition.Problem{
-			Reason:  reason.ReasonForbidden,
+			Reason:  fleetv1alpha1.ReasonHubForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to %s %s in the namespace %q of the hub.", verb, resource, target),
 		}
 	}
@@ -90,7 +89,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	// Newer API servers mention the verbs of constrained impersonation first.
 	if strings.HasPrefix(said[2], "impersonate") {
 		return &condition.Problem{
-			Reason:  reason.ReasonImpersonationForbidden,
+			Reason:  fleetv1alpha1.ReasonImpersonationForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to impersonate %s of the hub.", refused.Key),
 		}
 	}
@@ -99,7 +98,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 		what = resource
 	}
 	return &condition.Problem{
-		Reason: reason.ReasonForbidden,
+		Reason: fleetv1alpha1.ReasonHubForbidden,
 		Message: fmt.Sprintf("The user %q of the hub, which is %s, lacks the right to %s %s in the namespace %q of the hub.",
 			said[1], refused.Key, said[2], what, target),
 	}
@@ -108,7 +107,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 // IsUnauthorized reports whether the hub does not know the user of an identity other than the manager. Of several
 // errors, one is enough. Answers of a workload cluster do not count.
 func IsUnauthorized(err error) bool {
-	return slices.ContainsFunc(Each(err), func(err error) bool {
+	return slices.ContainsFunc(apierror.Each(err), func(err error) bool {
 		var refused hubaccess.RefusalError
 		return errors.As(err, &refused) && apierrors.IsUnauthorized(refused.Answer)
 	})
@@ -116,23 +115,7 @@ func IsUnauthorized(err error) bool {
 
 // IsConflict reports whether an error is a conflict, which resolves by itself. Of several errors, all must be.
 func IsConflict(err error) bool {
-	return err != nil && !slices.ContainsFunc(Each(err), func(err error) bool { return !apierrors.IsConflict(err) })
-}
-
-// Each returns the errors that an error joins, or the error alone. The functions of apierrors only check the first one
-// with an answer.
-func Each(err error) []error {
-	var several interface{ Unwrap() []error }
-	if !errors.As(err, &several) {
-		return []error{err}
-	}
-	var out []error
-	for _, err := range several.Unwrap() {
-		if err != nil {
-			out = append(out, Each(err)...)
-		}
-	}
-	return out
+	return err != nil && !slices.ContainsFunc(apierror.Each(err), func(err error) bool { return !apierrors.IsConflict(err) })
 }
 
 // unansweredError is an error of a workload cluster that did not answer. Retrying at once costs another timeout.
@@ -143,8 +126,7 @@ func (e unansweredError) Unwrap() error { return e.error }
 
 // MarkUnanswered marks the error of a request to a workload cluster if there was no answer.
 func MarkUnanswered(err error) error {
-	var answer apierrors.APIStatus
-	if err == nil || errors.As(err, &answer) {
+	if err == nil || apierror.IsAnswer(err) {
 		return err
 	}
 	return unansweredError{err}
@@ -154,10 +136,4 @@ func MarkUnanswered(err error) error {
 func IsUnanswered(err error) bool {
 	var e unansweredError
 	return errors.As(err, &e)
-}
-
-// IsMissingObject reports whether an answer means that the object does not exist, as opposed to its kind, for which
-// servers use the same code.
-func IsMissingObject(err error) bool {
-	return apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

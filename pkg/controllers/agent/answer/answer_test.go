@@ -14,9 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestLackingNamesTheUserAndTheRight(t *testing.T) {
@@ -33,27 +34,27 @@ func TestLackingNamesTheUserAndTheRight(t *testing.T) {
 	}{
 		"Manager": {
 			"The manager's name in the hub is of no interest to a user.", said,
-			`Masthead lacks the right to patch dbs.db.org in the namespace "bar" of the hub.`, reason.ReasonForbidden,
+			`Masthead lacks the right to patch dbs.db.org in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonHubForbidden,
 		},
 		"ServiceAccount": {
 			"The hub's words name the verb that is missing of those that an apply takes.", fmt.Errorf("cannot: %w", hubaccess.RefusalError{Answer: said, Key: sa}),
 			`The user "system:serviceaccount:bar:agent1" of the hub, which is the ServiceAccount "agent1" in the namespace "bar", lacks the right ` +
-				`to create dbs.db.org in the namespace "bar" of the hub.`, reason.ReasonForbidden,
+				`to create dbs.db.org in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonHubForbidden,
 		},
 		"Secret": {
 			"Whoever wrote the Secret is told which one.", hubaccess.RefusalError{Answer: said, Key: secret},
 			`The user "system:serviceaccount:bar:agent1" of the hub, which is the user of the Secret "creds" in the namespace "foo" of this cluster, ` +
-				`lacks the right to create dbs.db.org in the namespace "bar" of the hub.`, reason.ReasonForbidden,
+				`lacks the right to create dbs.db.org in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonHubForbidden,
 		},
 		"Impersonation": {
 			"It is the manager who lacks a right then.",
 			hubaccess.RefusalError{Answer: forbidden(`User "manager" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "bar"`), Key: sa},
-			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, reason.ReasonImpersonationForbidden,
+			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonImpersonationForbidden,
 		},
 		"ConstrainedImpersonation": {
 			"Newer API servers say it like this.",
 			hubaccess.RefusalError{Answer: forbidden(`User "manager" cannot impersonate-on:serviceaccount:patch resource "dbs" in API group "db.org" in the namespace "bar"`), Key: sa},
-			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, reason.ReasonImpersonationForbidden,
+			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonImpersonationForbidden,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,19 +79,19 @@ func TestOfHub(t *testing.T) {
 	}{
 		"MissingNamespace": {
 			reason: "The namespace is named.", err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "bar"),
-			want: reason.ReasonTargetNamespaceMissing, message: `The namespace "bar" does not exist in the hub.`,
+			want: fleetv1alpha1.ReasonTargetNamespaceMissing, message: `The namespace "bar" does not exist in the hub.`,
 		},
-		"TerminatingNamespace": {reason: "So is one that is going.", err: terminating, want: reason.ReasonTargetNamespaceMissing, message: `The namespace "bar" of the hub is being deleted.`},
+		"TerminatingNamespace": {reason: "So is one that is going.", err: terminating, want: fleetv1alpha1.ReasonTargetNamespaceMissing, message: `The namespace "bar" of the hub is being deleted.`},
 		"MissingRight": {
 			reason: "The right is named, without the name of our account.",
 			err:    apierrors.NewForbidden(resource, "db", errors.New(`User "system:serviceaccount:x:y" cannot create resource "dbs" in API group`)),
-			want:   reason.ReasonForbidden, message: `Masthead lacks the right to create dbs.db.acmeco.org in the namespace "bar" of the hub.`,
+			want:   fleetv1alpha1.ReasonHubForbidden, message: `Masthead lacks the right to create dbs.db.acmeco.org in the namespace "bar" of the hub.`,
 		},
 		"AdmissionRefuses": {
 			reason: "A policy's answer is the user's to read.", err: apierrors.NewForbidden(resource, "db", errors.New("too large")),
-			want: reason.ReasonRejected, message: `The hub rejected the claim: dbs.db.acmeco.org "db" is forbidden: too large`,
+			want: fleetv1alpha1.ReasonRejected, message: `The hub rejected the claim: dbs.db.acmeco.org "db" is forbidden: too large`,
 		},
-		"Unserved": {reason: "A kind that is not served is told apart from an object that does not exist.", err: unserved, want: reason.ReasonKindNotServed, message: "The hub does not serve dbs.db.acmeco.org now."},
+		"Unserved": {reason: "A kind that is not served is told apart from an object that does not exist.", err: unserved, want: fleetv1alpha1.ReasonKindNotServed, message: "The hub does not serve dbs.db.acmeco.org now."},
 		"Conflict": {reason: "A conflict is retried.", err: apierrors.NewConflict(resource, "db", errors.New("x"))},
 		"Busy":     {reason: "A hub that is busy is tried again.", err: apierrors.NewTooManyRequestsError("x")},
 		"Network":  {reason: "So is one that does not answer.", err: errors.New("connection refused")},
@@ -106,7 +107,7 @@ func TestOfHub(t *testing.T) {
 			}
 		})
 	}
-	if IsMissingObject(unserved) || !IsMissingObject(apierrors.NewNotFound(resource, "db")) {
+	if apierror.IsMissingObject(unserved) || !apierror.IsMissingObject(apierrors.NewNotFound(resource, "db")) {
 		t.Error("want a missing object to be told apart from a missing kind")
 	}
 }
@@ -125,7 +126,7 @@ func TestHubUnavailableTellsNothingOfTheHub(t *testing.T) {
 			apierrors.NewServerTimeout(schema.GroupResource{Resource: "dbs"}, "patch", 1),
 		} {
 			p := HubUnavailable(fmt.Errorf("cannot: %w", err))
-			if p == nil || p.Reason != reason.ReasonHubUnavailable || !p.Unknown {
+			if p == nil || p.Reason != fleetv1alpha1.ReasonHubUnavailable || !p.Unknown {
 				t.Fatalf("want %v to be the hub's failure, got %v", err, p)
 			}
 			said[p.Message] = true

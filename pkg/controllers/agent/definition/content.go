@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
@@ -70,7 +70,7 @@ func observesGeneration(spec map[string]any) {
 // not reach the hub looks like one that Crossplane has not started on. A definition without columns shows the age, and
 // continues to. A definition that already has the column is left unchanged.
 func showsAgentSynced(spec map[string]any) {
-	const path = `.status.conditions[?(@.type=='` + reason.ConditionAgentSynced + `')].status`
+	const path = `.status.conditions[?(@.type=='` + fleetv1alpha1.ConditionAgentSynced + `')].status`
 	age := map[string]any{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 	versions, _ := spec["versions"].([]any)
 	for _, v := range versions {
@@ -81,7 +81,7 @@ func showsAgentSynced(spec map[string]any) {
 		columns, _ := version["additionalPrinterColumns"].([]any)
 		theirs := slices.ContainsFunc(columns, func(c any) bool {
 			column, _ := c.(map[string]any)
-			return column["name"] == reason.ConditionAgentSynced || column["jsonPath"] == path
+			return column["name"] == fleetv1alpha1.ConditionAgentSynced || column["jsonPath"] == path
 		})
 		if theirs {
 			continue
@@ -94,7 +94,7 @@ func showsAgentSynced(spec map[string]any) {
 			at--
 		}
 		version["additionalPrinterColumns"] = slices.Insert(columns, at, any(map[string]any{
-			"name": reason.ConditionAgentSynced, "type": "string", "jsonPath": path,
+			"name": fleetv1alpha1.ConditionAgentSynced, "type": "string", "jsonPath": path,
 		}))
 	}
 }

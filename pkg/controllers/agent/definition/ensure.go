@@ -14,13 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -48,7 +49,7 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 	kind := r.hub.HubKind(published)
 	d := DefinitionFor(crd, kind.Version)
 	want = wantedDefinition{
-		of: managed.StateOf(crd, kind.Version), crd: d, hash: managed.HashOf(d.Object), kind: kind, converts: NeedsConversion(crd),
+		of: managed.StateOf(crd, kind.Version), crd: d, hash: objects.Digest(d.Object), kind: kind, converts: NeedsConversion(crd),
 	}
 
 	r.mu.Lock()
@@ -107,12 +108,12 @@ func (r *Reconciler) unwritten(
 	if r.users.Excuses(req.ClusterName, err, r.clock.Now()) {
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
-	p := &condition.Problem{Reason: reason.ReasonDefinitionRejected, Message: managed.Definition(req.Name).Refused(err)}
+	p := &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionRejected, Message: managed.Definition(req.Name).Refused(err)}
 	switch managed.AnswerOf(err) {
 	case managed.Outdated:
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case managed.Forbidden:
-		p.Reason = reason.ReasonDefinitionForbidden
+		p.Reason = fleetv1alpha1.ReasonDefinitionForbidden
 		fallthrough
 	case managed.Rejected:
 		w.SetUnoffered(req.Name, false) // Its objects do not matter for that.
@@ -158,7 +159,7 @@ func (r *Reconciler) refuseConversion(
 ) reconcile.Result {
 	r.retain(w, have, p.Kind)
 	r.refuse(ctx, cluster, req, &condition.Problem{
-		Reason: reason.ReasonDefinitionConversion,
+		Reason: fleetv1alpha1.ReasonDefinitionConversion,
 		Message: fmt.Sprintf("The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
 			"They are not synchronised, and can be deleted.", req.Name, p.Kind.Version, multicluster.BoundedText(StorageVersion(have))),
 	})
@@ -175,7 +176,7 @@ func (r *Reconciler) refuseForeign(
 	if _, ok := managed.MarksOf(have).OtherHub(w.Owner()); ok {
 		// That hub manages the claims, including those that it took over.
 		r.Unfollow(w, req.Name)
-		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: message})
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: message})
 		return result
 	}
 	if theirs, ok := ClaimKindOf(have); ok && theirs.GroupKind() == p.Kind.GroupKind() {
@@ -187,7 +188,7 @@ func (r *Reconciler) refuseForeign(
 		message = fmt.Sprintf("The CustomResourceDefinition %q belongs to the %s of the cluster. It is left alone, and %s.",
 			req.Name, multicluster.BoundedText(fmt.Sprintf("%s %q", owner.Kind, owner.Name)), consequence)
 	}
-	r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonDefinitionForeign, Message: message})
+	r.refuse(ctx, cluster, req, &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: message})
 	return result
 }
 
@@ -202,15 +203,15 @@ func (r *Reconciler) Accept(
 	switch state, message := w.Watcher.State(kind); state {
 	case kindwatch.StateForbidden:
 		r.refuse(ctx, cluster, req, &condition.Problem{
-			Reason:  reason.ReasonClaimsForbidden,
+			Reason:  fleetv1alpha1.ReasonClaimsForbidden,
 			Message: managed.Unwatchable(kind.GroupResource()),
 		})
 		return result, nil
 	case kindwatch.StateTooLarge:
-		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsTooLarge, Message: "Claims are not synchronised: " + message + "."})
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: fleetv1alpha1.ReasonClaimsTooLarge, Message: "Claims are not synchronised: " + message + "."})
 		return result, nil
 	case kindwatch.StateStale:
-		r.refuse(ctx, cluster, req, &condition.Problem{Reason: reason.ReasonClaimsStale, Message: "Changes of claims are not watched: " + message + "."})
+		r.refuse(ctx, cluster, req, &condition.Problem{Reason: fleetv1alpha1.ReasonClaimsStale, Message: "Changes of claims are not watched: " + message + "."})
 		return result, nil
 	case kindwatch.StateNotServed:
 		again, p, err := r.unserved(ctx, w, req, kind)

@@ -11,11 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
-	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -46,7 +45,7 @@ func (r *Reconciler) unserved(
 		return servedPatience, nil, nil
 	}
 	return condition.SlowRetry(), &condition.Problem{
-		Reason: reason.ReasonDefinitionNotServed,
+		Reason: fleetv1alpha1.ReasonDefinitionNotServed,
 		Message: fmt.Sprintf("The cluster has the CustomResourceDefinition %q and does not serve its kind: %s",
 			req.Name, multicluster.BoundedText(why)),
 	}, nil
@@ -54,11 +53,11 @@ func (r *Reconciler) unserved(
 
 // NotEstablished reports whether a definition says that its kind is not served, and why.
 func NotEstablished(crd *unstructured.Unstructured) (why string, not bool) {
-	if status, message := managed.ConditionOf(crd, "NamesAccepted"); status == "False" {
-		return "its names are not accepted: " + message, true
+	if c, _ := condition.Find(crd, "NamesAccepted"); c.Status == "False" {
+		return "its names are not accepted: " + c.Message, true
 	}
-	if status, message := managed.ConditionOf(crd, "Established"); status != "True" {
-		return "it is not established: " + message, true
+	if c, _ := condition.Find(crd, "Established"); c.Status != "True" {
+		return "it is not established: " + c.Message, true
 	}
 	return "", false
 }

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -35,7 +35,7 @@ func (r *Reconciler) withdraw(
 ) (reconcile.Result, *condition.Problem, error) {
 	claims, err := w.Watcher.List(kind)
 	if state, _ := w.Watcher.State(kind); state == kindwatch.StateForbidden {
-		return reconcile.Result{}, stays(reason.ReasonClaimsForbidden, "list and watch its claims"), nil
+		return reconcile.Result{}, stays(fleetv1alpha1.ReasonClaimsForbidden, "list and watch its claims"), nil
 	}
 	if _, known := r.hub.ReadPublications(); !known || err != nil {
 		return reconcile.Result{}, nil, nil //nolint:nilerr // What is not known yet makes a new request when it is.
@@ -71,7 +71,7 @@ func (r *Reconciler) close(
 	}
 	empty, err := r.hasNoObjects(ctx, w, crd)
 	if apierrors.IsForbidden(err) {
-		p, err = stays(reason.ReasonClaimsForbidden, "list its claims"), nil
+		p, err = stays(fleetv1alpha1.ReasonClaimsForbidden, "list its claims"), nil
 	}
 	if err != nil {
 		return reconcile.Result{}, nil, err
@@ -85,7 +85,7 @@ func (r *Reconciler) close(
 	case !closed:
 		err := write(ctx, w, ClosedDefinition(crd, r.clock.Now()))
 		if apierrors.IsForbidden(err) {
-			return reconcile.Result{RequeueAfter: condition.SlowRetry()}, stays(reason.ReasonDefinitionForbidden, "update it"), nil
+			return reconcile.Result{RequeueAfter: condition.SlowRetry()}, stays(fleetv1alpha1.ReasonDefinitionForbidden, "update it"), nil
 		}
 		return reconcile.Result{RequeueAfter: r.grace}, nil, err
 	}
@@ -104,7 +104,7 @@ func (r *Reconciler) remove(
 	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil, nil
 	case apierrors.IsForbidden(err):
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, stays(reason.ReasonDefinitionForbidden, "delete it"), nil
+		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, stays(fleetv1alpha1.ReasonDefinitionForbidden, "delete it"), nil
 	case client.IgnoreNotFound(err) != nil:
 		return reconcile.Result{}, nil, fmt.Errorf("cannot delete CustomResourceDefinition %q in cluster %q: %w", req.Name, req.ClusterName, err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // LateFields shows late-initialized fields in claims, and records their objects in the hub there.
@@ -40,7 +41,7 @@ func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstru
 		return nil, 0, err
 	}
 	spec, changes := propagation.LateSpec(s.Claim, hub, s.Form)
-	if !changes || r.Ledger.Of(s.Request).Shown == propagation.HashOf(spec) {
+	if !changes || r.Ledger.Of(s.Request).Shown == objects.Digest(spec) {
 		return nil, 0, nil
 	}
 	if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
@@ -68,7 +69,7 @@ func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstru
 	r.Ledger.Edit(s.Request, func(e *ledger.Entry) {
 		e.Shown = ""
 		if still { // The workload cluster dropped or changed them. An identical apply is not repeated.
-			e.Shown = propagation.HashOf(spec)
+			e.Shown = objects.Digest(spec)
 		}
 	})
 	return nil, again, nil
@@ -102,7 +103,7 @@ func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructur
 
 // refused returns the result of a failed write.
 func (r *LateFields) refused(s *scope.Scope, err error) (*condition.Problem, time.Duration, error) {
-	if p := reason.OfWorkload(err, "write the late-initialized fields of this claim", reason.ReasonWorkloadRejected); p != nil {
+	if p := reason.OfWorkload(err, "write the late-initialized fields of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 		return p, condition.SlowRetry(), nil
 	}
 	return nil, 0, fmt.Errorf("cannot write the late-initialized fields of %s: %w", s.Request, err)

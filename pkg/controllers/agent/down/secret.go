@@ -23,7 +23,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -155,7 +154,7 @@ func (r *Secrets) withheld(hub *unstructured.Unstructured, d delivery) bool {
 
 func secretWithheld(from types.NamespacedName) *condition.Problem {
 	return &condition.Problem{
-		Reason:  reason.ReasonSecretWithheld,
+		Reason:  fleetv1alpha1.ReasonSecretWithheld,
 		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub is not copied, because of its label %s.", from.Name, from.Namespace, fleetv1alpha1.DeliverLabel),
 	}
 }
@@ -171,7 +170,7 @@ func deliverable(f crossplane.Form, secretType corev1.SecretType) bool {
 // secretUnknown returns why the hub's Secret is unknown, if that should be reported to the user.
 func (r *Secrets) secretUnknown(watched kindwatch.Kind) *condition.Problem {
 	if state, _ := r.Hub.Watcher.State(watched); state == kindwatch.StateForbidden {
-		return &condition.Problem{Reason: reason.ReasonForbidden, Message: "Masthead lacks the right to list and watch Secrets in the hub."}
+		return &condition.Problem{Reason: fleetv1alpha1.ReasonHubForbidden, Message: "Masthead lacks the right to list and watch Secrets in the hub."}
 	}
 	return nil
 }
@@ -187,7 +186,7 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 	if other, ok := owner.Other(have); exists && ok {
 		s.InTheWay = append(s.InTheWay, to)
 		return &condition.Problem{
-			Reason:  reason.ReasonSecretConflict,
+			Reason:  fleetv1alpha1.ReasonSecretConflict,
 			Message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
 		}, condition.SlowRetry(), nil
 	}
@@ -195,7 +194,7 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 	if exists && !controlled && !isOrphan(have, s.Form, owner) {
 		s.InTheWay = append(s.InTheWay, to)
 		return &condition.Problem{
-			Reason:  reason.ReasonSecretConflict,
+			Reason:  fleetv1alpha1.ReasonSecretConflict,
 			Message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
 		}, condition.SlowRetry(), nil
 	}
@@ -296,7 +295,7 @@ func metadataOf(secret *corev1.Secret) *unstructured.Unstructured {
 
 func secretNotControlled(from types.NamespacedName) *condition.Problem {
 	return &condition.Problem{
-		Reason:  reason.ReasonSecretNotControlled,
+		Reason:  fleetv1alpha1.ReasonSecretNotControlled,
 		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub does not belong to the object of this claim there. It was not copied.", from.Name, from.Namespace),
 	}
 }

@@ -72,7 +72,7 @@ func composedDelivery(s *scope.Scope, hub *unstructured.Unstructured, name strin
 // longer composes before it drops the reference. Until then the copy is kept, so that its consumers keep working while
 // the Secret is recreated.
 func composes(hub *unstructured.Unstructured, name string) bool {
-	if !crossplane.ConditionTrue(hub, "Synced") {
+	if !condition.IsTrue(hub, "Synced") {
 		return true
 	}
 	references, _, _ := unstructured.NestedSlice(hub.Object, "spec", crossplane.CrossplaneField, "resourceRefs")

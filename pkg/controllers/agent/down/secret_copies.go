@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
@@ -65,7 +66,7 @@ func isCopy(have *unstructured.Unstructured, claim *unstructured.Unstructured) b
 // secretProblem turns a workload cluster's answer about a Secret into a problem to report, or into an error if it is
 // better retried.
 func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) (*condition.Problem, time.Duration, error) {
-	p := reason.OfWorkload(err, fmt.Sprintf("%s the Secret %q", verb, key.Name), reason.ReasonSecretRejected)
+	p := reason.OfWorkload(err, fmt.Sprintf("%s the Secret %q", verb, key.Name), fleetv1alpha1.ReasonSecretRejected)
 	if p == nil {
 		return nil, 0, fmt.Errorf("cannot %s Secret %q in cluster %q: %w", verb, key, cluster, answer.MarkUnanswered(err))
 	}
@@ -77,9 +78,9 @@ func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr
 func workloadSecretsUnknown(s *scope.Scope) *condition.Problem {
 	switch state, message := s.Workload.Watcher.State(view.OwnedSecretKind); state {
 	case kindwatch.StateForbidden:
-		return &condition.Problem{Reason: reason.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch Secrets in this cluster."}
+		return &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch Secrets in this cluster."}
 	case kindwatch.StateTooLarge, kindwatch.StateStale:
-		return &condition.Problem{Reason: reason.ReasonSecretRejected, Message: "The connection Secret was not written: " + message + "."}
+		return &condition.Problem{Reason: fleetv1alpha1.ReasonSecretRejected, Message: "The connection Secret was not written: " + message + "."}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}
 	return nil
@@ -87,7 +88,7 @@ func workloadSecretsUnknown(s *scope.Scope) *condition.Problem {
 
 func secretMissing(from types.NamespacedName) *condition.Problem {
 	return &condition.Problem{
-		Reason: reason.ReasonSecretMissing,
+		Reason: fleetv1alpha1.ReasonSecretMissing,
 		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub is gone. Its copy here is kept, and may be out of date.",
 			from.Name, from.Namespace),
 	}

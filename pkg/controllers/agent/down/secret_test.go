@@ -16,7 +16,6 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/stalekind"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -127,7 +126,7 @@ func TestIsWithheld(t *testing.T) {
 // TestStaleSecretsAreNotBelieved is about Secrets that can no longer be listed or watched.
 func TestStaleSecretsAreNotBelieved(t *testing.T) {
 	s := &scope.Scope{Workload: view.NewCluster(view.Connection{Watcher: stalekind.Watcher(t, view.OwnedSecretKind)})}
-	if p := workloadSecretsUnknown(s); p == nil || p.Reason != reason.ReasonSecretRejected {
+	if p := workloadSecretsUnknown(s); p == nil || p.Reason != fleetv1alpha1.ReasonSecretRejected {
 		t.Errorf("want that to be told, got %v", p)
 	}
 }

@@ -327,11 +327,11 @@ func readUser(ctx context.Context, secrets client.Reader, key Key) (*credentials
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, &condition.Problem{
-			Reason:  reason.ReasonCredentialsMissing,
+			Reason:  fleetv1alpha1.ReasonCredentialsMissing,
 			Message: fmt.Sprintf("There is no Secret %q in the namespace %q of this cluster.", key.Secret.Name, key.Secret.Namespace),
 		}, nil
 	case err != nil:
-		if p := reason.OfWorkload(err, fmt.Sprintf("get the Secret %q in the namespace %q", key.Secret.Name, key.Secret.Namespace), reason.ReasonWorkloadRejected); p != nil {
+		if p := reason.OfWorkload(err, fmt.Sprintf("get the Secret %q in the namespace %q", key.Secret.Name, key.Secret.Namespace), fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 			return nil, p, nil
 		}
 		return nil, nil, fmt.Errorf("cannot get Secret %q in cluster %q: %w", key.Secret, key.Cluster, err)
@@ -345,7 +345,7 @@ func userOf(secret *corev1.Secret, name types.NamespacedName) (*credentials.User
 	kubeconfig, ok := secret.Data[fleetv1alpha1.CredentialsSecretKey]
 	if !ok {
 		return nil, &condition.Problem{
-			Reason: reason.ReasonCredentialsInvalid,
+			Reason: fleetv1alpha1.ReasonCredentialsInvalid,
 			Message: fmt.Sprintf("The Secret %q in the namespace %q of this cluster has no key %q.", name.Name, name.Namespace,
 				fleetv1alpha1.CredentialsSecretKey),
 		}
@@ -353,7 +353,7 @@ func userOf(secret *corev1.Secret, name types.NamespacedName) (*credentials.User
 	user, err := credentials.ParseUser(kubeconfig)
 	if err != nil {
 		return nil, &condition.Problem{
-			Reason:  reason.ReasonCredentialsInvalid,
+			Reason:  fleetv1alpha1.ReasonCredentialsInvalid,
 			Message: fmt.Sprintf("The Secret %q in the namespace %q of this cluster cannot be used: %v.", name.Name, name.Namespace, err),
 		}
 	}
@@ -362,7 +362,7 @@ func userOf(secret *corev1.Secret, name types.NamespacedName) (*credentials.User
 
 func credentialsRejected(key Key) *condition.Problem {
 	return &condition.Problem{
-		Reason: reason.ReasonCredentialsRejected,
+		Reason: fleetv1alpha1.ReasonCredentialsRejected,
 		Message: fmt.Sprintf("The hub does not accept the credentials in the Secret %q in the namespace %q of this cluster: they are wrong, "+
 			"have expired or were revoked.", key.Secret.Name, key.Secret.Namespace),
 	}

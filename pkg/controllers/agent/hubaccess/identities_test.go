@@ -26,7 +26,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestClassIdentity(t *testing.T) {
@@ -43,8 +42,8 @@ func TestClassIdentity(t *testing.T) {
 			"It is in the agent's namespace of the cluster.", &fleetv1alpha1.HubIdentity{CredentialsSecretName: "agent1-creds"},
 			Key{Cluster: "w1", Secret: types.NamespacedName{Namespace: "masthead-system", Name: "agent1-creds"}}, "",
 		},
-		"Both":    {"It is not clear who is meant.", &fleetv1alpha1.HubIdentity{ServiceAccountRef: sa, CredentialsSecretName: "x"}, Key{}, reason.ReasonInvalidClass},
-		"Neither": {"Nobody is not the manager.", &fleetv1alpha1.HubIdentity{}, Key{}, reason.ReasonInvalidClass},
+		"Both":    {"It is not clear who is meant.", &fleetv1alpha1.HubIdentity{ServiceAccountRef: sa, CredentialsSecretName: "x"}, Key{}, fleetv1alpha1.ReasonInvalidClass},
+		"Neither": {"Nobody is not the manager.", &fleetv1alpha1.HubIdentity{}, Key{}, fleetv1alpha1.ReasonInvalidClass},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, p := ClassIdentity(fleetv1alpha1.AgentSpec{Identity: tc.id}, "w1")
@@ -72,9 +71,9 @@ func TestNamespaceIdentity(t *testing.T) {
 	}{
 		"None":  {reason: "The class decides."},
 		"Named": {"The Secret is in the namespace itself, and in no other.", annotated("creds"), Key{Cluster: "w1", Secret: types.NamespacedName{Namespace: "foo", Name: "creds"}}, true, ""},
-		"Empty": {"A mistake must not lead to the rights of somebody else.", annotated(""), Key{}, true, reason.ReasonCredentialsInvalid},
-		"Path":  {"A name does not lead to another namespace.", annotated("../bar/creds"), Key{}, true, reason.ReasonCredentialsInvalid},
-		"Slash": {"Nor does this.", annotated("bar/creds"), Key{}, true, reason.ReasonCredentialsInvalid},
+		"Empty": {"A mistake must not lead to the rights of somebody else.", annotated(""), Key{}, true, fleetv1alpha1.ReasonCredentialsInvalid},
+		"Path":  {"A name does not lead to another namespace.", annotated("../bar/creds"), Key{}, true, fleetv1alpha1.ReasonCredentialsInvalid},
+		"Slash": {"Nor does this.", annotated("bar/creds"), Key{}, true, fleetv1alpha1.ReasonCredentialsInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, given, p := NamespaceIdentity(tc.annotations, "w1", "foo")
@@ -159,21 +158,21 @@ func TestCredentialsAreReadWhenTheyAreUsedAndNotAllTheTime(t *testing.T) {
 	i.Reject(one.In(t.Context()))
 	use("", 3, "that the hub refused what is not used any more means nothing")
 	i.Reject(two.In(t.Context()))
-	use(reason.ReasonCredentialsRejected, 4, "what the hub has refused and has not changed")
-	use(reason.ReasonCredentialsRejected, 4, "is left alone")
+	use(fleetv1alpha1.ReasonCredentialsRejected, 4, "what the hub has refused and has not changed")
+	use(fleetv1alpha1.ReasonCredentialsRejected, 4, "is left alone")
 	pass(10 * time.Second)
 	if use("", 5, "and tried again after a while") != two {
 		t.Error("want the same client for the same credentials")
 	}
 	delete(from.data, name)
 	pass(time.Minute)
-	use(reason.ReasonCredentialsMissing, 6, "credentials that are gone are not used any more")
+	use(fleetv1alpha1.ReasonCredentialsMissing, 6, "credentials that are gone are not used any more")
 	if i.Last(key) != two {
 		t.Error("want them known for letting claims go")
 	}
 	from.data[name] = agenttest.AsUser(map[string]any{"tokenFile": "/etc/shadow"}, nil)
 	pass(10 * time.Second)
-	use(reason.ReasonCredentialsInvalid, 7, "what is more than credentials is refused")
+	use(fleetv1alpha1.ReasonCredentialsInvalid, 7, "what is more than credentials is refused")
 	if i.Last(key) != two {
 		t.Error("want the last ones that could be used")
 	}
@@ -262,7 +261,7 @@ func FuzzCredentialsSecret(f *testing.F) {
 		if (user == nil) == (p == nil) {
 			t.Fatalf("want either a user or a problem, got %v and %v", user, p)
 		}
-		if p != nil && (p.Reason != reason.ReasonCredentialsInvalid || strings.Contains(p.Message, "s3cr3t")) {
+		if p != nil && (p.Reason != fleetv1alpha1.ReasonCredentialsInvalid || strings.Contains(p.Message, "s3cr3t")) {
 			t.Errorf("want a reason, and nothing secret in the message: %v", p)
 		}
 	})

@@ -18,7 +18,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // The identity used in the hub for a claim is decided once, when its reconcile begins, and carried in the context. The
@@ -68,7 +67,7 @@ func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key,
 		return Key{}, nil
 	case (id.ServiceAccountRef != nil) == (id.CredentialsSecretName != ""):
 		return Key{}, &condition.Problem{
-			Reason:  reason.ReasonInvalidClass,
+			Reason:  fleetv1alpha1.ReasonInvalidClass,
 			Message: "The EnrollmentClass of this cluster must have exactly one of spec.agent.identity.serviceAccountRef and credentialsSecretName.",
 		}
 	case id.ServiceAccountRef != nil:
@@ -88,7 +87,7 @@ func NamespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, n
 	}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return Key{}, true, &condition.Problem{
-			Reason: reason.ReasonCredentialsInvalid,
+			Reason: fleetv1alpha1.ReasonCredentialsInvalid,
 			Message: fmt.Sprintf("The annotation %s of the namespace %q is not the name of a Secret.",
 				fleetv1alpha1.CredentialsSecretNameAnnotation, namespace),
 		}

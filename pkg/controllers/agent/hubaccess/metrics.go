@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
@@ -30,8 +30,8 @@ func RegisterMetrics(reg prometheus.Registerer, i *Clients) {
 			"minutes, by whether they can be used. The source \"hub\" has the ServiceAccounts that classes name.",
 		PerCluster: true,
 		Labels: []metric.Label{{
-			Name: "reason", Values: usable + ", or why not: " + reason.ReasonCredentialsMissing + ", " + reason.ReasonCredentialsInvalid +
-				", " + reason.ReasonCredentialsRejected + ", " + reason.ReasonWorkloadRejected,
+			Name: "reason", Values: usable + ", or why not: " + fleetv1alpha1.ReasonCredentialsMissing + ", " + fleetv1alpha1.ReasonCredentialsInvalid +
+				", " + fleetv1alpha1.ReasonCredentialsRejected + ", " + fleetv1alpha1.ReasonWorkloadRejected,
 		}},
 		See: "claims.md",
 	})})
@@ -70,7 +70,7 @@ func (e *identityEntry) standing() string {
 	case e.problem != nil:
 		return e.problem.Reason
 	case e.refused:
-		return reason.ReasonCredentialsRejected
+		return fleetv1alpha1.ReasonCredentialsRejected
 	default:
 		return usable
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/masthead-dev/masthead/internal/exhaustive"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // life is where a claim is in its life.
@@ -267,15 +266,15 @@ func (s *situation) facts() Facts {
 	f.Vanished, f.Protected = s.Life == vanished, s.Protected
 	f.Class, f.PublishedKnown, f.Published = s.class, s.Published != "Unknown", s.Published == "Offered"
 	f.Offered = f.Published && f.Class != nil
-	f.Unresolved, f.Full = problem(s.Unresolved, reason.ReasonReferencesUnresolved), problem(s.Full, reason.ReasonClaimLimitReached)
-	f.Unauthenticated = problem(s.Unauthenticated, reason.ReasonCredentialsMissing)
+	f.Unresolved, f.Full = problem(s.Unresolved, fleetv1alpha1.ReasonReferencesUnresolved), problem(s.Full, fleetv1alpha1.ReasonClaimLimitReached)
+	f.Unauthenticated = problem(s.Unauthenticated, fleetv1alpha1.ReasonCredentialsMissing)
 	if f.IsDisabled() {
 		f.Pairing, f.Target = nil, nil
 		return f // Nothing else is looked up.
 	}
 	if !s.Targeted {
 		f.Target = nil
-		f.Untargeted = problem(f.Class != nil && !s.Unpaired, reason.ReasonTargetNamespaceNotAllowed)
+		f.Untargeted = problem(f.Class != nil && !s.Unpaired, fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
 	}
 	if f.Class == nil || s.Unpaired {
 		f.Pairing = nil

@@ -12,7 +12,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // Pairing decides the target of the claims in one namespace of a workload cluster.
@@ -43,7 +42,7 @@ func (p *Pairing) Target() (string, *condition.Problem) {
 	}
 	if classTarget == "" || p.Agent.MatchNamespaces && p.Agent.DefaultTargetNamespace != "" {
 		return "", &condition.Problem{
-			Reason:  reason.ReasonInvalidClass,
+			Reason:  fleetv1alpha1.ReasonInvalidClass,
 			Message: "The EnrollmentClass of this cluster must have either spec.agent.defaultTargetNamespace or spec.agent.matchNamespaces.",
 		}
 	}
@@ -51,7 +50,7 @@ func (p *Pairing) Target() (string, *condition.Problem) {
 	if annotated, ok := p.Annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok {
 		if len(validation.IsDNS1123Label(annotated)) > 0 {
 			return "", &condition.Problem{
-				Reason: reason.ReasonTargetNamespaceInvalid,
+				Reason: fleetv1alpha1.ReasonTargetNamespaceInvalid,
 				Message: fmt.Sprintf("The annotation %s of the namespace %q is not the name of a namespace.",
 					fleetv1alpha1.TargetNamespaceAnnotation, p.Namespace),
 			}
@@ -61,12 +60,12 @@ func (p *Pairing) Target() (string, *condition.Problem) {
 	switch {
 	case isControlPlane(target) || slices.Contains(p.Protected, target):
 		return "", &condition.Problem{
-			Reason:  reason.ReasonTargetNamespaceNotAllowed,
+			Reason:  fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 			Message: fmt.Sprintf("Claims cannot target namespace %q of the hub: it is reserved for the hub, by its name or by --protected-namespaces.", target),
 		}
 	case !p.mayChoose(target, classTarget):
 		return "", &condition.Problem{
-			Reason: reason.ReasonTargetNamespaceNotAllowed,
+			Reason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 			Message: fmt.Sprintf("Claims cannot target namespace %q of the hub: spec.agent.allowedTargetNamespaces of the "+
 				"EnrollmentClass %q does not allow it.", target, p.Class),
 		}

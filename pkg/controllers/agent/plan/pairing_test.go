@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestTargetNamespace(t *testing.T) {
@@ -26,30 +25,30 @@ func TestTargetNamespace(t *testing.T) {
 	}{
 		"Default": {reason: "All claims go to the default target namespace.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, namespace: "foo", want: "bar"},
 		"Match":   {reason: "Or each to the namespace of its own name.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "foo", want: "foo"},
-		"Neither": {reason: "A class that says nothing is invalid.", namespace: "foo", wantReason: reason.ReasonInvalidClass},
+		"Neither": {reason: "A class that says nothing is invalid.", namespace: "foo", wantReason: fleetv1alpha1.ReasonInvalidClass},
 		"Both": {
 			reason: "One that says both is, too.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar", MatchNamespaces: true},
-			namespace: "foo", wantReason: reason.ReasonInvalidClass,
+			namespace: "foo", wantReason: fleetv1alpha1.ReasonInvalidClass,
 		},
 		"MatchSystem": {
 			reason: "The owner of a workload cluster does not get into the hub's control plane by the name of a namespace.",
-			agent:  fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "kube-system", wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			agent:  fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "kube-system", wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"MatchProtected": {
 			reason: "Nor into that of Crossplane.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
-			namespace: "crossplane-system", wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			namespace: "crossplane-system", wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"MatchProviders": {
 			reason: "Nor into that of anything else that runs the hub.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
-			namespace: "capi-kubeadm-bootstrap-system", wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			namespace: "capi-kubeadm-bootstrap-system", wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"MatchCertificates": {
 			reason: "Whatever it is called.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true},
-			namespace: "cert-manager", wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			namespace: "cert-manager", wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"DefaultSystem": {
 			reason: "Not even if the class says so.", agent: fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "kube-public"},
-			namespace: "foo", wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			namespace: "foo", wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"FromSystemToDefault": {
 			reason: "Where a claim comes from does not matter if it does not decide where it goes.",
@@ -68,12 +67,12 @@ func TestTargetNamespace(t *testing.T) {
 		},
 		"AnnotatedNotAllowed": {
 			reason: "The owner of a workload cluster does not get where the class does not allow.",
-			agent:  listed, namespace: "foo", annotated: new("secret"), allowed: []string{"other"}, wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			agent:  listed, namespace: "foo", annotated: new("secret"), allowed: []string{"other"}, wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedNothingAllowed": {
 			reason: "A class that allows nothing to be chosen leads to one namespace.",
 			agent:  fleetv1alpha1.AgentSpec{DefaultTargetNamespace: "bar"}, namespace: "foo", annotated: new("other"),
-			allowed: []string{"other"}, wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			allowed: []string{"other"}, wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedOwnName": {
 			reason: "With matchNamespaces the own name is where the claim would go anyway.",
@@ -81,33 +80,33 @@ func TestTargetNamespace(t *testing.T) {
 		},
 		"AnnotatedOtherName": {
 			reason: "Another one is not.", agent: fleetv1alpha1.AgentSpec{MatchNamespaces: true}, namespace: "foo",
-			annotated: new("other"), wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			annotated: new("other"), wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"MatchAllowed": {
 			reason: "With matchNamespaces a list limits which names match.", agent: matched, namespace: "foo", allowed: []string{"foo"}, want: "foo",
 		},
 		"MatchNotAllowed": {
 			reason: "Whoever can create a namespace chooses its name.", agent: matched, namespace: "secret", allowed: []string{"foo"},
-			wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedControlPlane": {
 			reason: "A class that allows every namespace does not allow those of the control plane.",
-			agent:  listed, namespace: "foo", annotated: new("kube-system"), allowed: []string{"kube-system"}, wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			agent:  listed, namespace: "foo", annotated: new("kube-system"), allowed: []string{"kube-system"}, wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedProtected": {
 			reason: "Nor those that are protected.", agent: listed, namespace: "foo", annotated: new("crossplane-system"),
-			allowed: []string{"crossplane-system"}, wantReason: reason.ReasonTargetNamespaceNotAllowed,
+			allowed: []string{"crossplane-system"}, wantReason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 		},
 		"AnnotatedEmpty": {
 			reason: "An empty value is a mistake, not the default: a template that did not fill it in must not send claims elsewhere.",
-			agent:  listed, namespace: "foo", annotated: new(""), wantReason: reason.ReasonTargetNamespaceInvalid,
+			agent:  listed, namespace: "foo", annotated: new(""), wantReason: fleetv1alpha1.ReasonTargetNamespaceInvalid,
 		},
 		"AnnotatedPath": {
 			reason: "What cannot be a namespace never becomes a part of a path.",
-			agent:  listed, namespace: "foo", annotated: new("../default"), wantReason: reason.ReasonTargetNamespaceInvalid,
+			agent:  listed, namespace: "foo", annotated: new("../default"), wantReason: fleetv1alpha1.ReasonTargetNamespaceInvalid,
 		},
 		"AnnotatedInInvalidClass": {
-			reason: "An annotation does not mend a class.", namespace: "foo", annotated: new("other"), wantReason: reason.ReasonInvalidClass,
+			reason: "An annotation does not mend a class.", namespace: "foo", annotated: new("other"), wantReason: fleetv1alpha1.ReasonInvalidClass,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // Action is what a step does.
@@ -290,7 +289,7 @@ func removals(f Facts, policy fleetv1alpha1.DeletionPolicy) []Step {
 // recreating reports that the object of a live claim is being deleted.
 func recreating(kind string, at ownership.Place) *condition.Problem {
 	return &condition.Problem{
-		Reason:  reason.ReasonRecreating,
+		Reason:  fleetv1alpha1.ReasonRecreating,
 		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again.", kind, at.Name, at.Namespace),
 	}
 }

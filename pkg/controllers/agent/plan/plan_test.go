@@ -17,7 +17,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
@@ -112,17 +111,17 @@ func TestDecide(t *testing.T) {
 		}
 		deleted   = func(f *Facts) { f.Claim = going(f.Claim); f.Protected = true }
 		disabled  = func(f *Facts) { f.Class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled }
-		nobody    = func(f *Facts) { f.Unauthenticated = &condition.Problem{Reason: reason.ReasonCredentialsMissing} }
+		nobody    = func(f *Facts) { f.Unauthenticated = &condition.Problem{Reason: fleetv1alpha1.ReasonCredentialsMissing} }
 		classless = func(f *Facts) { f.Class, f.Pairing, f.Target, f.Offered = nil, nil, nil, false }
 		withdrawn = func(f *Facts) { f.PublishedKnown, f.Published, f.Offered = true, false, false }
 		hubGone   = func(f *Facts) { f.Hub.Known, f.Hub.Gone = false, true }
 		unknown   = func(f *Facts) {
-			f.Hub.Known, f.Hub.Unknown = false, &condition.Problem{Reason: reason.ReasonKindNotServed}
+			f.Hub.Known, f.Hub.Unknown = false, &condition.Problem{Reason: fleetv1alpha1.ReasonKindNotServed}
 		}
-		full       = func(f *Facts) { f.Full = &condition.Problem{Reason: reason.ReasonClaimLimitReached} }
-		unresolved = func(f *Facts) { f.Unresolved = &condition.Problem{Reason: reason.ReasonReferencesUnresolved} }
+		full       = func(f *Facts) { f.Full = &condition.Problem{Reason: fleetv1alpha1.ReasonClaimLimitReached} }
+		unresolved = func(f *Facts) { f.Unresolved = &condition.Problem{Reason: fleetv1alpha1.ReasonReferencesUnresolved} }
 		notAllowed = func(f *Facts) {
-			f.Target, f.Hub.Target, f.Untargeted = nil, nil, &condition.Problem{Reason: reason.ReasonTargetNamespaceNotAllowed}
+			f.Target, f.Hub.Target, f.Untargeted = nil, nil, &condition.Problem{Reason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed}
 		}
 		takenAway = func(f *Facts) {
 			f.Pairing = &Pairing{
@@ -155,7 +154,7 @@ func TestDecide(t *testing.T) {
 		"References": {
 			because: "A claim whose references are not resolved is not carried. What the hub has of it comes back.",
 			given:   []func(*Facts){synced, unresolved},
-			tells:   reason.ReasonReferencesUnresolved, Down: all,
+			tells:   fleetv1alpha1.ReasonReferencesUnresolved, Down: all,
 		},
 		"NamespacesUnknown": {
 			because: "Nothing is pushed while it is not known where claims go; the status comes back.",
@@ -164,62 +163,62 @@ func TestDecide(t *testing.T) {
 		"NamespacesForbidden": {
 			because: "If it will not be known in a moment, it is told.",
 			given: []func(*Facts){func(f *Facts) {
-				f.Pairing, f.Target, f.Unpaired = nil, nil, &condition.Problem{Reason: reason.ReasonWorkloadForbidden}
+				f.Pairing, f.Target, f.Unpaired = nil, nil, &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadForbidden}
 			}},
-			tells: reason.ReasonWorkloadForbidden,
+			tells: fleetv1alpha1.ReasonWorkloadForbidden,
 		},
 		"NoCredentials": {
 			because: "Without anybody's rights nothing is done in the hub. The status is the claim's own, and comes back; Secrets need rights.",
-			given:   []func(*Facts){synced, nobody}, tells: reason.ReasonCredentialsMissing, Down: status,
+			given:   []func(*Facts){synced, nobody}, tells: fleetv1alpha1.ReasonCredentialsMissing, Down: status,
 		},
 		"PublicationsUnknown": {because: "Nobody knows yet what the hub offers.", given: []func(*Facts){func(f *Facts) { f.PublishedKnown = false }}, tells: "silent"},
 		"NoClass": {
 			because: "Nobody says whose rights to use. The status comes back.",
-			given:   []func(*Facts){synced, classless}, tells: reason.ReasonClassNotFound, Down: status,
+			given:   []func(*Facts){synced, classless}, tells: fleetv1alpha1.ReasonClassNotFound, Down: status,
 		},
 		"NotOffered": {
 			because: "A class that does not offer the kind any more stops what goes up, and nothing else.",
-			given:   []func(*Facts){synced, func(f *Facts) { f.Offered = false }}, tells: reason.ReasonKindNotOffered, Down: all,
+			given:   []func(*Facts){synced, func(f *Facts) { f.Offered = false }}, tells: fleetv1alpha1.ReasonKindNotOffered, Down: all,
 		},
 		"NotOfferedAndNotRecorded": {
 			because: "A claim that was never carried gets nothing of a kind that is not offered.",
-			given:   []func(*Facts){func(f *Facts) { f.Offered, f.Hub.Target = false, mine("bar") }}, tells: reason.ReasonKindNotOffered,
+			given:   []func(*Facts){func(f *Facts) { f.Offered, f.Hub.Target = false, mine("bar") }}, tells: fleetv1alpha1.ReasonKindNotOffered,
 		},
 		"Withdrawn": {
 			because: "What is late or secret about a kind that is not published is not known.",
-			given:   []func(*Facts){synced, withdrawn}, tells: reason.ReasonKindNotOffered, Down: status,
+			given:   []func(*Facts){synced, withdrawn}, tells: fleetv1alpha1.ReasonKindNotOffered, Down: status,
 		},
 		"NotAllowed": {
 			because: "A target that is not allowed stops what goes up, and Secrets. The status comes back.",
 			given:   []func(*Facts){synced, notAllowed},
-			tells:   reason.ReasonTargetNamespaceNotAllowed, Down: status,
+			tells:   fleetv1alpha1.ReasonTargetNamespaceNotAllowed, Down: status,
 		},
 		"NotAllowedNorOffered": {
 			because: "That the kind is not offered either does not have Secrets flow again.",
 			given:   []func(*Facts){synced, notAllowed, func(f *Facts) { f.Offered = false }},
-			tells:   reason.ReasonKindNotOffered, Down: status,
+			tells:   fleetv1alpha1.ReasonKindNotOffered, Down: status,
 		},
 		"HubUnknown":   {because: "Nothing is decided while the hub's objects are not known.", given: []func(*Facts){func(f *Facts) { f.Hub.Known = false }}, tells: "silent", waits: "bar"},
-		"HubForbidden": {because: "If they will not be known in a moment, it is told.", given: []func(*Facts){unknown}, tells: reason.ReasonKindNotServed, waits: "bar"},
+		"HubForbidden": {because: "If they will not be known in a moment, it is told.", given: []func(*Facts){unknown}, tells: fleetv1alpha1.ReasonKindNotServed, waits: "bar"},
 		"Full": {
-			because: "The class allows no more objects.", given: []func(*Facts){full}, tells: reason.ReasonClaimLimitReached,
+			because: "The class allows no more objects.", given: []func(*Facts){full}, tells: fleetv1alpha1.ReasonClaimLimitReached,
 		},
 		"FullAndThere":    {because: "What exists stays.", given: []func(*Facts){synced, full}, steps: []Action{Protect, Push}, Down: all},
-		"FullAndConflict": {because: "The holder is named.", given: []func(*Facts){full, func(f *Facts) { f.Hub.Target = object("bar", them) }}, steps: []Action{Disclose}, tells: reason.ReasonConflict, waits: "bar"},
+		"FullAndConflict": {because: "The holder is named.", given: []func(*Facts){full, func(f *Facts) { f.Hub.Target = object("bar", them) }}, steps: []Action{Disclose}, tells: fleetv1alpha1.ReasonConflict, waits: "bar"},
 		"Conflict": {
 			because: "A name that another source holds is left alone, and waited for.",
 			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", them) }},
-			steps:   []Action{Disclose}, tells: reason.ReasonConflict, waits: "bar",
+			steps:   []Action{Disclose}, tells: fleetv1alpha1.ReasonConflict, waits: "bar",
 		},
 		"Unowned": {
 			because: "So is an object that names no source.",
 			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", ownership.Source{}) }},
-			steps:   []Action{Disclose}, tells: reason.ReasonConflict, waits: "bar",
+			steps:   []Action{Disclose}, tells: fleetv1alpha1.ReasonConflict, waits: "bar",
 		},
 		"Former": {
 			because: "A namespace that was made again does not inherit.",
 			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = former() }},
-			steps:   []Action{Disclose}, tells: reason.ReasonNamespaceRecreated, waits: "bar",
+			steps:   []Action{Disclose}, tells: fleetv1alpha1.ReasonNamespaceRecreated, waits: "bar",
 		},
 		"Adoptable": {
 			because: "An object whose owner in the hub consents is adopted before it is pushed.",
@@ -240,7 +239,7 @@ func TestDecide(t *testing.T) {
 		"OnlyElsewhere": {
 			because: "A claim whose object is elsewhere is not given a second one. Nothing flows from a place that it does not record.",
 			given:   []func(*Facts){func(f *Facts) { f.Protected = true; elsewhere(f, "old") }},
-			tells:   reason.ReasonTargetNamespaceChanged, waits: "old",
+			tells:   fleetv1alpha1.ReasonTargetNamespaceChanged, waits: "old",
 		},
 		"MovesFromElsewhere": {
 			because: "The claim's own object moves, whether or not the claim records it.",
@@ -249,16 +248,16 @@ func TestDecide(t *testing.T) {
 		},
 		"TargetChanged": {
 			because: "Nothing moves silently. What the hub has comes back.",
-			given:   []func(*Facts){movedAway}, tells: reason.ReasonTargetNamespaceChanged, Down: all, waits: "old",
+			given:   []func(*Facts){movedAway}, tells: fleetv1alpha1.ReasonTargetNamespaceChanged, Down: all, waits: "old",
 		},
 		"TargetChangedAndTheOldOneWithdrawn": {
 			because: "No password flows from a namespace that the class does not allow any more.",
-			given:   []func(*Facts){movedAway, takenAway}, tells: reason.ReasonTargetNamespaceChanged, Down: status, waits: "old",
+			given:   []func(*Facts){movedAway, takenAway}, tells: fleetv1alpha1.ReasonTargetNamespaceChanged, Down: status, waits: "old",
 		},
 		"TargetChangedToATakenName": {
 			because: "The claim stays where it is, whoever has the name.",
 			given:   []func(*Facts){movedAway, func(f *Facts) { f.Hub.Target = object("bar", them) }},
-			tells:   reason.ReasonTargetNamespaceChanged, Down: all, waits: "old",
+			tells:   fleetv1alpha1.ReasonTargetNamespaceChanged, Down: all, waits: "old",
 		},
 		"Moves": {
 			because: "Who asks for it is moved, if the hub would accept it.",
@@ -278,12 +277,12 @@ func TestDecide(t *testing.T) {
 		"MovesWithReferences": {
 			because: "What could not be created at the other place is not let go.",
 			given:   []func(*Facts){movedAway, recreate, unresolved},
-			tells:   reason.ReasonReferencesUnresolved, Down: all, waits: "old",
+			tells:   fleetv1alpha1.ReasonReferencesUnresolved, Down: all, waits: "old",
 		},
 		"MovesAtTheLimit": {
 			because: "An object that could not be created again is not removed.",
 			given:   []func(*Facts){movedAway, recreate, full},
-			tells:   reason.ReasonClaimLimitReached, Down: all, waits: "old",
+			tells:   fleetv1alpha1.ReasonClaimLimitReached, Down: all, waits: "old",
 		},
 		"MovesWithReferencesAndHasBegun": {
 			because: "What has begun goes on.",
@@ -293,15 +292,15 @@ func TestDecide(t *testing.T) {
 		"MovesToATakenName": {
 			because: "Who wants to move to a name that is taken waits for it. The object that is there comes back.",
 			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { f.Hub.Target = object("bar", them) }},
-			steps:   []Action{Disclose}, tells: reason.ReasonConflict, Down: status, waits: "bar",
+			steps:   []Action{Disclose}, tells: fleetv1alpha1.ReasonConflict, Down: status, waits: "bar",
 		},
 		"MovesWithAMisspeltPolicy": {
 			because: "Nothing is deleted on a guess.",
-			given:   []func(*Facts){movedAway, recreate, misspelt}, tells: reason.ReasonInvalidDeletionPolicy, Down: all, waits: "old",
+			given:   []func(*Facts){movedAway, recreate, misspelt}, tells: fleetv1alpha1.ReasonInvalidDeletionPolicy, Down: all, waits: "old",
 		},
 		"Lost": {
 			because: "An object that somebody else deleted is not replaced.",
-			given:   []func(*Facts){func(f *Facts) { f.Protected = true; records(f, "bar") }}, tells: reason.ReasonHubObjectDeleted, waits: "bar",
+			given:   []func(*Facts){func(f *Facts) { f.Protected = true; records(f, "bar") }}, tells: fleetv1alpha1.ReasonHubObjectDeleted, waits: "bar",
 		},
 		"LostAndAlwaysRecreated": {
 			because: "Unless the class wants that.",
@@ -314,7 +313,7 @@ func TestDecide(t *testing.T) {
 		},
 		"BeingLost": {
 			because: "One that is being deleted is shown.",
-			given:   []func(*Facts){synced, func(f *Facts) { going(f.Hub.Target) }}, tells: reason.ReasonHubObjectDeleted, Down: status, waits: "bar",
+			given:   []func(*Facts){synced, func(f *Facts) { going(f.Hub.Target) }}, tells: fleetv1alpha1.ReasonHubObjectDeleted, Down: status, waits: "bar",
 		},
 		"BeingRecreated": {
 			because: "One that is replaced when it is gone is waited for; its going is an event.",
@@ -322,19 +321,19 @@ func TestDecide(t *testing.T) {
 				going(f.Hub.Target)
 				f.Class.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
 			}},
-			tells: reason.ReasonRecreating, Down: status,
+			tells: fleetv1alpha1.ReasonRecreating, Down: status,
 		},
 		"Disabled":             {because: "A class that is Disabled lets claims be.", given: []func(*Facts){synced, disabled}, steps: []Action{Release}, tells: "silent"},
 		"DisabledAndReleased":  {because: "Those that were let go are forgotten.", given: []func(*Facts){disabled}, steps: []Action{Forget}, tells: "silent"},
 		"DeletedAndNotOurs":    {because: "A claim without our finalizer is not ours to touch.", given: []func(*Facts){deleted, func(f *Facts) { f.Protected = false }}, steps: []Action{Forget}, tells: "silent"},
 		"DeletedAndDisabled":   {because: "A class that is Disabled deletes nothing in the hub.", given: []func(*Facts){synced, deleted, disabled}, steps: []Action{Release}, tells: "silent"},
-		"DeletedWithNobody":    {because: "A deletion needs somebody's rights.", given: []func(*Facts){synced, deleted, nobody}, tells: reason.ReasonCredentialsMissing, Down: status},
+		"DeletedWithNobody":    {because: "A deletion needs somebody's rights.", given: []func(*Facts){synced, deleted, nobody}, tells: fleetv1alpha1.ReasonCredentialsMissing, Down: status},
 		"DeletedAndKindGone":   {because: "A hub without the definition has no objects.", given: []func(*Facts){deleted, hubGone}, steps: []Action{Release}, tells: "silent"},
-		"DeletedAndHubUnknown": {because: "Nothing is let go while the hub's objects are not known.", given: []func(*Facts){deleted, unknown}, tells: reason.ReasonKindNotServed},
-		"DeletedAndMisspelt":   {because: "Nothing is deleted on a guess.", given: []func(*Facts){synced, deleted, misspelt}, tells: reason.ReasonInvalidDeletionPolicy, Down: status},
+		"DeletedAndHubUnknown": {because: "Nothing is let go while the hub's objects are not known.", given: []func(*Facts){deleted, unknown}, tells: fleetv1alpha1.ReasonKindNotServed},
+		"DeletedAndMisspelt":   {because: "Nothing is deleted on a guess.", given: []func(*Facts){synced, deleted, misspelt}, tells: fleetv1alpha1.ReasonInvalidDeletionPolicy, Down: status},
 		"DeletedWithoutAClass": {
 			because: "A class that is not there may have said Orphan.", given: []func(*Facts){synced, deleted, classless},
-			tells: reason.ReasonClassNotFound, Down: status,
+			tells: fleetv1alpha1.ReasonClassNotFound, Down: status,
 		},
 		"Deleted": {
 			because: "A claim goes when its object is gone and none can be created any more.", given: []func(*Facts){synced, deleted},
@@ -355,10 +354,10 @@ func TestDecide(t *testing.T) {
 			steps:   []Action{Remove, AwaitCreations, Release}, removes: []string{"old"}, tells: "silent",
 		},
 		"Paused": {
-			because: "Nothing is compared, and nothing comes back.", given: []func(*Facts){synced, halted}, tells: reason.ReasonReconcilePaused,
+			because: "Nothing is compared, and nothing comes back.", given: []func(*Facts){synced, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedBeforeItWasCarried": {
-			because: "It is not even protected, so that it can go.", given: []func(*Facts){halted}, tells: reason.ReasonReconcilePaused,
+			because: "It is not even protected, so that it can go.", given: []func(*Facts){halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedInOtherWords": {
 			because: "Crossplane does not take another value for a pause either.",
@@ -367,14 +366,14 @@ func TestDecide(t *testing.T) {
 		},
 		"PausedAndRefused": {
 			because: "Whatever else is wrong is not looked for.", given: []func(*Facts){synced, notAllowed, nobody, unresolved, unknown, halted},
-			tells: reason.ReasonReconcilePaused,
+			tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedWithoutAClass": {
-			because: "Nor is anybody asked where it would go.", given: []func(*Facts){synced, classless, halted}, tells: reason.ReasonReconcilePaused,
+			because: "Nor is anybody asked where it would go.", given: []func(*Facts){synced, classless, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedInConflict": {
 			because: "Nor is the hub asked who has the name.",
-			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", them) }, halted}, tells: reason.ReasonReconcilePaused,
+			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", them) }, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedAndAdoptable": {
 			because: "Nothing is taken over.",
@@ -382,14 +381,14 @@ func TestDecide(t *testing.T) {
 				f.Hub.Target = object("bar", ownership.Source{})
 				f.Hub.Target.SetAnnotations(map[string]string{fleetv1alpha1.AdoptableByAnnotation: us.String()})
 			}, halted},
-			tells: reason.ReasonReconcilePaused,
+			tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedBeforeItMoves": {
-			because: "Nothing is let go.", given: []func(*Facts){movedAway, recreate, halted}, tells: reason.ReasonReconcilePaused,
+			because: "Nothing is let go.", given: []func(*Facts){movedAway, recreate, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedWhileItMoves": {
 			because: "What the hub is deleting goes there, and nothing is created in its place.",
-			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { going(f.Hub.Recorded) }, halted}, tells: reason.ReasonReconcilePaused,
+			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { going(f.Hub.Recorded) }, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedAndLost": {
 			because: "Nothing is created in the place of what was lost, whatever the class says.",
@@ -397,18 +396,18 @@ func TestDecide(t *testing.T) {
 				f.Hub.Target, f.Hub.Recorded = nil, nil
 				f.Class.Spec.Agent.RecreatePolicy = fleetv1alpha1.RecreatePolicyAlways
 			}, halted},
-			tells: reason.ReasonReconcilePaused,
+			tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedAndDisabled": {
 			because: "A class that is Disabled lets paused claims be, too.", given: []func(*Facts){synced, disabled, halted},
 			steps: []Action{Release}, tells: "silent",
 		},
 		"PausedAndDeleted": {
-			because: "Its finalizer holds it until it is unpaused.", given: []func(*Facts){synced, deleted, halted}, tells: reason.ReasonReconcilePaused,
+			because: "Its finalizer holds it until it is unpaused.", given: []func(*Facts){synced, deleted, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedAndDeletedWithMore": {
 			because: "Neither a kind that is gone nor a policy lets it go.",
-			given:   []func(*Facts){synced, deleted, hubGone, misspelt, nobody, classless, halted}, tells: reason.ReasonReconcilePaused,
+			given:   []func(*Facts){synced, deleted, hubGone, misspelt, nobody, classless, halted}, tells: fleetv1alpha1.ReasonReconcilePaused,
 		},
 		"PausedAndDeletedAndNotOurs": {
 			because: "A claim without our finalizer is nobody's to hold.", steps: []Action{Forget}, tells: "silent",

@@ -12,7 +12,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // Recreates reports whether a claim is recreated when its target changes. The claim's annotation wins over its
@@ -50,7 +49,7 @@ func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePo
 		return nil
 	}
 	return &condition.Problem{
-		Reason: reason.ReasonHubObjectDeleted,
+		Reason: fleetv1alpha1.ReasonHubObjectDeleted,
 		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub was deleted there, not by Masthead. No replacement is created, because "+
 			"it would be new and empty. Restore the object in the hub, delete this claim, or annotate the claim with %s: %s to create a new object.",
 			kind, place.Name, was.Namespace, fleetv1alpha1.RecreateAnnotation, was.Consent(claim)),
@@ -70,7 +69,7 @@ func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, clai
 	case asked == fleetv1alpha1.DeletionPolicyOrphan && class != nil && class.Spec.Agent.OrphanPolicy == fleetv1alpha1.OrphanPolicyForbidden &&
 		class.Spec.Agent.DeletionPolicy != fleetv1alpha1.DeletionPolicyOrphan:
 		return "", &condition.Problem{
-			Reason: reason.ReasonInvalidDeletionPolicy,
+			Reason: fleetv1alpha1.ReasonInvalidDeletionPolicy,
 			Message: fmt.Sprintf("The EnrollmentClass %q of this cluster does not let claims leave their objects in the hub. The claim is not "+
 				"deleted until the annotation %s is Delete or removed.", className, fleetv1alpha1.DeletionPolicyAnnotation),
 		}
@@ -78,7 +77,7 @@ func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, clai
 		return fleetv1alpha1.DeletionPolicyOrphan, nil
 	case asked != "" && asked != fleetv1alpha1.DeletionPolicyDelete:
 		return "", &condition.Problem{
-			Reason: reason.ReasonInvalidDeletionPolicy,
+			Reason: fleetv1alpha1.ReasonInvalidDeletionPolicy,
 			Message: fmt.Sprintf("The annotation %s must be Delete or Orphan. The claim is not deleted until it is corrected or removed.",
 				fleetv1alpha1.DeletionPolicyAnnotation),
 		}

@@ -15,7 +15,6 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestMayCreate(t *testing.T) {
@@ -80,7 +79,7 @@ func TestMayCreate(t *testing.T) {
 			if (p == nil) != tc.want {
 				t.Errorf("%s got %v", tc.reason, p)
 			}
-			if p != nil && (p.Reason != reason.ReasonHubObjectDeleted || !strings.Contains(p.Message, fleetv1alpha1.RecreateAnnotation+": "+cmp.Or(tc.consent, "lost"))) {
+			if p != nil && (p.Reason != fleetv1alpha1.ReasonHubObjectDeleted || !strings.Contains(p.Message, fleetv1alpha1.RecreateAnnotation+": "+cmp.Or(tc.consent, "lost"))) {
 				t.Errorf("want the way out named, got %v", p)
 			}
 		})
@@ -109,13 +108,13 @@ func TestDeletionPolicy(t *testing.T) {
 		"ClaimOrphans":          {reason: "A claim may ask for what can be undone.", class: class("Delete"), asked: "Orphan", want: "Orphan"},
 		"ClaimDeletes":          {reason: "It may say what the class says.", class: class("Delete"), asked: "Delete", want: "Delete"},
 		"ClaimCannotDelete":     {reason: "It may not ask for what cannot be undone and the class does not want.", class: class("Orphan"), asked: "Delete", want: "Orphan"},
-		"Misspelt":              {reason: "Nothing is deleted on a guess.", class: class("Delete"), asked: "orphan", says: reason.ReasonInvalidDeletionPolicy},
-		"MisspeltInOrphanClass": {reason: "A mistake is told wherever it is.", class: class("Orphan"), asked: "Keep", says: reason.ReasonInvalidDeletionPolicy},
-		"ForbiddenOrphan":       {reason: "The class bears the cost.", class: forbidding("Delete"), asked: "Orphan", says: reason.ReasonInvalidDeletionPolicy},
+		"Misspelt":              {reason: "Nothing is deleted on a guess.", class: class("Delete"), asked: "orphan", says: fleetv1alpha1.ReasonInvalidDeletionPolicy},
+		"MisspeltInOrphanClass": {reason: "A mistake is told wherever it is.", class: class("Orphan"), asked: "Keep", says: fleetv1alpha1.ReasonInvalidDeletionPolicy},
+		"ForbiddenOrphan":       {reason: "The class bears the cost.", class: forbidding("Delete"), asked: "Orphan", says: fleetv1alpha1.ReasonInvalidDeletionPolicy},
 		"ForbiddenInOrphan":     {reason: "The class orphans anyway.", class: forbidding("Orphan"), asked: "Orphan", want: "Orphan"},
 		"ForbiddenNotAsked":     {reason: "It concerns those that ask.", class: forbidding(""), want: "Delete"},
-		"NoClass":               {reason: "What the class said is not known any more.", says: reason.ReasonClassNotFound},
-		"NoClassDelete":         {reason: "It may have said Orphan.", asked: "Delete", says: reason.ReasonClassNotFound},
+		"NoClass":               {reason: "What the class said is not known any more.", says: fleetv1alpha1.ReasonClassNotFound},
+		"NoClassDelete":         {reason: "It may have said Orphan.", asked: "Delete", says: fleetv1alpha1.ReasonClassNotFound},
 		"NoClassOrphan":         {reason: "Whatever it said, this is allowed.", asked: "Orphan", want: "Orphan"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -139,7 +138,7 @@ func TestDeletionPolicy(t *testing.T) {
 // know which it is.
 func TestRefusesFreeName(t *testing.T) {
 	lost := map[string]string{fleetv1alpha1.HubObjectAnnotation: "bar/lost/claim"}
-	unresolved := &condition.Problem{Reason: reason.ReasonReferencesUnresolved}
+	unresolved := &condition.Problem{Reason: fleetv1alpha1.ReasonReferencesUnresolved}
 	for name, tc := range map[string]struct {
 		reason      string
 		annotations map[string]string
@@ -147,9 +146,9 @@ func TestRefusesFreeName(t *testing.T) {
 		want        string
 	}{
 		"Nothing":    {reason: "An object would be created."},
-		"Lost":       {reason: "The claim says that it had one.", annotations: lost, want: reason.ReasonHubObjectDeleted},
-		"Unresolved": {reason: "The claim is not carried yet.", unresolved: unresolved, want: reason.ReasonReferencesUnresolved},
-		"Both":       {reason: "The loss is told first, as for a free name.", annotations: lost, unresolved: unresolved, want: reason.ReasonHubObjectDeleted},
+		"Lost":       {reason: "The claim says that it had one.", annotations: lost, want: fleetv1alpha1.ReasonHubObjectDeleted},
+		"Unresolved": {reason: "The claim is not carried yet.", unresolved: unresolved, want: fleetv1alpha1.ReasonReferencesUnresolved},
+		"Both":       {reason: "The loss is told first, as for a free name.", annotations: lost, unresolved: unresolved, want: fleetv1alpha1.ReasonHubObjectDeleted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := &unstructured.Unstructured{}

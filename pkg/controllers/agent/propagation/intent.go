@@ -4,10 +4,6 @@
 package propagation
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"strings"
 
@@ -16,6 +12,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/usermeta"
 )
 
@@ -40,20 +37,9 @@ func Intent(claim *unstructured.Unstructured, place ownership.Place, marks map[s
 		intent.Object["spec"] = f.Pushable(spec)
 	}
 
-	annotations[ownership.AppliedHashAnnotation] = HashOf(intent.Object)
+	annotations[ownership.AppliedHashAnnotation] = objects.Digest(intent.Object)
 	intent.SetAnnotations(annotations)
 	return intent
-}
-
-// HashOf returns a hash of JSON content. Go writes the keys of maps in order.
-func HashOf(content map[string]any) string {
-	data, err := json.Marshal(content)
-	if err != nil {
-		// Content comes from JSON. What cannot be marshalled differs from everything else.
-		return fmt.Sprintf("unknown: %v", err)
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:16])
 }
 
 // Applied reports whether an object of the hub already matches the intent, so that no write is needed: this intent was

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
@@ -198,7 +199,7 @@ func setField(spec map[string]any, value any, path []string) {
 // AwaitsLateFields returns how much longer the first late-initialized fields should wait for the others, or zero.
 // Crossplane fills them in one by one until the object is ready; each would be one more write.
 func AwaitsLateFields(hub *unstructured.Unstructured, now time.Time, patience time.Duration) time.Duration {
-	if crossplane.ConditionTrue(hub, "Ready") {
+	if condition.IsTrue(hub, "Ready") {
 		return 0
 	}
 	left := hub.GetCreationTimestamp().Add(patience).Sub(now)

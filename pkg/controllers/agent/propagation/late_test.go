@@ -16,6 +16,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // managedSpec is a claim with a spec, of which we manage some fields.
@@ -146,10 +147,10 @@ func FuzzLateSpec(f *testing.F) {
 		if composite {
 			form = crossplane.FormComposite
 		}
-		before := HashOf(have.Object)
+		before := objects.Digest(have.Object)
 		late, _ := LateSpec(have, want, form)
 		users, _ := UsersSpec(have, form)
-		if HashOf(have.Object) != before {
+		if objects.Digest(have.Object) != before {
 			t.Error("want what is looked at to stay as it is")
 		}
 		mine, _ := have.Object["spec"].(map[string]any)

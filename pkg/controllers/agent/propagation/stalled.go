@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 // Tools that wait for a claim (kstatus in Flux and Helm, Argo CD) do not know AgentSynced. They read Ready, which comes
@@ -33,14 +33,14 @@ const (
 // any other reason, including one added later, AgentSynced False waits for somebody.
 func passing() []string {
 	return []string{
-		reason.ReasonMoving, reason.ReasonDeleting, reason.ReasonRecreating, reason.ReasonKindNotServed, reason.ReasonSecretMissing,
-		reason.ReasonReferencesUnresolved, reason.ReasonReconcilePaused,
+		fleetv1alpha1.ReasonMoving, fleetv1alpha1.ReasonDeleting, fleetv1alpha1.ReasonRecreating, fleetv1alpha1.ReasonKindNotServed, fleetv1alpha1.ReasonSecretMissing,
+		fleetv1alpha1.ReasonReferencesUnresolved, fleetv1alpha1.ReasonReconcilePaused,
 	}
 }
 
 // IsOurCondition reports whether a condition of that type may be Masthead's.
 func IsOurCondition(conditionType any) bool {
-	return conditionType == reason.ConditionAgentSynced || conditionType == conditionStalled || conditionType == conditionReconciling
+	return conditionType == fleetv1alpha1.ConditionAgentSynced || conditionType == conditionStalled || conditionType == conditionReconciling
 }
 
 // forTools returns the condition that shows tools why to keep waiting for a claim, or nil if AgentSynced is no reason.
@@ -51,7 +51,7 @@ func forTools(claim *unstructured.Unstructured, synced metav1.Condition, theirs 
 	case synced.Status == metav1.ConditionTrue && observedByHub(claim, theirs):
 		return nil
 	case synced.Status == metav1.ConditionTrue:
-		c.Type, c.Reason = conditionReconciling, reason.ReasonAwaitingHub
+		c.Type, c.Reason = conditionReconciling, fleetv1alpha1.ReasonAwaitingHub
 		c.Message = "The hub has not reported yet whether the current generation of this claim is ready"
 	case synced.Status == metav1.ConditionUnknown || slices.Contains(passing(), synced.Reason):
 		c.Type = conditionReconciling

@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 // Condition returns the claim's condition AgentSynced: True without a problem.
 func Condition(claim *unstructured.Unstructured, p *condition.Problem) metav1.Condition {
 	c := metav1.Condition{
-		Type:               reason.ConditionAgentSynced,
+		Type:               fleetv1alpha1.ConditionAgentSynced,
 		Status:             metav1.ConditionTrue,
 		ObservedGeneration: claim.GetGeneration(),
-		Reason:             reason.ReasonSynced,
+		Reason:             fleetv1alpha1.ReasonSynced,
 		Message:            "The hub holds this claim.",
 	}
 	if p != nil {
@@ -57,7 +57,7 @@ func StatusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.C
 	conditions := make([]any, 0, len(theirs)+1)
 	for _, c := range theirs {
 		if c, ok := c.(map[string]any); ok {
-			if c["type"] == reason.ConditionAgentSynced || hub == nil && IsOurCondition(c["type"]) {
+			if c["type"] == fleetv1alpha1.ConditionAgentSynced || hub == nil && IsOurCondition(c["type"]) {
 				continue
 			}
 			if hub != nil {
@@ -73,7 +73,7 @@ func StatusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.C
 			theirs, ok := c.(map[string]any)
 			return ok && IsOurCondition(theirs["type"])
 		})
-		conditions = append(conditions, transitioned(ShownCondition(claim, tools.Type), *tools, now))
+		conditions = append(conditions, transitioned(condition.Entry(claim, tools.Type), *tools, now))
 	}
 	status["conditions"] = append(conditions, transitioned(AgentSynced(claim), ours, now))
 	setObservedGeneration(status, claim, hub, current)
@@ -109,35 +109,14 @@ func asInt64(v any) (int64, bool) {
 
 // AgentSynced returns the condition AgentSynced of a claim, or nil.
 func AgentSynced(claim *unstructured.Unstructured) map[string]any {
-	return ShownCondition(claim, reason.ConditionAgentSynced)
+	return condition.Entry(claim, fleetv1alpha1.ConditionAgentSynced)
 }
 
 // ShownAgentSynced returns the condition AgentSynced of a claim, if it has one.
 func ShownAgentSynced(claim *unstructured.Unstructured) (metav1.Condition, bool) {
-	shown := AgentSynced(claim)
-	if shown == nil {
-		return metav1.Condition{}, false
-	}
-	text := func(field string) string {
-		s, _ := shown[field].(string)
-		return s
-	}
-	observed, _ := asInt64(shown["observedGeneration"])
-	return metav1.Condition{
-		Type: reason.ConditionAgentSynced, Status: metav1.ConditionStatus(text("status")), ObservedGeneration: observed,
-		Reason: text("reason"), Message: text("message"),
-	}, true
-}
-
-// ShownCondition returns a condition of a claim, or nil.
-func ShownCondition(claim *unstructured.Unstructured, conditionType string) map[string]any {
-	conditions, _, _ := unstructured.NestedSlice(claim.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == conditionType {
-			return c
-		}
-	}
-	return nil
+	shown, ok := condition.Find(claim, fleetv1alpha1.ConditionAgentSynced)
+	shown.ObservedGeneration, _ = asInt64(AgentSynced(claim)["observedGeneration"])
+	return shown, ok
 }
 
 // transitioned returns one of our conditions as it should be shown. As usual, the transition time is that of the last

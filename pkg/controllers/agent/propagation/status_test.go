@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 )
 
 func TestStatusOf(t *testing.T) {
@@ -22,7 +22,7 @@ func TestStatusOf(t *testing.T) {
 	const awaiting = `{'type':'Reconciling','status':'True','reason':'AwaitingHub','message':'The hub has not reported yet whether the current generation of this claim is ready',` +
 		`'observedGeneration':3,` + at + `},`
 	const stalled = `{'type':'Stalled','status':'True','reason':'Conflict','message':'taken','observedGeneration':3,` + at + `},`
-	taken := &condition.Problem{Reason: reason.ReasonConflict, Message: "taken"}
+	taken := &condition.Problem{Reason: fleetv1alpha1.ReasonConflict, Message: "taken"}
 	for name, tc := range map[string]struct {
 		reason     string
 		claim, Hub string

@@ -1,6 +1,5 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reason defines the reasons of the agent's conditions and events, and recognises answers of workload clusters
-// that should be reported to users.
+// Package reason recognises answers of workload clusters that should be reported to users.
 package reason

@@ -10,6 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 func TestWorkloadProblem(t *testing.T) {
@@ -19,17 +21,17 @@ func TestWorkloadProblem(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"Right":     {reason: "A right can be granted.", err: apierrors.NewForbidden(resource, "a", errors.New(`User "x" cannot create resource "secrets" in API group ""`)), want: ReasonWorkloadForbidden},
-		"Policy":    {reason: "A policy says no every time.", err: apierrors.NewForbidden(resource, "a", errors.New("denied")), want: ReasonSecretRejected},
-		"Immutable": {reason: "An immutable Secret stays immutable.", err: apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "a", nil), want: ReasonSecretRejected},
-		"Namespace": {reason: "A namespace that goes does not come back soon.", err: apierrors.NewForbidden(resource, "a", errors.New("because it is being terminated")), want: ReasonSecretRejected},
+		"Right":     {reason: "A right can be granted.", err: apierrors.NewForbidden(resource, "a", errors.New(`User "x" cannot create resource "secrets" in API group ""`)), want: fleetv1alpha1.ReasonWorkloadForbidden},
+		"Policy":    {reason: "A policy says no every time.", err: apierrors.NewForbidden(resource, "a", errors.New("denied")), want: fleetv1alpha1.ReasonSecretRejected},
+		"Immutable": {reason: "An immutable Secret stays immutable.", err: apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "a", nil), want: fleetv1alpha1.ReasonSecretRejected},
+		"Namespace": {reason: "A namespace that goes does not come back soon.", err: apierrors.NewForbidden(resource, "a", errors.New("because it is being terminated")), want: fleetv1alpha1.ReasonSecretRejected},
 		"Busy":      {reason: "What passes is retried.", err: apierrors.NewTooManyRequests("later", 1)},
 		"Conflict":  {reason: "So is what somebody else changed.", err: apierrors.NewConflict(resource, "a", errors.New("changed"))},
 		"Broken":    {reason: "And what did not arrive.", err: errors.New("connection refused")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if p := OfWorkload(fmt.Errorf("cannot: %w", tc.err), "write the Secret", ReasonSecretRejected); p != nil {
+			if p := OfWorkload(fmt.Errorf("cannot: %w", tc.err), "write the Secret", fleetv1alpha1.ReasonSecretRejected); p != nil {
 				got = p.Reason
 			}
 			if got != tc.want {

@@ -46,7 +46,7 @@ func (r *Reporter) noteConflict(ctx context.Context, s *scope.Scope, holder stri
 		return nil
 	}
 	err := scope.PatchClaim(ctx, s, claim, metrics.WriteAnnotation, r.Metrics)
-	if p := reason.OfWorkload(err, "annotate this claim", reason.ReasonWorkloadRejected); p != nil {
+	if p := reason.OfWorkload(err, "annotate this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.Reason, "message", p.Message)
 		return nil
 	}

@@ -12,10 +12,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
@@ -46,7 +46,7 @@ func (r *Reporter) Failed(ctx context.Context, s *scope.Scope, err error) (lasti
 		return nil, true
 	}
 	return &condition.Problem{
-		Reason:  reason.ReasonSyncFailing,
+		Reason:  fleetv1alpha1.ReasonSyncFailing,
 		Unknown: true,
 		Message: fmt.Sprintf("Synchronising this claim fails (%s) and is tried again, see the log of Masthead in the hub",
 			cmp.Or(string(apierrors.ReasonForError(err)), "no answer")),

@@ -11,12 +11,13 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // prunedStatus returns what to remember of a status written to a claim.
 func prunedStatus(claim *unstructured.Unstructured, reason string, status map[string]any) ledger.PrunedStatus {
 	shown, _ := claim.Object["status"].(map[string]any)
-	return ledger.PrunedStatus{UID: claim.GetUID(), Reason: reason, Written: propagation.HashOf(withoutTransition(status)), Shown: propagation.HashOf(shown)}
+	return ledger.PrunedStatus{UID: claim.GetUID(), Reason: reason, Written: objects.Digest(withoutTransition(status)), Shown: objects.Digest(shown)}
 }
 
 // withoutTransition returns a status without our conditions' transition times: where these are dropped, every computed

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
@@ -113,7 +114,7 @@ func (r *Reporter) writeStatus(
 		return nil, nil //nolint:nilnil // It is gone, and there is nobody to tell.
 	}
 	if err != nil {
-		if p := reason.OfWorkload(err, "write the status of this claim", reason.ReasonWorkloadRejected); p != nil {
+		if p := reason.OfWorkload(err, "write the status of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 			// It can only be logged, not shown to the user.
 			log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.Reason, "message", p.Message)
 			r.Metrics.Requirement(s.Request, p.Reason)
@@ -133,9 +134,9 @@ func (r *Reporter) writeStatus(
 
 	switch {
 	case toldBefore && last == c.Reason:
-	case c.Reason == reason.ReasonReconcilePaused:
+	case c.Reason == fleetv1alpha1.ReasonReconcilePaused:
 		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)
-	case o.Problem != nil && c.Reason != reason.ReasonDeleting:
+	case o.Problem != nil && c.Reason != fleetv1alpha1.ReasonDeleting:
 		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeWarning, c.Reason, "Synchronise", "%s", c.Message)
 	case o.Problem == nil && toldBefore:
 		s.Workload.Recorder.Eventf(before, nil, corev1.EventTypeNormal, c.Reason, "Synchronise", "%s", c.Message)

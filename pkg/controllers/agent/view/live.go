@@ -7,14 +7,13 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -31,7 +30,7 @@ func (w *Cluster) EachLive(ctx context.Context, kind kindwatch.Kind, fn func(*un
 		options := &client.ListOptions{Limit: page.Limit, Continue: page.Continue, Raw: &metav1.ListOptions{LabelSelector: kind.LabelSelector}}
 		// The pager runs in its own goroutine.
 		err := w.Guard.Run("listing "+kind.Resource, func() error { return w.Reader.List(ctx, list, options) })
-		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err) {
+		if apierror.IsNotServed(err) {
 			return &metav1.PartialObjectMetadataList{}, nil
 		}
 		if err != nil {

@@ -187,7 +187,7 @@ func componentStatus(v ComponentView, was appsv1alpha1.ComponentStatus) appsv1al
 		if finished {
 			message = v.finishedMessage() + " " + message
 		}
-		c.Reason, c.Message = bounds.Text(what.Reason, bounds.ComponentReason), bounds.Text(message, bounds.ComponentMessage)
+		c.Reason, c.Message = condition.Text(what.Reason, bounds.ComponentReason), condition.Text(message, bounds.ComponentMessage)
 	}
 	return c
 }

@@ -20,7 +20,7 @@ import (
 
 // setCondition sets a condition. Its time changes only with its status.
 func setCondition(conditions *[]metav1.Condition, c metav1.Condition) {
-	c.Message = bounds.Text(c.Message, bounds.Message)
+	c.Message = condition.Text(c.Message, bounds.Message)
 	meta.SetStatusCondition(conditions, c)
 }
 
@@ -199,7 +199,7 @@ func watchedMessage(o Observation) string {
 // without any.
 func statusMessage(o Observation, components []componentEntry, dependencies []appsv1alpha1.DependencyStatus) string {
 	if o.unseen != nil {
-		return bounds.Text(o.unseen.Message, bounds.Message)
+		return condition.Text(o.unseen.Message, bounds.Message)
 	}
 	parts := []string{componentsMessage(components)}
 	if missing := dependenciesWith(dependencies, corev1.ConditionFalse); len(missing) > 0 {
@@ -210,7 +210,7 @@ func statusMessage(o Observation, components []componentEntry, dependencies []ap
 		parts = append(parts, c.Message)
 	}
 	parts = slices.DeleteFunc(parts, func(p string) bool { return p == "" })
-	return bounds.Text(strings.Join(parts, " "), bounds.Message)
+	return condition.Text(strings.Join(parts, " "), bounds.Message)
 }
 
 // componentsMessage describes the worst of the sorted components, and counts the others. It is empty if all that count

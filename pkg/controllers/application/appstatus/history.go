@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
@@ -38,7 +39,7 @@ func historyOf(old appsv1alpha1.ApplicationStatus, health appsv1alpha1.Health, m
 	if old.Health == health {
 		return old.History
 	}
-	change := appsv1alpha1.HealthChange{Time: now, Health: health, Message: bounds.Text(message, maxHistoryMessage)}
+	change := appsv1alpha1.HealthChange{Time: now, Health: health, Message: condition.Text(message, maxHistoryMessage)}
 	history := slices.Concat([]appsv1alpha1.HealthChange{change}, old.History)
 	return history[:min(len(history), appsv1alpha1.MaxHistory)]
 }
@@ -89,5 +90,5 @@ func (a *Announcements) Changed(app *appsv1alpha1.Application, status appsv1alph
 	if status.Message != "" {
 		note += " " + status.Message
 	}
-	a.recorder.Eventf(about, nil, severity, appsv1alpha1.ReasonHealthChanged, "Become"+string(status.Health), "%s", bounds.Text(note, bounds.Message))
+	a.recorder.Eventf(about, nil, severity, appsv1alpha1.ReasonHealthChanged, "Become"+string(status.Health), "%s", condition.Text(note, bounds.Message))
 }

@@ -99,12 +99,12 @@ func UnseenApplication(app *appsv1alpha1.Application, why condition.Problem) Obs
 // Application without a status is Unknown.
 func SummaryOf(app *appsv1alpha1.Application) rollup.Summary {
 	s := rollup.Summary{
-		ApplicationType: bounds.Text(app.Spec.Type, maxSummaryName),
-		Version:         bounds.Text(app.Spec.Version, maxSummaryName),
+		ApplicationType: condition.Text(app.Spec.Type, maxSummaryName),
+		Version:         condition.Text(app.Spec.Version, maxSummaryName),
 		Health:          app.Status.Health,
 		Ready:           app.Status.Ready,
 		Wanted:          min(bounds.Count(len(app.Spec.Components)), maxSummaryComponents),
-		Message:         bounds.Text(app.Status.Message, bounds.SummaryMessage),
+		Message:         condition.Text(app.Status.Message, bounds.SummaryMessage),
 	}
 	if c := app.Status.Counts; c != nil {
 		s.Wanted = min(max(c.Total, 0), maxSummaryComponents)

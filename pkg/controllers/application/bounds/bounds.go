@@ -6,8 +6,6 @@ package bounds
 import (
 	"math"
 	"slices"
-	"strings"
-	"unicode"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
@@ -24,24 +22,6 @@ const (
 	// SummaryMessage bounds an Application's message on the hub.
 	SummaryMessage = 128
 )
-
-// Text makes an untrusted text fit for a status: at most limit characters, and none that moves a terminal's cursor.
-func Text(text string, limit int) string {
-	runes := make([]rune, 0, min(len(text), limit+1))
-	for _, c := range text { // Invalid UTF-8 is read as U+FFFD.
-		if len(runes) > limit {
-			break
-		}
-		if !unicode.IsGraphic(c) {
-			c = ' '
-		}
-		runes = append(runes, c)
-	}
-	if len(runes) > limit {
-		runes = append(runes[:limit-1], '…')
-	}
-	return strings.TrimSpace(string(runes))
-}
 
 // Count converts a number for a status.
 func Count(n int) int32 { return int32(min(n, math.MaxInt32)) } //nolint:gosec // It is bounded.

@@ -17,6 +17,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	workloadcrd "github.com/masthead-dev/masthead/config/crd/workload"
 	"github.com/masthead-dev/masthead/pkg/managed"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // Seen is the metadata of the definition of Applications in a cluster. Values are comparable.
@@ -79,7 +80,7 @@ func newWantedDefinition(object *unstructured.Unstructured) (*wantedDefinition, 
 	if err := unstructured.SetNestedField(object.Object, "None", "spec", "conversion", "strategy"); err != nil {
 		return nil, fmt.Errorf("cannot set the conversion of Applications: %w", err)
 	}
-	return &wantedDefinition{object: object, revision: revision, hash: managed.HashOf(object.Object["spec"])}, nil
+	return &wantedDefinition{object: object, revision: revision, hash: objects.Digest(object.Object["spec"])}, nil
 }
 
 // record is the record of a definition written from this one, with the generation it then had.

@@ -14,27 +14,11 @@ import (
 	"k8s.io/utils/clock"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
-)
-
-// Reasons why a cluster has no Applications, or not this manager's definition, in events and in the ClusterProfile's
-// condition KindsServed.
-const (
-	// ReasonDefinitionForeign: the cluster has a definition of Applications that Masthead did not install.
-	ReasonDefinitionForeign = "ForeignDefinition"
-
-	// ReasonDefinitionRejected: the cluster's API server refused the definition; the message says why.
-	ReasonDefinitionRejected = "DefinitionRejected"
-
-	// ReasonDefinitionForbidden: the cluster refused the definition with 403: a right is missing, or an admission policy
-	// forbids it.
-	ReasonDefinitionForbidden = "DefinitionForbidden"
-
-	// ReasonDefinitionNewer: a newer manager has installed its definition. It is used as is, and nothing is missing.
-	ReasonDefinitionNewer = "DefinitionNewer"
 )
 
 // Name is the name of the CustomResourceDefinition of Applications.
@@ -44,9 +28,6 @@ const Name = "applications.apps.masthead.dev"
 const unseen = "Applications are not watched"
 
 var about = managed.Definition(Name) //nolint:gochecknoglobals // A constant.
-
-// definitionSoon is the requeue delay for a cluster whose definition the watch has not reported yet.
-const definitionSoon = time.Second
 
 // Resource is the resource of CustomResourceDefinitions.
 var Resource = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
@@ -122,7 +103,7 @@ func (k *Keeper) Ensure(ctx context.Context, cluster mcr.ClusterName, crds manag
 	case apierrors.IsNotFound(err):
 		return k.written(ctx, cluster, crds, nil)
 	case apierrors.IsForbidden(err):
-		return k.despite(k.refused(ReasonDefinitionForbidden, err), *seen), nil
+		return k.despite(k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err), *seen), nil
 	case err != nil:
 		return State{}, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
 	}
@@ -150,14 +131,14 @@ func (k *Keeper) judge(seen Seen) (state State, settled bool) {
 	switch {
 	case !seen.marks.AreOf(k.owner):
 		return State{Again: k.slowly(), Problem: &condition.Problem{
-			Reason: ReasonDefinitionForeign, Message: about.NotOurs(seen.marks, k.owner, unseen),
+			Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: about.NotOurs(seen.marks, k.owner, unseen),
 		}}, true
 	case seen.deleting:
 		// It is written again once it is gone, which the watch reports.
 		return State{}, true
 	case seen.revision > k.want.revision:
 		return State{Served: true, Notice: &condition.Problem{
-			Reason: ReasonDefinitionNewer,
+			Reason: fleetv1alpha1.ReasonDefinitionNewer,
 			Message: fmt.Sprintf("The CustomResourceDefinition %q is of a newer Masthead (revision %d, this one has %d) and is used unchanged.",
 				Name, seen.revision, k.want.revision),
 		}}, true
@@ -175,17 +156,17 @@ func (k *Keeper) written(
 	}
 	_, err := k.writer(crds).Write(ctx, have, k.want.nextGeneration(have), k.want.over)
 	if k.Users.Excuses(cluster, err, k.Clock.Now()) {
-		return State{Again: definitionSoon}, nil
+		return State{Again: condition.Soon}, nil
 	}
 	switch managed.AnswerOf(err) {
 	case managed.Accepted:
 		return State{Served: true, Wrote: wrote}, nil
 	case managed.Outdated:
-		return State{Again: definitionSoon}, nil
+		return State{Again: condition.Soon}, nil
 	case managed.Forbidden:
-		return k.refused(ReasonDefinitionForbidden, err), nil
+		return k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err), nil
 	case managed.Rejected:
-		return k.refused(ReasonDefinitionRejected, err), nil
+		return k.refused(fleetv1alpha1.ReasonDefinitionRejected, err), nil
 	case managed.Failed:
 	}
 	return State{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)

@@ -293,7 +293,7 @@ func testDefinitionLife(f *definitionFixture) {
 	f.settled(newer)
 	before := *f.counts
 	state := f.ensure(f.keeper)
-	if !state.Served || state.Wrote != "" || state.Problem != nil || state.Notice == nil || state.Notice.Reason != ReasonDefinitionNewer {
+	if !state.Served || state.Wrote != "" || state.Problem != nil || state.Notice == nil || state.Notice.Reason != fleetv1alpha1.ReasonDefinitionNewer {
 		t.Errorf("want it used as it is, got %+v", state)
 	}
 	if f.counts.writes != before.writes || f.counts.reads != before.reads {
@@ -319,7 +319,7 @@ func testDefinitionOfAnotherHub(f *definitionFixture) {
 
 	before := *f.counts
 	state := f.ensure(newer.Of(hubidentity.Owner{ID: "hub-a"}))
-	if state.Served || state.Wrote != "" || state.Problem == nil || state.Problem.Reason != ReasonDefinitionForeign {
+	if state.Served || state.Wrote != "" || state.Problem == nil || state.Problem.Reason != fleetv1alpha1.ReasonDefinitionForeign {
 		t.Fatalf("want it left alone, got %+v", state)
 	}
 	if !strings.Contains(state.Problem.Message, "hub-b") {
@@ -362,7 +362,7 @@ func testDefinitionThatIsNotOurs(f *definitionFixture) {
 			defer f.remove()
 			before := *f.counts
 			state := f.ensure(f.keeper)
-			if state.Served || state.Wrote != "" || state.Again == 0 || state.Problem == nil || state.Problem.Reason != ReasonDefinitionForeign {
+			if state.Served || state.Wrote != "" || state.Again == 0 || state.Problem == nil || state.Problem.Reason != fleetv1alpha1.ReasonDefinitionForeign {
 				t.Errorf("want it left alone and looked at again later, got %+v", state)
 			}
 			if f.counts.writes != before.writes {
@@ -481,15 +481,15 @@ func TestDefinitionRefused(t *testing.T) {
 	}{
 		"Forbidden": {
 			reason: "A right is missing: it is reported to users, and retried slowly.",
-			err:    apierrors.NewForbidden(crds, Name, errors.New("no\x1b[2J")), wantReason: ReasonDefinitionForbidden, wantAgain: true,
+			err:    apierrors.NewForbidden(crds, Name, errors.New("no\x1b[2J")), wantReason: fleetv1alpha1.ReasonDefinitionForbidden, wantAgain: true,
 		},
 		"Invalid": {
 			reason: "The API server is too old, say.", err: apierrors.NewInvalid(schema.GroupKind{}, Name, nil),
-			wantReason: ReasonDefinitionRejected, wantAgain: true,
+			wantReason: fleetv1alpha1.ReasonDefinitionRejected, wantAgain: true,
 		},
 		"TooLarge": {
 			reason: "The API server limits requests.", err: apierrors.NewRequestEntityTooLargeError("limit"),
-			wantReason: ReasonDefinitionRejected, wantAgain: true,
+			wantReason: fleetv1alpha1.ReasonDefinitionRejected, wantAgain: true,
 		},
 		"Conflict": {
 			reason: "Another client was faster: no problem, and no error.", err: apierrors.NewConflict(crds, Name, errors.New("x")), wantAgain: true,
@@ -538,15 +538,15 @@ func TestAnUpgradeThatIsRefused(t *testing.T) {
 	}{
 		"Forbidden": {
 			reason: "A right that is missing does not take from users what they have.", generation: 1, served: true,
-			err: apierrors.NewForbidden(crds, Name, errors.New("no")), want: ReasonDefinitionForbidden,
+			err: apierrors.NewForbidden(crds, Name, errors.New("no")), want: fleetv1alpha1.ReasonDefinitionForbidden,
 		},
 		"Invalid": {
 			reason: "Nor does an API server that is too old for what is new.", generation: 1, served: true,
-			err: apierrors.NewInvalid(schema.GroupKind{}, Name, nil), want: ReasonDefinitionRejected,
+			err: apierrors.NewInvalid(schema.GroupKind{}, Name, nil), want: fleetv1alpha1.ReasonDefinitionRejected,
 		},
 		"Edited": {
 			reason: "Whether an edited definition works is unknown.", generation: 2,
-			err: apierrors.NewForbidden(crds, Name, errors.New("no")), want: ReasonDefinitionForbidden,
+			err: apierrors.NewForbidden(crds, Name, errors.New("no")), want: fleetv1alpha1.ReasonDefinitionForbidden,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

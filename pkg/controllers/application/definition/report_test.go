@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -41,17 +42,17 @@ func TestDefinitionReports(t *testing.T) {
 	recorder := events.NewFakeRecorder(16)
 	forwarded := &heard{}
 	d := NewReports(forwarded, recorder, oneCluster{})
-	notice := &condition.Problem{Reason: ReasonDefinitionNewer, Message: "It is newer."}
+	notice := &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionNewer, Message: "It is newer."}
 
 	d.Served("w1", nil)
-	d.DefinitionRefused("w1", Name, ReasonDefinitionForeign, "Another client manages it.")
-	d.DefinitionRefused("w1", Name, ReasonDefinitionForeign, "Another client manages it.")
+	d.DefinitionRefused("w1", Name, fleetv1alpha1.ReasonDefinitionForeign, "Another client manages it.")
+	d.DefinitionRefused("w1", Name, fleetv1alpha1.ReasonDefinitionForeign, "Another client manages it.")
 	d.Served("w1", notice)
 	d.Served("w1", notice)
 	d.Served("w1", nil)
-	d.DefinitionRefused("w1", Name, ReasonDefinitionForeign, "Another client manages it.")
+	d.DefinitionRefused("w1", Name, fleetv1alpha1.ReasonDefinitionForeign, "Another client manages it.")
 	d.DefinitionForgotten("w1", Name)
-	d.DefinitionRefused("gone", Name, ReasonDefinitionForeign, "Another client manages it.")
+	d.DefinitionRefused("gone", Name, fleetv1alpha1.ReasonDefinitionForeign, "Another client manages it.")
 
 	want := heard{
 		"served w1", "refused w1 ForeignDefinition", "refused w1 ForeignDefinition", "served w1", "served w1", "served w1",

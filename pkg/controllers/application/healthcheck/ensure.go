@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
@@ -131,7 +131,7 @@ func (h *Checks) Ensure(
 			// The status names it until it is gone.
 			plan.view.Pod = p.Key.Name
 		}
-		if !IsMissingRight(err) {
+		if !apierror.IsMissingRight(err) {
 			errs = append(errs, fmt.Errorf("cannot delete Pod %q of a health check: %w", p.Key, err))
 			continue
 		}
@@ -268,7 +268,7 @@ func (h *Checks) holder(
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil //nolint:nilnil // It has just gone.
-	case IsMissingRight(err):
+	case apierror.IsMissingRight(err):
 		return lackingRight("get", app.Namespace), nil
 	case err != nil:
 		return nil, fmt.Errorf("cannot get Pod %q: %w", key, err)
@@ -284,16 +284,16 @@ func (h *Checks) holder(
 // creationProblem is the problem shown to users when creating a Pod fails; nil if it should be retried. refused reports
 // whether the same template would be refused again.
 func creationProblem(err error, namespace string) (p *condition.Problem, refused bool) {
-	said := &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: bounds.Text("The API server refuses the Pod of the health check: "+err.Error(), bounds.Message)}
+	said := &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: condition.Text("The API server refuses the Pod of the health check: "+err.Error(), bounds.Message)}
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The namespace is being deleted."}, false
-	case IsMissingRight(err):
+	case apierror.IsMissingRight(err):
 		return lackingRight("create", namespace), false
 	case apierrors.IsForbidden(err):
 		// Pod Security, a quota, a missing ServiceAccount: all of these can change without the template.
 		return said, false
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsRequestEntityTooLargeError(err):
+	case apierror.IsRejected(err):
 		return said, true
 	}
 	return nil, false
@@ -304,12 +304,4 @@ func lackingRight(verb, namespace string) *condition.Problem {
 		Reason:  appsv1alpha1.ReasonHealthCheckForbidden,
 		Message: fmt.Sprintf("Masthead lacks the right to %s Pods in the namespace %q, which it needs for health checks only.", verb, namespace),
 	}
-}
-
-// missingPodRight recognises the authorizer's refusal. An admission plugin refuses with the same code.
-var missingPodRight = regexp.MustCompile(`cannot [a-z:-]+ resource `) //nolint:gochecknoglobals // A constant.
-
-// IsMissingRight reports whether an API server refused for lack of a right, and not by admission.
-func IsMissingRight(err error) bool {
-	return apierrors.IsForbidden(err) && missingPodRight.MatchString(err.Error())
 }

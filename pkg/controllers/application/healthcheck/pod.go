@@ -130,14 +130,14 @@ func Reduce(obj *unstructured.Unstructured) (Record, bool) {
 	p := Record{
 		Key:      types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()},
 		UID:      obj.GetUID(),
-		Hash:     bounds.Text(labels[appsv1alpha1.TemplateHashLabel], validation.LabelValueMaxLength),
+		Hash:     condition.Text(labels[appsv1alpha1.TemplateHashLabel], validation.LabelValueMaxLength),
 		deleting: obj.GetDeletionTimestamp() != nil,
 	}
 	if o := metav1.GetControllerOfNoCopy(obj); o != nil && ownedByAnApplication(*o) {
 		p.Owner = o.UID
 	}
 	phase, _, _ := unstructured.NestedString(obj.Object, "status", "phase")
-	p.phase = corev1.PodPhase(bounds.Text(phase, bounds.ComponentReason))
+	p.phase = corev1.PodPhase(condition.Text(phase, bounds.ComponentReason))
 	p.ready, p.Message = readiness(obj)
 	return p, true
 }
@@ -153,9 +153,9 @@ func readiness(obj *unstructured.Unstructured) (ready corev1.ConditionStatus, me
 	status, _, _ := unstructured.NestedMap(obj.Object, "status")
 	text := func(m map[string]any, field string) string {
 		s, _ := m[field].(string)
-		return bounds.Text(s, bounds.ComponentMessage)
+		return condition.Text(s, bounds.ComponentMessage)
 	}
-	var scheduling, condition string
+	var scheduling, readiness string
 	conditions, _ := status["conditions"].([]any)
 	for _, c := range conditions {
 		c, ok := c.(map[string]any)
@@ -164,16 +164,16 @@ func readiness(obj *unstructured.Unstructured) (ready corev1.ConditionStatus, me
 		}
 		switch {
 		case c["type"] == string(corev1.PodReady):
-			ready, condition = corev1.ConditionStatus(text(c, "status")), text(c, "message")
+			ready, readiness = corev1.ConditionStatus(text(c, "status")), text(c, "message")
 		case c["type"] == string(corev1.PodScheduled) && c["status"] == string(corev1.ConditionFalse):
 			scheduling = text(c, "message")
 		}
 	}
 	whole := strings.TrimSuffix(strings.TrimPrefix(text(status, "reason")+": "+text(status, "message"), ": "), ": ")
 	if ready == corev1.ConditionTrue {
-		return ready, bounds.Text(whole, bounds.ComponentMessage)
+		return ready, condition.Text(whole, bounds.ComponentMessage)
 	}
-	return ready, bounds.Text(cmp.Or(whole, scheduling, condition), bounds.ComponentMessage)
+	return ready, condition.Text(cmp.Or(whole, scheduling, readiness), bounds.ComponentMessage)
 }
 
 // ended reports whether a Pod has stopped for good. A health check has to keep running, so success counts like failure.

@@ -182,20 +182,20 @@ func TestHealthRules(t *testing.T) {
 	if n := f.reported(); n != 1 {
 		t.Errorf("want one change to begin with, got %d", n)
 	}
-	f.hasHealth("Odd", appsv1alpha1.HealthUnknown, health.ReasonNotUnderstood)
+	f.hasHealth("Odd", appsv1alpha1.HealthUnknown, appsv1alpha1.ReasonNotUnderstood)
 
 	// A rule is followed, and its author can see that.
 	first := f.create("a", byPhase)
 	f.says(first, fleetv1alpha1.ReasonCompiled, "followed")
 	f.reported(databases)
-	f.hasHealth("Odd", appsv1alpha1.HealthProgressing, health.ReasonRuleNotHealthy)
+	f.hasHealth("Odd", appsv1alpha1.HealthProgressing, appsv1alpha1.ReasonRuleNotHealthy)
 	f.hasHealth("Running", appsv1alpha1.HealthHealthy, "")
 
 	// A change of it counts at once.
 	before := f.reported(databases)
 	f.edit(first, func(s *fleetv1alpha1.HealthRuleSpec) { s.Degraded = "object.status.phase == 'Odd'" })
 	f.says(first, fleetv1alpha1.ReasonCompiled, "followed")
-	f.hasHealth("Odd", appsv1alpha1.HealthDegraded, health.ReasonRuleDegraded)
+	f.hasHealth("Odd", appsv1alpha1.HealthDegraded, appsv1alpha1.ReasonRuleDegraded)
 	if now := f.reported(databases); now != before+1 {
 		t.Errorf("want one more change than %d, got %d: writing a status changes nothing", before, now)
 	}
@@ -211,14 +211,14 @@ func TestHealthRules(t *testing.T) {
 	f.edit(first, func(s *fleetv1alpha1.HealthRuleSpec) { s.Degraded = "object.status.phase = 'Odd'" })
 	f.says(first, fleetv1alpha1.ReasonCannotCompile, "degraded: 1:21: ")
 	f.says(second, fleetv1alpha1.ReasonShadowed, `HealthRule "a" is older`)
-	f.hasHealth("Running", appsv1alpha1.HealthUnknown, health.ReasonRuleFailed)
+	f.hasHealth("Running", appsv1alpha1.HealthUnknown, appsv1alpha1.ReasonRuleFailed)
 
 	// The next one takes over when the first is deleted, and without any the kind is assessed as before.
 	if err := f.hub.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	f.says(second, fleetv1alpha1.ReasonCompiled, "followed")
-	f.hasHealth("Odd", appsv1alpha1.HealthProgressing, health.ReasonRuleNotHealthy)
+	f.hasHealth("Odd", appsv1alpha1.HealthProgressing, appsv1alpha1.ReasonRuleNotHealthy)
 	written := second.ResourceVersion
 	other := f.create("other", fleetv1alpha1.HealthRuleSpec{Kind: "Other", Healthy: "true"})
 	f.says(other, fleetv1alpha1.ReasonCompiled, "followed")
@@ -230,7 +230,7 @@ func TestHealthRules(t *testing.T) {
 	if err := f.hub.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	f.hasHealth("Odd", appsv1alpha1.HealthUnknown, health.ReasonNotUnderstood)
+	f.hasHealth("Odd", appsv1alpha1.HealthUnknown, appsv1alpha1.ReasonNotUnderstood)
 	f.reported(databases)
 
 	// A rule for several kinds is followed for those that no older rule is for, and says for which it is not.
@@ -253,7 +253,7 @@ func TestHealthRules(t *testing.T) {
 	f.says(open, fleetv1alpha1.ReasonCompiled, "followed")
 	next := f.create("opener", fleetv1alpha1.HealthRuleSpec{Group: databases.Group, Kind: databases.Kind, Healthy: "phase() == 'Calm'"})
 	f.says(next, fleetv1alpha1.ReasonCompiled, "followed")
-	f.hasHealth("Burning", appsv1alpha1.HealthDegraded, health.ReasonRuleDegraded)
+	f.hasHealth("Burning", appsv1alpha1.HealthDegraded, appsv1alpha1.ReasonRuleDegraded)
 	f.hasHealth("Calm", appsv1alpha1.HealthHealthy, "")
 	for _, rule := range []*fleetv1alpha1.HealthRule{open, next} {
 		if err := f.hub.Delete(t.Context(), rule); err != nil {

@@ -14,7 +14,6 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
 // Flux lists the objects that a Kustomization applied in status.inventory.entries, and since helm-controller 1.5 also
@@ -131,7 +130,7 @@ func (e InventoryEntry) understood() bool {
 
 func (s *StrangeEntries) add(position, of int, id string) {
 	if s.count++; s.count == 1 {
-		s.of, s.first, s.says = of, position+1, bounds.Text(id, maxStrange)
+		s.of, s.first, s.says = of, position+1, condition.Text(id, maxStrange)
 	}
 }
 

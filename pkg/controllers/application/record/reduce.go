@@ -8,13 +8,13 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck"
 	"github.com/masthead-dev/masthead/pkg/health"
@@ -151,12 +151,7 @@ func hasFinished(job *unstructured.Unstructured) bool {
 	if _, limited, _ := unstructured.NestedInt64(job.Object, "spec", "ttlSecondsAfterFinished"); !limited {
 		return false
 	}
-	field, _, _ := unstructured.NestedFieldNoCopy(job.Object, "status", "conditions")
-	conditions, _ := field.([]any)
-	return slices.ContainsFunc(conditions, func(c any) bool {
-		fields, _ := c.(map[string]any)
-		return fields["type"] == string(batchv1.JobComplete) && fields["status"] == string(corev1.ConditionTrue)
-	})
+	return condition.IsTrue(job, string(batchv1.JobComplete))
 }
 
 func reducedDefinition(kind kindwatch.Kind, obj *unstructured.Unstructured) kindwatch.Record {

@@ -183,7 +183,7 @@ func (h *reportHub) counting(c client.WithWatch) client.Client {
 
 func (h *reportHub) cluster(name string, modify ...func(*connection.Cluster)) connection.Cluster {
 	c := connection.Cluster{
-		Name: mcr.ClusterName("capi/" + h.namespace + "/" + name), State: connection.StateConnected, Reason: connection.ReasonConnected,
+		Name: mcr.ClusterName("capi/" + h.namespace + "/" + name), State: connection.StateConnected, Reason: fleetv1alpha1.ReasonConnected,
 		Enrolment: connection.Enrolment{Object: connection.ObjectReference{
 			GroupVersionKind: schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"},
 			Namespace:        h.namespace, Name: name, UID: types.UID("uid-of-" + name),
@@ -196,7 +196,7 @@ func (h *reportHub) cluster(name string, modify ...func(*connection.Cluster)) co
 }
 
 func unreachable(c *connection.Cluster) {
-	c.State, c.Reason, c.Message = connection.StateBackoff, connection.ReasonDialError, "The API server does not answer"
+	c.State, c.Reason, c.Message = connection.StateBackoff, fleetv1alpha1.ReasonDialError, "The API server does not answer"
 }
 
 // engage engages a cluster whose Applications are these.
@@ -354,7 +354,7 @@ func TestNoReportForAnEnrolmentThatIsGone(t *testing.T) {
 	h.engage(h.cluster("w1"), nil)
 	old := h.wait("the report", "w1", isCurrent(fleetv1alpha1.ReasonWatching))
 	h.fleet.set(h.cluster("w1", func(c *connection.Cluster) {
-		c.State, c.Reason, c.Unenrolled = connection.StateDraining, connection.ReasonUnenrolled, true
+		c.State, c.Reason, c.Unenrolled = connection.StateDraining, fleetv1alpha1.ReasonUnenrolled, true
 	}))
 	if err := h.direct.Delete(t.Context(), old); err != nil {
 		t.Fatal(err)
@@ -398,7 +398,7 @@ func TestRestartWritesNoReport(t *testing.T) {
 
 	h.stop()
 	connecting := func(c *connection.Cluster) {
-		c.State, c.Reason = connection.StateConnecting, connection.ReasonConnecting
+		c.State, c.Reason = connection.StateConnecting, fleetv1alpha1.ReasonConnecting
 	}
 	h.fleet.set(h.cluster("w1", connecting))
 	h.fleet.set(h.cluster("lost", connecting))

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -62,7 +63,7 @@ func held(cluster connection.Cluster, v rollupView, before *metav1.Condition, no
 	switch {
 	case before == nil:
 		return 0, false
-	case cluster.State == connection.StateConnecting && cluster.Reason == connection.ReasonConnecting:
+	case cluster.State == connection.StateConnecting && cluster.Reason == fleetv1alpha1.ReasonConnecting:
 		return 0, true
 	case cluster.State == connection.StateConnected && before.Status == metav1.ConditionTrue && !v.complete && v.blocked == nil:
 		wait := v.since.Add(rollupPatience).Sub(now)
@@ -86,7 +87,7 @@ func currentCondition(cluster connection.Cluster, v rollupView) metav1.Condition
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, fleetv1alpha1.ReasonWatching, "The Applications of the cluster are watched."
 	}
-	c.Message = bounds.Text(c.Message, bounds.Message)
+	c.Message = condition.Text(c.Message, bounds.Message)
 	return c
 }
 
@@ -126,7 +127,7 @@ func worstMessage(worst []fleetv1alpha1.WorstApplication) string {
 	}
 	w := worst[0]
 	message := fmt.Sprintf("%s/%s: %s", w.Namespace, w.Name, cmp.Or(w.Message, w.Health))
-	return bounds.Text(message, bounds.Message)
+	return condition.Text(message, bounds.Message)
 }
 
 // reportDiffers reports whether the status of a report has to be written. Others' conditions are ignored.

@@ -159,10 +159,10 @@ func TestTotals(t *testing.T) {
 func TestReportStatus(t *testing.T) {
 	now := statusTime(60).Rfc3339Copy()
 	before := statusTime(0).Rfc3339Copy()
-	connected := connection.Cluster{Name: reported, State: connection.StateConnected, Reason: connection.ReasonConnected}
-	lost := connection.Cluster{Name: reported, State: connection.StateBackoff, Reason: connection.ReasonDialError, Message: "It does not answer"}
-	degraded := connection.Cluster{Name: reported, State: connection.StateDegraded, Reason: connection.ReasonDialError, Message: "It does not answer"}
-	connecting := connection.Cluster{Name: reported, State: connection.StateConnecting, Reason: connection.ReasonConnecting}
+	connected := connection.Cluster{Name: reported, State: connection.StateConnected, Reason: fleetv1alpha1.ReasonConnected}
+	lost := connection.Cluster{Name: reported, State: connection.StateBackoff, Reason: fleetv1alpha1.ReasonDialError, Message: "It does not answer"}
+	degraded := connection.Cluster{Name: reported, State: connection.StateDegraded, Reason: fleetv1alpha1.ReasonDialError, Message: "It does not answer"}
+	connecting := connection.Cluster{Name: reported, State: connection.StateConnecting, Reason: fleetv1alpha1.ReasonConnecting}
 	counts := fleetv1alpha1.ApplicationCounts{Total: 5, Healthy: 4, Degraded: 1, Ready: 2, Installed: 4}
 	components := fleetv1alpha1.ComponentTotals{Wanted: 15, Installed: 14}
 	worst := []fleetv1alpha1.WorstApplication{{Namespace: "shop", Name: "a", Health: "Degraded", Message: "It is broken."}}

@@ -15,6 +15,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 )
 
@@ -95,7 +96,7 @@ func (u unhealthyApplication) report() fleetv1alpha1.WorstApplication {
 		Type: u.ApplicationType, Version: u.Version,
 		Health: string(u.Health), Ready: metav1.ConditionStatus(u.Ready),
 		Installed: fmt.Sprintf("%d/%d", u.Installed, u.Wanted),
-		Message:   bounds.Text(u.Message, bounds.SummaryMessage),
+		Message:   condition.Text(u.Message, bounds.SummaryMessage),
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 
 func TestVerdictsOnApplicationReports(t *testing.T) {
 	kind := fleetv1alpha1.GroupVersion.WithKind("ApplicationReport")
-	connected := connection.Cluster{Name: reported, State: connection.StateConnected, Reason: connection.ReasonConnected}
-	lost := connection.Cluster{Name: reported, State: connection.StateBackoff, Reason: connection.ReasonDialError}
+	connected := connection.Cluster{Name: reported, State: connection.StateConnected, Reason: fleetv1alpha1.ReasonConnected}
+	lost := connection.Cluster{Name: reported, State: connection.StateBackoff, Reason: fleetv1alpha1.ReasonDialError}
 	complete := rollupView{engaged: true, complete: true, reached: true}
 	broken := complete
 	broken.totals.applications = fleetv1alpha1.ApplicationCounts{Total: 1, Degraded: 1}

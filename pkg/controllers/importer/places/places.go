@@ -20,7 +20,7 @@ var ErrNoPlace = errors.New("others are being queried")
 
 // Places bound how many imports query an imported cluster, or a token endpoint, at once. There are half as many as
 // workers, so hanging queries never block imports that query nothing. No namespace, which is a tenant, holds more than
-// half of them, and the one that holds the fewest is next. Nobody holds a worker while waiting: an import without a
+// half of them, and the one that holds the fewest is next. No import holds a worker while it waits: one without a
 // place is woken when it has one.
 type Places struct {
 	Shared *fairshare.Places[string]

@@ -13,7 +13,7 @@ import (
 // KubeconfigName is the name that Cluster API expects of the Secret.
 func KubeconfigName(imp *fleetv1alpha1.ClusterImport) string { return imp.Name + "-kubeconfig" }
 
-// ConnectionSecretName is the Secret that a Crossplane provider is asked to write connection details into.
+// ConnectionSecretName is the Secret into which a Crossplane provider is to write connection details.
 func ConnectionSecretName(imp *fleetv1alpha1.ClusterImport) string {
 	return imp.Name + "-import-connection"
 }

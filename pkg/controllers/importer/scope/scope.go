@@ -42,7 +42,7 @@ type Scope struct {
 	Strangers map[ObjectKey]bool
 	// WantedManaged and wantedReflected are the objects that are wanted.
 	WantedManaged, WantedReflected map[ObjectKey]bool
-	// Skipped are the node pools that are not reflected, because somebody else's object has one of their names.
+	// Skipped are the node pools that are not reflected, because a foreign object has one of their names.
 	Skipped    map[string]bool
 	Facts      *reflection.Facts
 	Reflection reflection.Reflection

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // BoundedText is a message, cut and cleaned: parts of it come from others.
 func BoundedText(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(c rune) bool { return !unicode.IsPrint(c) }), " ")
-	return Cut(strings.TrimRight(s, ". "), maxMessage)
+	return condition.Text(strings.TrimRight(s, ". "), maxMessage)
 }
 
 // Cut cuts a text to so many characters.

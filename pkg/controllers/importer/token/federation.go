@@ -19,6 +19,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 	// googleLifetime is the lifetime of a service account's token: the longest that needs no consent.
 	googleLifetime = "3600s"
 
-	// These are the words of RFC 8693 and RFC 7523 for what is shown and what is asked for.
+	// These are the words of RFC 8693 and RFC 7523 for the token that is shown and the one that is requested.
 	tokenExchangeGrant = "urn:ietf:params:oauth:grant-type:token-exchange" //nolint:gosec // A word of the protocol.
 	accessTokenType    = "urn:ietf:params:oauth:token-type:access_token"   //nolint:gosec // A word of the protocol.
 	jwtTokenType       = "urn:ietf:params:oauth:token-type:jwt"            //nolint:gosec // A word of the protocol.
@@ -144,7 +145,7 @@ func azureExchange(a *fleetv1alpha1.AzureServicePrincipal) Exchange {
 }
 
 // ExchangeRequest is a request for the token that an exchange yields. subject requests the initial token from the hub;
-// that one is not stored. Every endpoint has to be allowed before the first is asked.
+// that one is not stored. Every endpoint has to be allowed before the first request.
 func (t *Tokens) ExchangeRequest(e Exchange, subject func(context.Context) (string, error)) (Request, error) {
 	parts := [][]byte{[]byte(e.Account), []byte(e.Audience), []byte(e.identity)}
 	for _, step := range e.steps {
@@ -154,7 +155,7 @@ func (t *Tokens) ExchangeRequest(e Exchange, subject func(context.Context) (stri
 		parts = append(parts, []byte(step.endpoint))
 	}
 	return Request{
-		endpoint: e.steps[0].endpoint, Hash: HashOf(parts...), counts: true,
+		endpoint: e.steps[0].endpoint, Hash: objects.DigestParts(parts...), counts: true,
 		Ask: func(ctx context.Context) (*oauth2.Token, error) {
 			shown, err := subject(ctx)
 			if err != nil {

@@ -56,11 +56,11 @@ func TestExchange(t *testing.T) {
 		"client_assertion_type": "urn:ietf:params:oauth:client-assertion-type:jwt-bearer", "client_assertion": tokentest.HubSecret,
 	})
 	account := func(w http.ResponseWriter, r *http.Request) {
-		var asked struct {
+		var requested struct {
 			Scope    []string `json:"scope"`
 			Lifetime string   `json:"lifetime"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || len(asked.Scope) != 2 || asked.Lifetime != "3600s" ||
+		if err := json.NewDecoder(r.Body).Decode(&requested); err != nil || len(requested.Scope) != 2 || requested.Lifetime != "3600s" ||
 			r.Header.Get("Authorization") != "Bearer federated" || r.URL.Path != "/v1/projects/-/serviceAccounts/"+email+":generateAccessToken" {
 			http.Error(w, "PERMISSION_DENIED", http.StatusForbidden)
 			return
@@ -92,7 +92,7 @@ func TestExchange(t *testing.T) {
 		"Azure":         {reason: "The assertion is in place of the secret.", cloud: &tokentest.Cloud{Entra: azure}, azure: true, want: "federated", asks: 1},
 		"InvalidGrant":  {reason: "The pool does not know the ServiceAccount.", cloud: &tokentest.Cloud{STS: tokentest.Answering(400, `{"error":"invalid_grant"}`)}, problem: "status 400", asks: 1},
 		"Forbidden":     {reason: "The project does.", cloud: &tokentest.Cloud{STS: tokentest.Answering(403, `{}`)}, problem: "status 403", asks: 1},
-		"TooMany":       {reason: "It is asked too often.", cloud: &tokentest.Cloud{STS: tokentest.Answering(429, `{}`)}, problem: "status 429", asks: 1},
+		"TooMany":       {reason: "There are too many requests.", cloud: &tokentest.Cloud{STS: tokentest.Answering(429, `{}`)}, problem: "status 429", asks: 1},
 		"Broken":        {reason: "It is broken.", cloud: &tokentest.Cloud{STS: tokentest.Answering(500, `{}`)}, problem: "status 500", asks: 1},
 		"AzureRefuses":  {reason: "There is no federated credential.", cloud: &tokentest.Cloud{Entra: tokentest.Answering(401, `{}`)}, azure: true, problem: "status 401", asks: 1},
 		"NotImpersonated": {
@@ -108,7 +108,7 @@ func TestExchange(t *testing.T) {
 		"NoExpiry":     {reason: "The token of an account always ends.", cloud: &tokentest.Cloud{STS: google, IAM: tokentest.Answering(200, `{"accessToken":"a"}`)}, email: email, problem: "returns no token", asks: 2},
 		"Expired":      {reason: "It has ended already.", cloud: &tokentest.Cloud{STS: google, IAM: impersonated(-time.Hour)}, email: email, problem: "returns no token", asks: 2},
 		"NegativeTime": {reason: "So has this one.", cloud: &tokentest.Cloud{STS: tokentest.Answering(200, `{"access_token":"a","expires_in":-5}`)}, problem: "returns no token", asks: 1},
-		"Moment":       {reason: "It would be asked for all the time.", cloud: &tokentest.Cloud{STS: tokentest.Answering(200, `{"access_token":"a","expires_in":1}`)}, problem: "returns no token", asks: 1},
+		"Moment":       {reason: "It would be requested all the time.", cloud: &tokentest.Cloud{STS: tokentest.Answering(200, `{"access_token":"a","expires_in":1}`)}, problem: "returns no token", asks: 1},
 		"Nonsense":     {reason: "It is no JSON.", cloud: &tokentest.Cloud{STS: tokentest.Answering(200, `<html>`)}, problem: "returns no token", asks: 1},
 		"OtherType": {
 			reason: "It is no access token.", cloud: &tokentest.Cloud{STS: tokentest.Answering(200, `{"access_token":"a","issued_token_type":"urn:ietf:params:oauth:token-type:saml2","expires_in":3600}`)},
@@ -144,17 +144,17 @@ func TestExchange(t *testing.T) {
 			if tc.want == "" && (err == nil || !strings.Contains(err.Error(), tc.problem) || strings.Contains(err.Error(), tokentest.HubSecret)) {
 				t.Errorf("%s\nwant an error with %q and without the token, got %v", tc.reason, tc.problem, err)
 			}
-			// An endpoint that refuses is left alone; one that gave a token is not asked before that is due.
+			// An endpoint that refuses is left alone; one that gave a token gets no request before the next is due.
 			_, _, _ = minted.Get(t.Context(), types.NamespacedName{Name: name}, request, freely)
-			if n := tc.cloud.Asked.Load(); n != tc.asks {
+			if n := tc.cloud.Requests.Load(); n != tc.asks {
 				t.Errorf("%s\nwant %d requests, got %d", tc.reason, tc.asks, n)
 			}
 		})
 	}
 }
 
-// TestLongestTokenIsADay: an endpoint says that its token works for a century. Without a bound, it would never be asked
-// again.
+// TestLongestTokenIsADay: an endpoint says that its token works for a century. Without a bound, no other token would
+// ever be requested.
 func TestLongestTokenIsADay(t *testing.T) {
 	cloud := &tokentest.Cloud{STS: tokentest.Answering(http.StatusOK, `{"access_token":"a","expires_in":3153600000}`)}
 	server, ca := tokentest.Server(t, cloud.ServeHTTP)
@@ -192,10 +192,10 @@ func TestExchangeAsksAllowedEndpointsAlone(t *testing.T) {
 		allowed          bool
 	}{
 		"Google":           {reason: "The operator allows Google's by default.", email: email, allowed: true},
-		"NoImpersonation":  {reason: "What is not asked need not be allowed.", credentials: "https://iam.example.org", allowed: true},
-		"OtherSTS":         {reason: "It is nobody's.", sts: "https://sts.example.org/v1/token"},
+		"NoImpersonation":  {reason: "An endpoint that is not used need not be allowed.", credentials: "https://iam.example.org", allowed: true},
+		"OtherSTS":         {reason: "The operator does not allow this endpoint.", sts: "https://sts.example.org/v1/token"},
 		"OtherPath":        {reason: "Google has other services at the host.", sts: "https://sts.googleapis.com/v1/introspect"},
-		"OtherCredentials": {reason: "It is nobody's either.", credentials: "https://iam.example.org", email: email},
+		"OtherCredentials": {reason: "The operator does not allow this endpoint.", credentials: "https://iam.example.org", email: email},
 		"PathAbove":        {reason: "An e-mail address leads nowhere else.", email: "../../../" + email},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,7 @@ func TestExchangeAsksAllowedEndpointsAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = minted.ExchangeRequest(e, func(context.Context) (string, error) {
-				t.Errorf("%s\nthe hub was asked", tc.reason)
+				t.Errorf("%s\na token was requested from the hub", tc.reason)
 				return "", nil
 			})
 			if tc.allowed && err != nil || !tc.allowed && !errors.Is(err, ErrEndpointNotAllowed) {

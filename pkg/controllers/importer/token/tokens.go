@@ -6,10 +6,8 @@ package token
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +15,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +30,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 const (
@@ -48,9 +46,9 @@ const (
 	// maxFailed is how many failed requests are kept beyond those of the existing imports.
 	maxFailed = 4096
 
-	// shortestToken is the minimum lifetime of a token: a shorter one could not be used in time, and its endpoint would be
-	// asked all the time. longestToken is the maximum trusted lifetime: Google's tokens have an hour, and up to twelve on
-	// request, those of Entra ID up to a day.
+	// shortestToken is the minimum lifetime of a token: a shorter one could not be used in time, and its endpoint would
+	// get requests all the time. longestToken is the maximum trusted lifetime: Google's tokens have an hour, and up to
+	// twelve on request, those of Entra ID up to a day.
 	shortestToken = 5 * time.Second
 	longestToken  = 24 * time.Hour
 
@@ -69,7 +67,7 @@ func DefaultAllowedTokenEndpoints() []string {
 	}
 }
 
-// ErrEndpointNotAllowed means that no endpoint was asked.
+// ErrEndpointNotAllowed means that an endpoint is not allowed, so that no request was sent.
 var ErrEndpointNotAllowed = errors.New("the token endpoint is not one of those that the operator allows with --allowed-token-endpoints")
 
 // Request requests a token from an endpoint.
@@ -114,11 +112,11 @@ type failedRequest struct {
 	err               error
 	// times is how often in a row.
 	times int
-	// until is when the endpoint may be asked again.
+	// until is when the endpoint may be queried again.
 	until time.Time
 }
 
-// New returns an empty cache. Only allowed endpoints are asked, and their certificates are verified with the
+// New returns an empty cache. Only allowed endpoints are queried, and their certificates are verified with the
 // authorities, as PEM, or with those of the system if there are none. An endpoint that is no URL is an error
 // (ParseTokenEndpoint).
 func New(allowed []string, authorities []byte, c clock.Clock) (*Tokens, error) {
@@ -182,9 +180,9 @@ func (t *Tokens) allowedBy(endpoint string) *url.URL {
 }
 
 // Get returns a token and how soon to ask for it again. A working one is kept if there is no other. enter requests a
-// place; without one no endpoint is asked. An endpoint that issues no token for a request is left alone for as long as
-// an unreachable cluster, regardless of what triggers a pass over the import: another request, made of another secret,
-// does not wait.
+// place; without one no endpoint is queried. An endpoint that issues no token for a request is left alone for as
+// long as an unreachable cluster, regardless of what triggers a pass over the import: another request, made of another
+// secret, does not wait.
 func (t *Tokens) Get(
 	ctx context.Context, key types.NamespacedName, r Request, enter func() (leave func(), ok bool),
 ) (*oauth2.Token, time.Duration, error) {
@@ -195,7 +193,7 @@ func (t *Tokens) Get(
 	return t.Renewed(ctx, key, r, endpoint.String(), enter)
 }
 
-// Renewed is get for an endpoint that may be asked, which is counted under a name.
+// Renewed is Get for an endpoint that is known to be allowed, whose requests are counted under a name.
 func (t *Tokens) Renewed(
 	ctx context.Context, key types.NamespacedName, r Request, endpoint string, enter func() (leave func(), ok bool),
 ) (*oauth2.Token, time.Duration, error) {
@@ -218,7 +216,7 @@ func (t *Tokens) Renewed(
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, t.client), tokenTimeout)
 	defer cancel()
 	token, err := r.Ask(ctx)
-	if hub, ok := errors.AsType[*HubError](err); ok { // The endpoint was not asked.
+	if hub, ok := errors.AsType[*HubError](err); ok { // No request was sent to the endpoint.
 		return made.unlessRefused(hub.err, now)
 	}
 	if err == nil {
@@ -336,7 +334,7 @@ func (t *Tokens) Drop(key types.NamespacedName, age time.Duration) {
 }
 
 // Forget is for an import that no longer uses tokens. An endpoint's failure is remembered until the endpoint may be
-// asked again: withdrawing credentials, or deleting the import, and reverting that must not make it be asked at once.
+// queried again: withdrawing credentials, or deleting the import, and reverting that must not cause a request at once.
 func (t *Tokens) Forget(key types.NamespacedName) {
 	now := t.Clock.Now()
 	t.mu.Lock()
@@ -381,7 +379,7 @@ func GoogleRequest(key []byte) (Request, error) {
 		Scopes: []string{googleScope}, TokenURL: file.TokenURI,
 	}
 	return Request{
-		endpoint: file.TokenURI, Hash: HashOf(key),
+		endpoint: file.TokenURI, Hash: objects.DigestParts(key),
 		Ask: func(ctx context.Context) (*oauth2.Token, error) { return c.TokenSource(ctx).Token() },
 	}, nil
 }
@@ -394,25 +392,15 @@ func AzureRequest(a *fleetv1alpha1.AzureServicePrincipal, secret []byte) Request
 		AuthStyle: oauth2.AuthStyleInParams,
 	}
 	return Request{
-		endpoint: c.TokenURL, Hash: HashOf([]byte(c.TokenURL), []byte(a.ClientID), secret),
+		endpoint: c.TokenURL, Hash: objects.DigestParts([]byte(c.TokenURL), []byte(a.ClientID), secret),
 		Ask: c.Token,
 	}
 }
 
-// EntraEndpoint is where a tenant's tokens are asked for.
+// EntraEndpoint is where a tenant's tokens are requested.
 func EntraEndpoint(a *fleetv1alpha1.AzureServicePrincipal) string {
 	authority := cmp.Or(a.AuthorityHost, "https://login.microsoftonline.com")
 	return strings.TrimRight(authority, "/") + "/" + a.TenantID + "/oauth2/v2.0/token"
-}
-
-// HashOf is a digest of texts that depends on where each of them ends.
-func HashOf(parts ...[]byte) string {
-	h := sha256.New()
-	for _, p := range parts {
-		h.Write([]byte(strconv.Itoa(len(p)) + ":"))
-		h.Write(p)
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // boundedTransport aborts answers that are too large.
@@ -431,7 +419,7 @@ func (t boundedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// HubError means that the hub issued no ServiceAccount token, so that no token endpoint was asked.
+// HubError means that the hub issued no ServiceAccount token, so that no token endpoint was queried.
 type HubError struct{ err error }
 
 func (e *HubError) Error() string { return e.err.Error() }

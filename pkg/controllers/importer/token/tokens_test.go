@@ -35,7 +35,7 @@ func googleKey(t *testing.T, tokenURI string) []byte {
 }
 
 func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
-	var asked atomic.Int64
+	var requested atomic.Int64
 	fails := atomic.Bool{}
 	server, ca := tokentest.Server(t, func(w http.ResponseWriter, r *http.Request) {
 		if fails.Load() {
@@ -47,7 +47,7 @@ func TestTokensAreRefreshedBeforeTheyExpire(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"Bearer","expires_in":3600}`, asked.Add(1))
+		_, _ = fmt.Fprintf(w, `{"access_token":"token-%d","token_type":"Bearer","expires_in":3600}`, requested.Add(1))
 	})
 	requests := map[string]func() Request{
 		"Google": func() Request {
@@ -174,15 +174,15 @@ func TestGoogleKeysOfOtherTypesAreRefused(t *testing.T) {
 // freely enters at once: there always is a place.
 func freely() (leave func(), ok bool) { return func() {}, true }
 
-// TestRefusingEndpointIsAskedSeldom reconciles an import every second, as when its managed resources change all the
-// time, while its endpoint refuses: in an hour it is asked as often as the waits allow, and the counts show that. A
-// corrected secret is used at once. A corrected endpoint is used when it is asked again.
-func TestRefusingEndpointIsAskedSeldom(t *testing.T) {
-	var asked atomic.Int64
+// TestRefusingEndpointIsQueriedRarely reconciles an import every second, as when its managed resources change all the
+// time, while its endpoint refuses: in an hour it is queried as often as the waits allow, and the counts show that. A
+// corrected secret is used at once. A corrected endpoint is used when it is queried again.
+func TestRefusingEndpointIsQueriedRarely(t *testing.T) {
+	var requested atomic.Int64
 	status := atomic.Int64{}
 	status.Store(http.StatusUnauthorized)
 	server, ca := tokentest.Server(t, func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requested.Add(1)
 		if err := r.ParseForm(); err == nil && r.Form.Get("client_secret") == "mended" || status.Load() == http.StatusOK {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = fmt.Fprint(w, `{"access_token":"token","token_type":"Bearer","expires_in":3600}`)
@@ -191,7 +191,7 @@ func TestRefusingEndpointIsAskedSeldom(t *testing.T) {
 		http.Error(w, "no", int(status.Load()))
 	})
 	clock := clocktesting.NewFakeClock(time.Now())
-	minted, err := New([]string{server.URL + "/", "https://nobody.example.org/"}, ca, clock)
+	minted, err := New([]string{server.URL + "/", "https://unused.example.org/"}, ca, clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,12 +207,12 @@ func TestRefusingEndpointIsAskedSeldom(t *testing.T) {
 	}
 	for range 3600 {
 		if err := look("wrong"); err == nil || !strings.Contains(err.Error(), "401") {
-			t.Fatalf("want what the endpoint said, also while it is not asked, got %v", err)
+			t.Fatalf("want what the endpoint said, also while it is not queried, got %v", err)
 		}
 		clock.Step(time.Second)
 	}
 	// After 0, 20, 60, 140 and 300 seconds, and then every five minutes.
-	if n := asked.Load(); n != 15 {
+	if n := requested.Load(); n != 15 {
 		t.Errorf("want 15 requests in an hour, got %d", n)
 	}
 	if err := look("mended"); err != nil {
@@ -224,7 +224,7 @@ func TestRefusingEndpointIsAskedSeldom(t *testing.T) {
 	status.Store(http.StatusOK)
 	clock.Step(scope.Resync)
 	if err := look("wrong"); err != nil {
-		t.Errorf("an endpoint that gives tokens again is asked again: %v", err)
+		t.Errorf("want a token from an endpoint that gives tokens again, got %v", err)
 	}
 	want := tokentest.RequestsHelp + fmt.Sprintf(`masthead_import_token_requests_total{result="failed",token_endpoint="%[1]s/"} 0
 masthead_import_token_requests_total{result="granted",token_endpoint="%[1]s/"} 2
@@ -232,9 +232,9 @@ masthead_import_token_requests_total{result="refused",token_endpoint="%[1]s/"} 1
 masthead_import_token_requests_total{result="failed",token_endpoint="imported-clusters"} 0
 masthead_import_token_requests_total{result="granted",token_endpoint="imported-clusters"} 0
 masthead_import_token_requests_total{result="refused",token_endpoint="imported-clusters"} 0
-masthead_import_token_requests_total{result="failed",token_endpoint="https://nobody.example.org/"} 0
-masthead_import_token_requests_total{result="granted",token_endpoint="https://nobody.example.org/"} 0
-masthead_import_token_requests_total{result="refused",token_endpoint="https://nobody.example.org/"} 0
+masthead_import_token_requests_total{result="failed",token_endpoint="https://unused.example.org/"} 0
+masthead_import_token_requests_total{result="granted",token_endpoint="https://unused.example.org/"} 0
+masthead_import_token_requests_total{result="refused",token_endpoint="https://unused.example.org/"} 0
 `, server.URL)
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
 		t.Error(err)
@@ -243,9 +243,9 @@ masthead_import_token_requests_total{result="refused",token_endpoint="https://no
 
 // TestTokenIsKeptWhileItsEndpointFails: it is checked again when it expires, at the latest.
 func TestTokenIsKeptWhileItsEndpointFails(t *testing.T) {
-	var asked atomic.Int64
+	var requested atomic.Int64
 	server, ca := tokentest.Server(t, func(w http.ResponseWriter, _ *http.Request) {
-		if asked.Add(1) > 1 {
+		if requested.Add(1) > 1 {
 			http.Error(w, "no", http.StatusTooManyRequests)
 			return
 		}
@@ -273,13 +273,13 @@ func TestTokenIsKeptWhileItsEndpointFails(t *testing.T) {
 		clock.Step(again)
 	}
 	// At 50 minutes, and 20, 60, 140 and 300 seconds later.
-	if n := asked.Load(); n != 6 && n != 7 {
+	if n := requested.Load(); n != 6 && n != 7 {
 		t.Errorf("want few requests, got %d", n)
 	}
 }
 
 // TestBackOffOutlivesAWithdrawal: a user who withdraws credentials and gives them again, or deletes the import and
-// creates it again, does not cause an endpoint that refuses to be asked more often.
+// creates it again, does not cause more requests to an endpoint that refuses.
 func TestBackOffOutlivesAWithdrawal(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	minted, err := New(nil, nil, clock)

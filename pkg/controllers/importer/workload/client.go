@@ -169,7 +169,7 @@ func (n *noted) Read(p []byte) (int, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		n.ended = err
 	}
-	return read, err //nolint:wrapcheck // The decoder's error is told nobody.
+	return read, err //nolint:wrapcheck // The decoder's error is not reported.
 }
 
 // without returns why a body was not decoded, without the decoder's error: that has parts of the answer.

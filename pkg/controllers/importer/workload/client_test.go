@@ -57,7 +57,7 @@ func items(n int, item string) string {
 	return `{"items":[` + strings.TrimSuffix(strings.Repeat(item+",", n), ",") + `]}`
 }
 
-// TestAnswersOfAnImportedClusterAreBounded: an imported cluster belongs to somebody else. None of its answers takes
+// TestAnswersOfAnImportedClusterAreBounded: an imported cluster belongs to another owner. None of its answers takes
 // much of the manager's memory.
 func TestAnswersOfAnImportedClusterAreBounded(t *testing.T) {
 	for _, c := range []struct {
@@ -72,7 +72,7 @@ func TestAnswersOfAnImportedClusterAreBounded(t *testing.T) {
 		{"Labels that never end are given up", endless(`{"items":[{"metadata":{"labels":{"":""`, `,"":""`), bounded.LimitCost},
 		{"Arrays that never end are given up", endless(`{"items":`, "["), bounded.LimitDepth},
 		{"Two million empty items have fewer bytes than a page may have", always(items(2_000_000, `{}`)), bounded.LimitCost},
-		{"A page has no more Nodes than were asked for", always(items(nodesPerPage+1, `{}`)), ""},
+		{"A page has no more Nodes than were requested", always(items(nodesPerPage+1, `{}`)), ""},
 		{
 			"The name of the next page is sent back, so it is short",
 			always(`{"metadata":{"continue":"` + strings.Repeat("x", maxContinue+1) + `"},"items":[]}`), "",
@@ -100,14 +100,14 @@ func TestAnswersOfAnImportedClusterAreBounded(t *testing.T) {
 
 // TestPagesThatNeverEnd: a cluster that always has another page is read to a number of Nodes.
 func TestPagesThatNeverEnd(t *testing.T) {
-	var asked atomic.Int64
+	var requests atomic.Int64
 	page := strings.Replace(items(nodesPerPage, `{}`), `{`, `{"metadata":{"continue":"more"},`, 1)
 	nodes, err := workloadOf(t, func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		_, _ = io.WriteString(w, page)
 	}).nodes(t.Context())
-	if err != nil || len(nodes) != nodesPerPage*maxPages || asked.Load() != maxPages {
-		t.Errorf("nodes(): want %d Nodes of %d pages, got %d of %d: %v", nodesPerPage*maxPages, maxPages, len(nodes), asked.Load(), err)
+	if err != nil || len(nodes) != nodesPerPage*maxPages || requests.Load() != maxPages {
+		t.Errorf("nodes(): want %d Nodes of %d pages, got %d of %d: %v", nodesPerPage*maxPages, maxPages, len(nodes), requests.Load(), err)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestPageOfLargeNodesIsRead(t *testing.T) {
 }
 
 // TestClusterThatFailsIsNoFaultOfTheSpec: after an error of an imported cluster, the request is retried, and the error
-// does not report that somebody has to fix the import. An answer that no API server would give does.
+// does not report that a user has to fix the import. An answer that no API server would give does.
 func TestClusterThatFailsIsNoFaultOfTheSpec(t *testing.T) {
 	const invalid, unavailable = fleetv1alpha1.ReasonServiceAccountTokenInvalid, fleetv1alpha1.ReasonServiceAccountTokenUnavailable
 	for name, tc := range map[string]struct {

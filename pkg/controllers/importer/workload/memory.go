@@ -12,7 +12,7 @@ import (
 
 // budgetClass is the budget class of imports: together they have the share of one EnrollmentClass, divided equally
 // among namespaces. Using the class that an import names was rejected: whether it allows the namespace is not known
-// here, so the writer of a ClusterImport could use up the share of somebody else's class. No EnrollmentClass, and no
+// here, so the writer of a ClusterImport could use up the share of another owner's class. No EnrollmentClass, and no
 // namespace, can have this name.
 const budgetClass = "ClusterImports"
 

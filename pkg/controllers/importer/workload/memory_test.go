@@ -22,8 +22,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// asked sends requests to the cluster of an import, whose Nodes fill some pages, and caches the answer.
-func asked(t *testing.T, c *Clusters, key types.NamespacedName, kubeconfig string) Answer {
+// answerOf sends requests to the cluster of an import, whose Nodes fill some pages, and caches the answer.
+func answerOf(t *testing.T, c *Clusters, key types.NamespacedName, kubeconfig string) Answer {
 	t.Helper()
 	answer, err := c.Ask(t.Context(), key.Namespace, []byte(kubeconfig), credentials.Options{AllowLoopback: true})
 	if err != nil {
@@ -57,7 +57,7 @@ func TestNodesCountInTheMemoryBudget(t *testing.T) {
 	shared := budget.New(7 << 20) // The Nodes take more than half.
 	clock := clocktesting.NewFakeClock(time.Now())
 	c, key := NewClusters(clock, shared), types.NamespacedName{Namespace: "customers", Name: "c"}
-	asked(t, c, key, kubeconfig)
+	answerOf(t, c, key, kubeconfig)
 	nodes, known := c.Nodes(key, uidOf(key))
 	used, by := shared.Used()
 	if !known || len(nodes) != nodesPerPage*maxPages || used < sizeOf(nodes)-1<<15 || len(by) != 1 || by[0].Class != budgetClass || by[0].Cluster != "ClusterImports/customers" {
@@ -77,14 +77,14 @@ func TestNodesCountInTheMemoryBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock.Step(scope.Resync)
-	again := asked(t, c, key, kubeconfig)
+	again := answerOf(t, c, key, kubeconfig)
 	if _, known := c.Nodes(key, uidOf(key)); known || !strings.Contains(again.Condition().Message, "its Nodes are not kept") || again.GoodFor() != scope.Resync {
-		t.Errorf("want no Nodes, somebody told, and the cluster left alone for %s, got %v after %s", scope.Resync, again.Condition(), again.GoodFor())
+		t.Errorf("want no Nodes, a condition that says so, and the cluster left alone for %s, got %v after %s", scope.Resync, again.Condition(), again.GoodFor())
 	}
 
 	other.Close()
 	clock.Step(scope.Resync)
-	asked(t, c, key, kubeconfig)
+	answerOf(t, c, key, kubeconfig)
 	if _, known := c.Nodes(key, uidOf(key)); !known {
 		t.Error("want the Nodes again when there is room")
 	}

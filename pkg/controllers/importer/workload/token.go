@@ -52,7 +52,7 @@ func invalidToken(what string, cause error) error {
 	}
 }
 
-// UnavailableToken means that the cluster could not be asked for a token.
+// UnavailableToken means that a token could not be requested from the cluster.
 func UnavailableToken(cause error) error {
 	return &TokenError{
 		fleetv1alpha1.ReasonServiceAccountTokenUnavailable,

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/exhaustive"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
 // observations are all combinations of what can be observed of an enrolment. Each time is in the past or in the future.
@@ -22,7 +22,7 @@ func observations() iter.Seq[Observation] {
 		grace  time.Duration
 		atOnce bool
 	}
-	holdings := []holding{{}, {reason.ReasonNotReady, time.Hour, false}, {reason.ReasonNotReady, time.Millisecond, false}, {reason.ReasonPaused, time.Hour, true}}
+	holdings := []holding{{}, {fleetv1alpha1.ReasonNotReady, time.Hour, false}, {fleetv1alpha1.ReasonNotReady, time.Millisecond, false}, {fleetv1alpha1.ReasonPaused, time.Hour, true}}
 	return func(yield func(Observation) bool) {
 		for _, state := range states() {
 			for bits := range 1 << 11 {

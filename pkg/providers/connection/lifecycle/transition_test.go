@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
 type edge struct {
@@ -146,7 +146,7 @@ func TestDecide(t *testing.T) {
 		want   Decision
 	}{
 		"Pending":                   {"Nothing holds it.", Observation{State: StatePending, Enrolled: true, SameObject: true}, Decision{StepEvent, EventWanted}},
-		"PendingHeld":               {"It stays pending as long as something is missing.", Observation{State: StatePending, Enrolled: true, SameObject: true, Held: reason.ReasonNotReady, HeldSince: now, Grace: time.Hour}, Decision{Step: StepWait}},
+		"PendingHeld":               {"It stays pending as long as something is missing.", Observation{State: StatePending, Enrolled: true, SameObject: true, Held: fleetv1alpha1.ReasonNotReady, HeldSince: now, Grace: time.Hour}, Decision{Step: StepWait}},
 		"PendingGone":               {"It is forgotten.", Observation{State: StatePending}, Decision{StepEvent, EventUnenrolled}},
 		"LeavingPending":            {"It is connected to be offboarded.", Observation{State: StatePending, Leaving: true}, Decision{StepEvent, EventWanted}},
 		"LeavingBackoff":            {"It is tried again.", Observation{State: StateBackoff, Leaving: true, RetryAt: before}, Decision{StepEvent, EventRetry}},
@@ -154,16 +154,16 @@ func TestDecide(t *testing.T) {
 		"LeavingWithoutAPlace":      {"A place is an event.", Observation{State: StatePending, Leaving: true, ConnectWaits: true}, Decision{Step: StepWait}},
 		"LeavingConnected":          {"It is offboarded.", Observation{State: StateConnected, Leaving: true}, Decision{StepEvent, EventUnenrolled}},
 		"LeavingEnrolledAgain":      {"It is as any other.", Observation{State: StateBackoff, Leaving: true, Enrolled: true, SameObject: true, RetryAt: after}, Decision{Step: StepWait}},
-		"ReplacedBeatsAll":          {"Another object of the same name comes before everything else.", Observation{State: StateConnected, Enrolled: true, Held: reason.ReasonPaused, HeldAtOnce: true, Lost: true}, Decision{StepEvent, EventObjectReplaced}},
+		"ReplacedBeatsAll":          {"Another object of the same name comes before everything else.", Observation{State: StateConnected, Enrolled: true, Held: fleetv1alpha1.ReasonPaused, HeldAtOnce: true, Lost: true}, Decision{StepEvent, EventObjectReplaced}},
 		"ReplacedWhileDraining":     {"The successor does not wait.", Observation{State: StateDraining, Enrolled: true}, Decision{StepEvent, EventObjectReplaced}},
 		"BackoffWaits":              {"Its time has not come.", Observation{State: StateBackoff, Enrolled: true, SameObject: true, RetryAt: after}, Decision{Step: StepWait}},
 		"BackoffOver":               {"Its time has come.", Observation{State: StateBackoff, Enrolled: true, SameObject: true, RetryAt: now}, Decision{StepEvent, EventRetry}},
 		"BackoffChanged":            {"What changed makes waiting pointless.", Observation{State: StateBackoff, Enrolled: true, SameObject: true, RetryAt: after, Changed: true}, Decision{StepEvent, EventRetry}},
-		"BackoffHeld":               {"No grace without a connection.", Observation{State: StateBackoff, Enrolled: true, SameObject: true, Held: reason.ReasonNotReady, HeldSince: now, Grace: time.Hour, RetryAt: before}, Decision{StepEvent, EventHeld}},
-		"ConnectedInGrace":          {"It is kept for the grace period.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Held: reason.ReasonNotReady, HeldSince: before, Grace: time.Minute, ProbeAt: after}, Decision{Step: StepWait}},
-		"ConnectedProbedInGrace":    {"And probed as ever.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Held: reason.ReasonNotReady, HeldSince: before, Grace: time.Minute, ProbeAt: before}, Decision{Step: StepProbe}},
-		"ConnectedAfterGrace":       {"The grace period is over.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Held: reason.ReasonNotReady, HeldSince: now.Add(-time.Minute), Grace: time.Minute, ProbeAt: after}, Decision{StepEvent, EventHeld}},
-		"ConnectedPaused":           {"Pausing takes effect at once.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Held: reason.ReasonPaused, HeldAtOnce: true, HeldSince: now, Grace: time.Hour, ProbeAt: after}, Decision{StepEvent, EventHeld}},
+		"BackoffHeld":               {"No grace without a connection.", Observation{State: StateBackoff, Enrolled: true, SameObject: true, Held: fleetv1alpha1.ReasonNotReady, HeldSince: now, Grace: time.Hour, RetryAt: before}, Decision{StepEvent, EventHeld}},
+		"ConnectedInGrace":          {"It is kept for the grace period.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Held: fleetv1alpha1.ReasonNotReady, HeldSince: before, Grace: time.Minute, ProbeAt: after}, Decision{Step: StepWait}},
+		"ConnectedProbedInGrace":    {"And probed as ever.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Held: fleetv1alpha1.ReasonNotReady, HeldSince: before, Grace: time.Minute, ProbeAt: before}, Decision{Step: StepProbe}},
+		"ConnectedAfterGrace":       {"The grace period is over.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Held: fleetv1alpha1.ReasonNotReady, HeldSince: now.Add(-time.Minute), Grace: time.Minute, ProbeAt: after}, Decision{StepEvent, EventHeld}},
+		"ConnectedPaused":           {"Pausing takes effect at once.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Held: fleetv1alpha1.ReasonPaused, HeldAtOnce: true, HeldSince: now, Grace: time.Hour, ProbeAt: after}, Decision{StepEvent, EventHeld}},
 		"ConnectedGone":             {"Drained first.", Observation{State: StateConnected}, Decision{StepEvent, EventUnenrolled}},
 		"ConnectedConflict":         {"It claims what belongs to another.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Conflict: true, ProbeAt: after}, Decision{StepEvent, EventRefused}},
 		"ConnectedStopped":          {"The cache ended by itself.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Lost: true, ProbeAt: after}, Decision{StepEvent, EventLost}},
@@ -172,7 +172,7 @@ func TestDecide(t *testing.T) {
 		"ConnectedStaleUnread":      {"Newer ones are looked at, at least.", Observation{State: StateConnected, Enrolled: true, SameObject: true, CredentialsStale: true, CredentialsUnread: true, RetryAt: after, ProbeAt: after}, Decision{Step: StepCheckCredentials}},
 		"ConnectedStaleNoRoom":      {"A probe does not wait for the room that a new connection needs.", Observation{State: StateConnected, Enrolled: true, SameObject: true, CredentialsStale: true, ConnectWaits: true, ProbeAt: before}, Decision{Step: StepProbe}},
 		"ConnectedNoRoom":           {"There is no room for a probe.", Observation{State: StateConnected, Enrolled: true, SameObject: true, ProbeWaits: true, ProbeAt: before}, Decision{Step: StepWait}},
-		"ConnectedNoRoomHeld":       {"What takes no room happens all the same.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Held: reason.ReasonPaused, HeldAtOnce: true, ConnectWaits: true, ProbeWaits: true}, Decision{StepEvent, EventHeld}},
+		"ConnectedNoRoomHeld":       {"What takes no room happens all the same.", Observation{State: StateConnected, Enrolled: true, SameObject: true, Held: fleetv1alpha1.ReasonPaused, HeldAtOnce: true, ConnectWaits: true, ProbeWaits: true}, Decision{StepEvent, EventHeld}},
 		"PendingNoRoom":             {"There is no room to connect.", Observation{State: StatePending, Enrolled: true, SameObject: true, ConnectWaits: true}, Decision{Step: StepWait}},
 		"BackoffNoRoom":             {"There is no room to try again.", Observation{State: StateBackoff, Enrolled: true, SameObject: true, RetryAt: before, ConnectWaits: true}, Decision{Step: StepWait}},
 		"BackoffTouched":            {"A Secret that was touched is read, which ends no back-off.", Observation{State: StateBackoff, Enrolled: true, SameObject: true, RetryAt: after, CredentialsStale: true, CredentialsUnread: true}, Decision{Step: StepCheckCredentials}},
@@ -187,8 +187,8 @@ func TestDecide(t *testing.T) {
 		"DrainingDoneThoughWanted":  {"Once drained, it is too late to call it off.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Drained: true}, Decision{StepEvent, EventDrained}},
 		"DrainingWanted":            {"The label is back.", Observation{State: StateDraining, Enrolled: true, SameObject: true}, Decision{StepEvent, EventWanted}},
 		"DrainingWantedConflicting": {"What was drained for a conflict is not wanted while there is a conflict.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Conflict: true}, Decision{Step: StepWait}},
-		"DrainingHeld":              {"Nor is what is paused.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Held: reason.ReasonPaused, HeldAtOnce: true}, Decision{Step: StepWait}},
-		"DrainingToken":             {"A rotated token is needed until the end.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Held: reason.ReasonPaused, HeldAtOnce: true, CredentialsStale: true, CredentialsUnread: true}, Decision{Step: StepCheckCredentials}},
+		"DrainingHeld":              {"Nor is what is paused.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Held: fleetv1alpha1.ReasonPaused, HeldAtOnce: true}, Decision{Step: StepWait}},
+		"DrainingToken":             {"A rotated token is needed until the end.", Observation{State: StateDraining, Enrolled: true, SameObject: true, Held: fleetv1alpha1.ReasonPaused, HeldAtOnce: true, CredentialsStale: true, CredentialsUnread: true}, Decision{Step: StepCheckCredentials}},
 		"DrainingUnauthorized":      {"Of one that is not enrolled, only a 401 tells.", Observation{State: StateDraining, SuspectAt: now}, Decision{Step: StepCheckCredentials}},
 		"DrainingUnauthorizedLater": {"Not again and again.", Observation{State: StateDraining, SuspectAt: after}, Decision{Step: StepWait}},
 		"DrainingStopped":           {"There is nothing to wait for.", Observation{State: StateDraining, Lost: true}, Decision{StepEvent, EventLost}},
@@ -212,7 +212,7 @@ func TestWakeAfter(t *testing.T) {
 		want   time.Duration
 	}{
 		"Pending":              {"Only an event changes anything.", Observation{State: StatePending}, 0},
-		"PendingHeld":          {"Looked at again, should an event be missed.", Observation{State: StatePending, Held: reason.ReasonClassNotFound}, heldRecheck},
+		"PendingHeld":          {"Looked at again, should an event be missed.", Observation{State: StatePending, Held: fleetv1alpha1.ReasonClassNotFound}, heldRecheck},
 		"Draining":             {"The drain wakes the worker.", Observation{State: StateDraining}, 0},
 		"Backoff":              {"The next attempt.", Observation{State: StateBackoff, RetryAt: now.Add(3 * time.Second)}, 3 * time.Second},
 		"BackoffPast":          {"Never zero, which would mean never.", Observation{State: StateBackoff, RetryAt: now.Add(-time.Second)}, time.Millisecond},
@@ -221,9 +221,9 @@ func TestWakeAfter(t *testing.T) {
 		"BackoffNoRoom":        {"It is woken when there is room.", Observation{State: StateBackoff, RetryAt: now, ConnectWaits: true}, 0},
 		"ConnectedNoRoom":      {"So is this.", Observation{State: StateConnected, ProbeAt: now, CredentialsStale: true, ProbeWaits: true}, 0},
 		"ConnectedShadowWaits": {"The next probe does not wait.", Observation{State: StateConnected, ProbeAt: now.Add(time.Second), CredentialsStale: true, ConnectWaits: true}, time.Second},
-		"NoRoomHeld":           {"Nor does the end of the grace period.", Observation{State: StateConnected, ProbeAt: now, ProbeWaits: true, Held: reason.ReasonNotReady, HeldSince: now, Grace: 5 * time.Second}, 5 * time.Second},
+		"NoRoomHeld":           {"Nor does the end of the grace period.", Observation{State: StateConnected, ProbeAt: now, ProbeWaits: true, Held: fleetv1alpha1.ReasonNotReady, HeldSince: now, Grace: 5 * time.Second}, 5 * time.Second},
 		"ConnectedStale":       {"The next attempt with changed credentials, if that is sooner.", Observation{State: StateConnected, ProbeAt: now.Add(time.Minute), CredentialsStale: true, RetryAt: now.Add(2 * time.Second)}, 2 * time.Second},
-		"ConnectedHeld":        {"The end of the grace period, if that is sooner.", Observation{State: StateConnected, ProbeAt: now.Add(time.Minute), Held: reason.ReasonNotReady, HeldSince: now, Grace: 5 * time.Second}, 5 * time.Second},
+		"ConnectedHeld":        {"The end of the grace period, if that is sooner.", Observation{State: StateConnected, ProbeAt: now.Add(time.Minute), Held: fleetv1alpha1.ReasonNotReady, HeldSince: now, Grace: 5 * time.Second}, 5 * time.Second},
 		"DegradedUnstale":      {"A retry time of long ago does not matter without changed credentials.", Observation{State: StateDegraded, ProbeAt: now.Add(time.Second)}, time.Second},
 	}
 	for name, tc := range cases {

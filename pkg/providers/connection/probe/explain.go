@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"syscall"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -24,13 +25,13 @@ import (
 // Refusal returns a condition's reason and message for a refused response; nil for other errors.
 func Refusal(err error) *reason.Failure {
 	if refused, ok := errors.AsType[*bounded.Error](err); ok {
-		return reason.New(reason.ReasonAnswerRefused, "An answer was refused: "+refused.Error())
+		return reason.New(fleetv1alpha1.ReasonAnswerRefused, "An answer was refused: "+refused.Error())
 	}
 	if share, ok := errors.AsType[*budget.ShareError](err); ok {
-		return reason.New(reason.ReasonMemoryShareExceeded, "Some kinds are not watched: "+share.Error())
+		return reason.New(fleetv1alpha1.ReasonMemoryShareExceeded, "Some kinds are not watched: "+share.Error())
 	}
 	if errors.Is(err, transport.ErrEventsDelayed) {
-		return reason.New(reason.ReasonEventsDelayed, "Events or answers are read with a delay: the cluster sends more of them than are read in the long run")
+		return reason.New(fleetv1alpha1.ReasonEventsDelayed, "Events or answers are read with a delay: the cluster sends more of them than are read in the long run")
 	}
 	return nil
 }
@@ -42,12 +43,12 @@ func (p Prober) explain(err error) *reason.Failure {
 		return why
 	}
 	if errors.Is(err, transport.ErrRefusedAddress) { // One message for all: the address and the cause would reveal the manager's network.
-		return reason.New(reason.ReasonEndpointDenied, fmt.Sprintf("The API server at %s has an address to which this manager does not connect", host))
+		return reason.New(fleetv1alpha1.ReasonEndpointDenied, fmt.Sprintf("The API server at %s has an address to which this manager does not connect", host))
 	}
 	if message := tlsMessage(err); message != "" {
-		return reason.New(reason.ReasonTLSError, fmt.Sprintf("The API server at %s %s", host, message))
+		return reason.New(fleetv1alpha1.ReasonTLSError, fmt.Sprintf("The API server at %s %s", host, message))
 	}
-	return reason.New(reason.ReasonDialError, fmt.Sprintf("The API server at %s %s", host, dialMessage(err)))
+	return reason.New(fleetv1alpha1.ReasonDialError, fmt.Sprintf("The API server at %s %s", host, dialMessage(err)))
 }
 
 func tlsMessage(err error) string {

@@ -37,7 +37,7 @@ func (p Prober) Marker(ctx context.Context, token string) (*metav1.ObjectMeta, *
 	}
 	obj := metav1.PartialObjectMetadata{}
 	if json.Unmarshal(body, &obj) != nil || obj.Name != fleetv1alpha1.HubMarkerName {
-		return nil, reason.New(reason.ReasonProbeFailed, fmt.Sprintf("The API server's answer to a request for the CustomResourceDefinition %q is not such an object",
+		return nil, reason.New(fleetv1alpha1.ReasonProbeFailed, fmt.Sprintf("The API server's answer to a request for the CustomResourceDefinition %q is not such an object",
 			fleetv1alpha1.HubMarkerName))
 	}
 	return &obj.ObjectMeta, nil
@@ -48,7 +48,7 @@ func (p Prober) Marker(ctx context.Context, token string) (*metav1.ObjectMeta, *
 func (p Prober) WriteMarker(ctx context.Context, token string, m hubidentity.Marker, have *metav1.ObjectMeta) (bool, *reason.Failure) {
 	body, err := json.Marshal(m.Object(have))
 	if err != nil {
-		return false, reason.New(reason.ReasonProbeFailed, "The marker of the hub cannot be encoded")
+		return false, reason.New(fleetv1alpha1.ReasonProbeFailed, "The marker of the hub cannot be encoded")
 	}
 	method, path, verb := http.MethodPost, definitionsPath, "create"
 	if have != nil {
@@ -70,12 +70,12 @@ func (p Prober) WriteMarker(ctx context.Context, token string, m hubidentity.Mar
 func markerRefused(verb string, code int) *reason.Failure {
 	switch code {
 	case http.StatusUnauthorized:
-		return reason.New(reason.ReasonUnauthorized, "The API server does not accept the credentials")
+		return reason.New(fleetv1alpha1.ReasonUnauthorized, "The API server does not accept the credentials")
 	case http.StatusForbidden:
-		return reason.New(reason.ReasonForbidden, fmt.Sprintf(
+		return reason.New(fleetv1alpha1.ReasonForbidden, fmt.Sprintf(
 			"The API server does not let Masthead %s the CustomResourceDefinition %q, which says which hub the cluster belongs to",
 			verb, fleetv1alpha1.HubMarkerName))
 	}
-	return reason.New(reason.ReasonProbeFailed, fmt.Sprintf("The API server answered %d when Masthead tried to %s the CustomResourceDefinition %q",
+	return reason.New(fleetv1alpha1.ReasonProbeFailed, fmt.Sprintf("The API server answered %d when Masthead tried to %s the CustomResourceDefinition %q",
 		code, verb, fleetv1alpha1.HubMarkerName))
 }

@@ -16,6 +16,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -43,7 +44,7 @@ func New(t *transport.Transport, timeout time.Duration) Prober {
 func (p Prober) Transport() *transport.Transport { return p.transport }
 
 // Ready sends GET /readyz. Any response means reachable; unreachable is a failure, and so is 401, with
-// reason.ReasonUnauthorized. It uses /readyz, not / as Cluster API does, because every authenticated user may read it
+// ReasonUnauthorized. It uses /readyz, not / as Cluster API does, because every authenticated user may read it
 // without extra RBAC, and because it reports control plane health.
 func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus, *reason.Failure) {
 	code, _, err := p.get(ctx, "/readyz", token)
@@ -53,7 +54,7 @@ func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus
 	case err != nil:
 		return metav1.ConditionUnknown, p.explain(err)
 	case code == http.StatusUnauthorized:
-		return metav1.ConditionUnknown, reason.New(reason.ReasonUnauthorized, "The API server does not accept the credentials")
+		return metav1.ConditionUnknown, reason.New(fleetv1alpha1.ReasonUnauthorized, "The API server does not accept the credentials")
 	case code == http.StatusOK:
 		return metav1.ConditionTrue, nil
 	case code == http.StatusForbidden || code == http.StatusNotFound:
@@ -86,15 +87,15 @@ func (p Prober) Identity(ctx context.Context, token string) (string, *reason.Fai
 	case err != nil:
 		return "", p.explain(err)
 	case code == http.StatusUnauthorized:
-		return "", reason.New(reason.ReasonUnauthorized, "The API server does not accept the credentials")
+		return "", reason.New(fleetv1alpha1.ReasonUnauthorized, "The API server does not accept the credentials")
 	case code == http.StatusForbidden:
-		return "", reason.New(reason.ReasonForbidden, "The credentials may not get the namespace kube-system, whose UID identifies the cluster")
+		return "", reason.New(fleetv1alpha1.ReasonForbidden, "The credentials may not get the namespace kube-system, whose UID identifies the cluster")
 	case code != http.StatusOK:
-		return "", reason.New(reason.ReasonProbeFailed, fmt.Sprintf("The API server answered the request for the namespace kube-system with %d", code))
+		return "", reason.New(fleetv1alpha1.ReasonProbeFailed, fmt.Sprintf("The API server answered the request for the namespace kube-system with %d", code))
 	}
 	ns := metav1.PartialObjectMetadata{}
 	if json.Unmarshal(body, &ns) != nil || !ValidUID(string(ns.UID)) {
-		return "", reason.New(reason.ReasonProbeFailed, "The API server's answer to a request for the namespace kube-system is not a namespace with a UUID")
+		return "", reason.New(fleetv1alpha1.ReasonProbeFailed, "The API server's answer to a request for the namespace kube-system is not a namespace with a UUID")
 	}
 	return string(ns.UID), nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -54,23 +55,23 @@ func TestProberAnswers(t *testing.T) {
 		want    want
 	}{
 		"Healthy":      {"All questions get the same good answer.", body(`{"metadata":{"uid":"0b7e9a4c-9d1f-4e0a-8a53-2f6c1d7e8b90"},"gitVersion":"v1.36.3+k3s1"}`), want{health: metav1.ConditionTrue, uid: "0b7e9a4c-9d1f-4e0a-8a53-2f6c1d7e8b90", version: "v1.36.3+k3s1"}},
-		"Ill":          {"It answers, and says that it is not well.", code(500), want{health: metav1.ConditionFalse, uidWhy: reason.ReasonProbeFailed}},
-		"Forbidden":    {"It answers, and does not say how it is.", code(403), want{health: metav1.ConditionUnknown, uidWhy: reason.ReasonForbidden}},
-		"NotFound":     {"As above.", code(404), want{health: metav1.ConditionUnknown, uidWhy: reason.ReasonProbeFailed}},
-		"Unauthorized": {"The one answer that is a failure.", code(401), want{health: metav1.ConditionUnknown, ready: reason.ReasonUnauthorized, uidWhy: reason.ReasonUnauthorized}},
+		"Ill":          {"It answers, and says that it is not well.", code(500), want{health: metav1.ConditionFalse, uidWhy: fleetv1alpha1.ReasonProbeFailed}},
+		"Forbidden":    {"It answers, and does not say how it is.", code(403), want{health: metav1.ConditionUnknown, uidWhy: fleetv1alpha1.ReasonForbidden}},
+		"NotFound":     {"As above.", code(404), want{health: metav1.ConditionUnknown, uidWhy: fleetv1alpha1.ReasonProbeFailed}},
+		"Unauthorized": {"The one answer that is a failure.", code(401), want{health: metav1.ConditionUnknown, ready: fleetv1alpha1.ReasonUnauthorized, uidWhy: fleetv1alpha1.ReasonUnauthorized}},
 		"Redirect": {
 			"It is not followed.", func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "https://example.org", http.StatusFound)
 			},
-			want{health: metav1.ConditionFalse, uidWhy: reason.ReasonAnswerRefused},
+			want{health: metav1.ConditionFalse, uidWhy: fleetv1alpha1.ReasonAnswerRefused},
 		},
-		"HostileUID":        {"What would break a condition or a label is not taken.", body(`{"metadata":{"uid":"<b>\n"},"gitVersion":"v1\n.2"}`), want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
-		"ClaimedIdentifier": {"A cluster must not call itself by the identifier of another.", body(`{"metadata":{"uid":"prod-eu"}}`), want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
-		"UpperCaseUID":      {"Nor be taken for another one because of letters.", body(`{"metadata":{"uid":"0B7E9A4C-9D1F-4E0A-8A53-2F6C1D7E8B90"}}`), want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
-		"NoNamespace":       {"An answer that is no namespace identifies nothing.", body(`hello`), want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
-		"EndlessAnswer":     {"No more than a little is read.", connectiontest.Endless, want{health: metav1.ConditionTrue, uidWhy: reason.ReasonProbeFailed}},
-		"HangUp":            {"A connection that ends is an error of the network.", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want{health: metav1.ConditionUnknown, ready: reason.ReasonDialError, uidWhy: reason.ReasonDialError}},
-		"NeverAnswering":    {"Waiting has an end.", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want{health: metav1.ConditionUnknown, ready: reason.ReasonDialError, uidWhy: reason.ReasonDialError}},
+		"HostileUID":        {"What would break a condition or a label is not taken.", body(`{"metadata":{"uid":"<b>\n"},"gitVersion":"v1\n.2"}`), want{health: metav1.ConditionTrue, uidWhy: fleetv1alpha1.ReasonProbeFailed}},
+		"ClaimedIdentifier": {"A cluster must not call itself by the identifier of another.", body(`{"metadata":{"uid":"prod-eu"}}`), want{health: metav1.ConditionTrue, uidWhy: fleetv1alpha1.ReasonProbeFailed}},
+		"UpperCaseUID":      {"Nor be taken for another one because of letters.", body(`{"metadata":{"uid":"0B7E9A4C-9D1F-4E0A-8A53-2F6C1D7E8B90"}}`), want{health: metav1.ConditionTrue, uidWhy: fleetv1alpha1.ReasonProbeFailed}},
+		"NoNamespace":       {"An answer that is no namespace identifies nothing.", body(`hello`), want{health: metav1.ConditionTrue, uidWhy: fleetv1alpha1.ReasonProbeFailed}},
+		"EndlessAnswer":     {"No more than a little is read.", connectiontest.Endless, want{health: metav1.ConditionTrue, uidWhy: fleetv1alpha1.ReasonProbeFailed}},
+		"HangUp":            {"A connection that ends is an error of the network.", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want{health: metav1.ConditionUnknown, ready: fleetv1alpha1.ReasonDialError, uidWhy: fleetv1alpha1.ReasonDialError}},
+		"NeverAnswering":    {"Waiting has an end.", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want{health: metav1.ConditionUnknown, ready: fleetv1alpha1.ReasonDialError, uidWhy: fleetv1alpha1.ReasonDialError}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -125,15 +126,15 @@ func TestProberExplainsErrors(t *testing.T) {
 		timeout        time.Duration // by default more than a busy machine needs, so that no message is about it
 		want           *reason.Failure
 	}{
-		"PlainHTTP":    {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: reason.New(reason.ReasonTLSError, "does not speak TLS")},
-		"Authority":    {reason: "No known authority signed the certificate.", server: secure.URL, o: allowed, want: reason.New(reason.ReasonTLSError, "unknown authority")},
-		"Name":         {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: connectiontest.Authority(secure), o: allowed, want: reason.New(reason.ReasonTLSError, "another name")},
-		"Refused":      {reason: "No server listens.", server: "https://" + closed.Addr().String(), o: allowed, want: reason.New(reason.ReasonDialError, "refused the connection")},
-		"BlackHole":    {reason: "No server answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: reason.New(reason.ReasonDialError, "did not respond in time")},
-		"NoName":       {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: reason.New(reason.ReasonDialError, "has a name that")},
-		"Address":      {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
-		"Denied":       {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
-		"DeniedClosed": {reason: "Whether a server listens at a denied address is not reported.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: reason.New(reason.ReasonEndpointDenied, "does not connect")},
+		"PlainHTTP":    {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: reason.New(fleetv1alpha1.ReasonTLSError, "does not speak TLS")},
+		"Authority":    {reason: "No known authority signed the certificate.", server: secure.URL, o: allowed, want: reason.New(fleetv1alpha1.ReasonTLSError, "unknown authority")},
+		"Name":         {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: connectiontest.Authority(secure), o: allowed, want: reason.New(fleetv1alpha1.ReasonTLSError, "another name")},
+		"Refused":      {reason: "No server listens.", server: "https://" + closed.Addr().String(), o: allowed, want: reason.New(fleetv1alpha1.ReasonDialError, "refused the connection")},
+		"BlackHole":    {reason: "No server answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: reason.New(fleetv1alpha1.ReasonDialError, "did not respond in time")},
+		"NoName":       {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: reason.New(fleetv1alpha1.ReasonDialError, "has a name that")},
+		"Address":      {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: reason.New(fleetv1alpha1.ReasonEndpointDenied, "does not connect")},
+		"Denied":       {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: reason.New(fleetv1alpha1.ReasonEndpointDenied, "does not connect")},
+		"DeniedClosed": {reason: "Whether a server listens at a denied address is not reported.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: reason.New(fleetv1alpha1.ReasonEndpointDenied, "does not connect")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,7 +149,7 @@ func TestProberExplainsErrors(t *testing.T) {
 					t.Errorf("%s\nwant %v, got %v", tc.reason, tc.want, why)
 				}
 			}
-			if n := p.transport.Dials(); tc.want.Reason == reason.ReasonEndpointDenied && n != 0 {
+			if n := p.transport.Dials(); tc.want.Reason == fleetv1alpha1.ReasonEndpointDenied && n != 0 {
 				t.Errorf("%d connections were made to an address that is refused", n)
 			}
 			if n := arrived.Load(); n != 0 {
@@ -175,8 +176,8 @@ func TestProxyAtADeniedAddressIsNotUsed(t *testing.T) {
 		want     string
 		requests int32
 	}{
-		"Denied":  {"The name of the proxy leads to an address that is denied.", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, reason.ReasonEndpointDenied, 0},
-		"Allowed": {"A proxy that is not denied is used, and fails.", nil, reason.ReasonDialError, 1},
+		"Denied":  {"The name of the proxy leads to an address that is denied.", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, fleetv1alpha1.ReasonEndpointDenied, 0},
+		"Allowed": {"A proxy that is not denied is used, and fails.", nil, fleetv1alpha1.ReasonDialError, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			requests.Store(0)

@@ -1,8 +1,6 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reason holds the reasons of a cluster's connection state, and a failure with such a reason. They are API:
-// users read them in conditions, events and metrics. Other packages use them by the names in package connection.
-//
-// A new reason is added to reasons.go, to package connection's list, and to the tables in docs/enrolment.md.
+// Package reason holds a failure of a cluster's connection with its reason, which users read in conditions, events and
+// metrics. The reasons are in apis/fleet.
 package reason

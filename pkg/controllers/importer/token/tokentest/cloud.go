@@ -19,7 +19,7 @@ const (
 	// PoolProvider is the audience of the tokens that are exchanged.
 	PoolProvider = "//iam.googleapis.com/projects/123456789/locations/global/workloadIdentityPools/hubs/providers/europe"
 
-	// HubSecret is the token of the ServiceAccount, which nobody but the token endpoint may see.
+	// HubSecret is the token of the ServiceAccount, which only the token endpoint may see.
 	HubSecret = "the-token-of-the-hub"
 
 	// Exchanged is what Google's endpoint answers.
@@ -36,13 +36,13 @@ const (
 type Cloud struct {
 	STS, IAM, Entra http.HandlerFunc
 
-	// Asked counts the requests.
-	Asked atomic.Int64
+	// Requests counts the requests.
+	Requests atomic.Int64
 }
 
 // ServeHTTP implements http.Handler.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.Asked.Add(1)
+	c.Requests.Add(1)
 	switch {
 	case r.URL.Path == "/v1/token" && c.STS != nil:
 		c.STS(w, r)

@@ -1,10 +1,10 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package reason
+package v1alpha1
 
-// Reasons explain a cluster's state. They are used in the conditions that the inventory publishes, in events on the
-// enrolled object, and as values of the label "reason" of the probe metrics.
+// Reasons of the condition Connected of a ClusterProfile. They are also those of events on the enrolled object, and values
+// of the label "reason" of the probe metrics.
 const (
 	// ReasonConnected means: the cluster is engaged and its last probe succeeded.
 	ReasonConnected = "Connected"

@@ -1,13 +1,11 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package health
+package v1alpha1
 
-// Reasons defined by Masthead. Other reasons come from the object (its condition, container or status) or from kstatus.
+// Reasons for the health of a component, besides Terminating. Others come from the object (its condition, container
+// or status) or from kstatus.
 const (
-	// ReasonTerminating: the object is being deleted.
-	ReasonTerminating = "Terminating"
-
 	// ReasonNoStatus: the kind has a status and the object has none, so no controller has observed it yet.
 	ReasonNoStatus = "NoStatus"
 
@@ -87,7 +85,7 @@ const (
 	ReasonStalled = "Stalled"
 )
 
-// Reasons set by HealthRules.
+// Reasons for the health of a component that HealthRules set.
 const (
 	// ReasonRuleDegraded, ReasonRuleSuspended and ReasonRuleProgressing: that expression of the rule is true.
 	ReasonRuleDegraded    = "RuleDegraded"

@@ -1,14 +1,14 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package reason
+package v1alpha1
 
 // ConditionAgentSynced is the condition that Masthead adds to a claim in a workload cluster, beside those that it
 // propagates from Crossplane in the hub. It is True when the hub's object matches the claim and the claim shows the
 // hub's status. Stalled and Reconciling express it for tools that do not know it.
 const ConditionAgentSynced = "AgentSynced"
 
-// Reasons of the condition AgentSynced.
+// Reasons of the condition AgentSynced of a claim, beside ClassNotFound.
 const (
 	// ReasonSynced: the hub matches the claim.
 	ReasonSynced = "Synced"
@@ -49,8 +49,8 @@ const (
 	// ReasonImpersonationForbidden: Masthead may not act as the ServiceAccount that the EnrollmentClass names.
 	ReasonImpersonationForbidden = "ImpersonationForbidden"
 
-	// ReasonForbidden: Masthead, or the identity that it uses, lacks a right in the hub; the message names it.
-	ReasonForbidden = "Forbidden"
+	// ReasonHubForbidden: Masthead, or the identity that it uses, lacks a right in the hub; the message names it.
+	ReasonHubForbidden = "Forbidden"
 
 	// ReasonRejected: the hub refused the claim's content; the message says why.
 	ReasonRejected = "Rejected"
@@ -58,9 +58,6 @@ const (
 	// ReasonHubUnavailable: the hub could not process the claim, as when one of its webhooks is down. The condition is
 	// Unknown.
 	ReasonHubUnavailable = "HubUnavailable"
-
-	// ReasonClassNotFound: the EnrollmentClass that the cluster names does not exist.
-	ReasonClassNotFound = "ClassNotFound"
 
 	// ReasonInvalidClass: the EnrollmentClass that the cluster names does not define a target.
 	ReasonInvalidClass = "InvalidClass"
@@ -109,7 +106,7 @@ const (
 	// others.
 	ReasonDeleting = "Deleting"
 
-	// ReasonHubObjectDeleted: somebody else deleted the claim's object in the hub. It is recreated only if the class says
+	// ReasonHubObjectDeleted: another client deleted the claim's object in the hub. It is recreated only if the class says
 	// so or the claim's owner asks for it.
 	ReasonHubObjectDeleted = "HubObjectDeleted"
 
@@ -125,32 +122,15 @@ const (
 	ReasonReconcilePaused = "ReconcilePaused"
 )
 
-// ReasonAwaitingHub of the condition Reconciling: the hub matches the claim, but has not reported readiness yet. The
-// other reasons of Reconciling, and those of Stalled, are those of AgentSynced.
+// ReasonAwaitingHub of the condition Reconciling of a claim: the hub matches the claim, but has not reported readiness
+// yet. The other reasons of Reconciling, and those of Stalled, are those of AgentSynced.
 const ReasonAwaitingHub = "AwaitingHub"
 
 // ReasonAdopted is the reason of the event on a claim that took over an object of the hub.
 const ReasonAdopted = "Adopted"
 
-// Reasons why the definition of a claim kind is not installed in a workload cluster.
+// Reasons why the claims of a kind are not synchronised, though their definition is installed.
 const (
-	// ReasonDefinitionForeign: the cluster has a CustomResourceDefinition of that name which is not Masthead's.
-	ReasonDefinitionForeign = "ForeignDefinition"
-
-	// ReasonDefinitionRejected: the cluster refused the CustomResourceDefinition.
-	ReasonDefinitionRejected = "DefinitionRejected"
-
-	// ReasonDefinitionForbidden: the cluster does not let Masthead write CustomResourceDefinitions.
-	ReasonDefinitionForbidden = "DefinitionForbidden"
-
-	// ReasonDefinitionConversion: the version in which claims are pushed has changed in the hub, and the cluster has
-	// objects of another one, which only the hub's conversion webhook could convert. None of them is synchronised.
-	ReasonDefinitionConversion = "ConversionNeeded"
-
-	// ReasonDefinitionNotServed: the definition exists, but the cluster does not serve its kind, as when another
-	// definition has its names; the message says why.
-	ReasonDefinitionNotServed = "DefinitionNotServed"
-
 	// ReasonClaimsForbidden: the definition exists, but the cluster does not let Masthead list and watch its claims.
 	ReasonClaimsForbidden = "ClaimsForbidden"
 

@@ -1,13 +1,12 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory
+package v1alpha1
 
 // Types of the conditions of a ClusterProfile, besides ControlPlaneHealthy, which the cluster inventory API defines.
 const (
-	// ConditionConnected reports whether Masthead has a working connection to the cluster. When it is not True its reason
-	// is that of the connection: see the reasons in pkg/providers/connection. It is Unknown while probes fail and the
-	// cluster is not considered lost yet.
+	// ConditionConnected reports whether Masthead has a working connection to the cluster. It is Unknown while probes
+	// fail and the cluster is not considered lost yet.
 	ConditionConnected = "Connected"
 
 	// ConditionKindsServed reports whether the cluster serves every kind that Masthead needs to watch there, and accepted
@@ -21,12 +20,12 @@ const (
 	ConditionKindsSynced = "KindsSynced"
 
 	// ConditionWithinLimits reports whether what the cluster sends, and what Masthead keeps of it, is within the limits.
-	// When it is False, its reason is AnswerRefused, MemoryShareExceeded or EventsDelayed, see pkg/providers/connection.
-	// With the first two the affected kinds are unknown, and are requested again with back-off. Everything else continues.
+	// When it is False, its reason is AnswerRefused, MemoryShareExceeded or EventsDelayed. With the first
+	// two the affected kinds are unknown, and are requested again with back-off. Everything else continues.
 	ConditionWithinLimits = "WithinLimits"
 )
 
-// Reasons of the conditions ControlPlaneHealthy, KindsServed, KindsSynced and WithinLimits.
+// Reasons of the conditions ControlPlaneHealthy, KindsServed, KindsSynced and WithinLimits of a ClusterProfile.
 const (
 	// ReasonHealthy: the API server reports that it is ready.
 	ReasonHealthy = "Healthy"
