@@ -72,7 +72,7 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload.Cluster) 
 		// Its change triggers an event.
 		return definition.State{}, nil
 	default:
-		// Definitions cannot be read. Either it was installed by somebody who may, or it is missing, which the watch of
+		// Definitions cannot be read. Either another client installed it, or it is missing, which the watch of
 		// Applications detects.
 		return definition.State{Served: true}, nil
 	}

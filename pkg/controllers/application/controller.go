@@ -45,7 +45,8 @@ type Options struct {
 	// Fleet knows the enrolled clusters and their enrolment. Required.
 	Fleet Fleet
 
-	// Sources are asked before a cluster's report is removed. Reports of clusters of other sources are left as they are.
+	// Sources are queried before a cluster's report is removed. Reports of clusters of other sources are left as they
+	// are.
 	Sources []connection.Describer
 
 	// Gate is the gate operated by the cluster provider.

@@ -14,7 +14,7 @@ import (
 
 // An inventory that is not understood, or not fully visible, keeps an Application from being healthy, even before it
 // has been read after a restart.
-func TestAnInventoryThatIsNotUnderstoodIsTold(t *testing.T) {
+func TestAnInventoryThatIsNotUnderstoodIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.kustomizations()
@@ -25,7 +25,7 @@ func TestAnInventoryThatIsNotUnderstoodIsTold(t *testing.T) {
 	f.finds(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Kustomization/~/ Unknown InventoryNotUnderstood", "Namespace// Unknown NotAllowed")
 	f.health(app, appsv1alpha1.HealthUnknown)
 	if got := conditionOf(app.Status, appsv1alpha1.ConditionStalled); got != "True InventoryNotUnderstood" {
-		t.Errorf("want somebody to be told to do something, got %q", got)
+		t.Errorf("want the Application to be stalled, got %q", got)
 	}
 	for _, c := range app.Status.Conditions {
 		if c.Type == appsv1alpha1.ConditionComponentsWatched && !strings.Contains(c.Message, fmt.Sprintf("1 of 3 entries of the inventory of \"shop\" are not understood, so the health of what they name is unknown. The first is number 2: \"%s_strange\".", f.namespace)) {
@@ -33,11 +33,11 @@ func TestAnInventoryThatIsNotUnderstoodIsTold(t *testing.T) {
 		}
 	}
 	f.settled()
-	before := f.asked.Count()
+	before := f.traffic.Count()
 	f.restart()
 	f.Within("the inventory is read, and the Application is looked at", func() error { return f.looked(app.Name) })
 	f.settled()
-	for _, request := range f.asked.Since(before, controllertest.Writes()...) {
+	for _, request := range f.traffic.Since(before, controllertest.Writes()...) {
 		t.Errorf("after a restart nothing is written, got %s", request)
 	}
 	f.applied(k, "~_settings__ConfigMap")

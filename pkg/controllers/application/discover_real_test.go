@@ -87,7 +87,7 @@ func (f *fixture) finds(app *appsv1alpha1.Application, want ...string) {
 
 // A kind in spec.discover that is misspelt, or not installed, does not keep an Application from being ready, and a
 // condition names it.
-func TestAKindThatIsNotServedIsTold(t *testing.T) {
+func TestAKindThatIsNotServedIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.marked("settings", partOf("shop"), nil)
@@ -192,7 +192,7 @@ func TestNothingIsWrittenAtRestByWhatIsDiscovered(t *testing.T) {
 		appsv1alpha1.DiscoverySource{Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Service", Name: "none"}})
 	f.finds(app, "ConfigMap/~/settings Healthy", "Service/~/none Missing NotFound")
 	f.settled()
-	before := f.asked.Count()
+	before := f.traffic.Count()
 	f.restart()
 	f.Within("the cluster is engaged", func() error {
 		if _, ok := f.reconciler.workloads.Get(f.cluster); !ok {
@@ -202,7 +202,7 @@ func TestNothingIsWrittenAtRestByWhatIsDiscovered(t *testing.T) {
 	})
 	f.definitionsWatched()
 	f.settled()
-	for _, request := range f.asked.Since(before, controllertest.Writes()...) {
+	for _, request := range f.traffic.Since(before, controllertest.Writes()...) {
 		t.Errorf("after a restart nothing is written, got %s", request)
 	}
 }
@@ -452,7 +452,7 @@ func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 	t.Cleanup(func() { f.Delete(f.workload, friend) })
 	f.finds(friend, "ConfigMap/~-victim/secret-name Healthy", "Namespace//~-victim Healthy")
 
-	full, empty := f.spy("full", f.namespace+"-victim"), f.spy("empty", f.namespace+"-nobody")
+	full, empty := f.spy("full", f.namespace+"-victim"), f.spy("empty", f.namespace+"-absent")
 	answer := func(app *appsv1alpha1.Application, namespace string) string {
 		f.finds(app,
 			"ConfigMap/~"+namespace+"/secret-name Unknown NotAllowed", "Namespace//~"+namespace+" Unknown NotAllowed", "Namespace// Unknown NotAllowed")
@@ -470,7 +470,7 @@ func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 		}
 		return strings.ReplaceAll(string(text), namespace, "-*")
 	}
-	if diff := cmp.Diff(answer(empty, "-nobody"), answer(full, "-victim")); diff != "" {
+	if diff := cmp.Diff(answer(empty, "-absent"), answer(full, "-victim")); diff != "" {
 		t.Errorf("the answer tells whether there is something: -without +with\n%s", diff)
 	}
 	f.settled()
@@ -482,7 +482,7 @@ func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 	f.finds(friend, "Namespace//~-victim Healthy")
 	f.settled()
 	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(full), full); err != nil || full.ResourceVersion != version {
-		t.Errorf("a change elsewhere is told (%v): %+v", err, full.Status)
+		t.Errorf("a change elsewhere is reported (%v): %+v", err, full.Status)
 	}
 }
 
@@ -493,7 +493,7 @@ func TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn(t *testing.T) {
 	f := newFixture(t)
 	f.kustomizations()
 	f.elsewhere("-victim")
-	f.kustomization(f.namespace, "mine", "~-victim_secret-name__ConfigMap", "~-nobody_secret-name__ConfigMap", "_~-victim__Namespace", "_~-nobody__Namespace")
+	f.kustomization(f.namespace, "mine", "~-victim_secret-name__ConfigMap", "~-absent_secret-name__ConfigMap", "_~-victim__Namespace", "_~-absent__Namespace")
 	app := f.discovers("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "mine"}})
 	f.finds(app, "Kustomization/~/mine Healthy", "Namespace// Unknown NotAllowed")
 }
@@ -522,7 +522,7 @@ func TestDiscoverElsewhereWhereTheClassLetsIt(t *testing.T) {
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) { s.Visibility = nil })
 	f.finds(app, "ConfigMap/~-shared/secret-name Unknown NotAllowed", "Namespace//~-shared Unknown NotAllowed", "Namespace// Unknown NotAllowed")
 	if got := conditionOf(app.Status, appsv1alpha1.ConditionStalled); got != "True NotAllowed" {
-		t.Errorf("want somebody to be told to do something, got %q", got)
+		t.Errorf("want the Application to be stalled, got %q", got)
 	}
 	if app.Status.Health != appsv1alpha1.HealthUnknown {
 		t.Errorf("want what cannot be seen to be unknown, got %s", app.Status.Health)

@@ -76,7 +76,7 @@ func (r *reconciler) dropGone(w *workload.Cluster) {
 			r.gone(w, key)
 		}
 	}
-	for key := range w.TakeTold() {
+	for key := range w.TakeReported() {
 		if _, ok := there[key]; !ok {
 			r.forget(w, key)
 		}

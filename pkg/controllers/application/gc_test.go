@@ -59,7 +59,7 @@ func (f *fixture) collectorHasSeen() {
 	f.T.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: f.namespace, GenerateName: "ownerless-",
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "nobody", UID: "of-nobody"}},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "absent", UID: "of-absent"}},
 	}}
 	f.Create(f.workload, cm)
 	f.gone(cm)
@@ -95,7 +95,7 @@ func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
 
 	stranger := f.configMap("stranger", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
 	unlabelled := f.configMap("unlabelled", "shop", func(cm *corev1.ConfigMap) { cm.Labels = nil })
-	owner := f.configMap("owner", "nobody")
+	owner := f.configMap("owner", "absent")
 	shared := f.configMap("shared", "shop", func(cm *corev1.ConfigMap) {
 		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}
 	})
@@ -220,7 +220,7 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	deleted := make(chan error, 1)
 	var patched atomic.Int32
-	f.asked.SetAfter(func(req *http.Request) {
+	f.traffic.SetAfter(func(req *http.Request) {
 		if req.Method != http.MethodPatch || !strings.HasPrefix(req.URL.Path, path) || patched.Add(1) != before {
 			return
 		}
@@ -235,7 +235,7 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 		t.Fatalf("the Application is not orphaned: %v", err)
 	}
 	f.settled()
-	f.asked.SetAfter(nil)
+	f.traffic.SetAfter(nil)
 	f.collectorHasSeen()
 	for _, cm := range maps {
 		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(cm), cm); err != nil {

@@ -26,12 +26,12 @@ func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
 	f := newFixture(t, func(o *Options) {
 		o.MaxConcurrentReconciles, o.RequestTimeout, o.ReconciliationTimeout = 2, time.Hour, time.Hour
 	})
-	asked := make(chan struct{}, 1000)
+	requested := make(chan struct{}, 1000)
 	cfg := rest.CopyConfig(f.lane.workload.Config)
 	cfg.Wrap(func(http.RoundTripper) http.RoundTripper {
 		return controllertest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 			select {
-			case asked <- struct{}{}:
+			case requested <- struct{}{}:
 			default:
 			}
 			<-req.Context().Done()
@@ -56,8 +56,8 @@ func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
 		disengage()
 		f.manager.Gate.Forget(hung)
 	})
-	f.Within("it is asked", func() error {
-		if len(asked) == 0 {
+	f.Within("it receives a request", func() error {
+		if len(requested) == 0 {
 			return errors.New("it was not")
 		}
 		return nil

@@ -127,7 +127,7 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 			},
 		},
 		"taken": {
-			reason: "A Pod of somebody else has the name.",
+			reason: "A Pod of another owner has the name.",
 			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "does not belong to this Application",
 			prepare: func() {
 				app := healthchecktest.Application(checkedBy("x"), func(a *appsv1alpha1.Application) {
@@ -200,7 +200,7 @@ func TestHealthCheckPodWhoseDeletionFails(t *testing.T) {
 	pod := f.pod(app, nil)
 	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, pod.Name))
 	var failed atomic.Bool
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodDelete || !strings.Contains(req.URL.Path, "/pods/") || failed.Swap(true) {
 			return nil
 		}
@@ -220,7 +220,7 @@ func TestHealthCheckThatIsRemovedBeforeTheFirstStatus(t *testing.T) {
 		t.Run(fmt.Sprintf("restart=%t", restart), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			f.asked.SetAnswer(func(req *http.Request) *http.Response {
+			f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 				if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/status") {
 					return nil
 				}
@@ -232,7 +232,7 @@ func TestHealthCheckThatIsRemovedBeforeTheFirstStatus(t *testing.T) {
 				f.stop()
 			}
 			f.Edit(f.workload, app, func() { app.Spec.HealthCheck = nil })
-			f.asked.SetAnswer(nil)
+			f.traffic.SetAnswer(nil)
 			if restart {
 				f.start()
 			}
@@ -260,7 +260,7 @@ func TestHealthCheckThatIsRemovedWhilePodsAreForbidden(t *testing.T) {
 		}
 		return nil
 	})
-	f.asked.SetAnswer(nil)
+	f.traffic.SetAnswer(nil)
 	w.Watcher.Retry(schema.GroupResource{Resource: "pods"})
 	f.podGone(app, pod)
 }

@@ -30,7 +30,7 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 			v := view(fmt.Sprintf("c-%03d", i))
 			if i < hidden {
 				v.Found, v.Installed, v.Syncing = nil, false, true
-				v.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Nobody can look."}
+				v.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "It cannot be watched."}
 			}
 			out = append(out, v)
 		}
@@ -52,9 +52,9 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 		"Discovered": {reason: "Only what is listed is known of, so there seem to be 64.", before: views(70, 0, found), now: views(64, 64, found), want: true},
 		"NoneListed": {reason: "All of the kind are beyond what is listed.", before: views(70, 0, found), now: append(views(64, 0, found), unread), want: true},
 		"Known":      {reason: "There is nothing to wait for.", before: views(70, 0, found), now: views(70, 0, found)},
-		"Named":      {reason: "How the others fare is not known.", before: views(70, 0, named), now: views(70, 70, named), want: true},
+		"Named":      {reason: "The health of the others is not known.", before: views(70, 0, named), now: views(70, 70, named), want: true},
 		"ListedOnly": {reason: "Those that are not known are listed.", before: views(70, 0, named), now: views(70, 64, named)},
-		"Impatient":  {reason: "Nobody knows any more.", before: views(70, 0, found), now: views(64, 64, found), since: workload.StatusPatience},
+		"Impatient":  {reason: "After StatusPatience, the components are reported as unknown.", before: views(70, 0, found), now: views(64, 64, found), since: workload.StatusPatience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := appstatus.Observation{Application: &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wordpress", Generation: 3}}, Components: tc.before}
@@ -90,11 +90,11 @@ func TestMoreThanIsListedIsNotMiscountedAfterARestart(t *testing.T) {
 		return nil
 	})
 	f.settled()
-	before := f.asked.Count()
+	before := f.traffic.Count()
 	f.restart()
 	f.Within("the ConfigMaps are read, and the Application is looked at", func() error { return f.looked(app.Name) })
 	f.settled()
-	for _, request := range f.asked.Since(before, controllertest.Writes()...) {
+	for _, request := range f.traffic.Since(before, controllertest.Writes()...) {
 		t.Errorf("after a restart nothing is written, got %s", request)
 	}
 }

@@ -104,8 +104,8 @@ func (f *fixture) definitionsWatched() {
 	}
 }
 
-// TestAClusterWithoutApplications is not asked for all of its definitions and API services, which can be many, until an
-// Application names a kind; its mere existence is not enough.
+// TestAClusterWithoutApplications: the definitions and API services of a cluster, which can be many, are not listed
+// until an Application names a kind; its mere existence is not enough.
 func TestAClusterWithoutApplications(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -209,7 +209,7 @@ func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 func TestAKindThatIsForbidden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodGet || req.URL.Path != "/api/v1/services" {
 			return nil
 		}
@@ -230,7 +230,7 @@ func TestAGroupThatDoesNotAnswer(t *testing.T) {
 	kind := f.databaseKind()
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if !strings.HasPrefix(req.URL.Path, "/apis/"+kind.Group) {
 			return nil
 		}
@@ -278,7 +278,7 @@ func TestAHealthRuleCountsAtOnce(t *testing.T) {
 	f.status(f.database("db", "shop"), map[string]any{"phase": "Broken"})
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.Health == appsv1alpha1.HealthDegraded || s.ComponentsInstalled != "1/1" {
-			return errors.New("want it to be there, and nobody to know that it is broken")
+			return errors.New("want it to be installed, and not known to be broken")
 		}
 		return nil
 	})
@@ -335,7 +335,7 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
 	app := f.application("shop", kinds)
 	// An object with a controller is not owned, so that it is not written when the spec no longer names its kind.
-	owner := f.configMap("owner", "nobody")
+	owner := f.configMap("owner", "absent")
 	db := f.database("db", "shop")
 	f.status(db, map[string]any{"phase": "Gone"})
 	f.Edit(f.workload, db, func() {
@@ -351,7 +351,7 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	f.settled()
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	f.Edit(f.workload, app, func() { app.Spec.Components = components(configMaps, "settings") })
-	f.Within("nobody names the kind", func() error {
+	f.Within("no Application names the kind", func() error {
 		if used := watchedAs(w, schema.GroupKind{Group: f.databaseKind().Group, Kind: "Database"}); len(used) > 0 {
 			return fmt.Errorf("%v", used)
 		}

@@ -66,7 +66,7 @@ type fixture struct {
 
 	lane          lane
 	hub, workload client.Client
-	asked         controllertest.Traffic
+	traffic       controllertest.Traffic
 	fleet         *fakefleet.Fleet
 	registry      *prometheus.Registry
 	reconciler    *reconciler
@@ -107,8 +107,8 @@ func newFixture(t *testing.T, options ...func(*Options)) *fixture {
 	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}})
 	f.start()
 	t.Cleanup(func() {
-		f.asked.SetAnswer(nil)
-		f.asked.SetAfter(nil)
+		f.traffic.SetAnswer(nil)
+		f.traffic.SetAfter(nil)
 		f.stop()
 		// What a test leaves must not affect the tests that follow.
 		if err := client.IgnoreNotFound(f.workload.DeleteAllOf(f.Ctx, &appsv1alpha1.Application{}, client.InNamespace(f.namespace))); err != nil {
@@ -158,7 +158,7 @@ func (f *fixture) enrolled(state connection.State) connection.Cluster {
 func (f *fixture) engage() {
 	f.T.Helper()
 	cfg := controllertest.Unlimited(f.lane.workload.Config)
-	cfg.Wrap(f.asked.Wrap)
+	cfg.Wrap(f.traffic.Wrap)
 	cfg.Impersonate.UserName = f.user
 	f.disengage = f.manager.Connect(f.cluster, cfg)
 }
@@ -173,7 +173,7 @@ func (f *fixture) restart() {
 // settled waits until the workload cluster receives no more requests.
 func (f *fixture) settled() {
 	f.T.Helper()
-	f.AtRest(100, f.asked.Progress)
+	f.AtRest(100, f.traffic.Progress)
 }
 
 // served waits until the cluster has the definition of Applications.

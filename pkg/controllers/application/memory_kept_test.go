@@ -56,7 +56,7 @@ func TestAnApplicationTakesNoMoreThanItDid(t *testing.T) {
 	kept := keptOf(t, reducerOfACluster(), 7, 3, false)
 	app, ok := kept[len(kept)-1].(*record.Application)
 	if !ok {
-		t.Fatalf("want the record of an Application that nobody discovers to have no marks, got %T", kept[len(kept)-1])
+		t.Fatalf("want the record of an Application that is not discovered to have no marks, got %T", kept[len(kept)-1])
 	}
 	// A fixed amount, and the text to which it is packed.
 	const most, size = 48 + 176, 32

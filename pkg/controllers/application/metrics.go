@@ -76,8 +76,8 @@ func NewMetrics(reg prometheus.Registerer, perApplication bool) *Metrics {
 		}),
 		writes: metric.NewCounter(reg, metric.Definition{
 			Name: "masthead_application_writes_total",
-			Help: "Writes to a workload cluster because of its Applications. Many mean that somebody there undoes them again and " +
-				"again.",
+			Help: "Writes to a workload cluster because of its Applications. Many mean that another client there reverts them " +
+				"repeatedly.",
 			PerCluster: true,
 			Labels: []metric.Label{{
 				Name: "write", Values: writeStatus + ", " + writeOwner + ", " + writeHealthCheck + " (Pods), " + writeDefinition,

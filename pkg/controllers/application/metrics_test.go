@@ -53,7 +53,7 @@ func TestMetrics(t *testing.T) {
 		want           []string
 	}{
 		"Nothing": {
-			reason: "There are no series of what nobody spoke of.",
+			reason: "There are no series without observations.",
 			do:     func(*Metrics) {},
 		},
 		"Counts": {
@@ -65,7 +65,7 @@ func TestMetrics(t *testing.T) {
 			want: counts("w1", 1, 0, 1, 6, 5),
 		},
 		"Change": {
-			reason: "An Application is in one state, however often it is told.",
+			reason: "An Application is in one state, however often it is reported.",
 			do: func(m *Metrics) {
 				for _, s := range []rollup.Summary{well, well, broken, well, broken, broken} {
 					m.application("capi/fleet/w1", shop, s)
@@ -137,7 +137,7 @@ func TestMetrics(t *testing.T) {
 			want: append(counts("w1", 0, 1, 0, 0, 0), shopIs("Unknown", 0, 0)...),
 		},
 		"HealthThatIsNone": {
-			reason:         "The label health is bounded, whatever the status of an Application says.",
+			reason:         "The label health is bounded, even if the status of an Application has another value.",
 			perApplication: true,
 			do:             func(m *Metrics) { m.application("capi/fleet/w1", shop, rollup.Summary{Health: "Splendid"}) },
 			want:           append(counts("w1", 0, 1, 0, 0, 0), shopIs("Unknown", 0, 0)...),
@@ -155,7 +155,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-func TestMetricsOfNobody(*testing.T) {
+func TestNilMetrics(*testing.T) {
 	var m *Metrics
 	m.application("c", record.ApplicationKey{Name: "a"}, rollup.Summary{})
 	m.forget("c", record.ApplicationKey{Name: "a"})
@@ -230,7 +230,7 @@ func TestSeriesOfOneClusterAreBounded(t *testing.T) {
 	m.forget("capi/fleet/w1", key(0))
 	want("one with series is gone", seriesPerCluster-1, more)
 	m.application("capi/fleet/w1", key(seriesPerCluster), well)
-	want("one without takes its place when something is told of it", seriesPerCluster, more-1)
+	want("one without takes its place when it is reported", seriesPerCluster, more-1)
 	m.application("capi/fleet/w2", key(0), well)
 	want("another cluster has series of its own", seriesPerCluster+1, more-1)
 	m.forgetCluster("capi/fleet/w1")

@@ -52,7 +52,7 @@ func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.Mode, s.DiscoveredOwnership = fleetv1alpha1.ApplicationsModeObserveOnly, fleetv1alpha1.DiscoveredOwnershipAllowed
 	})
-	before := f.asked.Count()
+	before := f.traffic.Count()
 	f.start()
 
 	named, found := f.configMap("settings", "shop"), f.marked("found", partOf("shop"), nil)
@@ -91,7 +91,7 @@ func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	f.owned(found, app, false)
 	f.Delete(f.workload, checked)
 	f.settled()
-	for _, request := range f.asked.Since(before, controllertest.Writes()...) {
+	for _, request := range f.traffic.Since(before, controllertest.Writes()...) {
 		if !strings.HasSuffix(request, "/status") && !strings.HasSuffix(request, "/events") {
 			t.Errorf("who observes only writes nothing but the status of Applications, got %s", request)
 		}
@@ -121,7 +121,7 @@ func TestObserveOnlyLeavesReferencesAsTheyAre(t *testing.T) {
 	f.owned(cm, app, false)
 }
 
-func TestAChangeOfHealthIsToldAndRemembered(t *testing.T) {
+func TestAChangeOfHealthIsReportedAndRemembered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
@@ -145,14 +145,14 @@ func TestAChangeOfHealthIsToldAndRemembered(t *testing.T) {
 		if err := f.workload.List(f.Ctx, &list, client.InNamespace(f.namespace)); err != nil {
 			return err
 		}
-		told := map[string]string{}
+		reported := map[string]string{}
 		for _, e := range list.Items {
 			if e.Regarding.UID == app.UID && e.Reason == appsv1alpha1.ReasonHealthChanged {
-				told[e.Action] = e.Type
+				reported[e.Action] = e.Type
 			}
 		}
-		if len(told) != 2 || told["BecomeHealthy"] != "Normal" || told["BecomeMissing"] != "Warning" {
-			return fmt.Errorf("got %v", told)
+		if len(reported) != 2 || reported["BecomeHealthy"] != "Normal" || reported["BecomeMissing"] != "Warning" {
+			return fmt.Errorf("got %v", reported)
 		}
 		return nil
 	})

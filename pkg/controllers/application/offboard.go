@@ -48,16 +48,16 @@ func (r *reconciler) offboard(ctx context.Context, name mcr.ClusterName) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, offboardTimeout)
 	defer cancel()
-	var told atomic.Int64
+	var reported atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxOffboardedAtOnce)
 	for key := range w.UIDs() {
 		group.Go(func() error {
-			return w.Guard.Run("offboarding an Application", func() error { return r.tellUnwatched(ctx, w, key, &told) })
+			return w.Guard.Run("offboarding an Application", func() error { return r.reportUnwatched(ctx, w, key, &reported) })
 		})
 	}
 	err := group.Wait()
-	log.FromContext(ctx).Info("Offboarded the Applications of a cluster", "applications", told.Load())
+	log.FromContext(ctx).Info("Offboarded the Applications of a cluster", "applications", reported.Load())
 	if err != nil {
 		return fmt.Errorf(
 			"cannot report to the Applications of cluster %q that they are no longer watched: %w", name, multicluster.AsForeign(err))
@@ -65,9 +65,9 @@ func (r *reconciler) offboard(ctx context.Context, name mcr.ClusterName) error {
 	return nil
 }
 
-// tellUnwatched marks one Application as unobserved. It is not requeued, so on a conflict this waits for the watch to
+// reportUnwatched marks one Application as unobserved. It is not requeued, so on a conflict this waits for the watch to
 // show the other change.
-func (r *reconciler) tellUnwatched(ctx context.Context, w *workload.Cluster, key record.ApplicationKey, told *atomic.Int64) error {
+func (r *reconciler) reportUnwatched(ctx context.Context, w *workload.Cluster, key record.ApplicationKey, reported *atomic.Int64) error {
 	var last error
 	backoff := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Steps: 8}
 	err := backoff.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
@@ -77,7 +77,7 @@ func (r *reconciler) tellUnwatched(ctx context.Context, w *workload.Cluster, key
 			return true, nil
 		}
 		if last = p.writeStatus(ctx, p.unseen()); last == nil {
-			told.Add(1)
+			reported.Add(1)
 		}
 		return !errors.Is(last, errChanged), nil
 	})
@@ -110,7 +110,7 @@ func (r *reconciler) disable(w *workload.Cluster) reconcile.Result {
 		return reconcile.Result{}
 	}
 	for key := range w.UIDs() {
-		if app := w.Application(key); app != nil && app.DeletionTimestamp == nil && !isTold(app) {
+		if app := w.Application(key); app != nil && app.DeletionTimestamp == nil && !isReportedUnwatched(app) {
 			w.WakeLater(key)
 			return reconcile.Result{RequeueAfter: disabledLookAgain}
 		}
@@ -122,8 +122,8 @@ func (r *reconciler) disable(w *workload.Cluster) reconcile.Result {
 	return reconcile.Result{}
 }
 
-// isTold reports whether the status says that the Application is not observed.
-func isTold(app *appsv1alpha1.Application) bool {
+// isReportedUnwatched reports whether the status says that the Application is not observed.
+func isReportedUnwatched(app *appsv1alpha1.Application) bool {
 	c := meta.FindStatusCondition(app.Status.Conditions, appsv1alpha1.ConditionComponentsWatched)
 	return c != nil && c.Reason == appsv1alpha1.ReasonNotEnrolled
 }

@@ -76,8 +76,8 @@ func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
 	fakefleet.Drain(f.T, f.manager.Gate, f.cluster)
 	ctx, cancel := context.WithCancel(f.Ctx)
 	defer cancel()
-	before := f.asked.Count()
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	before := f.traffic.Count()
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodPatch {
 			cancel()
 			<-req.Context().Done()
@@ -86,10 +86,10 @@ func TestLeavingGivesUpOnAClusterThatDoesNotAnswer(t *testing.T) {
 	})
 	// If the call ended by the time limit of leaving, or of a request, the error would be an exceeded deadline.
 	if err := f.fleet.Offboard(ctx, f.cluster); !errors.Is(err, context.Canceled) {
-		t.Errorf("want to be told that it was in vain, got %v", err)
+		t.Errorf("want the error of the canceled context, got %v", err)
 	}
-	if got := f.asked.Since(before, http.MethodPatch); len(got) != 1 {
-		t.Errorf("want the Application to be told, once, got %q", got)
+	if got := f.traffic.Since(before, http.MethodPatch); len(got) != 1 {
+		t.Errorf("want one write to the Application, got %q", got)
 	}
 }
 
@@ -105,10 +105,10 @@ func TestAClassThatDisablesApplications(t *testing.T) {
 	f.settled()
 	f.Delete(f.workload, cm)
 	f.settled()
-	before := f.asked.Count()
+	before := f.traffic.Count()
 	f.restart()
 	f.settled()
-	if got := f.asked.Since(before, controllertest.Writes()...); len(got) != 0 {
+	if got := f.traffic.Since(before, controllertest.Writes()...); len(got) != 0 {
 		t.Errorf("want a restart to write nothing, got %q", got)
 	}
 	f.notEnrolled(app)

@@ -111,8 +111,8 @@ func (p *pass) own(ctx context.Context) {
 }
 
 // mayAdopt checks before each adoption that the Application exists and is not being deleted: the garbage collector
-// deletes objects whose owner is gone. The watch, which is free, is checked each time. The API server is asked before
-// the first adoption and then once a second, since a watch can be behind.
+// deletes objects whose owner is gone. The watch, which is free, is checked each time. The API server is queried
+// before the first adoption and then once a second, since a watch can be behind.
 //
 // An adoption may still be in flight while the Application is being deleted. It is released while the Application
 // exists (see selector.decide). A finalizer would close that gap, but would also keep people from deleting Applications

@@ -75,7 +75,7 @@ func (f *fixture) inState(gk schema.GroupKind, want kindwatch.State) {
 
 // answerFor makes the cluster answer all requests for a path with a code.
 func (f *fixture) answerFor(path string, code int, status string) {
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.URL.Path != path {
 			return nil
 		}
@@ -107,7 +107,7 @@ func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
 	f.restart()
 	f.inState(gk, kindwatch.StateForbidden)
 
-	f.asked.SetAnswer(nil)
+	f.traffic.SetAnswer(nil)
 	w, _ := f.reconciler.workloads.Get(f.cluster)
 	w.Watcher.Retry(schema.GroupResource{Resource: "services"})
 	f.owned(svc, app, false)
@@ -137,7 +137,7 @@ func TestGarbageCollectionLetsGoOfAKindOfAnApplicationWithManyComponents(t *test
 func TestGarbageCollectionLetsGoOfAKindThatNoStatusSpokeOf(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.URL.Path != "/api/v1/secrets" {
 			return nil
 		}
@@ -150,7 +150,7 @@ func TestGarbageCollectionLetsGoOfAKindThatNoStatusSpokeOf(t *testing.T) {
 	app := f.application("shop", kinds)
 	f.owned(svc, app, true)
 	f.stop()
-	f.asked.SetAnswer(nil)
+	f.traffic.SetAnswer(nil)
 	f.Edit(f.workload, app, func() { app.Spec.Components = components(configMaps, "settings") })
 	f.start()
 	f.owned(svc, app, false)
@@ -176,7 +176,7 @@ func TestFormerKinds(t *testing.T) {
 			status: appsv1alpha1.ApplicationStatus{OwnedKinds: []metav1.GroupVersionKind{gvk("", "v1", "ConfigMap")}},
 		},
 		{
-			name: "owned", reason: "What is listed and not named is to be released, whatever the generation is.",
+			name: "owned", reason: "What is listed and not named is to be released, regardless of the generation.",
 			status: appsv1alpha1.ApplicationStatus{OwnedKinds: []metav1.GroupVersionKind{gvk("", "v1", "ConfigMap"), gvk("", "v1", "Service")}},
 			want:   []string{"/v1, Kind=Service"},
 		},

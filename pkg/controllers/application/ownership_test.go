@@ -69,7 +69,7 @@ func TestGarbageCollectionKeepsOtherOwners(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
-	other := f.configMap("owner", "nobody")
+	other := f.configMap("owner", "absent")
 	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) {
 		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: other.UID}}
 	})
@@ -179,7 +179,7 @@ func TestGarbageCollectionKeepsReferencesOfOtherUIDs(t *testing.T) {
 
 // A component of a recreated Application has the reference to the old one until the garbage collector, which does not
 // run here, has seen it; it gets the new one in addition.
-func TestAdoptingExistingComponentsOfAnApplicationThatIsMadeAnew(t *testing.T) {
+func TestAdoptingExistingComponentsOfARecreatedApplication(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
@@ -198,7 +198,7 @@ func TestAdoptingExistingComponents(t *testing.T) {
 	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if got := componentOfStatus(s, "settings"); got != "False/Missing NotFound" {
-			return fmt.Errorf("an object without the annotation is nobody's, got %q", got)
+			return fmt.Errorf("an object without the annotation belongs to no Application, got %q", got)
 		}
 		return nil
 	})
@@ -214,7 +214,7 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 		name, reason, body string
 	}{
 		{
-			name: "another UID", reason: "The Application was made anew: what is adopted for the old one would be deleted.",
+			name: "another UID", reason: "The Application was recreated: what is adopted for the old one would be deleted.",
 			body: `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"shop","uid":"another"}}`,
 		},
 		{
@@ -230,25 +230,25 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 			path := "/apis/apps.masthead.dev/v1alpha1/namespaces/" + f.namespace + "/applications/shop"
 			// A goroutine that waits for the status reads into app, while another one makes the answer.
 			uid := string(app.UID)
-			asked := make(chan struct{}, 100)
-			f.asked.SetAnswer(func(req *http.Request) *http.Response {
+			requested := make(chan struct{}, 100)
+			f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 				if req.Method != http.MethodGet || req.URL.Path != path {
 					return nil
 				}
-				asked <- struct{}{}
+				requested <- struct{}{}
 				return controllertest.JSONAnswer(req, http.StatusOK, strings.ReplaceAll(tc.body, `"UID"`, `"`+uid+`"`))
 			})
-			before := f.asked.Count()
+			before := f.traffic.Count()
 			cm := f.configMap("settings", "shop")
-			f.Within("the API server is asked for the Application", func() error {
-				if len(asked) == 0 {
+			f.Within("the Application is requested from the API server", func() error {
+				if len(requested) == 0 {
 					return errors.New("it was not")
 				}
 				return nil
 			})
 			f.installed(app, "settings")
 			f.settled()
-			for _, got := range f.asked.Since(before, http.MethodPatch) {
+			for _, got := range f.traffic.Since(before, http.MethodPatch) {
 				if !strings.HasSuffix(got, "/status") {
 					t.Errorf("%s Want no patch but those of the status, got %q", tc.reason, got)
 				}
@@ -300,7 +300,7 @@ func TestGarbageCollectionLeavesOtherNamespacesAlone(t *testing.T) {
 func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPatch || !strings.Contains(req.URL.Path, "/configmaps/") {
 			return nil
 		}
@@ -327,7 +327,7 @@ func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 	})
 	f.settled()
 	refused := 0
-	for _, r := range f.asked.Since(0, http.MethodPatch) {
+	for _, r := range f.traffic.Since(0, http.MethodPatch) {
 		if strings.Contains(r, "/configmaps/") {
 			refused++
 		}
@@ -348,7 +348,7 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 	direct, same := f.workload, cm.DeepCopy()
 	once := make(chan struct{}, 1)
 	once <- struct{}{}
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/configmaps/settings") {
 			return nil
 		}
@@ -390,10 +390,10 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 	var once sync.Once
 	var release func()
 	refused := make(chan time.Time, 1)
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/configmaps/settings") {
 			once.Do(func() {
-				release = f.asked.Hold(t, "/api/v1/configmaps")
+				release = f.traffic.Hold(t, "/api/v1/configmaps")
 				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "settings"}}
 				if err := direct.Patch(f.Ctx, cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"b"}}`))); err != nil {
 					t.Errorf("cannot change the object: %v", err)
@@ -423,7 +423,7 @@ func TestGarbageCollectionAsksAgainWhetherTheApplicationIsThere(t *testing.T) {
 	app := f.application("shop", components(configMaps))
 	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
 	w, _ := f.reconciler.workloads.Get(f.cluster)
-	release := f.asked.Hold(t, "/apis/apps.masthead.dev/v1alpha1/applications")
+	release := f.traffic.Hold(t, "/apis/apps.masthead.dev/v1alpha1/applications")
 	defer release()
 	clock := testingclock.NewFakeClock(time.Now())
 	look := &pass{r: &reconciler{clock: clock}, w: w, key: client.ObjectKeyFromObject(app), app: app}
@@ -448,7 +448,7 @@ func TestGarbageCollectionThatIsForbiddenInOneNamespace(t *testing.T) {
 	f := newFixture(t)
 	forbidden := f.namespace + "-forbidden"
 	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: forbidden}})
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPatch || !strings.Contains(req.URL.Path, "/namespaces/"+forbidden+"/configmaps/") {
 			return nil
 		}
@@ -465,7 +465,7 @@ func TestGarbageCollectionThatIsForbiddenInOneNamespace(t *testing.T) {
 	f.says(theirs, "other", "True/Healthy OwnershipForbidden")
 	for _, c := range theirs.Status.Components {
 		if !strings.Contains(c.Message, "lacks the right to patch") || strings.Contains(c.Message, "treasure") {
-			t.Errorf("want to be told which right is missing, and nothing about an object, got %q", c.Message)
+			t.Errorf("want the missing right to be named, and nothing about an object, got %q", c.Message)
 		}
 	}
 	ours := f.application("shop", components(configMaps, "settings"))

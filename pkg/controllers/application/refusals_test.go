@@ -34,7 +34,7 @@ func (f *fixture) protect(name string) {
 			},
 		}}},
 		Validations: []admissionv1.Validation{{
-			Expression: `object.metadata.name != "` + name + `" || !has(object.metadata.ownerReferences)`, Message: "It belongs to nobody.",
+			Expression: `object.metadata.name != "` + name + `" || !has(object.metadata.ownerReferences)`, Message: "It must have no owner.",
 		}},
 	}}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
@@ -54,7 +54,7 @@ func (f *fixture) protect(name string) {
 			return err
 		}
 		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
-		if err := f.workload.Update(f.Ctx, cm, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "It belongs to nobody.") {
+		if err := f.workload.Update(f.Ctx, cm, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "It must have no owner.") {
 			return errors.Join(err, errors.New("it is not known yet"))
 		}
 		return nil
@@ -76,8 +76,8 @@ func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	for _, c := range app.Status.Components {
-		if c.Name == "protected" && !strings.Contains(c.Message, "It belongs to nobody.") {
-			t.Errorf("want to be told what the policy says, got %q", c.Message)
+		if c.Name == "protected" && !strings.Contains(c.Message, "It must have no owner.") {
+			t.Errorf("want the message of the policy, got %q", c.Message)
 		}
 	}
 	f.owned(settings, app, true)
@@ -107,10 +107,10 @@ func TestADefinitionThatTurnsForeign(t *testing.T) {
 		return nil
 	})
 	f.settled()
-	before := f.asked.Count()
+	before := f.traffic.Count()
 	f.Delete(f.workload, cm)
 	f.settled()
-	if got := f.asked.Since(before, controllertest.Writes()...); len(got) > 0 {
+	if got := f.traffic.Since(before, controllertest.Writes()...); len(got) > 0 {
 		t.Errorf("want nothing to be written, got %q", got)
 	}
 	f.health(app, appsv1alpha1.HealthHealthy)

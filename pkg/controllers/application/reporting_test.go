@@ -184,10 +184,10 @@ func TestIdleAsksNothingAndARestartWritesNothing(t *testing.T) {
 		f.installed(app, name+"-settings", name+"-web")
 	}
 	f.settled()
-	before := f.asked.Count()
+	before := f.traffic.Count()
 	f.restart()
 	f.settled()
-	if got := f.asked.Since(before, controllertest.Writes()...); len(got) != 0 {
+	if got := f.traffic.Since(before, controllertest.Writes()...); len(got) != 0 {
 		t.Errorf("want a restart to write nothing, got %q", got)
 	}
 }
@@ -201,13 +201,13 @@ func TestIdleAsksNothing(t *testing.T) {
 	f.definitionsWatched()
 	f.settled()
 	// Changes of unrelated objects cost nothing either.
-	before := f.asked.Count()
+	before := f.traffic.Count()
 	stranger := f.configMap("stranger", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
 	f.Edit(f.workload, stranger, func() { stranger.Data = map[string]string{"a": "b"} })
-	settings := f.configMap("settings-of-nobody", "nobody")
+	settings := f.configMap("settings-of-absent", "absent")
 	f.Edit(f.workload, settings, func() { settings.Data = map[string]string{"a": "b"} })
 	f.settled()
-	if got := f.asked.Since(before); len(got) != 0 {
+	if got := f.traffic.Since(before); len(got) != 0 {
 		t.Errorf("want no request, got %q", got)
 	}
 }
@@ -221,10 +221,10 @@ func TestAChangeThatMeansNothingIsNotWritten(t *testing.T) {
 	f.installed(app, "settings")
 	f.definitionsWatched()
 	f.settled()
-	before := f.asked.Count()
+	before := f.traffic.Count()
 	f.Edit(f.workload, cm, func() { cm.Data = map[string]string{"a": "b"} })
 	f.settled()
-	if got := f.asked.Since(before); len(got) != 0 {
+	if got := f.traffic.Since(before); len(got) != 0 {
 		t.Errorf("want no request, got %q", got)
 	}
 }

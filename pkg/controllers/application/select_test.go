@@ -73,7 +73,7 @@ func TestSelectingComponents(t *testing.T) {
 		adopt, release, leaves bool
 		selected               int32
 	}{
-		{name: "new", reason: "It belongs, and nobody has said so.", object: seen("a"), adopt: true, selected: 1},
+		{name: "new", reason: "It belongs to the Application, and has no owner reference yet.", object: seen("a"), adopt: true, selected: 1},
 		{name: "owned", reason: "There is nothing to do.", object: seen("a", ownedByShop), selected: 1},
 		{name: "labels", reason: "The selector does not match.", object: seen("a", otherLabels)},
 		{name: "annotation", reason: "It is another's.", object: seen("a", otherAnnotation)},
@@ -112,12 +112,12 @@ func TestSelectingComponents(t *testing.T) {
 			object: seen("a", func(o *object) { o.entry.Key.Namespace = "elsewhere" }),
 		},
 		{
-			name: "itself", reason: "The garbage collector would have nobody to wait for.",
+			name: "itself", reason: "An Application that owned itself could not be deleted in the foreground.",
 			object: seen("a", func(o *object) { o.entry.UID = "app" }),
 		},
 		{name: "patched", reason: "The watch shows what was before the write.", object: seen("a"), patched: true, selected: 1},
 		{
-			name: "kind left the spec", reason: "It belongs no more, whatever it says of itself.",
+			name: "kind left the spec", reason: "It belongs no more, even if its labels match.",
 			object: seen("a", ownedByShop), leaving: true, release: true, leaves: true,
 		},
 		{
@@ -212,7 +212,7 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 		{name: "another name", reason: "The KEP's components have names.", objects: []object{seen("other")}},
 		{name: "there", reason: "It is installed.", objects: []object{seen("other"), seen("settings")}, found: true, installed: true},
 		{
-			name: "labels", reason: "Users are told why it does not count.", objects: []object{seen("settings", otherLabels)}, found: true,
+			name: "labels", reason: "Users see why it does not count.", objects: []object{seen("settings", otherLabels)}, found: true,
 			problem: &condition.Problem{Reason: appsv1alpha1.ReasonLabelsDoNotMatch, Message: "The selector of the Application does not match the labels of the object."},
 		},
 		{name: "another's", reason: "It is not shown what is another Application's.", objects: []object{seen("settings", otherAnnotation, ownedByShop)}},

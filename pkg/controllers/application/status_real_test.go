@@ -54,7 +54,7 @@ func TestStatusIsWrittenAfterAConflict(t *testing.T) {
 	f.settled()
 	direct, key := f.workload, client.ObjectKeyFromObject(app)
 	var once sync.Once
-	f.asked.SetAnswer(func(req *http.Request) *http.Response {
+	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/applications/shop/status") {
 			once.Do(func() {
 				same := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}

@@ -34,13 +34,13 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 		writes int
 	}{
 		"BeforeTheFirstAdoption": {
-			reason: "It was asked whether the Application is there.", method: http.MethodGet, upTo: "/applications/shop", say: observeOnly,
+			reason: "The existence of the Application was just checked.", method: http.MethodGet, upTo: "/applications/shop", say: observeOnly,
 		},
 		"BetweenAdoptions": {
 			reason: "One was written already.", method: http.MethodPatch, upTo: "/configmaps/", say: observeOnly, writes: 1,
 		},
 		"BeforeThePod": {
-			reason: "It was asked whether the Application is there.", method: http.MethodGet, upTo: "/applications/shop", say: observeOnly,
+			reason: "The existence of the Application was just checked.", method: http.MethodGet, upTo: "/applications/shop", say: observeOnly,
 			change: func(app *appsv1alpha1.Application) {
 				app.Spec.Components = nil
 				app.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
@@ -62,7 +62,7 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 			},
 		},
 		"Disabled": {
-			reason: "Nobody looks after Applications any more.", method: http.MethodPatch, upTo: "/configmaps/", writes: 1,
+			reason: "Applications are not managed any more.", method: http.MethodPatch, upTo: "/configmaps/", writes: 1,
 			say: func(s *fleetv1alpha1.ApplicationsSpec) { s.Mode = fleetv1alpha1.ApplicationsModeDisabled },
 		},
 	} {
@@ -81,14 +81,14 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 				close(reached)
 				<-goOn
 			})
-			f.asked.SetAfter(func(req *http.Request) {
+			f.traffic.SetAfter(func(req *http.Request) {
 				if req.Method == tc.method && strings.Contains(req.URL.Path, f.namespace+tc.upTo) {
 					once()
 				}
 			})
 			release := sync.OnceFunc(func() { close(goOn) })
 			t.Cleanup(release)
-			before := f.asked.Count()
+			before := f.traffic.Count()
 			f.application("shop", components(configMaps, "a", "b", "c"), func(app *appsv1alpha1.Application) {
 				if tc.change != nil {
 					tc.change(app)
@@ -99,7 +99,7 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 			release()
 			f.settled()
 			var got []string
-			for _, request := range f.asked.Since(before, controllertest.Writes()...) {
+			for _, request := range f.traffic.Since(before, controllertest.Writes()...) {
 				if strings.Contains(request, "/configmaps/") || strings.Contains(request, "/pods") {
 					got = append(got, request)
 				}

@@ -25,7 +25,7 @@ func newWorkloads(r *reconciler) *workloads {
 		Added: func(_ mcr.ClusterName, w, old *workload.Cluster, replaced bool) {
 			if replaced {
 				// Applications that the new instance does not find are forgotten once it has listed all of them.
-				w.Told = old.UIDs()
+				w.Reported = old.UIDs()
 			}
 		},
 		Removed: r.disengaged,

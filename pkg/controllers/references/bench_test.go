@@ -39,13 +39,13 @@ import (
 const benchObjects = 1000
 
 // BenchmarkController makes the controller resolve 1, 10 and 100 references, each to its own ConfigMap, of 1,000
-// objects on a real API server. An operation lasts from the start of their reconciliation until the last condition is
+// objects on a real API server. An operation begins with their reconciliation and ends when the last condition is
 // written. Then it counts the requests that these objects cost while idle: while each of them changes in a way that
 // does not matter, and when the controller reconciles all of them again, as after a start. Watches, lists of a whole
 // kind, and discovery requests, once a minute, are not counted.
 //
 // The references are resolved once, or follow their sources (always). With waiting, the objects exist before the
-// ConfigMap that they reference, and an operation lasts from its creation.
+// ConfigMap that they reference, and an operation begins with its creation.
 func BenchmarkController(b *testing.B) {
 	s := newBenchServer(b)
 	for _, n := range []int{1, 10, 100} {
@@ -84,11 +84,11 @@ func (s *benchServer) resolve(b *testing.B, n int, policy commonv1alpha1.Resolve
 		// The first may be among those that are listed, the second comes after all of these.
 		s.resolveAnother(b, ns)
 		s.resolveAnother(b, ns)
-		anew := s.traffic.seen()
+		again := s.traffic.seen()
 
 		b.ReportMetric(float64(first.requests-before.requests)/benchObjects, "requests/object")
 		b.ReportMetric(float64(changed.requests-first.requests), "requests-changed")
-		b.ReportMetric(float64(anew.requests-changed.requests), "requests-anew")
+		b.ReportMetric(float64(again.requests-changed.requests), "requests-again")
 		s.empty(b, ns)
 		b.StartTimer()
 	}

@@ -57,7 +57,7 @@ func TestReduce(t *testing.T) {
 				"resource": "configmaps", "name": "s", "fromFieldPath": "data.a", "toFieldPath": "spec.a", "policy": map[string]any{"resolve": "Always"},
 			}}, "spec", "references"), want: whole,
 		},
-		"NotOurs":     {reason: "Its author is told.", change: set("x", "spec", "references"), want: whole},
+		"NotOurs":     {reason: "It is reported to its author.", change: set("x", "spec", "references"), want: whole},
 		"WasResolved": {reason: "It says that all none of its references are resolved.", change: set([]any{}, "spec", "references"), want: forgotten},
 		"None": {
 			reason: "It has no references.",

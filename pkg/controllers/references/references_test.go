@@ -59,8 +59,8 @@ var (
 	apiConfig *rest.Config
 	series    = prometheus.NewRegistry()
 
-	// asked is the number of the controller's requests to the workload cluster that are no watches.
-	asked atomic.Int64
+	// requested is the number of the controller's requests to the workload cluster that are no watches.
+	requested atomic.Int64
 
 	// writes are those of them that write.
 	writes atomic.Int64
@@ -157,7 +157,7 @@ type counting struct{ next http.RoundTripper }
 
 func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !strings.Contains(req.URL.RawQuery, "watch=true") {
-		asked.Add(1)
+		requested.Add(1)
 	}
 	if req.Method != http.MethodGet && !strings.Contains(req.URL.Path, "/events") {
 		writes.Add(1)
@@ -521,10 +521,10 @@ func TestAtRest(t *testing.T) {
 		await(t, ns, fmt.Sprintf("s%d", i), commonv1alpha1.ReasonResolved)
 	}
 	// Something else is resolved: after that, everything before it has been reconciled.
-	quiet := asked.Load()
+	quiet := requested.Load()
 	create(t, subnet(ns, "last", toRegion("configmaps", "settings", "data.region")))
 	await(t, ns, "last", commonv1alpha1.ReasonResolved)
-	if n := asked.Load() - quiet; n > 10 {
+	if n := requested.Load() - quiet; n > 10 {
 		t.Errorf("resolving one object took %d requests", n)
 	}
 }

@@ -24,8 +24,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// seldom is the requeue delay of an object whose dependencies are watched. It is jittered.
-const seldom = 10 * time.Minute
+// resyncInterval is the requeue delay of an object whose dependencies are watched. It is jittered.
+const resyncInterval = 10 * time.Minute
 
 // reconcileObject resolves the references of one object.
 func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Request) (reconcile.Result, error) {
@@ -84,8 +84,8 @@ type resolution struct {
 }
 
 func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s resolution) (reconcile.Result, error) {
-	asked := references.NewReferenceGrants(w.mapper, w.reader)
-	s.tenancy.Grants = asked
+	grants := references.NewReferenceGrants(w.mapper, w.reader)
+	s.tenancy.Grants = grants
 	since := w.changes() // Before anything is read.
 	result, err := r.resolver.Resolve(ctx, references.Request{
 		Object: s.obj, References: s.refs, Reader: w.reader, Mapper: w.mapper, Tenancy: s.tenancy,
@@ -95,7 +95,7 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 	if err != nil && !errors.As(err, &o.failed) {
 		return reconcile.Result{}, err
 	}
-	others, soon := w.others(ctx, result, asked)
+	others, soon := w.others(ctx, result, grants)
 	all, cycle := w.depend(req, since, result.Sources, others...)
 	obj := s.obj
 	switch {
@@ -135,10 +135,10 @@ func again(o outcome, all, soon bool) time.Duration {
 	case o.failed == nil && len(o.missing) == 0 && all:
 		return 0
 	case all && (o.failed == nil || isWatchedFor(o.failed.Reason)):
-		return wait.Jitter(seldom, 0.5)
+		return wait.Jitter(resyncInterval, 0.5)
 	case o.failed != nil && (o.failed.Reason == commonv1alpha1.ReasonInvalidReference || o.failed.Reason == commonv1alpha1.ReasonCycle):
 		// Only a change of the object helps.
-		return wait.Jitter(seldom, 0.5)
+		return wait.Jitter(resyncInterval, 0.5)
 	}
 	return condition.SlowRetry()
 }

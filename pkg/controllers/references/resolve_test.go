@@ -48,8 +48,8 @@ func TestSourceThatChangesDuringTheLook(t *testing.T) {
 		"Joined":     {reason: "It has the value of before.", changes: true, before: []string{"a"}, want: []string{"a", "b"}},
 		"NoChange":   {reason: "It has the value as it is.", before: []string{"a"}},
 		"First":      {reason: "The watch begins with a list.", changes: true},
-		"WasThere":   {reason: "It was told in any case.", changes: true, before: []string{"b"}, want: []string{"b"}},
-		"NoNewsToIt": {reason: "It was told of before.", before: []string{"a", "b"}},
+		"WasThere":   {reason: "The change requeued it in any case.", changes: true, before: []string{"b"}, want: []string{"b"}},
+		"NoNewsToIt": {reason: "Its watch reported the change before.", before: []string{"a", "b"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

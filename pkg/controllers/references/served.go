@@ -72,7 +72,7 @@ func (s *served) MappingFor(ctx context.Context, gvr schema.GroupVersionResource
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("cannot discover the resources of %s: %w", gvr.GroupVersion(), err)
 	}
-	asked := gvr
+	requested := gvr
 	if gvr.Version == "" {
 		var err error
 		if gvr.Version, err = s.preferred(ctx, gvr); err != nil {
@@ -87,7 +87,7 @@ func (s *served) MappingFor(ctx context.Context, gvr schema.GroupVersionResource
 	list := &metav1.APIResourceList{}
 	err := s.client.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
 	if apierrors.IsNotFound(err) {
-		return nil, &meta.NoResourceMatchError{PartialResource: asked}
+		return nil, &meta.NoResourceMatchError{PartialResource: requested}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot discover the resources of %s: %w", gvr.GroupVersion(), err)
@@ -101,10 +101,10 @@ func (s *served) MappingFor(ctx context.Context, gvr schema.GroupVersionResource
 		if r.Namespaced {
 			mapping.Scope = meta.RESTScopeNamespace
 		}
-		s.answers.Add(asked, mapping, servedFor)
+		s.answers.Add(requested, mapping, servedFor)
 		return mapping, nil
 	}
-	return nil, &meta.NoResourceMatchError{PartialResource: asked}
+	return nil, &meta.NoResourceMatchError{PartialResource: requested}
 }
 
 // preferred is the version of a group that the API server prefers.

@@ -64,8 +64,8 @@ type workload struct {
 	// leftOut is how many more kinds declare references than are managed.
 	leftOut int
 
-	// told is the last reported reason of each object.
-	told map[objectKey]string
+	// reported is the last reported reason of each object.
+	reported map[objectKey]string
 }
 
 // Start implements multicluster.Instance.
@@ -119,7 +119,7 @@ func (w *workload) changed(e kindwatch.Event) {
 		return
 	}
 	if e.State != kindwatch.StateSynced {
-		// Nobody else can report it: the affected objects are unknown.
+		// It can only be logged: the affected objects are unknown.
 		_, why := w.watcher.State(e.Kind)
 		w.log.Info("The references of a kind are not resolved", "kind", e.Kind.String(), "state", e.State, "message", why)
 	}
@@ -141,7 +141,7 @@ func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.
 	before, leftOutBefore := w.declared, w.leftOut
 	w.declared, w.tenancy, w.leftOut = byKind, tenancy, leftOut
 	var orphaned []Request
-	for key := range w.told {
+	for key := range w.reported {
 		for kind := range before {
 			if byKind[kind] == nil && kind.GroupKind() == key.GroupKind {
 				orphaned = append(orphaned, w.request(kind, key.NamespacedName))
@@ -181,7 +181,7 @@ func (w *workload) ignore() {
 	defer w.watching.Unlock()
 	w.mu.Lock()
 	users, changes := w.dependencies.users, w.dependencies.changes
-	w.dependencies, w.told = newDependencies(), map[objectKey]string{}
+	w.dependencies, w.reported = newDependencies(), map[objectKey]string{}
 	w.dependencies.changes = changes // A reconcile that began before compares with it.
 	w.mu.Unlock()
 	for kind := range users {
@@ -271,7 +271,7 @@ func (w *workload) depend(
 	cycle, known := w.dependencies.cycle(key)
 	var wake []Request
 	for _, member := range cycle {
-		if member != key && w.told[member] != commonv1alpha1.ReasonCycle {
+		if member != key && w.reported[member] != commonv1alpha1.ReasonCycle {
 			wake = append(wake, w.dependencies.requests[member])
 		}
 	}
@@ -305,7 +305,7 @@ func (w *workload) depend(
 // cyclicDependents returns the requests of the objects that depend on another one and have a reported cycle, which may
 // have ended there. The caller holds mu.
 func (w *workload) cyclicDependents(key objectKey) []Request {
-	return w.dependencies.dependentsOf(key, func(k objectKey) bool { return w.told[k] == commonv1alpha1.ReasonCycle })
+	return w.dependencies.dependentsOf(key, func(k objectKey) bool { return w.reported[k] == commonv1alpha1.ReasonCycle })
 }
 
 func ownerOf(kind kindwatch.Kind) string { return "source/" + kind.String() + "/" + kind.FieldSelector }
@@ -316,11 +316,11 @@ func (w *workload) tell(req Request, reason string) (before string) {
 	key := req.key()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before = w.told[key]
+	before = w.reported[key]
 	if w.declared[req.Kind] == nil {
 		return before
 	}
-	w.told[key] = reason
+	w.reported[key] = reason
 	if before == commonv1alpha1.ReasonCycle && reason != before {
 		for _, r := range w.cyclicDependents(key) {
 			w.queue.Add(r)
@@ -337,7 +337,7 @@ func (w *workload) forget(req Request) bool {
 	if w.isOfAnotherVersion(req.Kind) {
 		return false
 	}
-	delete(w.told, req.key())
+	delete(w.reported, req.key())
 	return true
 }
 

@@ -94,7 +94,7 @@ func TestCycleThatHasEnded(t *testing.T) {
 	queued(w)
 	w.tell(thing("b"), commonv1alpha1.ReasonResolved)
 	if got := queued(w); !slices.Equal(got, []string{"a"}) {
-		t.Errorf("b is not told of a cycle any more: want a, which depends on b, to be looked at, got %v", got)
+		t.Errorf("b does not report a cycle any more: want a, which depends on b, to be looked at, got %v", got)
 	}
 
 	ring()
@@ -121,13 +121,13 @@ func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 		r.whileLookedAfter(w, thingKind, func() { r.metrics.object(thing("a"), commonv1alpha1.ReasonSourceNotFound) })
 	}
 	late()
-	if len(w.dependencies.users) != 2 || len(w.told) != 1 {
-		t.Fatalf("want what is watched and told to be noted, got %v, %v", w.dependencies.users, w.told)
+	if len(w.dependencies.users) != 2 || len(w.reported) != 1 {
+		t.Fatalf("want what is watched and reported to be recorded, got %v, %v", w.dependencies.users, w.reported)
 	}
 	w.ignore()
 	late()
-	if len(w.dependencies.users)+len(w.dependencies.of)+len(w.told) > 0 {
-		t.Errorf("the class is disabled: want nothing to come back, got %v, %v", w.dependencies.users, w.told)
+	if len(w.dependencies.users)+len(w.dependencies.of)+len(w.reported) > 0 {
+		t.Errorf("the class is disabled: want nothing to come back, got %v, %v", w.dependencies.users, w.reported)
 	}
 
 	// The cluster is gone: there is no instance of it.
@@ -155,15 +155,15 @@ func TestOldVersionComesLate(t *testing.T) {
 	if _, err := r.reconcileObject(t.Context(), w, before); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.dependencies.users) != 1 || w.told[after.key()] == "" || len(r.metrics.reasons[workloadA]) != 1 {
-		t.Errorf("want the object to wait still, got %v, %v, %v", w.dependencies.users, w.told, r.metrics.reasons)
+	if len(w.dependencies.users) != 1 || w.reported[after.key()] == "" || len(r.metrics.reasons[workloadA]) != 1 {
+		t.Errorf("want the object to wait still, got %v, %v, %v", w.dependencies.users, w.reported, r.metrics.reasons)
 	}
 	w.lookAfter(nil, 0, references.Tenancy{})
 	if _, err := r.reconcileObject(t.Context(), w, after); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.dependencies.users)+len(w.told)+len(r.metrics.reasons[workloadA]) > 0 {
-		t.Errorf("want nothing to be left, got %v, %v, %v", w.dependencies.users, w.told, r.metrics.reasons)
+	if len(w.dependencies.users)+len(w.reported)+len(r.metrics.reasons[workloadA]) > 0 {
+		t.Errorf("want nothing to be left, got %v, %v, %v", w.dependencies.users, w.reported, r.metrics.reasons)
 	}
 }
 

@@ -76,7 +76,7 @@ func TestConcernsDependents(t *testing.T) {
 		"Nothing": {reason: "There is nothing to tell.", want: false},
 		"Deleted": {reason: "It begins to go.", before: base(nil), want: true,
 			after: base(func(a *appsv1alpha1.Application) { a.DeletionTimestamp = &now })},
-		"Anew": {reason: "It went and came.", before: base(nil), want: true,
+		"Recreated": {reason: "It was deleted and created again.", before: base(nil), want: true,
 			after: base(func(a *appsv1alpha1.Application) { a.UID = "2" })},
 		"Health": {reason: "Dependents show it.", before: base(nil), want: true,
 			after: base(func(a *appsv1alpha1.Application) { a.Status.Health = appsv1alpha1.HealthDegraded })},

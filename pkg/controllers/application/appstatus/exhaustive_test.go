@@ -266,7 +266,7 @@ func TestStatusExhaustive(t *testing.T) {
 			},
 		},
 		{
-			Sentence: "It is stalled exactly if a component or the health check needs somebody to act.",
+			Sentence: "It is stalled exactly if a component or the health check needs an intervention.",
 			Holds: func(s *situation) bool {
 				worst := slices.ContainsFunc(counted(s), func(p part) bool { return p.stalls && s.shown(p) == s.status.Health })
 				unseen := slices.ContainsFunc(s.Parts, func(p part) bool { return p.name == "Forbidden" })

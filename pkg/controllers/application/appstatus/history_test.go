@@ -54,10 +54,10 @@ func TestEventsAreBounded(t *testing.T) {
 		change       func(old, now *appsv1alpha1.ApplicationStatus)
 		want         bool
 	}{
-		{name: "a change", reason: "It is told.", minutes: []int{30, 10}, want: true},
+		{name: "a change", reason: "It is reported.", minutes: []int{30, 10}, want: true},
 		{name: "the first health", reason: "Everybody expects it.", minutes: []int{30}, change: func(old, _ *appsv1alpha1.ApplicationStatus) { old.Health = "" }},
 		{name: "no change", reason: "There is nothing to tell.", minutes: []int{30}, change: func(old, now *appsv1alpha1.ApplicationStatus) { old.Health = now.Health }},
-		{name: "some changes", reason: "Five in ten minutes are told.", minutes: []int{30, 29, 28, 27, 26, 5}, want: true},
+		{name: "some changes", reason: "Five in ten minutes are reported.", minutes: []int{30, 29, 28, 27, 26, 5}, want: true},
 		{name: "flapping", reason: "The history shows it.", minutes: []int{30, 29, 28, 27, 26, 25}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -123,7 +123,7 @@ func TestWhatAStatusSaysNothingOfIsNotHeld(t *testing.T) {
 		want   bool
 	}{
 		"Same":       {reason: "It is listed.", now: with(component("db", appsv1alpha1.HealthHealthy, syncing)), want: true},
-		"NewName":    {reason: "Nobody has looked at it yet.", now: with(component("web", appsv1alpha1.HealthHealthy, syncing))},
+		"NewName":    {reason: "It was not observed before.", now: with(component("web", appsv1alpha1.HealthHealthy, syncing))},
 		"OtherKind":  {reason: "It is another object.", now: with(other)},
 		"NotSyncing": {reason: "There is nothing to wait for.", now: with(component("web", appsv1alpha1.HealthHealthy)), want: true},
 		"HealthCheck": {reason: "It is a new one.", now: func(o *Observation) {

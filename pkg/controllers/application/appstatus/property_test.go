@@ -345,11 +345,11 @@ func TestSummaryOf(t *testing.T) {
 			},
 		},
 		"NotSeenYet": {
-			reason: "It is not healthy before somebody has looked.", app: fresh,
+			reason: "It is not healthy before Masthead has processed it.", app: fresh,
 			want: rollup.Summary{Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown, Wanted: 1, Message: "Masthead has not processed it yet."},
 		},
 		"Forged": {
-			reason: "Whoever can write the status of an Application must not break the report of the cluster.", app: forged,
+			reason: "A user who can write the status of an Application must not break the report of the cluster.", app: forged,
 			want: rollup.Summary{
 				Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown, Wanted: 2, Installed: 2,
 				Message: strings.Repeat("x ", 63) + "x…",
@@ -365,8 +365,8 @@ func TestSummaryOf(t *testing.T) {
 	}
 }
 
-func TestStatusOfAnApplicationThatNobodySeesIsIdempotent(t *testing.T) {
-	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}
+func TestStatusOfAnUnobservedApplicationIsIdempotent(t *testing.T) {
+	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "The cluster is not enrolled any more."}
 	for name, app := range map[string]*appsv1alpha1.Application{"Whole": leftBehind(), "Empty": observed().Application} {
 		t.Run(name, func(t *testing.T) {
 			app.Status = stored(t, Of(UnseenApplication(app, why), statusTime(1)))

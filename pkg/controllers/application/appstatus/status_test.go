@@ -57,7 +57,7 @@ func unmatched(v *ComponentView) {
 func notSeen(reason string) func(*ComponentView) {
 	return func(v *ComponentView) {
 		missing(v)
-		v.Unseen = &condition.Problem{Reason: reason, Message: "Nobody can look."}
+		v.Unseen = &condition.Problem{Reason: reason, Message: "It cannot be watched."}
 	}
 }
 
@@ -69,8 +69,8 @@ func notOwned(v *ComponentView) {
 	v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "Masthead may not patch it."}
 }
 
-// nobodyLooks is the reason why an Application in an un-enrolled cluster is not observed.
-var nobodyLooks = condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}
+// unobserved is the reason why an Application in an un-enrolled cluster is not observed.
+var unobserved = condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "The cluster is not enrolled any more."}
 
 func observed(modify ...func(*Observation)) Observation {
 	o := Observation{Application: &appsv1alpha1.Application{
@@ -134,7 +134,7 @@ func TestStatusOfOneComponent(t *testing.T) {
 			},
 		},
 		"LabelsDoNotMatch": {
-			reason:    "It is there and does not belong to the Application; how it fares means nothing then.",
+			reason:    "It exists but does not belong to the Application, so its health does not count.",
 			component: component("db", appsv1alpha1.HealthHealthy, unmatched),
 			want: appsv1alpha1.ComponentStatus{
 				Installed: corev1.ConditionFalse, Health: appsv1alpha1.HealthMissing, Reason: appsv1alpha1.ReasonLabelsDoNotMatch,
@@ -142,7 +142,7 @@ func TestStatusOfOneComponent(t *testing.T) {
 			},
 		},
 		"OtherProblem": {
-			reason: "Whoever selects may say more exactly why it does not belong.",
+			reason: "The selection may report a more specific problem.",
 			component: component("db", appsv1alpha1.HealthHealthy, unmatched, func(v *ComponentView) {
 				v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonClusterScoped, Message: "It has no namespace."}
 			}),
@@ -156,7 +156,7 @@ func TestStatusOfOneComponent(t *testing.T) {
 			component: component("db", appsv1alpha1.HealthHealthy, notSeen(appsv1alpha1.ReasonKindForbidden)),
 			want: appsv1alpha1.ComponentStatus{
 				Installed: corev1.ConditionUnknown, Health: appsv1alpha1.HealthUnknown, Reason: appsv1alpha1.ReasonKindForbidden,
-				Message: "Nobody can look.",
+				Message: "It cannot be watched.",
 			},
 		},
 		"NotOwned": {
@@ -223,8 +223,8 @@ func TestStatusOfOneComponent(t *testing.T) {
 	}
 }
 
-// A Job that its ttlSecondsAfterFinished has deleted stays Healthy for as long as the spec names it, whatever happens
-// to the watch meanwhile. Its entry is all that is left of it.
+// A Job that its ttlSecondsAfterFinished has deleted stays Healthy for as long as the spec names it, even if the
+// watch restarts meanwhile. Its entry is all that is left of it.
 func TestAJobThatHasFinished(t *testing.T) {
 	const healthy, progressing, unknown = appsv1alpha1.HealthHealthy, appsv1alpha1.HealthProgressing, appsv1alpha1.HealthUnknown
 	asJob := func(v *ComponentView) {
@@ -256,7 +256,7 @@ func TestAJobThatHasFinished(t *testing.T) {
 		},
 		"NotOwnedShown": {"The right is missing still.", []ComponentView{job(healthy, limited, notOwned)}, "True/Healthy OwnershipForbidden"},
 		"NotSeen": {
-			"Nobody can tell whether there is another one.", []ComponentView{complete, gone, job(healthy, notSeen(appsv1alpha1.ReasonKindForbidden))},
+			"Whether there is another one is unknown.", []ComponentView{complete, gone, job(healthy, notSeen(appsv1alpha1.ReasonKindForbidden))},
 			"Unknown/Unknown KindForbidden",
 		},
 		"SeenAgain": {
@@ -265,10 +265,10 @@ func TestAJobThatHasFinished(t *testing.T) {
 			},
 			"True/Healthy Finished",
 		},
-		"WithoutLimit": {"Somebody deleted it.", []ComponentView{job(healthy), gone}, "False/Missing NotFound"},
+		"WithoutLimit": {"Only a client can have deleted it.", []ComponentView{job(healthy), gone}, "False/Missing NotFound"},
 		"NeverEnded":   {"It has not completed.", []ComponentView{running, gone}, "False/Missing NotFound"},
 		"Failed":       {"It has not completed.", []ComponentView{job(appsv1alpha1.HealthDegraded), gone}, "False/Missing NotFound"},
-		"NeverThere":   {"Nobody has seen it.", []ComponentView{gone}, "False/Missing NotFound"},
+		"NeverThere":   {"It was never observed.", []ComponentView{gone}, "False/Missing NotFound"},
 		"Again":        {"There is another one.", []ComponentView{complete, gone, running}, "True/Progressing Because"},
 		"AgainAndGone": {"The other one has not completed.", []ComponentView{complete, gone, running, gone}, "False/Missing NotFound"},
 		"NameChanged":  {"The spec names another object.", []ComponentView{complete, job(healthy, renamed, missing)}, "False/Missing NotFound"},
@@ -414,7 +414,7 @@ func TestConditions(t *testing.T) {
 			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
 		},
 		"NoHealthCheck": {
-			reason:      "The KEP wants Unknown then; it is nothing to be told about.",
+			reason:      "The KEP wants Unknown then; it is not reported as a problem.",
 			observation: observed(with(db)),
 			installed:   wanted{yes, "Installed"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
@@ -467,11 +467,11 @@ func TestConditions(t *testing.T) {
 			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
 		},
 		"NotServed": {
-			reason:      "A kind that is not served shows on the component, and blocks nobody.",
+			reason:      "A kind that is not served shows on its component, and holds up no other one.",
 			observation: observed(with(db, component("w", healthy, notSeen(appsv1alpha1.ReasonKindNotServed)))),
 			installed:   wanted{unknown, "ComponentsNotWatched"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "KindNotServed"},
-			message: `StatefulSet "w" is Unknown: Nobody can look.`,
+			message: `StatefulSet "w" is Unknown: It cannot be watched.`,
 		},
 		"NotServedAndDegraded": {
 			reason:      "What is known to be broken is worse than what is not known.",
@@ -481,18 +481,18 @@ func TestConditions(t *testing.T) {
 			message: `StatefulSet "x" is Degraded: It is so. 1 more is not healthy.`,
 		},
 		"SyncingAndForbidden": {
-			reason:      "What somebody has to mend comes before what passes by itself.",
+			reason:      "What an administrator has to fix comes before what passes by itself.",
 			observation: observed(with(component("a", healthy, notSeen(appsv1alpha1.ReasonSyncing)), component("b", healthy, notSeen(appsv1alpha1.ReasonKindForbidden)))),
 			installed:   wanted{unknown, "ComponentsNotWatched"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "KindForbidden"},
-			message: `StatefulSet "a" is Unknown: Nobody can look. 1 more is not healthy.`,
+			message: `StatefulSet "a" is Unknown: It cannot be watched. 1 more is not healthy.`,
 		},
 		"Syncing": {
 			reason:      "It is not known yet.",
 			observation: observed(with(component("a", healthy, notSeen(appsv1alpha1.ReasonSyncing)))),
 			installed:   wanted{unknown, "ComponentsNotWatched"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "Syncing"},
-			message: `StatefulSet "a" is Unknown: Nobody can look.`,
+			message: `StatefulSet "a" is Unknown: It cannot be watched.`,
 		},
 		"NotOwned": {
 			reason:      "The right that is missing is for an administrator to see.",
@@ -550,18 +550,18 @@ func TestConditions(t *testing.T) {
 			message: "The health check's Pod does not report yet whether it is ready.",
 		},
 		"NotEnrolled": {
-			reason:      "What was true when somebody looked last is not shown as if it were true now.",
-			observation: UnseenApplication(leftBehind(), nobodyLooks),
+			reason:      "What was true at the last observation is not shown as if it were true now.",
+			observation: UnseenApplication(leftBehind(), unobserved),
 			installed:   wanted{unknown, "ComponentsNotWatched"}, check: wanted{unknown, "NotEnrolled"},
 			healthy: wanted{unknown, "ComponentsNotWatched"}, watched: wanted{no, "NotEnrolled"},
-			message: `Nobody looks any more.`,
+			message: `The cluster is not enrolled any more.`,
 		},
 		"NotEnrolledAndEmpty": {
 			reason:      "One without components is not watched either.",
-			observation: UnseenApplication(observed().Application, condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Nobody looks any more."}),
+			observation: UnseenApplication(observed().Application, condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "The cluster is not enrolled any more."}),
 			installed:   wanted{unknown, "NoComponents"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "NoComponents"}, watched: wanted{no, "NotEnrolled"},
-			message: `Nobody looks any more.`,
+			message: `The cluster is not enrolled any more.`,
 		},
 	}
 	for name, tc := range cases {

@@ -42,12 +42,12 @@ func TestVerdictsOnApplications(t *testing.T) {
 	}
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
 		"Created": {
-			Reason: "Nobody has looked at it yet.", Object: verdict.Created(t, crd, app(observed())), Want: verdict.InProgress,
+			Reason: "Masthead has not processed it yet.", Object: verdict.Created(t, crd, app(observed())), Want: verdict.InProgress,
 		},
-		"Edited": {Reason: "Nobody has looked at the change yet.", Object: edited, Want: verdict.InProgress},
+		"Edited": {Reason: "Masthead has not processed the change yet.", Object: edited, Want: verdict.InProgress},
 		"Ended":  {Reason: "It goes.", Object: ended, Want: verdict.Terminating},
 		"Healthy": {
-			Reason: "Everything is installed and healthy, and nobody asked for a health check.",
+			Reason: "Everything is installed and healthy, and no health check is requested.",
 			Object: app(observed(with(healthy("db")))), Want: verdict.Current,
 		},
 		"Upgraded": {Reason: "What an older Masthead said is replaced.", Object: app(upgraded), Want: verdict.Current},
@@ -61,7 +61,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 		},
 		"HealthCheckOnly": {Reason: "All that it asks for passes.", Object: app(observed(check("True", ""))), Want: verdict.Current},
 		"AllIgnored": {
-			Reason: "Its author wants nobody to look at the health of its components.", Want: verdict.Current,
+			Reason: "Its author has the health of its components ignored.", Want: verdict.Current,
 			Object: app(observed(with(component("db", appsv1alpha1.HealthDegraded, ignored)))),
 		},
 		"Missing": {
@@ -76,7 +76,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 			Want: verdict.InProgress,
 		},
 		"DependencyNotSeen": {
-			Reason: "Nobody knows.", Want: verdict.InProgress,
+			Reason: "Whether the dependency is installed is unknown.", Want: verdict.InProgress,
 			Object: app(observed(with(healthy("db")), dependingOn(DependencyView{name: "mysql", unseen: true}))),
 		},
 		"Progressing": {
@@ -91,7 +91,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 			Object: app(observed(with(healthy("db"), component("migrate", appsv1alpha1.HealthHealthy, asFinishedJob)))),
 		},
 		"Unknown": {
-			Reason: "Nobody can tell.", Object: app(observed(with(component("db", appsv1alpha1.HealthUnknown)))), Want: verdict.InProgress,
+			Reason: "Its health is unknown.", Object: app(observed(with(component("db", appsv1alpha1.HealthUnknown)))), Want: verdict.InProgress,
 		},
 		"Suspended": {
 			Reason: "Its author has paused it.", Object: app(observed(with(component("db", appsv1alpha1.HealthSuspended)))),
@@ -125,8 +125,8 @@ func TestVerdictsOnApplications(t *testing.T) {
 			Reason: "It says nothing yet.", Object: app(observed(with(healthy("db")), check("Unknown", ""))), Want: verdict.InProgress,
 		},
 		"NotEnrolled": {
-			Reason: "Nobody looks any more, until somebody enrols the cluster again.", Want: verdict.Failed,
-			Object: app(UnseenApplication(leftBehind(), nobodyLooks)),
+			Reason: "Masthead does not observe it until the cluster is enrolled again.", Want: verdict.Failed,
+			Object: app(UnseenApplication(leftBehind(), unobserved)),
 		},
 	}}
 	// The reasons that keep Masthead from observing a component, or from running the health check.

@@ -88,7 +88,7 @@ func (w *wantedDefinition) record(generation int64) managed.Record {
 	return managed.Record{Hash: w.hash, Generation: generation}
 }
 
-// isMastheads reports whether a Masthead installed the definition, and nobody has taken it over since.
+// isMastheads reports whether a Masthead installed the definition, and no other client has taken it over since.
 func (s Seen) isMastheads() bool { return s.marks.IsMastheads() && !s.marks.IsControlled() }
 
 // isIn reports whether a cluster has this definition, unchanged since it was written.

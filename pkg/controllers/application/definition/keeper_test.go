@@ -454,7 +454,7 @@ func testDefinitionStaleWatch(f *definitionFixture) {
 	f.remove()
 	state, err = f.keeper.Ensure(t.Context(), "w1", f.counts, &stale)
 	if err != nil || !state.Served || state.Wrote != "create" {
-		t.Errorf("want it created anew, got %+v, %v", state, err)
+		t.Errorf("want it created again, got %+v, %v", state, err)
 	}
 }
 
@@ -480,7 +480,7 @@ func TestDefinitionRefused(t *testing.T) {
 		wantErr    bool
 	}{
 		"Forbidden": {
-			reason: "A right is missing: users are told, and it is tried again slowly.",
+			reason: "A right is missing: it is reported to users, and retried slowly.",
 			err:    apierrors.NewForbidden(crds, Name, errors.New("no\x1b[2J")), wantReason: fleetv1alpha1.ReasonDefinitionForbidden, wantAgain: true,
 		},
 		"Invalid": {
@@ -492,7 +492,7 @@ func TestDefinitionRefused(t *testing.T) {
 			wantReason: fleetv1alpha1.ReasonDefinitionRejected, wantAgain: true,
 		},
 		"Conflict": {
-			reason: "Somebody was faster: no problem, and no error.", err: apierrors.NewConflict(crds, Name, errors.New("x")), wantAgain: true,
+			reason: "Another client was faster: no problem, and no error.", err: apierrors.NewConflict(crds, Name, errors.New("x")), wantAgain: true,
 		},
 		"Passing": {reason: "A server that has a bad moment is tried again with back-off.", err: apierrors.NewInternalError(errors.New("x")), wantErr: true},
 	}
@@ -545,7 +545,7 @@ func TestAnUpgradeThatIsRefused(t *testing.T) {
 			err: apierrors.NewInvalid(schema.GroupKind{}, Name, nil), want: fleetv1alpha1.ReasonDefinitionRejected,
 		},
 		"Edited": {
-			reason: "What somebody has made of it is not known to do.", generation: 2,
+			reason: "Whether an edited definition works is unknown.", generation: 2,
 			err: apierrors.NewForbidden(crds, Name, errors.New("no")), want: fleetv1alpha1.ReasonDefinitionForbidden,
 		},
 	} {
@@ -559,11 +559,11 @@ func TestAnUpgradeThatIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := state.Problem
+			reported := state.Problem
 			if tc.served {
-				told = state.Notice
+				reported = state.Notice
 			}
-			if state.Served != tc.served || told == nil || told.Reason != tc.want || state.Again == 0 {
+			if state.Served != tc.served || reported == nil || reported.Reason != tc.want || state.Again == 0 {
 				t.Errorf("%s Got %+v", tc.reason, state)
 			}
 		})

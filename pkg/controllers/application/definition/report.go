@@ -24,28 +24,28 @@ type Reports struct {
 	next     managed.Reporter
 	recorder events.EventRecorder
 	fleet    enrolments
-	told     *managed.ReportedReasons[mcr.ClusterName]
+	reported *managed.ReportedReasons[mcr.ClusterName]
 }
 
 var _ managed.Reporter = &Reports{}
 
-// NewReports returns Reports that forward to next; nil forwards to nobody.
+// NewReports returns Reports that forward to next; with nil, nothing is forwarded.
 func NewReports(next managed.Reporter, recorder events.EventRecorder, fleet enrolments) *Reports {
 	if next == nil {
 		next = managed.NopReporter{}
 	}
-	return &Reports{next: next, recorder: recorder, fleet: fleet, told: managed.NewReportedReasons[mcr.ClusterName]()}
+	return &Reports{next: next, recorder: recorder, fleet: fleet, reported: managed.NewReportedReasons[mcr.ClusterName]()}
 }
 
 // DefinitionServed implements managed.Reporter.
 func (d *Reports) DefinitionServed(cluster mcr.ClusterName, crd string) {
-	d.told.IsNews(cluster, "")
+	d.reported.IsNews(cluster, "")
 	d.next.DefinitionServed(cluster, crd)
 }
 
 // DefinitionRefused implements managed.Reporter.
 func (d *Reports) DefinitionRefused(cluster mcr.ClusterName, crd, reason, message string) {
-	if d.told.IsNews(cluster, reason) {
+	if d.reported.IsNews(cluster, reason) {
 		d.event(cluster, corev1.EventTypeWarning, reason, message)
 	}
 	d.next.DefinitionRefused(cluster, crd, reason, message)
@@ -53,7 +53,7 @@ func (d *Reports) DefinitionRefused(cluster mcr.ClusterName, crd, reason, messag
 
 // DefinitionForgotten implements managed.Reporter.
 func (d *Reports) DefinitionForgotten(cluster mcr.ClusterName, crd string) {
-	d.told.IsNews(cluster, "")
+	d.reported.IsNews(cluster, "")
 	d.next.DefinitionForgotten(cluster, crd)
 }
 
@@ -63,7 +63,7 @@ func (d *Reports) Served(cluster mcr.ClusterName, notice *condition.Problem) {
 		d.DefinitionServed(cluster, Name)
 		return
 	}
-	if d.told.IsNews(cluster, notice.Reason) {
+	if d.reported.IsNews(cluster, notice.Reason) {
 		d.event(cluster, corev1.EventTypeNormal, notice.Reason, notice.Message)
 	}
 	d.next.DefinitionServed(cluster, Name)

@@ -40,26 +40,26 @@ func (h *heard) DefinitionForgotten(c mcr.ClusterName, _ string) {
 // TestDefinitionReports checks that everything is forwarded, and that an event is written only when something changed.
 func TestDefinitionReports(t *testing.T) {
 	recorder := events.NewFakeRecorder(16)
-	told := &heard{}
-	d := NewReports(told, recorder, oneCluster{})
+	forwarded := &heard{}
+	d := NewReports(forwarded, recorder, oneCluster{})
 	notice := &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionNewer, Message: "It is newer."}
 
 	d.Served("w1", nil)
-	d.DefinitionRefused("w1", Name, fleetv1alpha1.ReasonDefinitionForeign, "It is somebody else's.")
-	d.DefinitionRefused("w1", Name, fleetv1alpha1.ReasonDefinitionForeign, "It is somebody else's.")
+	d.DefinitionRefused("w1", Name, fleetv1alpha1.ReasonDefinitionForeign, "Another client manages it.")
+	d.DefinitionRefused("w1", Name, fleetv1alpha1.ReasonDefinitionForeign, "Another client manages it.")
 	d.Served("w1", notice)
 	d.Served("w1", notice)
 	d.Served("w1", nil)
-	d.DefinitionRefused("w1", Name, fleetv1alpha1.ReasonDefinitionForeign, "It is somebody else's.")
+	d.DefinitionRefused("w1", Name, fleetv1alpha1.ReasonDefinitionForeign, "Another client manages it.")
 	d.DefinitionForgotten("w1", Name)
-	d.DefinitionRefused("gone", Name, fleetv1alpha1.ReasonDefinitionForeign, "It is somebody else's.")
+	d.DefinitionRefused("gone", Name, fleetv1alpha1.ReasonDefinitionForeign, "Another client manages it.")
 
 	want := heard{
 		"served w1", "refused w1 ForeignDefinition", "refused w1 ForeignDefinition", "served w1", "served w1", "served w1",
 		"refused w1 ForeignDefinition", "forgotten w1", "refused gone ForeignDefinition",
 	}
-	if diff := cmp.Diff(want, *told); diff != "" {
-		t.Errorf("-want, +told:\n%s", diff)
+	if diff := cmp.Diff(want, *forwarded); diff != "" {
+		t.Errorf("-want, +forwarded:\n%s", diff)
 	}
 	close(recorder.Events)
 	var got []string
@@ -67,7 +67,7 @@ func TestDefinitionReports(t *testing.T) {
 		got = append(got, e)
 	}
 	wantEvents := []string{
-		"Warning ForeignDefinition It is somebody else's.", "Normal DefinitionNewer It is newer.", "Warning ForeignDefinition It is somebody else's.",
+		"Warning ForeignDefinition Another client manages it.", "Normal DefinitionNewer It is newer.", "Warning ForeignDefinition Another client manages it.",
 	}
 	if diff := cmp.Diff(wantEvents, got); diff != "" {
 		t.Errorf("-want, +events:\n%s", diff)

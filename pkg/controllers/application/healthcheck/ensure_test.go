@@ -195,12 +195,12 @@ func TestHealthCheckPodsThatFailAtOnceAreNotMadeInAHotLoop(t *testing.T) {
 		_, _, requests = c.ensure()
 		wantRequests(t, "Another one takes its place.", requests, "create "+c.name())
 	}
-	// Somebody fixes the template.
+	// The author fixes the template.
 	old := c.name()
 	c.app.Spec.HealthCheck.Template.Spec.Containers[0].Image = "mended"
 	_, _, requests := c.ensure()
 	wantRequests(t, "Another template is another matter.", requests, "delete "+old, "create "+c.name())
-	// A Pod that lasts makes earlier failures irrelevant.
+	// A Pod that runs for an hour makes earlier failures irrelevant.
 	c.after(time.Hour)
 	c.lose()
 	c.ensure()
@@ -223,7 +223,7 @@ func TestHealthCheckPodThatIsLostAtOnceIsNotMadeInAHotLoop(t *testing.T) {
 	wantRequests(t, "Its time has come.", requests, "create "+c.name())
 }
 
-func TestHealthCheckTouchesNoPodOfSomebodyElse(t *testing.T) {
+func TestHealthCheckTouchesNoPodOfAnotherOwner(t *testing.T) {
 	other := func(c *checkup, modify func(*Record)) {
 		r := recordOf(c.t, Pod(c.app))
 		r.UID, r.Owner = "theirs", ""
@@ -235,10 +235,10 @@ func TestHealthCheckTouchesNoPodOfSomebodyElse(t *testing.T) {
 		modify func(*Record)
 		want   string
 	}{
-		"Nobodys":            {reason: "The name is taken.", modify: func(*Record) {}, want: appsv1alpha1.ReasonHealthCheckRefused},
-		"OfThePreviousOne":   {reason: "An Application of the same name was deleted, and its Pod is about to be.", modify: func(r *Record) { r.Owner = "0" }, want: appsv1alpha1.ReasonHealthCheckStarting},
-		"OnItsWayOut":        {reason: "It will not be there for long.", modify: func(r *Record) { r.deleting = true }, want: appsv1alpha1.ReasonHealthCheckStarting},
-		"FailedAndSomebodys": {reason: "That it has ended is its owner's business.", modify: func(r *Record) { r.phase = corev1.PodFailed }, want: appsv1alpha1.ReasonHealthCheckRefused},
+		"Foreign":          {reason: "The name is taken.", modify: func(*Record) {}, want: appsv1alpha1.ReasonHealthCheckRefused},
+		"OfThePreviousOne": {reason: "An Application of the same name was deleted, and its Pod is about to be.", modify: func(r *Record) { r.Owner = "0" }, want: appsv1alpha1.ReasonHealthCheckStarting},
+		"OnItsWayOut":      {reason: "It will not be there for long.", modify: func(r *Record) { r.deleting = true }, want: appsv1alpha1.ReasonHealthCheckStarting},
+		"FailedAndForeign": {reason: "That it has ended is its owner's business.", modify: func(r *Record) { r.phase = corev1.PodFailed }, want: appsv1alpha1.ReasonHealthCheckRefused},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

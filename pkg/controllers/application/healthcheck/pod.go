@@ -31,7 +31,7 @@ const maxHealthCheckPrefix = 40
 //
 // It is named by the hash of the template, as a Deployment names ReplicaSets: another template gives another Pod. Like
 // Pods of other templates, it gets only the labels and annotations of the template's metadata. Finalizers are left out,
-// too: nobody would remove them from a replaced Pod.
+// too: no controller would remove them from a replaced Pod.
 func Pod(app *appsv1alpha1.Application) *corev1.Pod {
 	if app.Spec.HealthCheck == nil || !app.DeletionTimestamp.IsZero() {
 		return nil

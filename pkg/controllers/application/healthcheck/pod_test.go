@@ -162,7 +162,7 @@ func TestReducePod(t *testing.T) {
 			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" is not ready: containers with unready status: [check]`}},
 		},
 		"Evicted": {
-			reason: "A Pod that has ended is not ready, whatever the last word of its kubelet was.",
+			reason: "A Pod that has ended is not ready, even if its condition Ready is still true.",
 			pod: status(func(p *corev1.Pod) {
 				p.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on memory\n", Conditions: ready(corev1.ConditionTrue)}
 			}),

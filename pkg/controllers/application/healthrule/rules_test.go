@@ -139,8 +139,8 @@ func (f *rulesFixture) says(rule *fleetv1alpha1.HealthRule, reason, message stri
 	})
 }
 
-// fares waits until a database in a phase has the wanted health.
-func (f *rulesFixture) fares(phase string, want appsv1alpha1.Health, reason string) {
+// hasHealth waits until a database in a phase has the wanted health.
+func (f *rulesFixture) hasHealth(phase string, want appsv1alpha1.Health, reason string) {
 	f.T.Helper()
 	f.Within("the health of a database", func() error {
 		a, ok := f.rules.Assessor()
@@ -157,11 +157,11 @@ func (f *rulesFixture) fares(phase string, want appsv1alpha1.Health, reason stri
 	})
 }
 
-// told waits until the last reported change is of certain kinds, and returns the number of changes.
-func (f *rulesFixture) told(kinds ...health.Selector) int {
+// reported waits until the last reported change is of certain kinds, and returns the number of changes.
+func (f *rulesFixture) reported(kinds ...health.Selector) int {
 	f.T.Helper()
 	n := 0
-	f.Within("a change is told", func() error {
+	f.Within("a change is reported", func() error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		n = len(f.changes)
@@ -179,31 +179,31 @@ func TestHealthRules(t *testing.T) {
 	byPhase := fleetv1alpha1.HealthRuleSpec{Group: databases.Group, Kind: databases.Kind, Healthy: "object.status.phase == 'Running'"}
 
 	// Without a rule, the controller knows that there is none.
-	if n := f.told(); n != 1 {
+	if n := f.reported(); n != 1 {
 		t.Errorf("want one change to begin with, got %d", n)
 	}
-	f.fares("Odd", appsv1alpha1.HealthUnknown, appsv1alpha1.ReasonNotUnderstood)
+	f.hasHealth("Odd", appsv1alpha1.HealthUnknown, appsv1alpha1.ReasonNotUnderstood)
 
 	// A rule is followed, and its author can see that.
 	first := f.create("a", byPhase)
 	f.says(first, fleetv1alpha1.ReasonCompiled, "followed")
-	f.told(databases)
-	f.fares("Odd", appsv1alpha1.HealthProgressing, appsv1alpha1.ReasonRuleNotHealthy)
-	f.fares("Running", appsv1alpha1.HealthHealthy, "")
+	f.reported(databases)
+	f.hasHealth("Odd", appsv1alpha1.HealthProgressing, appsv1alpha1.ReasonRuleNotHealthy)
+	f.hasHealth("Running", appsv1alpha1.HealthHealthy, "")
 
 	// A change of it counts at once.
-	before := f.told(databases)
+	before := f.reported(databases)
 	f.edit(first, func(s *fleetv1alpha1.HealthRuleSpec) { s.Degraded = "object.status.phase == 'Odd'" })
 	f.says(first, fleetv1alpha1.ReasonCompiled, "followed")
-	f.fares("Odd", appsv1alpha1.HealthDegraded, appsv1alpha1.ReasonRuleDegraded)
-	if now := f.told(databases); now != before+1 {
+	f.hasHealth("Odd", appsv1alpha1.HealthDegraded, appsv1alpha1.ReasonRuleDegraded)
+	if now := f.reported(databases); now != before+1 {
 		t.Errorf("want one more change than %d, got %d: writing a status changes nothing", before, now)
 	}
 
 	// A younger rule for the same kind waits, and says for which.
 	second := f.create("b", byPhase)
 	f.says(second, fleetv1alpha1.ReasonShadowed, `HealthRule "a" is older`)
-	if now := f.told(databases); now != before+1 {
+	if now := f.reported(databases); now != before+1 {
 		t.Errorf("want no change after the %d before, got %d: the rule that is followed is the same", before+1, now)
 	}
 
@@ -211,18 +211,18 @@ func TestHealthRules(t *testing.T) {
 	f.edit(first, func(s *fleetv1alpha1.HealthRuleSpec) { s.Degraded = "object.status.phase = 'Odd'" })
 	f.says(first, fleetv1alpha1.ReasonCannotCompile, "degraded: 1:21: ")
 	f.says(second, fleetv1alpha1.ReasonShadowed, `HealthRule "a" is older`)
-	f.fares("Running", appsv1alpha1.HealthUnknown, appsv1alpha1.ReasonRuleFailed)
+	f.hasHealth("Running", appsv1alpha1.HealthUnknown, appsv1alpha1.ReasonRuleFailed)
 
 	// The next one takes over when the first is deleted, and without any the kind is assessed as before.
 	if err := f.hub.Delete(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
 	f.says(second, fleetv1alpha1.ReasonCompiled, "followed")
-	f.fares("Odd", appsv1alpha1.HealthProgressing, appsv1alpha1.ReasonRuleNotHealthy)
+	f.hasHealth("Odd", appsv1alpha1.HealthProgressing, appsv1alpha1.ReasonRuleNotHealthy)
 	written := second.ResourceVersion
 	other := f.create("other", fleetv1alpha1.HealthRuleSpec{Kind: "Other", Healthy: "true"})
 	f.says(other, fleetv1alpha1.ReasonCompiled, "followed")
-	f.told(health.Selector{Kind: "Other"})
+	f.reported(health.Selector{Kind: "Other"})
 	f.says(second, fleetv1alpha1.ReasonCompiled, "followed")
 	if second.ResourceVersion != written {
 		t.Error("the status was written again, and nothing had changed")
@@ -230,19 +230,19 @@ func TestHealthRules(t *testing.T) {
 	if err := f.hub.Delete(t.Context(), second); err != nil {
 		t.Fatal(err)
 	}
-	f.fares("Odd", appsv1alpha1.HealthUnknown, appsv1alpha1.ReasonNotUnderstood)
-	f.told(databases)
+	f.hasHealth("Odd", appsv1alpha1.HealthUnknown, appsv1alpha1.ReasonNotUnderstood)
+	f.reported(databases)
 
 	// A rule for several kinds is followed for those that no older rule is for, and says for which it is not.
 	several := f.create("several", fleetv1alpha1.HealthRuleSpec{
 		Groups: []string{"*.example.org"}, Kinds: []string{"*"}, Healthy: "phase() == 'Odd'",
 	})
 	f.says(several, fleetv1alpha1.ReasonCompiled, "followed")
-	f.told(health.Selector{Group: "*.example.org", Kind: "*"})
-	f.fares("Odd", appsv1alpha1.HealthHealthy, "")
+	f.reported(health.Selector{Group: "*.example.org", Kind: "*"})
+	f.hasHealth("Odd", appsv1alpha1.HealthHealthy, "")
 	partly := f.create("partly", fleetv1alpha1.HealthRuleSpec{Kinds: []string{"Other", "Another"}, Healthy: "true"})
 	f.says(partly, fleetv1alpha1.ReasonCompiled, `but not for Other: HealthRule "other" is older`)
-	f.told(health.Selector{Kind: "Another"})
+	f.reported(health.Selector{Kind: "Another"})
 	wild := f.create("wild", fleetv1alpha1.HealthRuleSpec{Groups: []string{"*.example.org"}, Kinds: []string{"*"}, Healthy: "true"})
 	f.says(wild, fleetv1alpha1.ReasonShadowed, `HealthRule "several" is older`)
 
@@ -253,8 +253,8 @@ func TestHealthRules(t *testing.T) {
 	f.says(open, fleetv1alpha1.ReasonCompiled, "followed")
 	next := f.create("opener", fleetv1alpha1.HealthRuleSpec{Group: databases.Group, Kind: databases.Kind, Healthy: "phase() == 'Calm'"})
 	f.says(next, fleetv1alpha1.ReasonCompiled, "followed")
-	f.fares("Burning", appsv1alpha1.HealthDegraded, appsv1alpha1.ReasonRuleDegraded)
-	f.fares("Calm", appsv1alpha1.HealthHealthy, "")
+	f.hasHealth("Burning", appsv1alpha1.HealthDegraded, appsv1alpha1.ReasonRuleDegraded)
+	f.hasHealth("Calm", appsv1alpha1.HealthHealthy, "")
 	for _, rule := range []*fleetv1alpha1.HealthRule{open, next} {
 		if err := f.hub.Delete(t.Context(), rule); err != nil {
 			t.Fatal(err)
@@ -322,7 +322,7 @@ func TestFollow(t *testing.T) {
 			chosen: map[health.Selector]types.UID{pods: "b", jobs: "c"}, changed: []health.Selector{jobs, pods},
 		},
 		"Name": {
-			reason: "Rules that were created together are told apart by name, or restarts would change what is followed.",
+			reason: "Rules that were created together are ordered by name, or restarts would change what is followed.",
 			rules:  []fleetv1alpha1.HealthRule{rule("b", 0, 1, "Pod"), rule("a", 0, 1, "Pod")},
 			chosen: map[health.Selector]types.UID{pods: "a"}, changed: []health.Selector{pods},
 		},

@@ -34,12 +34,12 @@ func TestVerdictsOnHealthRules(t *testing.T) {
 	edited.SetGeneration(9)
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
 		"Created": {
-			Reason: "Nobody has looked at it yet.", Want: verdict.InProgress,
+			Reason: "Masthead has not processed it yet.", Want: verdict.InProgress,
 			Object: verdict.Created(t, "config/crd/bases/fleet.masthead.dev_healthrules.yaml", of(0, rule("a", "false"))),
 		},
-		"Edited":        {Reason: "Nobody has looked at the change yet.", Object: edited, Want: verdict.InProgress},
+		"Edited":        {Reason: "Masthead has not processed the change yet.", Object: edited, Want: verdict.InProgress},
 		"Compiled":      {Reason: "It is followed.", Object: of(0, rule("a", "object.status.phase == 'Dead'")), Want: verdict.Current},
-		"CannotCompile": {Reason: "Somebody has to correct it.", Object: of(0, rule("a", "object.")), Want: verdict.Failed},
+		"CannotCompile": {Reason: "Its author has to correct it.", Object: of(0, rule("a", "object.")), Want: verdict.Failed},
 		"Shadowed": {
 			Reason: "It is not followed as long as the older one is there.",
 			Object: of(1, decides, rule("b", "false")), Want: verdict.Failed,

@@ -24,6 +24,6 @@
 // # What does the owner of one workload cluster gain from the hub or another cluster through this?
 //
 // Nothing. A Reducer belongs to one cluster, and shares no text, mark or record with another's. Equal labels are stored
-// once for all clusters, which nobody can observe. Data from an API server is bounded here: names, owners (16), marks
+// once for all clusters, which cannot be observed. Data from an API server is bounded here: names, owners (16), marks
 // (512 characters), entries of inventories (512) and texts.
 package record

@@ -29,10 +29,10 @@ func TestEntriesOfAnInventoryThatAreNotUnderstood(t *testing.T) {
 	}{
 		"None":        {"All of it is understood.", []any{good, entry("_admin_rbac.authorization.k8s.io_ClusterRole", "v1")}, 2, ""},
 		"NoVersion":   {"An object has a version.", []any{good, entry("ns_web__Service", "")}, 1, "1 of 2 ... The first is number 2: \"ns_web__Service\"."},
-		"NoKind":      {"The first is told, and all are counted.", []any{entry("ns_a", "v1"), good, entry("ns_b", "v1")}, 1, "2 of 3 ... The first is number 1: \"ns_a\"."},
-		"Elsewhere":   {"Of another namespace nothing is told.", []any{entry("secret_a", "v1")}, 0, "1 of 1 ... The first is number 1."},
-		"NoNamespace": {"Nor of what has none.", []any{entry("_a", "v1"), entry("a", "v1"), entry("ns/a", "v1")}, 0, "3 of 3 ... The first is number 1."},
-		"NoText":      {"Whatever it is.", []any{int64(7), nil, entry(int64(7), true), map[string]any{}, good}, 1, "4 of 5 ... The first is number 1."},
+		"NoKind":      {"The first is reported, and all are counted.", []any{entry("ns_a", "v1"), good, entry("ns_b", "v1")}, 1, "2 of 3 ... The first is number 1: \"ns_a\"."},
+		"Elsewhere":   {"Nothing of another namespace is reported.", []any{entry("secret_a", "v1")}, 0, "1 of 1 ... The first is number 1."},
+		"NoNamespace": {"Nor of an object without a namespace.", []any{entry("_a", "v1"), entry("a", "v1"), entry("ns/a", "v1")}, 0, "3 of 3 ... The first is number 1."},
+		"NoText":      {"An entry that is no text is counted.", []any{int64(7), nil, entry(int64(7), true), map[string]any{}, good}, 1, "4 of 5 ... The first is number 1."},
 		"Long":        {"It is bounded.", []any{entry("ns_"+long+"__Service", "v1")}, 0, "1 of 1 ... The first is number 1: \"ns_" + long[:60] + "…\"."},
 		"Cleaned":     {"It moves no cursor.", []any{entry("ns_\x1b[2J\n", "v1")}, 0, "1 of 1 ... The first is number 1: \"ns_ [2J\"."},
 	} {

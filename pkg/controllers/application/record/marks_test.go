@@ -49,8 +49,8 @@ func TestMarksOfAnObjectAreThoseOfItsSource(t *testing.T) {
 		{name: "instance", reason: "The label says so.", source: appsv1alpha1.DiscoverySource{Instance: "shop"}, labels: map[string]string{"app.kubernetes.io/instance": "shop"}, want: true},
 		{name: "instance is not part of", reason: "Two labels are two things.", source: appsv1alpha1.DiscoverySource{Instance: "shop"}, labels: map[string]string{"app.kubernetes.io/part-of": "shop"}},
 		{name: "Helm", reason: "Helm writes both.", source: helm, annotations: map[string]string{"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "flux"}, want: true},
-		{name: "Helm, another namespace", reason: "Releases of one name are told apart.", source: helm, annotations: map[string]string{"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "ns"}},
-		{name: "Helm, half", reason: "Somebody copied one of them.", source: helm, annotations: map[string]string{"meta.helm.sh/release-name": "shop"}},
+		{name: "Helm, another namespace", reason: "Releases of one name are distinguished by namespace.", source: helm, annotations: map[string]string{"meta.helm.sh/release-name": "shop", "meta.helm.sh/release-namespace": "ns"}},
+		{name: "Helm, half", reason: "One annotation alone may have been copied.", source: helm, annotations: map[string]string{"meta.helm.sh/release-name": "shop"}},
 		{
 			name: "Flux, Kustomization", reason: "kustomize-controller labels all that it applies.", source: appsv1alpha1.DiscoverySource{FluxKustomization: release}, want: true,
 			labels: map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": "flux"},
@@ -70,7 +70,7 @@ func TestMarksOfAnObjectAreThoseOfItsSource(t *testing.T) {
 		{name: "Argo CD, another namespace", reason: "As above.", source: argo, annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop:apps/Deployment:other/web"}},
 		{name: "Argo CD, no namespace", reason: "The ID has the destination's.", source: argo, kind: "ClusterThing", namespace: "-", annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop:apps/ClusterThing:dest/web"}, want: true},
 		{name: "Argo CD, nonsense", reason: "Anybody can write an annotation.", source: argo, annotations: map[string]string{"argocd.argoproj.io/tracking-id": "shop"}},
-		{name: "Argo CD, by label", reason: "That is how it can be told to track.", source: argo, labels: map[string]string{"argocd.argoproj.io/instance": "shop"}, want: true},
+		{name: "Argo CD, by label", reason: "Argo CD can be configured to track by label.", source: argo, labels: map[string]string{"argocd.argoproj.io/instance": "shop"}, want: true},
 		{
 			name: "Argo CD, by both", reason: "The label is only for information then.", source: argo, labels: map[string]string{"argocd.argoproj.io/instance": "shop"},
 			annotations: map[string]string{"argocd.argoproj.io/tracking-id": "cart:apps/Deployment:ns/web"},
@@ -258,7 +258,7 @@ func TestWantedMarks(t *testing.T) {
 	shop := markOf(markPartOf, "ns", "shop")
 
 	if w.on(gk, obj, false) != nil {
-		t.Error("nothing is kept that nobody looks for")
+		t.Error("want nothing to be kept without a wanted mark")
 	}
 	first, _, ok := w.Want(a, []Mark{shop})
 	if !ok || first != w.Current() || w.on(gk, obj, false) == nil {

@@ -76,7 +76,7 @@ func (r Reducer) Reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (ki
 func (r Reducer) application(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
 	app := &appsv1alpha1.Application{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, app); err != nil {
-		// The definition rejects such an Application. There is nobody to report it to.
+		// The definition rejects such an Application, so this is not reported.
 		return nil, false
 	}
 	orphaning := IsOrphaning(app)

@@ -38,7 +38,7 @@ func TestReduce(t *testing.T) {
 		metadata     map[string]any
 		want         *Component
 	}{
-		{name: "nobody's", reason: "Nothing is kept of what has nothing to do with an Application.", metadata: map[string]any{"labels": map[string]any{"app": "shop"}}},
+		{name: "unrelated", reason: "Nothing is kept of what has nothing to do with an Application.", metadata: map[string]any{"labels": map[string]any{"app": "shop"}}},
 		{
 			name: "annotated", reason: "It says that it is a component.",
 			metadata: map[string]any{"annotations": map[string]any{appsv1alpha1.ApplicationAnnotation: "shop"}},
@@ -58,7 +58,7 @@ func TestReduce(t *testing.T) {
 			metadata: map[string]any{"ownerReferences": []any{ref("app.k8s.io/v1beta1", "Application", "y")}},
 		},
 		{
-			name: "nonsense", reason: "Whatever a server sends, there is no panic.",
+			name: "nonsense", reason: "Malformed metadata causes no panic.",
 			metadata: map[string]any{"ownerReferences": []any{1, "x", map[string]any{"uid": 7}}, "annotations": []any{"x"}, "labels": "x"},
 		},
 	} {

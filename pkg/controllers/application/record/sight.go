@@ -54,9 +54,9 @@ func (s Sight) Namespace(name string) bool {
 
 // Namespaces are the visible ones of those that an Application asks for: its own first, and the empty one for
 // cluster-scoped objects if any of these are seen.
-func (s Sight) Namespaces(asked []string) []string {
+func (s Sight) Namespaces(requested []string) []string {
 	out := []string{s.Own}
-	for _, name := range asked {
+	for _, name := range requested {
 		if name != s.Own && s.Namespace(name) {
 			out = append(out, name)
 		}

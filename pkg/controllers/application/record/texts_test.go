@@ -17,7 +17,7 @@ func TestTextsAreHeldOnce(t *testing.T) {
 	}{
 		{name: "usual", text: "Healthy", once: true, reason: "Every Application says it."},
 		{name: "longest", text: strings.Repeat("x", maxTextSize), once: true, reason: "The bound is the last size that is shared."},
-		{name: "long", text: strings.Repeat("x", maxTextSize+1), reason: "Somebody could fill the memory with it."},
+		{name: "long", text: strings.Repeat("x", maxTextSize+1), reason: "Long texts could fill the memory."},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			held := &Texts{}

@@ -203,8 +203,8 @@ func unreachable(c *connection.Cluster) {
 func (h *reportHub) engage(c connection.Cluster, applications map[string]appsv1alpha1.Health) {
 	h.fleet.set(c)
 	h.rollup.Engaged(c.Name)
-	for name, fares := range applications {
-		h.rollup.Observe(c.Name, named(name), sum(fares))
+	for name, assessed := range applications {
+		h.rollup.Observe(c.Name, named(name), sum(assessed))
 	}
 	h.rollup.Synced(c.Name)
 }
@@ -305,7 +305,7 @@ func TestReportOfAnUnreachableCluster(t *testing.T) {
 	}
 
 	h.rollup.Unwatched(h.cluster("w1").Name, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "The class says so."})
-	disabled := h.wait("that nobody looks", "w1", isCurrent(fleetv1alpha1.ReasonDisabled)).Status
+	disabled := h.wait("that Applications are disabled", "w1", isCurrent(fleetv1alpha1.ReasonDisabled)).Status
 	if disabled.LastSeen != nil || disabled.Applications.Healthy != 0 || disabled.LastKnown == nil {
 		t.Errorf("unexpected status %+v", disabled)
 	}
@@ -382,7 +382,7 @@ func TestReportOfAClusterThatWasReplaced(t *testing.T) {
 		return isCurrent(fleetv1alpha1.ReasonUnreachable)(r) && r.UID != old.UID
 	})
 	if r.Status.LastKnown != nil || r.Status.LastSeen != nil || r.OwnerReferences[0].UID != "another" {
-		t.Errorf("what was true of one cluster is not told of another: %+v", r.Status)
+		t.Errorf("what was true of one cluster is not reported of another: %+v", r.Status)
 	}
 }
 

@@ -43,8 +43,9 @@ func sum(h appsv1alpha1.Health) Summary {
 	return s
 }
 
-// toldRollup returns a rollup, its clock, and a function that returns how often it woke a cluster since the last call.
-func toldRollup() (*Collector, *testingclock.FakePassiveClock, func() int) {
+// countingRollup returns a rollup, its clock, and a function that returns how often it woke a cluster since the last
+// call.
+func countingRollup() (*Collector, *testingclock.FakePassiveClock, func() int) {
 	clock := testingclock.NewFakePassiveClock(statusTime(0).Time)
 	r := newRollup(clock)
 	woken := 0
@@ -53,15 +54,15 @@ func toldRollup() (*Collector, *testingclock.FakePassiveClock, func() int) {
 }
 
 func TestRollupWakesForNewsOnly(t *testing.T) {
-	r, _, woken := toldRollup()
+	r, _, woken := countingRollup()
 	steps := []struct {
 		reason string
 		do     func()
 		want   int
 	}{
-		{"Nobody looks at the cluster.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
+		{"The cluster is not engaged.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
 		{"It is there.", func() { r.Engaged(reported) }, 1},
-		{"Half of the truth is not told.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
+		{"A partial result is not reported.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
 		{"Now it is known.", func() { r.Synced(reported) }, 1},
 		{"That is known already.", func() { r.Synced(reported) }, 0},
 		{"So is that.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
@@ -70,7 +71,7 @@ func TestRollupWakesForNewsOnly(t *testing.T) {
 		{"It went.", func() { r.Forget(reported, named("b")) }, 1},
 		{"It was not there.", func() { r.Forget(reported, named("b")) }, 0},
 		{"What was observed is newer.", func() { r.Offer(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
-		{"Nobody may look.", func() { r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 1},
+		{"Applications are disabled.", func() { r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 1},
 		{"That is known already.", func() { r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 0},
 		{"It is gone.", func() { r.Disengaged(reported) }, 1},
 		{"A pass that ended late.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
@@ -90,7 +91,7 @@ func TestRollupWakesForNewsOnly(t *testing.T) {
 }
 
 func TestRollupForgetsWhatANewInstanceDoesNotShow(t *testing.T) {
-	r, _, _ := toldRollup()
+	r, _, _ := countingRollup()
 	r.Engaged(reported)
 	r.Observe(reported, named("stays"), sum(appsv1alpha1.HealthHealthy))
 	r.Observe(reported, named("goes"), sum(appsv1alpha1.HealthHealthy))
@@ -218,7 +219,7 @@ func TestReportStatus(t *testing.T) {
 			want: unknown("Unreachable", noConnection, now, &now),
 		},
 		"Back": {
-			reason: "It is as it was, and nobody asks when it was seen last.", cluster: connected, view: complete,
+			reason: "It is as it was. LastSeen is only set while the cluster is unreachable.", cluster: connected, view: complete,
 			old: unknown("Unreachable", noConnection, before, &before),
 			want: func() fleetv1alpha1.ApplicationReportStatus {
 				s := *current.DeepCopy()
@@ -247,7 +248,7 @@ func TestReportStatus(t *testing.T) {
 			old: unknown("Unreachable", noConnection, before, &before), want: unknown("Unreachable", noConnection, before, &before),
 		},
 		"RestartedAndLost": {
-			reason: "Nobody knows better than the report what was true, and since when.", cluster: lost, view: rollupView{since: now.Time},
+			reason: "Only the report still has what was true, and since when.", cluster: lost, view: rollupView{since: now.Time},
 			old: current, want: unknown("Unreachable", noConnection, now, &before),
 		},
 		"NeverSeen": {
@@ -258,7 +259,7 @@ func TestReportStatus(t *testing.T) {
 			},
 		},
 		"Disabled": {
-			reason: "Nobody looks, so nobody knows.", cluster: connected, old: current,
+			reason: "Applications are not watched, so their health is unknown.", cluster: connected, old: current,
 			view: rollupView{engaged: true, reached: true, since: now.Time, lastKnown: known, blocked: &condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "The class says so."}},
 			want: unknown("Disabled", "The class says so.", now, nil),
 		},
@@ -304,7 +305,7 @@ func TestReportIsBounded(t *testing.T) {
 }
 
 func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
-	r, _, _ := toldRollup()
+	r, _, _ := countingRollup()
 	r.Engaged(reported)
 	r.Observe(reported, named("observed"), sum(appsv1alpha1.HealthDegraded))
 	r.Offer(reported, named("observed"), sum(appsv1alpha1.HealthHealthy))
@@ -316,7 +317,7 @@ func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
 	// A watch that was refused for a while begins again.
 	r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonNotServed, Message: "No."})
 	if r.IsComplete(reported) {
-		t.Error("nobody knows what there is")
+		t.Error("it is complete, though the Applications of the cluster are unknown")
 	}
 	r.Offer(reported, named("offered"), sum(appsv1alpha1.HealthHealthy))
 	r.Synced(reported)

@@ -36,14 +36,14 @@ func TestVerdictsOnApplicationReports(t *testing.T) {
 		"Broken": {
 			Reason: "What it shows is right, also if an Application is broken.", Object: report(connected, broken), Want: verdict.Current,
 		},
-		"Unreachable": {Reason: "Nobody knows how its Applications fare.", Object: report(lost, complete), Want: verdict.Failed},
+		"Unreachable": {Reason: "The health of its Applications is unknown.", Object: report(lost, complete), Want: verdict.Failed},
 		"Syncing":     {Reason: "It is being read.", Object: report(connected, rollupView{engaged: true}), Want: verdict.InProgress},
 		"NotServed": {
 			Reason: "The cluster does not let Masthead look.",
 			Object: report(connected, blocked(fleetv1alpha1.ReasonNotServed)), Want: verdict.Failed,
 		},
 		"Disabled": {
-			Reason: "Nobody looks, on purpose.", Object: report(connected, blocked(fleetv1alpha1.ReasonDisabled)), Want: verdict.Suspended,
+			Reason: "The class disables Applications.", Object: report(connected, blocked(fleetv1alpha1.ReasonDisabled)), Want: verdict.Suspended,
 		},
 	}}
 	table.Check(t)

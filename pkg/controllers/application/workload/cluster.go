@@ -88,7 +88,7 @@ type Cluster struct {
 	// users are the Applications that use a kind. It has every watched kind of components and health checks.
 	users map[kindwatch.Kind]sets.Set[record.ApplicationKey]
 
-	// unansweredUntil is until when a group and version that the API server did not answer for is not asked for.
+	// unansweredUntil is until when a group and version that the API server did not answer for is not requested.
 	unansweredUntil map[schema.GroupVersion]time.Time
 
 	// refusals are the writes of owner references that the cluster refused.
@@ -100,8 +100,8 @@ type Cluster struct {
 	policy record.Policy
 	regime uint64
 
-	// Told are Applications that the previous instance reported to the hub, until it is known which of them still exist.
-	Told map[record.ApplicationKey]types.UID
+	// Reported are Applications that the previous instance reported to the hub, until it is known which still exist.
+	Reported map[record.ApplicationKey]types.UID
 }
 
 // Tracked is the state kept for an Application between two reconciles.
@@ -254,12 +254,12 @@ func (w *Cluster) Watch(key record.ApplicationKey, t *Tracked, kinds sets.Set[ki
 	}
 	w.mu.Unlock()
 	if changed {
-		asked := slices.Collect(maps.Keys(granted))
+		watched := slices.Collect(maps.Keys(granted))
 		if len(groups) > 0 {
 			// These report that a kind is added or removed.
-			asked = append(asked, record.DefinitionKind, record.APIServiceKind)
+			watched = append(watched, record.DefinitionKind, record.APIServiceKind)
 		}
-		w.Watcher.Set(key.String(), asked...)
+		w.Watcher.Set(key.String(), watched...)
 	}
 	return refused
 }
@@ -346,13 +346,13 @@ func SelectedBy(selectors []health.Selector, gk schema.GroupKind) bool {
 	return slices.ContainsFunc(selectors, func(s health.Selector) bool { return s.Selects(gk) })
 }
 
-// TakeTold returns, once, what the previous instance reported to the hub.
-func (w *Cluster) TakeTold() map[record.ApplicationKey]types.UID {
+// TakeReported returns, once, what the previous instance reported to the hub.
+func (w *Cluster) TakeReported() map[record.ApplicationKey]types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	told := w.Told
-	w.Told = nil
-	return told
+	reported := w.Reported
+	w.Reported = nil
+	return reported
 }
 
 // UIDs are the UIDs of the Applications by key.

@@ -163,19 +163,19 @@ func TestKindsAreBounded(t *testing.T) {
 
 // The state of an Application does not apply to its successor of the same name. The deletion of the first may be
 // reported later, or never: a broken watch shows only the second.
-func TestAnApplicationThatWasMadeAnewIsAnother(t *testing.T) {
+func TestARecreatedApplicationIsAnother(t *testing.T) {
 	w, key, _ := shopAndOther(t)
 	w.byUID["a"] = key
 	w.dependents = map[record.ApplicationKey]sets.Set[record.ApplicationKey]{}
 	w.Watch(key, w.applications[key], sets.New(watchedKind), sets.New(""))
 	w.applications[key].Patched = map[types.UID]string{"cm": "1"}
-	again := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "anew"}}
+	again := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "new"}}
 	w.Track(key, again)
 	tr := w.applications[key]
-	if tr == nil || tr.UID != "anew" || tr.Patched != nil || len(tr.Kinds) != 0 {
+	if tr == nil || tr.UID != "new" || tr.Patched != nil || len(tr.Kinds) != 0 {
 		t.Fatalf("want nothing to be known of it yet, got %+v", tr)
 	}
-	if _, old := w.byUID["a"]; old || w.byUID["anew"] != key {
+	if _, old := w.byUID["a"]; old || w.byUID["new"] != key {
 		t.Errorf("want it to be found by its own UID, got %v", w.byUID)
 	}
 	if state, _ := w.Watcher.State(watchedKind); state != kindwatch.StateUnwatched {

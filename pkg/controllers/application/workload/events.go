@@ -83,9 +83,9 @@ func (w *Cluster) DefinitionChanged(e kindwatch.Event) {
 	}
 }
 
-// askAnew invalidates what was resolved before definitions, or API services, were watched: changes until then were
+// resolveAgain invalidates what was resolved before definitions, or API services, were watched: changes until then were
 // missed. Neither waits for the other, which may never be listed.
-func (w *Cluster) askAnew() {
+func (w *Cluster) resolveAgain() {
 	w.resolver.ForgetAll()
 	w.forgetAllUnanswered()
 	w.WakeLater(w.Keys()...)
@@ -96,7 +96,7 @@ func (w *Cluster) askAnew() {
 func (w *Cluster) Served(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
 		if e.State == kindwatch.StateSynced {
-			w.askAnew()
+			w.resolveAgain()
 		}
 		return
 	}

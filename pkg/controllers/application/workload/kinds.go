@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// unansweredFor is how long a group and version that the API server did not answer for is not asked for again.
+	// unansweredFor is how long a group and version that the API server did not answer for is not requested again.
 	unansweredFor = 10 * time.Second
 
 	// maxLag is how far serving can be behind discovery in an API server.
@@ -58,7 +58,7 @@ func KindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{}
 	return out
 }
 
-// Ask resolves a kind in the cluster. The API server is asked for each group and version once.
+// Ask resolves a kind in the cluster. Each group and version is requested from the API server once.
 func (w *Cluster) Ask(ctx context.Context, gvk schema.GroupVersionKind, assessor health.Assessor) NamedKind {
 	k := NamedKind{GVK: gvk}
 	if gvk == record.ApplicationKind.GroupVersionKind {
@@ -101,7 +101,7 @@ func ClusterScoped(gvk schema.GroupVersionKind) *condition.Problem {
 func (k *NamedKind) unanswered() NamedKind {
 	out := *k
 	out.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf(
-		"The cluster does not respond when asked which kinds %s has.", multicluster.BoundedText(k.GVK.GroupVersion().String()))}
+		"The cluster does not respond to the request for the kinds of %s.", multicluster.BoundedText(k.GVK.GroupVersion().String()))}
 	out.Syncing, out.Again = true, unansweredFor
 	return out
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// isUnanswered reports whether a group and version is not asked for at present.
+// isUnanswered reports whether a group and version is not requested at present.
 func (w *Cluster) isUnanswered(gv schema.GroupVersion) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

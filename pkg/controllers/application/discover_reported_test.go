@@ -13,7 +13,7 @@ import (
 )
 
 // Omissions are reported.
-func TestMarksThatAreLeftOutAreTold(t *testing.T) {
+func TestMarksThatAreLeftOutAreReported(t *testing.T) {
 	app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "shop"}}
 	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}}
 	p := &pass{key: record.ApplicationKey{Namespace: "x", Name: "shop"}, app: app, leftOut: []record.Mark{"part-of//shop"}}
