@@ -40,7 +40,7 @@ func (c chapter) advice() string {
 		name, _, _ := strings.Cut(page, ".md")
 		links[i] = "[" + name + "](../" + page + ")"
 	}
-	return "What to do: " + strings.Join(links, ", ")
+	return "What to do: " + strings.Join(links, ",\n")
 }
 
 // chapters are in the order of the page.
