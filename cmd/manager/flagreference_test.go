@@ -65,23 +65,23 @@ func flagReference(t *testing.T) string {
 		} else if standard != "" {
 			standard = "`" + standard + "`"
 		}
-		field := fieldOf(t, f.Name)
+		field := readField(t, f.Name)
 		if field != "" {
 			field = "`" + field + "`"
 		}
 		sentence := strings.ToUpper(meaning[:1]) + meaning[1:]
-		fmt.Fprintf(&rows, "| `--%s` | %s | %s | %s |\n", f.Name, field, cellOf(standard), cellOf(sentence))
+		fmt.Fprintf(&rows, "| `--%s` | %s | %s | %s |\n", f.Name, field, formatCell(standard), formatCell(sentence))
 	})
 	return rows.String()
 }
 
-func cellOf(text string) string {
+func formatCell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(text)
 }
 
-// fieldOf finds the field of the configuration file that a flag sets, by setting the flag. Flags that are not in the
+// readField finds the field of the configuration file that a flag sets, by setting the flag. Flags that are not in the
 // file have none.
-func fieldOf(t *testing.T, name string) string {
+func readField(t *testing.T, name string) string {
 	t.Helper()
 	var config string
 	in := invocation{Options: defaultOptions(noEnv)}

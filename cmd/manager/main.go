@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, env func(string) string, stdout, st
 	}
 	limit, err := limitMemory(memlimit.FromCgroup)
 	if in.Options.MemoryBudgetMiB == 0 {
-		in.Options.MemoryBudgetMiB = int(budgetOf(limit) / mebibyte)
+		in.Options.MemoryBudgetMiB = int(memoryBudget(limit) / mebibyte)
 	}
 	log, level := newLogger(in.Options.Log, stderr)
 	if err != nil {

@@ -83,7 +83,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 	exited := make(chan int, 1)
 	go func() {
 		exited <- run(ctx, []string{
-			"--kubeconfig", kubeconfigOf(t, env), "--leader-elect",
+			"--kubeconfig", newKubeconfig(t, env), "--leader-elect",
 			"--health-bind-address", health, "--metrics-bind-address", metrics,
 		}, noEnv, io.Discard, &log)
 	}()
@@ -107,7 +107,7 @@ func TestManagerAgainstAHub(t *testing.T) {
 
 	// With these rights and no others, the manager publishes an enrolled cluster, and reports why it is not connected.
 	publishesAnEnrolledSecret(t, hub)
-	if code, body := get(t, "https://"+metrics+"/metrics", tokenOf(t, hub, "prometheus")); code != http.StatusOK ||
+	if code, body := get(t, "https://"+metrics+"/metrics", newToken(t, hub, "prometheus")); code != http.StatusOK ||
 		!strings.Contains(body, "masthead_ready 1") || !strings.Contains(body, "masthead_cluster_connected{") {
 		t.Errorf("Metrics of a manager that works: want 200 and a cluster, got %d and\n%s", code, body)
 	}
@@ -230,7 +230,7 @@ func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address, somethin
 	if code, _ := get(t, url); code != http.StatusUnauthorized {
 		t.Errorf("Metrics without a token: want 401, got %d", code)
 	}
-	if code, _ := get(t, url, tokenOf(t, hub, "without-rights")); code != http.StatusForbidden {
+	if code, _ := get(t, url, newToken(t, hub, "without-rights")); code != http.StatusForbidden {
 		t.Errorf("Metrics with a token whose owner may not read them: want 403, got %d", code)
 	}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -244,7 +244,7 @@ func answersOnlyTheAuthorised(t *testing.T, hub client.Client, address, somethin
 		t.Fatal(err)
 	}
 	awaitMetricsReader(t, hub, "prometheus")
-	if code, body := get(t, url, tokenOf(t, hub, "prometheus")); code != http.StatusOK || !strings.Contains(body, something) {
+	if code, body := get(t, url, newToken(t, hub, "prometheus")); code != http.StatusOK || !strings.Contains(body, something) {
 		t.Errorf("Metrics with a token whose owner may read them: want 200 and our metrics, got %d and\n%s", code, body)
 	}
 }
@@ -257,7 +257,7 @@ func changesTheLogLevel(t *testing.T, hub client.Client, address string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("Authorization", "Bearer "+tokenOf(t, hub, account))
+		req.Header.Set("Authorization", "Bearer "+newToken(t, hub, account))
 		return do(t, req)
 	}
 	if code, body := put("prometheus", "debug"); code != http.StatusForbidden {
@@ -303,7 +303,7 @@ func awaitRight(t *testing.T, hub client.Client, account, path, verb string) {
 	})
 }
 
-func tokenOf(t *testing.T, hub client.Client, name string) string {
+func newToken(t *testing.T, hub client.Client, name string) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	if err := hub.Create(t.Context(), account); client.IgnoreAlreadyExists(err) != nil {
@@ -316,7 +316,7 @@ func tokenOf(t *testing.T, hub client.Client, name string) string {
 	return token.Status.Token
 }
 
-func kubeconfigOf(t *testing.T, env *envtest.Environment) string {
+func newKubeconfig(t *testing.T, env *envtest.Environment) string {
 	t.Helper()
 	user, err := env.AddUser(envtest.User{
 		Name:   "system:serviceaccount:" + defaultNamespace + ":masthead",

@@ -37,8 +37,8 @@ func limitMemory(container memlimit.Provider) (int64, error) {
 	return limit, err
 }
 
-// budgetOf returns the memory that clusters share in a process with a memory limit.
-func budgetOf(limit int64) int64 {
+// memoryBudget returns the memory that clusters share in a process with a memory limit.
+func memoryBudget(limit int64) int64 {
 	if limit <= 0 {
 		return unlimitedBudget
 	}

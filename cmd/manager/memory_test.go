@@ -36,7 +36,7 @@ func TestMemoryIsLimitedBelowTheContainer(t *testing.T) {
 		t.Errorf("what the operator says by GOMEMLIMIT counts, got %d, %v", got, err)
 	}
 	for limit, want := range map[int64]int64{0: unlimitedBudget, 100 << 20: minBudget, 12 << 30: 1 << 30} {
-		if got := budgetOf(limit); got != want {
+		if got := memoryBudget(limit); got != want {
 			t.Errorf("with %d bytes of memory: want a budget of %d, got %d", limit, want, got)
 		}
 	}
@@ -66,7 +66,7 @@ func TestDeploymentLeavesTheHeapToTheManager(t *testing.T) {
 	if limit <= 0 {
 		t.Fatal("want a memory limit")
 	}
-	if got := budgetOf(limit / 100 * heapPercent); got <= minBudget {
+	if got := memoryBudget(limit / 100 * heapPercent); got <= minBudget {
 		t.Errorf("want the shipped limit to leave clusters more than the least, got %d bytes", got)
 	}
 }

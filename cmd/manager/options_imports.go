@@ -68,8 +68,8 @@ func setupImports(local manager.Manager, o Options, registerer prometheus.Regist
 	return nil
 }
 
-// importsOf reads ClusterImports for the Cluster API source; nil if the importer is disabled.
-func importsOf(local manager.Manager, o ImportOptions) client.Reader {
+// newImportReader reads ClusterImports for the Cluster API source; nil if the importer is disabled.
+func newImportReader(local manager.Manager, o ImportOptions) client.Reader {
 	if !o.Enabled {
 		return nil
 	}

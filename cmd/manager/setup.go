@@ -144,7 +144,7 @@ func setupControllers(
 	sources []connection.Source, lists *kindwatch.ListGate, hubMemory *budget.Budget,
 ) error {
 	definitions := &inventory.Definitions{}
-	describers := make([]connection.Describer, 0, len(sources))
+	describers := make([]connection.EnrolmentGetter, 0, len(sources))
 	for _, s := range sources {
 		describers = append(describers, s)
 	}
@@ -212,7 +212,7 @@ func newSources(local manager.Manager, o Options) ([]connection.Source, error) {
 			return nil, err
 		}
 		fromCAPI, err := capi.New(capi.Options{
-			Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofClusters, Imports: importsOf(local, o.Imports),
+			Cached: local.GetClient(), Live: local.GetAPIReader(), SecretMetadata: ofClusters, Imports: newImportReader(local, o.Imports),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("cannot create the source of Cluster API's clusters: %w", err)

@@ -92,7 +92,7 @@ func (a *app) apps(ctx context.Context, hub *fleet.Hub, word string) (appsAnswer
 		return appsAnswer{}, err
 	}
 	rows := collected[appRow]{items: []appRow{}}
-	answer := appsAnswer{NotAsked: each(ctx, hub, clusters, func(ctx context.Context, c *fleet.Cluster, side *fleet.Side) error {
+	answer := appsAnswer{NotAsked: each(ctx, hub, clusters, func(ctx context.Context, c *fleet.Cluster, side *fleet.ClusterClient) error {
 		list, err := side.List(ctx, look.ApplicationKind(), client.InNamespace(a.onlyNamespace()))
 		if meta.IsNoMatchError(err) {
 			return nil // The class does not have Applications there.
@@ -106,7 +106,7 @@ func (a *app) apps(ctx context.Context, hub *fleet.Hub, word string) (appsAnswer
 				rows.add(appRow{Cluster: c.Name, Namespace: obj.GetNamespace(), Name: obj.GetName(), Health: string(appsv1alpha1.HealthUnknown), Message: "Its status cannot be read."})
 				continue
 			}
-			rows.add(rowOf(c.Name, app))
+			rows.add(newAppRow(c.Name, app))
 		}
 		return nil
 	})}
@@ -118,8 +118,8 @@ func (a *app) apps(ctx context.Context, hub *fleet.Hub, word string) (appsAnswer
 	return answer, nil
 }
 
-// rowOf returns the health of an Application. A status of an older generation is ignored.
-func rowOf(cluster string, app *appsv1alpha1.Application) appRow {
+// newAppRow returns the health of an Application. A status of an older generation is ignored.
+func newAppRow(cluster string, app *appsv1alpha1.Application) appRow {
 	row := appRow{
 		Cluster: cluster, Namespace: app.Namespace, Name: app.Name, Health: string(appsv1alpha1.HealthUnknown), Ready: "Unknown",
 		Message: "Masthead has not observed the latest change of the Application yet.",
@@ -164,7 +164,7 @@ func (a *app) appTree(ctx context.Context, hub *fleet.Hub, word, name string) er
 		return err
 	}
 	var found collected[look.Tree]
-	failed := each(ctx, hub, clusters, func(ctx context.Context, _ *fleet.Cluster, side *fleet.Side) error {
+	failed := each(ctx, hub, clusters, func(ctx context.Context, _ *fleet.Cluster, side *fleet.ClusterClient) error {
 		tree, err := look.ApplicationTree(ctx, side, namespace, name)
 		if err == nil && tree != nil {
 			found.add(*tree)

@@ -82,7 +82,7 @@ func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAn
 	}
 	var claims collected[requirements.Claim]
 	var queried collected[string]
-	answer := claimsAnswer{Claims: []requirements.Row{}, NotAsked: each(ctx, hub, clusters, func(ctx context.Context, c *fleet.Cluster, side *fleet.Side) error {
+	answer := claimsAnswer{Claims: []requirements.Row{}, NotAsked: each(ctx, hub, clusters, func(ctx context.Context, c *fleet.Cluster, side *fleet.ClusterClient) error {
 		for _, k := range kinds {
 			list, err := side.List(ctx, k.Kind.GroupVersionKind, client.InNamespace(a.onlyNamespace()))
 			if meta.IsNoMatchError(err) {
@@ -121,7 +121,7 @@ func published(ctx context.Context, hub *fleet.Hub, facts *requirements.Facts) (
 	}
 	var kinds []crossplane.Publication
 	for _, xrd := range xrds {
-		publication, ok := crossplane.PublicationOf(xrd)
+		publication, ok := crossplane.ParsePublication(xrd)
 		if !ok || slices.ContainsFunc(kinds, func(k crossplane.Publication) bool { return k.CrdName() == publication.CrdName() }) {
 			continue
 		}

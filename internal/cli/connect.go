@@ -79,7 +79,7 @@ another API group.`,
 
 // joining is the cluster to connect, as its administrator reaches it.
 type joining struct {
-	*fleet.Side
+	*fleet.ClusterClient
 
 	cfg    *rest.Config
 	target connect.Target
@@ -119,7 +119,7 @@ func (a *app) joining(c connecting) (*joining, error) {
 	if c.server != "" {
 		w.target.Server = c.server
 	}
-	w.Side, err = fleet.NewSide("the workload cluster", cfg)
+	w.ClusterClient, err = fleet.NewSide("the workload cluster", cfg)
 	return w, err
 }
 
@@ -143,7 +143,7 @@ func (a *app) connect(ctx context.Context, hub *fleet.Hub, name string, c connec
 	if err := ownSecret(ctx, hub, key); err != nil {
 		return err
 	}
-	class, err := classOf(ctx, hub, c.class)
+	class, err := getClass(ctx, hub, c.class)
 	if err != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (a *app) connect(ctx context.Context, hub *fleet.Hub, name string, c connec
 // apart refuses the hub as its own workload cluster, before anything is written to it.
 func apart(ctx context.Context, hub *fleet.Hub, w *joining) error {
 	var uids [2]string
-	for i, side := range []*fleet.Side{hub.Side, w.Side} {
+	for i, side := range []*fleet.ClusterClient{hub.ClusterClient, w.ClusterClient} {
 		ns, err := side.Get(ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), client.ObjectKey{Name: metav1.NamespaceSystem})
 		if err != nil {
 			return fmt.Errorf("cannot get the namespace %s of %s, whose UID identifies it: %w", metav1.NamespaceSystem, side.Name, err)
@@ -206,7 +206,7 @@ func (a *app) sayConnect(w *joining, key connection.Key, class *fleetv1alpha1.En
 		a.say("- %s %s", u.GetKind(), name)
 	}
 	a.say("In the hub the Secret %s will be applied, with a kubeconfig for that ServiceAccount at %s.", key.Object(), w.target.Server)
-	a.say("Its token is requested for %s, and not renewed. The label %s=%s enrols it. Then Masthead", duration.HumanDuration(c.lifetime), fleetv1alpha1.EnrollLabel, labelOf(c.class))
+	a.say("Its token is requested for %s, and not renewed. The label %s=%s enrols it. Then Masthead", duration.HumanDuration(c.lifetime), fleetv1alpha1.EnrollLabel, enrolLabel(c.class))
 	for _, line := range enrolmentMeans(class) {
 		a.say("- %s", line)
 	}
@@ -219,7 +219,7 @@ func (a *app) doConnect(ctx context.Context, hub *fleet.Hub, w *joining, key con
 		}
 	}
 	account := client.ObjectKey{Namespace: connect.AccountNamespace, Name: connect.AccountName}
-	token, ends, err := fleet.TokenOf(ctx, w.cfg, account, c.lifetime)
+	token, ends, err := fleet.NewToken(ctx, w.cfg, account, c.lifetime)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (a *app) doConnect(ctx context.Context, hub *fleet.Hub, w *joining, key con
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	secret.SetNamespace(key.Namespace)
 	secret.SetName(key.Name)
-	secret.SetLabels(map[string]string{fleetv1alpha1.EnrollLabel: labelOf(c.class), managedByLabel: fieldManager})
+	secret.SetLabels(map[string]string{fleetv1alpha1.EnrollLabel: enrolLabel(c.class), managedByLabel: fieldManager})
 	secret.Object["data"] = map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString(data)}
 	if err := applied(ctx, hub.Client(), secret); err != nil {
 		return fmt.Errorf("cannot apply the Secret %q in the hub: %w", key.Object(), err)
@@ -249,16 +249,16 @@ func applied(ctx context.Context, c client.Client, u *unstructured.Unstructured)
 	return c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(fieldManager), client.ForceOwnership)
 }
 
-// labelOf returns the value of the label that enrols with a class.
-func labelOf(class string) string {
+// enrolLabel returns the value of the label that enrols with a class.
+func enrolLabel(class string) string {
 	if class == fleetv1alpha1.DefaultEnrollmentClassName {
 		return fleetv1alpha1.EnrollLabelTrue
 	}
 	return class
 }
 
-// classOf gets an EnrollmentClass.
-func classOf(ctx context.Context, hub *fleet.Hub, name string) (*fleetv1alpha1.EnrollmentClass, error) {
+// getClass gets an EnrollmentClass.
+func getClass(ctx context.Context, hub *fleet.Hub, name string) (*fleetv1alpha1.EnrollmentClass, error) {
 	class := &fleetv1alpha1.EnrollmentClass{}
 	err := hub.Client().Get(ctx, client.ObjectKey{Name: name}, class)
 	switch {

@@ -25,7 +25,7 @@ type unqueried struct {
 // each queries clusters in parallel, and returns those that could not be queried, with the reason. Clusters to which
 // Masthead is not connected are among these without a request: each would cost a deadline. An error of ask is its
 // cluster's reason, and the rest continue.
-func each(ctx context.Context, hub *fleet.Hub, clusters []fleet.Cluster, ask func(context.Context, *fleet.Cluster, *fleet.Side) error) []unqueried {
+func each(ctx context.Context, hub *fleet.Hub, clusters []fleet.Cluster, ask func(context.Context, *fleet.Cluster, *fleet.ClusterClient) error) []unqueried {
 	failed := make([]error, len(clusters))
 	var g errgroup.Group
 	g.SetLimit(clustersAtOnce)

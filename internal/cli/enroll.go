@@ -137,11 +137,11 @@ func (a *app) enroll(ctx context.Context, hub *fleet.Hub, word, className string
 	if err != nil {
 		return err
 	}
-	class, err := classOf(ctx, hub, className)
+	class, err := getClass(ctx, hub, className)
 	if err != nil {
 		return err
 	}
-	value := labelOf(className)
+	value := enrolLabel(className)
 	if now, ok := connection.EnrolledClass(e.object.GetLabels()); ok && now != className {
 		a.say("The %s %s is enrolled with the EnrollmentClass %q now.", e.object.Kind, e.key.Object(), now)
 	}

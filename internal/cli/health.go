@@ -119,7 +119,7 @@ func (a *app) judge(files, ruleFiles []string) ([]healthRow, error) {
 func (a *app) documents(files []string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, name := range files {
-		list, err := a.documentsOf(name)
+		list, err := a.readDocuments(name)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %q: %w", name, err)
 		}
@@ -128,7 +128,7 @@ func (a *app) documents(files []string) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-func (a *app) documentsOf(name string) ([]*unstructured.Unstructured, error) {
+func (a *app) readDocuments(name string) ([]*unstructured.Unstructured, error) {
 	input, err := a.open(name)
 	if err != nil {
 		return nil, err

@@ -54,7 +54,7 @@ may do there. kubectl masthead why import NAME explains what an import waits for
 			}
 			rows := make([]importRow, 0, len(list.Items))
 			for i := range list.Items {
-				rows = append(rows, importRowOf(&list.Items[i]))
+				rows = append(rows, newImportRow(&list.Items[i]))
 			}
 			return a.print(rows, func(wide bool) error {
 				if len(rows) == 0 {
@@ -67,7 +67,7 @@ may do there. kubectl masthead why import NAME explains what an import waits for
 	})
 }
 
-func importRowOf(i *fleetv1alpha1.ClusterImport) importRow {
+func newImportRow(i *fleetv1alpha1.ClusterImport) importRow {
 	row := importRow{
 		Namespace: i.Namespace, Name: i.Name, Cloud: string(i.Spec.Cloud()), Enroll: i.Spec.Enroll, Ready: "Unknown", Lossy: len(i.Status.Lossy),
 		Message: "It has not been reconciled yet. Does the manager run with --imports?",

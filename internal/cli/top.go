@@ -102,11 +102,11 @@ func (a *app) measure(ctx context.Context, m measuring) (cost.Answer, error) {
 		return cost.Answer{}, err
 	}
 	if m.file != "" {
-		sample, err := a.sampleOf(func() (io.ReadCloser, error) { return a.open(m.file) })
+		sample, err := a.readSample(func() (io.ReadCloser, error) { return a.open(m.file) })
 		if err != nil {
 			return cost.Answer{}, fmt.Errorf("%q: %w", m.file, err)
 		}
-		return cost.Of(sample, time.Time{}), nil // The time of the scrape is unknown.
+		return cost.Calculate(sample, time.Time{}), nil // The time of the scrape is unknown.
 	}
 	scrape := func() (io.ReadCloser, error) { return fleet.MetricsAt(ctx, m.url) }
 	if m.url == "" {
@@ -118,12 +118,12 @@ func (a *app) measure(ctx context.Context, m measuring) (cost.Answer, error) {
 			return cost.Answer{}, fmt.Errorf("%w (--metrics-url and --metrics-file read metrics from elsewhere; docs/operations.md says who may read them)", err)
 		}
 	}
-	first, err := a.sampleOf(scrape)
+	first, err := a.readSample(scrape)
 	if err != nil {
 		return cost.Answer{}, err
 	}
 	if m.interval == 0 {
-		return cost.Of(first, a.Clock.Now()), nil
+		return cost.Calculate(first, a.Clock.Now()), nil
 	}
 	began := a.Clock.Now()
 	a.note("measuring for %s ...", m.interval)
@@ -131,7 +131,7 @@ func (a *app) measure(ctx context.Context, m measuring) (cost.Answer, error) {
 		return cost.Answer{}, err
 	}
 	over := max(a.Clock.Since(began), m.interval)
-	second, err := a.sampleOf(scrape)
+	second, err := a.readSample(scrape)
 	if err != nil {
 		return cost.Answer{}, err
 	}
@@ -143,7 +143,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	return wait.PollUntilContextCancel(ctx, d, false, func(context.Context) (bool, error) { return true, nil })
 }
 
-func (a *app) sampleOf(open func() (io.ReadCloser, error)) (cost.Sample, error) {
+func (a *app) readSample(open func() (io.ReadCloser, error)) (cost.Sample, error) {
 	body, err := open()
 	if err != nil {
 		return cost.Sample{}, err

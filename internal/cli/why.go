@@ -121,11 +121,11 @@ func (a *app) writeAnswer(answer why.Answer) error {
 	if _, err := fmt.Fprint(a.Streams.Out, b.String()); err != nil {
 		return fmt.Errorf("cannot write: %w", err)
 	}
-	return branchOf(colours, answer.Walk).Write(a.Streams.Out)
+	return newBranch(colours, answer.Walk).Write(a.Streams.Out)
 }
 
 func writeCause(b *strings.Builder, colours terminal.Colours, c why.Cause) {
-	fmt.Fprintf(b, "%s: %s in %s: %s\n", colourOf(colours, c.State)(c.State), terminal.Clean(c.String()), terminal.Clean(c.Where), terminal.Clean(c.Reason))
+	fmt.Fprintf(b, "%s: %s in %s: %s\n", stateColour(colours, c.State)(c.State), terminal.Clean(c.String()), terminal.Clean(c.Where), terminal.Clean(c.Reason))
 	for _, line := range []string{c.Message, c.Advice} {
 		if line = terminal.Clean(line); line != "" {
 			fmt.Fprintf(b, "  %s\n", line)
@@ -133,17 +133,17 @@ func writeCause(b *strings.Builder, colours terminal.Colours, c why.Cause) {
 	}
 }
 
-// branchOf returns a part of the walk as a line of a tree.
-func branchOf(colours terminal.Colours, n why.Node) terminal.Branch {
+// newBranch returns a part of the walk as a line of a tree.
+func newBranch(colours terminal.Colours, n why.Node) terminal.Branch {
 	b := terminal.Branch{Line: words(terminal.Clean(n.String()), colours.Faint("("+terminal.Clean(n.Where)+")"),
-		colourOf(colours, n.State)(n.State), terminal.Clean(n.Reason), terminal.Clean(n.Note))}
+		stateColour(colours, n.State)(n.State), terminal.Clean(n.Reason), terminal.Clean(n.Note))}
 	for _, need := range n.Needs {
-		b.Branches = append(b.Branches, branchOf(colours, need))
+		b.Branches = append(b.Branches, newBranch(colours, need))
 	}
 	return b
 }
 
-func colourOf(colours terminal.Colours, state string) func(string) string {
+func stateColour(colours terminal.Colours, state string) func(string) string {
 	switch state {
 	case why.Fine.String():
 		return colours.Good

@@ -37,7 +37,7 @@ func TestClasses(t *testing.T) {
 		"Busy":      {reason: "A busy server works.", err: apierrors.NewTooManyRequests("x", 1), want: []string{"Answer", "Transient"}},
 		"Webhook":   {reason: "A webhook that is down is answered with 500.", err: apierrors.NewInternalError(errors.New("x")), want: []string{"Answer", "Transient", "Unavailable"}},
 		"Timeout":   {reason: "The server answered that it was too slow.", err: apierrors.NewTimeoutError("x", 1), want: []string{"Answer", "Transient", "Unavailable"}},
-		"Object":    {reason: "Only the caller knows whether it asked for an object.", err: apierrors.NewNotFound(pods, "a"), want: []string{"Answer", "MissingObject", "NotServed"}},
+		"Object":    {reason: "Only the caller knows whether it requested an object.", err: apierrors.NewNotFound(pods, "a"), want: []string{"Answer", "MissingObject", "NotServed"}},
 		"Namespace": {reason: "The object that does not exist is the namespace.", err: apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "a"), want: []string{"Answer", "MissingNamespace", "MissingObject", "NotServed"}},
 		"Kind":      {reason: "404 without a status is about the path.", err: apierrors.NewGenericServerResponse(http.StatusNotFound, "get", pods, "a", "404 page not found", 0, true), want: []string{"Answer", "NotServed"}},
 		"NoMatch":   {reason: "Discovery knows no such kind.", err: &meta.NoKindMatchError{}, want: []string{"NotServed"}},

@@ -41,7 +41,7 @@ type Body struct {
 func NewBody(
 	ctx context.Context, body io.ReadCloser, s *Scanner, open func(abort func(error)) Account, refused func(error),
 ) *Body {
-	b := &Body{body: body, scanner: s, refused: refused, scope: scopeOf(ctx), stop: make(chan struct{})}
+	b := &Body{body: body, scanner: s, refused: refused, scope: scopeFrom(ctx), stop: make(chan struct{})}
 	if open != nil {
 		b.account = open(b.abort)
 	}
@@ -125,7 +125,7 @@ func WithDecoding(ctx context.Context) (_ context.Context, done func()) {
 	return context.WithValue(ctx, scopeKey{}, s), s.end
 }
 
-func scopeOf(ctx context.Context) *scope {
+func scopeFrom(ctx context.Context) *scope {
 	s, _ := ctx.Value(scopeKey{}).(*scope)
 	return s
 }

@@ -19,8 +19,8 @@ func SlowRetry() time.Duration { return wait.Jitter(SlowInterval, 0.5) }
 // differ from what the watch had reported. An event is sooner; this is in case there is none.
 const Soon = time.Second
 
-// Sooner returns the shorter of two waits; zero means none.
-func Sooner(a, b time.Duration) time.Duration {
+// MinNonZero returns the shorter of two waits; zero means none.
+func MinNonZero(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

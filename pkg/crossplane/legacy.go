@@ -36,9 +36,9 @@ const (
 	requirementPluralSuffix = "requirements"
 )
 
-// LegacyPublicationOf returns the kind that an InfrastructurePublication of an InfrastructureDefinition currently
+// ParseLegacyPublication returns the kind that an InfrastructurePublication of an InfrastructureDefinition currently
 // offers, if any. Crossplane reports that with the condition Established, and with Ready in 0.10.
-func LegacyPublicationOf(p, definition *unstructured.Unstructured) (Publication, bool) {
+func ParseLegacyPublication(p, definition *unstructured.Unstructured) (Publication, bool) {
 	if p.GetDeletionTimestamp() != nil || IsWithheld(p) || !condition.IsTrue(p, "Established") && !condition.IsTrue(p, "Ready") {
 		return Publication{}, false
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// VersionsOf returns the versions of a definition, not copied: they are large, and most callers read little of each.
-func VersionsOf(definition *unstructured.Unstructured) []any {
+// Versions returns the versions of a definition, not copied: they are large, and most callers read little of each.
+func Versions(definition *unstructured.Unstructured) []any {
 	field, _, _ := unstructured.NestedFieldNoCopy(definition.Object, "spec", "versions")
 	versions, _ := field.([]any)
 	return versions
@@ -41,7 +41,7 @@ const (
 	scopeLegacyCluster = "LegacyCluster"
 )
 
-// PublicationOf returns the kind that a CompositeResourceDefinition currently offers, if any.
+// ParsePublication returns the kind that a CompositeResourceDefinition currently offers, if any.
 //
 // XRDs are read in apiextensions.crossplane.io/v1, which shows every XRD regardless of the version it was written in:
 // both versions have the same schema and no conversion. An XRD without a scope is a v1 XRD from before scopes existed;
@@ -54,7 +54,7 @@ const (
 //
 // An XRD that is being deleted no longer offers its kind, although its conditions still say so: Crossplane is deleting
 // the objects, and one pushed now would be lost. One that a label withholds offers nothing either.
-func PublicationOf(xrd *unstructured.Unstructured) (Publication, bool) {
+func ParsePublication(xrd *unstructured.Unstructured) (Publication, bool) {
 	if xrd.GetDeletionTimestamp() != nil || IsWithheld(xrd) {
 		return Publication{}, false
 	}
@@ -97,7 +97,7 @@ func publicationUnder(xrd *unstructured.Unstructured, names, conditionType strin
 // publishedVersion returns the version in which requirements are synchronised: the storage version if it is served,
 // because no other can hold more, else the first served version.
 func publishedVersion(xrd *unstructured.Unstructured) string {
-	return versionToTravel(VersionsOf(xrd), "referenceable")
+	return versionToTravel(Versions(xrd), "referenceable")
 }
 
 // versionToTravel chooses among versions, given the field that marks the storage version.

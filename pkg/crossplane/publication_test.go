@@ -81,7 +81,7 @@ func TestPublicationOfByScope(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := PublicationOf(objecttest.Parse(t, tc.xrd))
+			got, ok := ParsePublication(objecttest.Parse(t, tc.xrd))
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Publication{})); diff != "" || ok != (tc.want != Publication{}) {
 				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
 			}
@@ -89,7 +89,7 @@ func TestPublicationOfByScope(t *testing.T) {
 	}
 }
 
-func TestLegacyPublicationOf(t *testing.T) {
+func TestParseLegacyPublication(t *testing.T) {
 	const established = `{'type':'Established','status':'True'}`
 	published := func(version, plural string) Publication {
 		return Publication{publisher: "InfrastructurePublication/pub", Form: FormClaim, Kind: kindwatch.Kind{
@@ -132,7 +132,7 @@ func TestLegacyPublicationOf(t *testing.T) {
 			if got := DefinitionPublished(p); got != "def" {
 				t.Errorf("want the definition %q, got %q", "def", got)
 			}
-			got, ok := LegacyPublicationOf(p, d)
+			got, ok := ParseLegacyPublication(p, d)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Publication{})); diff != "" || ok != (tc.want != Publication{}) {
 				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
 			}
@@ -140,7 +140,7 @@ func TestLegacyPublicationOf(t *testing.T) {
 	}
 }
 
-func TestPublicationOf(t *testing.T) {
+func TestParsePublication(t *testing.T) {
 	const offeredStatus = `'status':{'conditions':[{'type':'Established','status':'True'},{'type':'Offered','status':'True'}]}`
 	xrd := func(spec, status, metadata string) string {
 		return `{'apiVersion':'apiextensions.crossplane.io/v1','kind':'CompositeResourceDefinition','metadata':{'name':'xdbs.acmeco.org'` +
@@ -189,7 +189,7 @@ func TestPublicationOf(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := PublicationOf(objecttest.Parse(t, tc.xrd))
+			got, ok := ParsePublication(objecttest.Parse(t, tc.xrd))
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Publication{})); diff != "" || ok != (tc.want != Publication{}) {
 				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
 			}

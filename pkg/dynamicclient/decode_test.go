@@ -22,8 +22,8 @@ const claim = `{"apiVersion":"database.acmeco.org/v1alpha1","kind":"MySQLInstanc
 	`"manager":"masthead","operation":"Update","time":"2026-01-01T00:00:00Z"}],"name":"sql","namespace":"default","resourceVersion":"1234","uid":"6a1bd2ce-9b5c-4e0c-8d61-2d3a4f5b6c7d"},` +
 	`"spec":{"parameters":{"size":"small","ratio":0.5},"storageGB":20,"version":"8"},"status":{"address":"10.0.0.1","conditions":[{"lastTransitionTime":"2026-01-01T00:00:00Z","reason":"Available","status":"True","type":"Ready"}]}}`
 
-// jsonOf returns client-go's JSON serializers and ours.
-func jsonOf(tb testing.TB) (theirs, ours runtime.SerializerInfo) {
+// jsonSerializers returns client-go's JSON serializers and ours.
+func jsonSerializers(tb testing.TB) (theirs, ours runtime.SerializerInfo) {
 	tb.Helper()
 	base := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
 	theirs, ok := runtime.SerializerInfoForMediaType(base.SupportedMediaTypes(), runtime.ContentTypeJSON)
@@ -37,7 +37,7 @@ func jsonOf(tb testing.TB) (theirs, ours runtime.SerializerInfo) {
 // sameObject fails unless both serializers decode data to the same result.
 func sameObject(t *testing.T, data []byte) {
 	t.Helper()
-	theirs, ours := jsonOf(t)
+	theirs, ours := jsonSerializers(t)
 	for name, into := range map[string]func() runtime.Object{
 		"nothing":         func() runtime.Object { return nil },
 		"an Unstructured": func() runtime.Object { return &unstructured.Unstructured{} },
@@ -89,7 +89,7 @@ func TestDecodeIsClientGos(t *testing.T) {
 }
 
 func TestCommonObjectTakesTheShortWay(t *testing.T) {
-	_, ours := jsonOf(t)
+	_, ours := jsonSerializers(t)
 	refusing := objectSerializer{nil}
 	got, _, err := refusing.Decode([]byte(claim), nil, nil)
 	if err != nil {
@@ -124,7 +124,7 @@ func events() map[string]string {
 // sameEvent fails unless both serializers decode an event, and then the object in it, to the same result.
 func sameEvent(t *testing.T, data []byte) {
 	t.Helper()
-	theirs, ours := jsonOf(t)
+	theirs, ours := jsonSerializers(t)
 	decode := func(info runtime.SerializerInfo) (string, runtime.Object, error) {
 		var event metav1.WatchEvent
 		// Ours writes into the text.
@@ -184,7 +184,7 @@ func FuzzEvent(f *testing.F) {
 
 func BenchmarkEvent(b *testing.B) {
 	data := []byte(events()["Added"])
-	theirs, ours := jsonOf(b)
+	theirs, ours := jsonSerializers(b)
 	for name, info := range map[string]runtime.SerializerInfo{"ClientGo": theirs, "Ours": ours} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

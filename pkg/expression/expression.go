@@ -46,7 +46,7 @@ func Compile(env *cel.Env, source string, want *cel.Type, costs interpreter.Actu
 	if got := ast.OutputType(); want != nil && !got.IsExactType(want) && !got.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("its value is of the type %s, and must be of the type %s", got, want)
 	}
-	return programOf(env, ast, costs)
+	return newProgram(env, ast, costs)
 }
 
 func parse(env *cel.Env, source string) (*cel.Ast, error) {
@@ -61,7 +61,7 @@ func parse(env *cel.Env, source string) (*cel.Ast, error) {
 	return nil, errors.New(strings.Join(messages, ", "))
 }
 
-func programOf(env *cel.Env, ast *cel.Ast, costs interpreter.ActualCostEstimator) (cel.Program, error) {
+func newProgram(env *cel.Env, ast *cel.Ast, costs interpreter.ActualCostEstimator) (cel.Program, error) {
 	if costs == nil {
 		costs = &library.CostEstimator{}
 	}

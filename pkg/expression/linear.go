@@ -66,7 +66,7 @@ func CompileLinear(env *cel.Env, source string) (LinearProgram, error) {
 	if err != nil {
 		return LinearProgram{}, err
 	}
-	program, err := programOf(env, ast, nil)
+	program, err := newProgram(env, ast, nil)
 	return LinearProgram{Program: program, Uses: uses}, err
 }
 

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Places are distributed among parties, each identified by a P. Their methods are safe for concurrent use.
-type Places[P comparable] struct {
+// Semaphore are distributed among parties, each identified by a P. Their methods are safe for concurrent use.
+type Semaphore[P comparable] struct {
 	share int
 
 	mu   sync.Mutex
@@ -26,9 +26,9 @@ type Places[P comparable] struct {
 }
 
 // New returns n places, of which no party may hold more than share. Both are at least one.
-func New[P comparable](n, share int) *Places[P] {
+func New[P comparable](n, share int) *Semaphore[P] {
 	n = max(1, n)
-	return &Places[P]{share: min(max(1, share), n), free: n, parties: map[P]*party[P]{}}
+	return &Semaphore[P]{share: min(max(1, share), n), free: n, parties: map[P]*party[P]{}}
 }
 
 // party is guarded by the lock of the places.
@@ -42,11 +42,11 @@ type party[P comparable] struct {
 }
 
 // longest returns the turn that has waited longest.
-func (p *party[P]) longest() *Turn[P] { return p.turns.Front().Value.(*Turn[P]) } //nolint:forcetypeassert // Nothing else is in it.
+func (p *party[P]) longest() *Waiter[P] { return p.turns.Front().Value.(*Waiter[P]) } //nolint:forcetypeassert // Nothing else is in it.
 
 // A Turn is one request for a place.
-type Turn[P comparable] struct {
-	places  *Places[P]
+type Waiter[P comparable] struct {
+	places  *Semaphore[P]
 	party   *party[P]
 	number  uint64
 	granted func()
@@ -56,10 +56,10 @@ type Turn[P comparable] struct {
 	holds bool
 }
 
-// Enter requests a place on behalf of a party. If the turn gets one at once, granted is not called. Otherwise (no place
+// Acquire requests a place on behalf of a party. If the turn gets one at once, granted is not called. Otherwise (no place
 // is free, or the party holds its share) it is called when the turn gets one: once, without a lock held, by the caller
 // that released the place; it must not block.
-func (s *Places[P]) Enter(id P, granted func()) *Turn[P] {
+func (s *Semaphore[P]) Acquire(id P, granted func()) *Waiter[P] {
 	s.mu.Lock()
 	p := s.parties[id]
 	if p == nil {
@@ -67,41 +67,41 @@ func (s *Places[P]) Enter(id P, granted func()) *Turn[P] {
 		s.parties[id] = p
 	}
 	s.last++
-	t := &Turn[P]{places: s, party: p, number: s.last}
+	t := &Waiter[P]{places: s, party: p, number: s.last}
 	t.waits = p.turns.PushBack(t)
 	s.waiting++
 	s.place(p)
 	callbacks := s.grant() // It can only be this turn: another would not have waited. It has no callback yet.
 	t.granted = granted
 	s.mu.Unlock()
-	tell(callbacks)
+	grantAll(callbacks)
 	return t
 }
 
 // Wait requests a place and waits until the turn has one, or ctx ends: then it returns nil. Call leave to release it.
-func (s *Places[P]) Wait(ctx context.Context, id P) (leave func()) {
+func (s *Semaphore[P]) Wait(ctx context.Context, id P) (leave func()) {
 	granted := make(chan struct{})
-	t := s.Enter(id, func() { close(granted) })
+	t := s.Acquire(id, func() { close(granted) })
 	if !t.Holds() {
 		select {
 		case <-granted:
 		case <-ctx.Done():
-			t.Leave()
+			t.Release()
 			return nil
 		}
 	}
-	return t.Leave
+	return t.Release
 }
 
 // Holds reports whether the turn has a place.
-func (t *Turn[P]) Holds() bool {
+func (t *Waiter[P]) Holds() bool {
 	t.places.mu.Lock()
 	defer t.places.mu.Unlock()
 	return t.holds
 }
 
-// Leave releases the place, or stops waiting for one. Calling it again does nothing.
-func (t *Turn[P]) Leave() {
+// Release releases the place, or stops waiting for one. Calling it again does nothing.
+func (t *Waiter[P]) Release() {
 	s := t.places
 	s.mu.Lock()
 	switch {
@@ -120,24 +120,24 @@ func (t *Turn[P]) Leave() {
 	s.place(t.party)
 	callbacks := s.grant()
 	s.mu.Unlock()
-	tell(callbacks)
+	grantAll(callbacks)
 }
 
 // Usage returns how many places are free, how many turns wait, and how many parties hold a place or wait.
-func (s *Places[P]) Usage() (free, waiting, parties int) {
+func (s *Semaphore[P]) Usage() (free, waiting, parties int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.free, s.waiting, len(s.parties)
 }
 
-func tell(granted []func()) {
+func grantAll(granted []func()) {
 	for _, fn := range granted {
 		fn()
 	}
 }
 
 // grant gives free places to the next parties, and returns the callbacks to call. The caller holds mu.
-func (s *Places[P]) grant() []func() {
+func (s *Semaphore[P]) grant() []func() {
 	var callbacks []func()
 	for s.free > 0 && s.next.Len() > 0 {
 		p := s.next.parties[0]
@@ -157,7 +157,7 @@ func (s *Places[P]) grant() []func() {
 
 // place updates a party's position after a change: it adds it to next, moves or removes it, or drops it. The caller
 // holds mu.
-func (s *Places[P]) place(p *party[P]) {
+func (s *Semaphore[P]) place(p *party[P]) {
 	eligible := p.turns.Len() > 0 && p.held < s.share
 	switch {
 	case eligible && p.rank < 0:

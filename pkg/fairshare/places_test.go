@@ -36,14 +36,14 @@ func TestOrder(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := New[string](tc.n, tc.share)
-			turns := map[string]*Turn[string]{}
+			turns := map[string]*Waiter[string]{}
 			var got []string
 			for step := range strings.FieldsSeq(tc.steps) {
 				if leaves, ok := strings.CutPrefix(step, "-"); ok {
-					turns[leaves].Leave()
+					turns[leaves].Release()
 					continue
 				}
-				turn := p.Enter(step[:1], func() { got = append(got, step) })
+				turn := p.Acquire(step[:1], func() { got = append(got, step) })
 				if turn.Holds() {
 					got = append(got, step)
 				}
@@ -53,10 +53,10 @@ func TestOrder(t *testing.T) {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 			for _, turn := range turns {
-				turn.Leave()
+				turn.Release()
 			}
 			for _, turn := range turns {
-				turn.Leave()
+				turn.Release()
 			}
 			if free, waiting, parties := p.Usage(); free != max(1, tc.n) || waiting != 0 || parties != 0 {
 				t.Errorf("want nothing left behind, got %d free, %d waiting, %d parties", free, waiting, parties)
@@ -78,9 +78,9 @@ func TestConcurrently(t *testing.T) {
 			party := worker % len(held)
 			for range 500 {
 				granted := make(chan struct{})
-				turn := p.Enter(party, func() { close(granted) })
+				turn := p.Acquire(party, func() { close(granted) })
 				if !turn.Holds() && rand.IntN(4) == 0 {
-					turn.Leave()
+					turn.Release()
 					continue
 				}
 				if !turn.Holds() {
@@ -99,7 +99,7 @@ func TestConcurrently(t *testing.T) {
 				}
 				all.Add(-1)
 				held[party].Add(-1)
-				turn.Leave()
+				turn.Release()
 			}
 		})
 	}
@@ -110,14 +110,14 @@ func TestConcurrently(t *testing.T) {
 }
 
 // serve lets n parties wait for one place, and serves all of them.
-func serve(n int) *Places[string] {
+func serve(n int) *Semaphore[string] {
 	p := New[string](1, 1)
-	turns := make([]*Turn[string], 0, n)
+	turns := make([]*Waiter[string], 0, n)
 	for i := range n {
-		turns = append(turns, p.Enter(strconv.Itoa(i), nil))
+		turns = append(turns, p.Acquire(strconv.Itoa(i), nil))
 	}
 	for _, turn := range turns {
-		turn.Leave()
+		turn.Release()
 	}
 	return p
 }

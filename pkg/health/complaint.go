@@ -64,7 +64,7 @@ func (s *search) weigh(c fields, depth int) {
 	if c.text("type") == "" || c.text("message") == "" {
 		return
 	}
-	j := conditionOf(c, false, 0)
+	j := judgeCondition(c, false, 0)
 	if !j.known || severity(j.result.Health) == 0 {
 		return
 	}

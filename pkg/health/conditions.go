@@ -35,8 +35,8 @@ const (
 	begun
 )
 
-// polarityOf returns the polarity of a type of condition, regardless of the kind.
-func polarityOf(conditionType string) polarity {
+// classifyType returns the polarity of a type of condition, regardless of the kind.
+func classifyType(conditionType string) polarity {
 	switch conditionType {
 	case "Ready", "Available", "Programmed", "Established", "Bound", "Provisioned", "Deployed", "Installed", "Running", "Active",
 		"Complete", "Completed", "Issued", "Connected", "Online":
@@ -87,15 +87,15 @@ func severity(h appsv1alpha1.Health) int {
 	return 0
 }
 
-// conditionsOf judges a list of conditions by their polarity. Ready sums up: with it, other goals and verdicts are
+// judgeConditions judges a list of conditions by their polarity. Ready sums up: with it, other goals and verdicts are
 // ignored, except for a verdict that the latest attempt failed. A condition about an older generation cannot make an
 // object Healthy.
-func conditionsOf(list []any, generation int64) judged {
+func judgeConditions(list []any, generation int64) judged {
 	summed := isSummed(list)
 	var worst judged
 	for _, value := range list {
 		if c, ok := value.(map[string]any); ok {
-			worst = worst.worse(conditionOf(c, summed, generation))
+			worst = worst.worse(judgeCondition(c, summed, generation))
 		}
 	}
 	return worst
@@ -104,7 +104,7 @@ func conditionsOf(list []any, generation int64) judged {
 // isSummed reports whether Ready is among some conditions.
 func isSummed(list []any) bool {
 	for _, value := range list {
-		if c, ok := value.(map[string]any); ok && c["type"] == "Ready" && statusOf(c) != "" {
+		if c, ok := value.(map[string]any); ok && c["type"] == "Ready" && conditionStatus(c) != "" {
 			return true
 		}
 	}
@@ -115,56 +115,56 @@ func isSummed(list []any) bool {
 func firstStep(list []any) string {
 	for _, value := range list {
 		c, _ := value.(map[string]any)
-		if name := fields(c).text("type"); polarityOf(name) == begun && statusOf(c) == statusTrue {
+		if name := fields(c).text("type"); classifyType(name) == begun && conditionStatus(c) == statusTrue {
 			return name
 		}
 	}
 	return ""
 }
 
-// conditionOf judges one condition.
-func conditionOf(c fields, summed bool, generation int64) judged {
-	name, state := c.text("type"), statusOf(c)
-	kind := polarityOf(name)
+// judgeCondition judges one condition.
+func judgeCondition(c fields, summed bool, generation int64) judged {
+	name, state := c.text("type"), conditionStatus(c)
+	kind := classifyType(name)
 	switch {
 	case state == "":
 		return judged{}
 	case kind == silent:
-		return partOf(name, state, c, summed)
+		return judgePart(name, state, c, summed)
 	case kind == failure || kind == pause || kind == work:
-		return alarmOf(kind, name, state, c)
+		return judgeAlarm(kind, name, state, c)
 	case summed && name != "Ready" && (kind == goal || kind == begun || state != statusFalse):
 		return judged{}
 	case kind == begun && state == statusTrue:
 		return judged{}
 	}
-	return aimOf(kind, name, state, c, generation)
+	return judgeAim(kind, name, state, c, generation)
 }
 
-// partOf judges a condition of an unknown type. Its type can name a part, such as DatabaseReady, and its reason can
+// judgePart judges a condition of an unknown type. Its type can name a part, such as DatabaseReady, and its reason can
 // report a failed attempt. A healthy part does not make the whole Healthy. If there is Ready, no such condition counts.
-func partOf(name, state string, c fields, summed bool) judged {
+func judgePart(name, state string, c fields, summed bool) judged {
 	if summed || state == statusTrue {
 		return judged{}
 	}
 	kind := silent
 	for _, suffix := range [...]string{"Ready", "Available", "Healthy", "Synced"} {
 		if part, is := strings.CutSuffix(name, suffix); is && !strings.HasSuffix(part, "Not") {
-			kind = polarityOf(suffix)
+			kind = classifyType(suffix)
 		}
 	}
 	reason := c.text("reason")
 	switch {
 	case kind != silent:
-		return aimOf(kind, name, state, c, 0)
+		return judgeAim(kind, name, state, c, 0)
 	case state == statusFalse && saysFailed(reason) && !saysFailed(name) && !strings.HasPrefix(reason, "No"):
 		return judged{degraded(reason, messageOr(c.text("message"), "The condition "+name+" is False")), true}
 	}
 	return judged{}
 }
 
-// alarmOf judges a condition that matters only while it is True.
-func alarmOf(kind polarity, name, state string, c fields) judged {
+// judgeAlarm judges a condition that matters only while it is True.
+func judgeAlarm(kind polarity, name, state string, c fields) judged {
 	reason, message := c.text("reason"), c.text("message")
 	switch {
 	case state != statusTrue:
@@ -179,8 +179,8 @@ func alarmOf(kind polarity, name, state string, c fields) judged {
 	return judged{progressing(reasonOr(reason, notReadyOr(name)), message), true}
 }
 
-// aimOf judges a condition that should be True.
-func aimOf(kind polarity, name, state string, c fields, generation int64) judged {
+// judgeAim judges a condition that should be True.
+func judgeAim(kind polarity, name, state string, c fields, generation int64) judged {
 	reason, message := c.text("reason"), c.text("message")
 	switch {
 	case state == statusTrue:
@@ -229,9 +229,9 @@ const (
 	statusUnknown = "Unknown"
 )
 
-// statusOf returns the status of a condition in Kubernetes' spelling; empty if there is none. Some controllers write it
+// conditionStatus returns the status of a condition in Kubernetes' spelling; empty if there is none. Some controllers write it
 // in lower case or as a boolean.
-func statusOf(c map[string]any) string {
+func conditionStatus(c map[string]any) string {
 	switch s := c["status"].(type) {
 	case bool:
 		if s {

@@ -42,48 +42,48 @@ func helpers(latest bool) []cel.EnvOption {
 			}))
 	}
 	add("condition", cel.MapType(text, text), func(o fields, a []ref.Val) ref.Val {
-		return types.NewStringStringMap(types.DefaultTypeAdapter, o.anyCondition(textOf(a[0])))
+		return types.NewStringStringMap(types.DefaultTypeAdapter, o.anyCondition(formatValue(a[0])))
 	}, text)
 	add("isTrue", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
-		c := o.rawCondition(textOf(a[0]))
-		return types.Bool(statusOf(c) == statusTrue && (!latest || o.isLatest(c)))
+		c := o.rawCondition(formatValue(a[0]))
+		return types.Bool(conditionStatus(c) == statusTrue && (!latest || o.isLatest(c)))
 	}, text)
 	add("isFalse", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
-		return types.Bool(statusOf(o.rawCondition(textOf(a[0]))) == statusFalse)
+		return types.Bool(conditionStatus(o.rawCondition(formatValue(a[0]))) == statusFalse)
 	}, text)
 	for n := range maxTypes {
 		add("isUnmet", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
-			return types.Bool(slices.ContainsFunc(a, func(name ref.Val) bool { return o.isUnmet(textOf(name)) }))
+			return types.Bool(slices.ContainsFunc(a, func(name ref.Val) bool { return o.isUnmet(formatValue(name)) }))
 		}, slices.Repeat([]*cel.Type{text}, n+1)...)
 	}
 	add("refersTo", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
 		reference, is := a[0].Value().(map[string]any)
 		return types.Bool(is && sameParent(o.part("parentRef"), reference))
 	}, cel.DynType)
-	add("phase", text, func(o fields, _ []ref.Val) ref.Val { return types.String(phaseOf(o.part("status"))) })
+	add("phase", text, func(o fields, _ []ref.Val) ref.Val { return types.String(findPhase(o.part("status"))) })
 	add("observed", cel.BoolType, func(o fields, _ []ref.Val) ref.Val { return types.Bool(isObserved(o)) })
 	add("observes", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
 		generation, _ := a[0].Value().(int64)
 		return types.Bool(observes(o, generation))
 	}, cel.IntType)
-	add("text", text, func(o fields, a []ref.Val) ref.Val { return types.String(asText(o.atPath(textOf(a[0])))) }, text)
+	add("text", text, func(o fields, a []ref.Val) ref.Val { return types.String(asText(o.atPath(formatValue(a[0])))) }, text)
 	add("flag", cel.BoolType, func(o fields, a []ref.Val) ref.Val {
-		return types.Bool(strings.EqualFold(asText(o.atPath(textOf(a[0]))), "true"))
+		return types.Bool(strings.EqualFold(asText(o.atPath(formatValue(a[0]))), "true"))
 	}, text)
-	add("number", cel.IntType, func(o fields, a []ref.Val) ref.Val { return numberAt(o, textOf(a[0]), 0) }, text)
+	add("number", cel.IntType, func(o fields, a []ref.Val) ref.Val { return numberAt(o, formatValue(a[0]), 0) }, text)
 	add("number", cel.IntType, func(o fields, a []ref.Val) ref.Val {
 		otherwise, _ := a[1].Value().(int64)
-		return numberAt(o, textOf(a[0]), otherwise)
+		return numberAt(o, formatValue(a[0]), otherwise)
 	}, text, cel.IntType)
 	add("items", cel.ListType(cel.DynType), func(o fields, a []ref.Val) ref.Val {
-		list, _ := o.atPath(textOf(a[0])).([]any)
+		list, _ := o.atPath(formatValue(a[0])).([]any)
 		return types.DefaultTypeAdapter.NativeToValue(list)
 	}, text)
-	add("saysFailed", cel.BoolType, func(_ fields, a []ref.Val) ref.Val { return types.Bool(saysFailed(textOf(a[0]))) }, text)
+	add("saysFailed", cel.BoolType, func(_ fields, a []ref.Val) ref.Val { return types.Bool(saysFailed(formatValue(a[0]))) }, text)
 	return append(options, cel.Macros(macros...))
 }
 
-func textOf(value ref.Val) string {
+func formatValue(value ref.Val) string {
 	text, _ := value.Value().(string)
 	return text
 }
@@ -148,7 +148,7 @@ func (f fields) rawCondition(kind string) fields {
 // isUnmet reports whether there is a condition of a type that is not True, or that is True for an older generation.
 func (f fields) isUnmet(kind string) bool {
 	c := f.rawCondition(kind)
-	state := statusOf(c)
+	state := conditionStatus(c)
 	return state != "" && (state != statusTrue || !f.isLatest(c))
 }
 
@@ -167,7 +167,7 @@ func sameParent(status, spec fields) bool {
 // anyCondition is a condition for an expression. It has all fields, so expressions need no has() checks.
 func (f fields) anyCondition(kind string) map[string]string {
 	c := f.rawCondition(kind)
-	return map[string]string{"type": c.text("type"), "status": statusOf(c), "reason": c.text("reason"), "message": c.text("message")}
+	return map[string]string{"type": c.text("type"), "status": conditionStatus(c), "reason": c.text("reason"), "message": c.text("message")}
 }
 
 // costs bounds the total cost of the helpers, as for those of Kubernetes: a helper that scans a list of conditions
@@ -199,11 +199,11 @@ func (c costs) CallCost(function, overload string, arguments []ref.Val, result r
 		}
 	case "phase":
 		// It reads the ends of each text that it passes.
-		cost += uint64(len(textOf(result))) / 8
+		cost += uint64(len(formatValue(result))) / 8
 	case "refersTo":
 	case "saysFailed", "text", "flag", "number", "items":
 		if len(arguments) > 1 {
-			cost += uint64(len(textOf(arguments[1]))) / 8
+			cost += uint64(len(formatValue(arguments[1]))) / 8
 		}
 	default:
 		return c.CostEstimator.CallCost(function, overload, arguments, result)

@@ -21,7 +21,7 @@ func generic(object fields) Result {
 		return unknown(appsv1alpha1.ReasonUnreadable, "Its status cannot be read: "+problem)
 	}
 	generation, _ := integer(object.at("metadata", "generation"))
-	worst := conditionsOf(conditions, generation).
+	worst := judgeConditions(conditions, generation).
 		worse(perParent(status, generation)).
 		worse(phaseJudged(status)).
 		worse(flagJudged(status)).
@@ -55,7 +55,7 @@ func conditionList(value any) (list []any, problem string) {
 func perParent(status fields, generation int64) judged {
 	var worst judged
 	for _, conditions := range status.perParent() {
-		worst = worst.worse(conditionsOf(conditions, generation))
+		worst = worst.worse(judgeConditions(conditions, generation))
 	}
 	return worst
 }
@@ -63,7 +63,7 @@ func perParent(status fields, generation int64) judged {
 // phaseJudged judges the word that sums up an object's state. An unknown word makes an otherwise Healthy object
 // Unknown, unless its condition Ready is True.
 func phaseJudged(status fields) judged {
-	word := phaseOf(status)
+	word := findPhase(status)
 	health, known := wordHealth(word)
 	if !known {
 		return judged{}
@@ -72,7 +72,7 @@ func phaseJudged(status fields) judged {
 }
 
 func hasUnknownWord(status fields) bool {
-	word := phaseOf(status)
+	word := findPhase(status)
 	_, known := wordHealth(word)
 	return word != "" && !known
 }
@@ -122,7 +122,7 @@ func replicasJudged(object, status fields) judged {
 		have, counted = integer(status["availableReplicas"])
 	}
 	if _, reported := integer(status["replicas"]); reported && !counted {
-		counted = want > 0 && statusOf(object.rawCondition("Ready")) != statusTrue
+		counted = want > 0 && conditionStatus(object.rawCondition("Ready")) != statusTrue
 	}
 	if !wanted || !counted {
 		return judged{}
@@ -144,7 +144,7 @@ func notHealthyYet(status fields, conditions []any) Result {
 
 // notUnderstood returns the Result for a status that says nothing that is understood.
 func notUnderstood(status fields) Result {
-	if word := phaseOf(status); word != "" {
+	if word := findPhase(status); word != "" {
 		return unknown(appsv1alpha1.ReasonNotUnderstood, fmt.Sprintf("Masthead does not know what the phase %q means; a HealthRule can define it", word))
 	}
 	return unknown(appsv1alpha1.ReasonNotUnderstood, "Its status has nothing that Masthead understands; a HealthRule can define when it is healthy")

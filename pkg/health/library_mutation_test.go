@@ -29,7 +29,7 @@ func TestLibraryNeedsEachTerm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parser := parserOf(t)
+	parser := newParser(t)
 	environments := newEnvironments()
 	tried := 0
 	for _, project := range library.Projects {
@@ -79,8 +79,8 @@ func noticed(a Assessor, rule *Rule, fixtures []healthcases.Fixture) bool {
 // mutant is an expression without one of its terms.
 type mutant struct{ source, without string }
 
-// parserOf reads expressions with their macros as they are written.
-func parserOf(t *testing.T) *cel.Env {
+// newParser reads expressions with their macros as they are written.
+func newParser(t *testing.T) *cel.Env {
 	t.Helper()
 	env, err := cel.NewEnv(cel.ClearMacros(), cel.OptionalTypes())
 	if err != nil {
@@ -99,7 +99,7 @@ func mutants(t *testing.T, parser *cel.Env, source string) []mutant {
 		if issues.Err() != nil {
 			t.Fatalf("%s: %v", source, issues.Err())
 		}
-		terms := termsOf(parsed.NativeRep().Expr())
+		terms := splitTerms(parsed.NativeRep().Expr())
 		if n == len(terms) {
 			return all
 		}
@@ -120,8 +120,8 @@ func mutants(t *testing.T, parser *cel.Env, source string) []mutant {
 	}
 }
 
-// termsOf are the terms of an expression, at any depth.
-func termsOf(root ast.Expr) []ast.Expr {
+// splitTerms are the terms of an expression, at any depth.
+func splitTerms(root ast.Expr) []ast.Expr {
 	var terms []ast.Expr
 	if !isOr(root) {
 		terms = append(terms, root)
@@ -156,7 +156,7 @@ func termsOf(root ast.Expr) []ast.Expr {
 func isOr(e ast.Expr) bool { return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == "_||_" }
 
 func TestMutants(t *testing.T) {
-	parser := parserOf(t)
+	parser := newParser(t)
 	for source, want := range map[string][]mutant{
 		"a":                 {{"false", "a"}},
 		"a || b":            {{"false || b", "a"}, {"a || false", "b"}},

@@ -72,7 +72,7 @@ func TestLibrary(t *testing.T) {
 						}
 					}
 				}
-				if missing := statesOf(rule.HealthRuleSpec).Difference(shown); missing.Len() > 0 {
+				if missing := ruleStates(rule.HealthRuleSpec).Difference(shown); missing.Len() > 0 {
 					t.Errorf("no fixture shows %v", sets.List(missing))
 				}
 			})
@@ -91,8 +91,8 @@ func equal(a, b *unstructured.Unstructured) bool {
 	return err1 == nil && err2 == nil && slices.Equal(one, other)
 }
 
-// statesOf are the states that a rule can report.
-func statesOf(spec fleetv1alpha1.HealthRuleSpec) sets.Set[appsv1alpha1.Health] {
+// ruleStates are the states that a rule can report.
+func ruleStates(spec fleetv1alpha1.HealthRuleSpec) sets.Set[appsv1alpha1.Health] {
 	states := sets.New[appsv1alpha1.Health]()
 	for health, expression := range map[appsv1alpha1.Health]string{
 		appsv1alpha1.HealthDegraded: spec.Degraded, appsv1alpha1.HealthSuspended: spec.Suspended,

@@ -236,7 +236,7 @@ func explained(result Result, object fields) Result {
 	}
 	if c := complaining(status); c.text("reason") != "" {
 		result.Reason = reasonOr(c.text("reason"), result.Reason)
-	} else if word := phaseOf(status); word != "" && result.Reason != appsv1alpha1.ReasonNotUnderstood {
+	} else if word := findPhase(status); word != "" && result.Reason != appsv1alpha1.ReasonNotUnderstood {
 		result.Reason = reasonOr(word, result.Reason)
 	}
 	return result

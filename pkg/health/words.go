@@ -51,8 +51,8 @@ func wordHealth(phase string) (appsv1alpha1.Health, bool) {
 	return "", false
 }
 
-// phaseOf returns the word that sums up an object's state; empty if there is none.
-func phaseOf(status fields) string {
+// findPhase returns the word that sums up an object's state; empty if there is none.
+func findPhase(status fields) string {
 	for _, name := range [...]string{"phase", "state", "status", "health", "healthStatus"} {
 		switch value := status[name].(type) {
 		case string:

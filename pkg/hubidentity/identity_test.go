@@ -155,7 +155,7 @@ func TestMarkersSurviveBeingWrittenAndRead(t *testing.T) {
 			metadata, _ := m.Object(before)["metadata"].(map[string]any)
 			labels, _ := metadata["labels"].(map[string]string)
 			annotations, _ := metadata["annotations"].(map[string]string)
-			if diff := cmp.Diff(m, MarkerOf(&metav1.ObjectMeta{Labels: labels, Annotations: annotations})); diff != "" {
+			if diff := cmp.Diff(m, GetMarker(&metav1.ObjectMeta{Labels: labels, Annotations: annotations})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if metadata["resourceVersion"] != "2" || metadata["uid"] != "1" || labels["team"] != "a" {
@@ -165,13 +165,13 @@ func TestMarkersSurviveBeingWrittenAndRead(t *testing.T) {
 	}
 }
 
-// FuzzMarkerOf reads what the owner of a workload cluster can write.
-func FuzzMarkerOf(f *testing.F) {
+// FuzzGetMarker reads what the owner of a workload cluster can write.
+func FuzzGetMarker(f *testing.F) {
 	f.Add("us", "we", "a,b")
 	f.Add("A\n", "\x00\"", ",,a,a, b ,us")
 	f.Add(strings.Repeat("a", 300), strings.Repeat("b", 300), strings.Repeat("c,", 3000))
 	f.Fuzz(func(t *testing.T, holder, name, before string) {
-		m := MarkerOf(&metav1.ObjectMeta{
+		m := GetMarker(&metav1.ObjectMeta{
 			Labels:      map[string]string{fleetv1alpha1.HubLabel: holder},
 			Annotations: map[string]string{fleetv1alpha1.HubNameAnnotation: name, fleetv1alpha1.HubPredecessorsAnnotation: before},
 		})

@@ -62,8 +62,8 @@ type Marker struct {
 	Predecessors []Identity
 }
 
-// MarkerOf parses a marker. Its content is untrusted: the cluster's owner can write it.
-func MarkerOf(obj metav1.Object) Marker {
+// GetMarker parses a marker. Its content is untrusted: the cluster's owner can write it.
+func GetMarker(obj metav1.Object) Marker {
 	m := Marker{}
 	if holder := obj.GetLabels()[fleetv1alpha1.HubLabel]; holder != "" {
 		id, err := Parse(holder)

@@ -64,8 +64,8 @@ func streamed(tb testing.TB, n int, app func(i int) string) *store {
 	return s
 }
 
-// heapOf is how much larger the heap is because of what make returns.
-func heapOf(fill func() *store) (*store, int64) {
+// measureHeap is how much larger the heap is because of what make returns.
+func measureHeap(fill func() *store) (*store, int64) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.GC()
@@ -84,7 +84,7 @@ func ballast(int) string { return "" }
 // TestMemoryGrowsWithRecordsAndNotWithBallast measures the heap, with fewer objects than the benchmarks do.
 func TestMemoryGrowsWithRecordsAndNotWithBallast(t *testing.T) {
 	const n = 5_000
-	s, heap := heapOf(func() *store { return streamed(t, n, ofApp) })
+	s, heap := measureHeap(func() *store { return streamed(t, n, ofApp) })
 	perRecord := heap / n
 	t.Logf("%d bytes per record, counted as %d", perRecord, s.budget.bytes/n)
 	if perRecord > 1024 {
@@ -95,7 +95,7 @@ func TestMemoryGrowsWithRecordsAndNotWithBallast(t *testing.T) {
 	}
 	runtime.KeepAlive(s)
 
-	s, heap = heapOf(func() *store { return streamed(t, n, ballast) })
+	s, heap = measureHeap(func() *store { return streamed(t, n, ballast) })
 	t.Logf("%d bytes after %d objects that are not kept", heap, n)
 	if heap > 256<<10 {
 		t.Errorf("want nothing to be left of objects that are not kept, got %d bytes", heap)
@@ -106,7 +106,7 @@ func TestMemoryGrowsWithRecordsAndNotWithBallast(t *testing.T) {
 func BenchmarkRecordMemory(b *testing.B) {
 	const n = 15_000
 	for b.Loop() {
-		s, heap := heapOf(func() *store { return streamed(b, n, ofApp) })
+		s, heap := measureHeap(func() *store { return streamed(b, n, ofApp) })
 		b.ReportMetric(float64(heap)/n, "B/record")
 		runtime.KeepAlive(s)
 	}
@@ -114,7 +114,7 @@ func BenchmarkRecordMemory(b *testing.B) {
 
 func BenchmarkBallastMemory(b *testing.B) {
 	for b.Loop() {
-		s, heap := heapOf(func() *store { return streamed(b, 20_000, ballast) })
+		s, heap := measureHeap(func() *store { return streamed(b, 20_000, ballast) })
 		b.ReportMetric(float64(heap)/1024, "KiB/20k-objects")
 		runtime.KeepAlive(s)
 	}

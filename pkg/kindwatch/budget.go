@@ -78,8 +78,8 @@ type allowance struct {
 	objects, bytes, arriving int64
 }
 
-// hold adds to what is held, and returns an error if that exceeds a limit. The change is made in either case.
-func (b *allowance) hold(objects, bytes int64) error {
+// reserve adds to what is held, and returns an error if that exceeds a limit. The change is made in either case.
+func (b *allowance) reserve(objects, bytes int64) error {
 	b.objects += objects
 	b.bytes += bytes
 	allObjects, allBytes := b.all.objects.Add(objects), b.all.bytes.Add(bytes)
@@ -117,7 +117,7 @@ func (b *allowance) admits(m *meter) error {
 	return b.arrive(m)
 }
 
-func (b *allowance) release() { _ = b.hold(-b.objects, -b.bytes) }
+func (b *allowance) release() { _ = b.reserve(-b.objects, -b.bytes) }
 
 // meter measures a list in progress, in pages or as a stream. A page counts as an object, so that an endless series of
 // empty pages is limited, too.
@@ -154,8 +154,8 @@ func (m *meter) page() {
 	m.add(types.NamespacedName{Name: "/" + strconv.Itoa(m.pages)}, 0)
 }
 
-// sizeOf estimates the memory that a value of an object takes.
-func sizeOf(v any) int64 {
+// estimateSize estimates the memory that a value of an object takes.
+func estimateSize(v any) int64 {
 	const (
 		header   = 24  // Of a string or slice, rounded up, or another value in an interface.
 		slot     = 16  // An interface.
@@ -173,12 +173,12 @@ func sizeOf(v any) int64 {
 			size += max(group, entry*int64(len(v)))
 		}
 		for k, e := range v {
-			size += int64(len(k)) + sizeOf(e)
+			size += int64(len(k)) + estimateSize(e)
 		}
 	case []any:
 		size += header
 		for _, e := range v {
-			size += sizeOf(e)
+			size += estimateSize(e)
 		}
 	default:
 		size += header

@@ -30,7 +30,7 @@ func TestAKindThatIsDisplacedBetweenAttemptsIsReported(t *testing.T) {
 		if err := k.store.Replace([]any{object("a", "1", "5")}, "5"); err != nil {
 			t.Fatal(err)
 		}
-		k.yield(budget.ErrBusy)
+		k.evict(budget.ErrBusy)
 	}
 	want := []State{StateSynced, StateTooLarge, StateSynced, StateTooLarge}
 	if got := r.states(); !slices.Equal(got, want) {
@@ -41,7 +41,7 @@ func TestAKindThatIsDisplacedBetweenAttemptsIsReported(t *testing.T) {
 	}
 
 	k.setState(StateNotServed, "it is not served")
-	k.yield(budget.ErrBusy)
+	k.evict(budget.ErrBusy)
 	if s, _ := k.currentState(); s != StateNotServed {
 		t.Errorf("A kind that has nothing to be displaced from stays as it is, got %s.", s)
 	}
@@ -74,7 +74,7 @@ func TestRetriesAreRateLimited(t *testing.T) {
 	}
 	k := w.kind(configMaps)
 	eventually(t, "a retry is taken and not obeyed", func() error {
-		if len(k.poked) > 0 {
+		if len(k.woken) > 0 {
 			return nil
 		}
 		retry()

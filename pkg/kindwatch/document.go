@@ -88,7 +88,7 @@ func newDocument(gv schema.GroupVersion, list *metav1.APIResourceList, err error
 	d := &document{}
 	switch {
 	case err == nil && list != nil:
-		d.kinds, d.err = kindsOf(gv, list)
+		d.kinds, d.err = servedKinds(gv, list)
 	case apierror.IsNotServed(err):
 	case apierrors.IsForbidden(err):
 		d.err = apierrors.NewForbidden(schema.GroupResource{Group: gv.Group, Resource: "*"}, "", errMayNotAsk)
@@ -98,8 +98,8 @@ func newDocument(gv schema.GroupVersion, list *metav1.APIResourceList, err error
 	return d
 }
 
-// kindsOf reads a document. Kinds that cannot be requested are omitted.
-func kindsOf(gv schema.GroupVersion, list *metav1.APIResourceList) (map[string]servedKind, error) {
+// servedKinds reads a document. Kinds that cannot be requested are omitted.
+func servedKinds(gv schema.GroupVersion, list *metav1.APIResourceList) (map[string]servedKind, error) {
 	kinds, withStatus, resources := map[string]servedKind{}, sets.New[string](), 0
 	for i := range list.APIResources {
 		r := &list.APIResources[i]

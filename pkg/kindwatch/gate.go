@@ -31,7 +31,7 @@ const (
 // uncounted: it is slow, so it needs little memory and CPU, and an unresponsive cluster must not block others.
 type ListGate struct {
 	// places are shared among clusters, keyed by identity.
-	places *fairshare.Places[any]
+	places *fairshare.Semaphore[any]
 }
 
 // NewListGate returns a gate for n lists at once, at least one.

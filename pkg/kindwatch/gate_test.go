@@ -184,7 +184,7 @@ func TestWatchersShareAGate(t *testing.T) {
 	c := testClient(t)
 	var kinds []Kind
 	for range 4 {
-		kind, _ := mapsOf(t, c)
+		kind, _ := newConfigMaps(t, c)
 		kinds = append(kinds, kind)
 	}
 	var mu sync.Mutex
@@ -241,7 +241,7 @@ func TestWatchersShareAGate(t *testing.T) {
 
 func TestKindThatCannotBeListedGivesItsPlaceBack(t *testing.T) {
 	c := testClient(t)
-	good, _ := mapsOf(t, c)
+	good, _ := newConfigMaps(t, c)
 	missing, _ := widgets(t, "gatemissing")
 	// The one that is parked is not tried again.
 	w, _ := start(t, config, func(Event) {}, keepNotes, func(o *Options) {

@@ -14,7 +14,7 @@ import (
 // What Reduce begins to keep is known once a list is complete that began later, and not before.
 func TestGenerationsAreThoseOfCompleteLists(t *testing.T) {
 	c := testClient(t)
-	kind, cm := mapsOf(t, c)
+	kind, cm := newConfigMaps(t, c)
 	if err := c.Create(t.Context(), cm("late", "shop", "1")); err != nil {
 		t.Fatal(err)
 	}

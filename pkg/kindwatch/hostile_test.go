@@ -141,7 +141,7 @@ func watchHostile(t *testing.T, attack hostile.Attack, want []State, server, hon
 			changes.Add(1)
 		}
 	}, quick, func(o *Options) { o.Lists = gate })
-	kinds := []Kind{configMaps, kindOf("Namespace", "namespaces", true), kindOf("Secret", "secrets", false)}
+	kinds := []Kind{configMaps, newKind("Namespace", "namespaces", true), newKind("Secret", "secrets", false)}
 	kinds[0].FieldSelector, kinds[2].MetadataOnly = "", true
 	w.Set("test", kinds...)
 	for _, kind := range kinds {
@@ -187,7 +187,7 @@ func watchHostile(t *testing.T, attack hostile.Attack, want []State, server, hon
 	}
 }
 
-func kindOf(kind, resource string, clusterScoped bool) Kind {
+func newKind(kind, resource string, clusterScoped bool) Kind {
 	return Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Resource: resource, ClusterScoped: clusterScoped}
 }
 
@@ -282,11 +282,11 @@ func TestHonestGiants(t *testing.T) {
 	}{
 		"Namespaces": {
 			"Ten thousand namespaces are a large cluster, and an honest one.",
-			giant("namespaces", 10_000, 0), kindOf("Namespace", "namespaces", true), false, 10_002,
+			giant("namespaces", 10_000, 0), newKind("Namespace", "namespaces", true), false, 10_002,
 		},
 		"Secrets": {
 			"Of fifty thousand Secrets, one in a hundred is kept, as a record.",
-			giant("secrets", 50_000, 256), kindOf("Secret", "secrets", false), true, 499,
+			giant("secrets", 50_000, 256), newKind("Secret", "secrets", false), true, 499,
 		},
 		"Definitions": {
 			"Three thousand definitions with schemas of 20 KiB are requested as metadata, without the schemas.",
@@ -294,7 +294,7 @@ func TestHonestGiants(t *testing.T) {
 		},
 		"LargeObjects": {
 			"An object may have 1 MiB, and a page of them more than an answer may have.",
-			giant("configmaps", 48, 1<<20), kindOf("ConfigMap", "configmaps", false), false, 48,
+			giant("configmaps", 48, 1<<20), newKind("ConfigMap", "configmaps", false), false, 48,
 		},
 	}
 	for name, tc := range cases {

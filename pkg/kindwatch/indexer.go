@@ -21,8 +21,8 @@ func newIndexer() indexer {
 	return indexer{items: map[types.NamespacedName]*item{}, index: groups{}, namespaces: groups{}}
 }
 
-// newIndexerOf returns an indexer with the given items. Of several with one key, the last one wins.
-func newIndexerOf(all []*item) indexer {
+// newIndexerFrom returns an indexer with the given items. Of several with one key, the last one wins.
+func newIndexerFrom(all []*item) indexer {
 	s := newIndexer()
 	for _, i := range all {
 		s.items[i.Key] = i

@@ -50,7 +50,7 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 		o.MinBackoff, o.MaxBackoff, o.Linger = 10*time.Millisecond, 50*time.Millisecond, 20*time.Millisecond
 	}
 	w, stop := start(t, config, func(Event) {}, quick)
-	first, _ := mapsOf(t, c)
+	first, _ := newConfigMaps(t, c)
 	w.Set("base", first)
 	eventually(t, "synced", inState(w, first, StateSynced))
 	var base int
@@ -65,7 +65,7 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 
 	t.Run("LastOwner", func(t *testing.T) {
 		for i := range 20 {
-			kind, _ := mapsOf(t, c)
+			kind, _ := newConfigMaps(t, c)
 			w.Set("one", kind)
 			w.Set("two", kind)
 			if i%2 == 0 {
@@ -92,7 +92,7 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 
 	// A kind that is stopped while its initial events arrive refuses them, half of the times.
 	t.Run("RefusedInitialEvents", func(t *testing.T) {
-		kind, named := mapsOf(t, c)
+		kind, named := newConfigMaps(t, c)
 		if err := c.Create(t.Context(), named("one", "shop", "1")); err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +132,7 @@ func TestNoWatchIsLeftBehind(t *testing.T) {
 
 	t.Run("Cluster", func(t *testing.T) {
 		missing, _ := widgets(t, "leakedmissing")
-		second, _ := mapsOf(t, c)
+		second, _ := newConfigMaps(t, c)
 		w.Set("more", missing, second)
 		eventually(t, "synced", inState(w, second, StateSynced))
 		stop()

@@ -141,7 +141,7 @@ func (k *kindWatch) page(got runtime.Object) (runtime.Object, error) {
 	var items []*item
 	out, passed := &internalversion.List{Items: []runtime.Object{}}, 0
 	keep := func(obj any) {
-		if i, ok := k.store.hold(obj); ok && i.kept() {
+		if i, ok := k.store.convert(obj); ok && i.kept() {
 			items = append(items, i)
 			out.Items = append(out.Items, i)
 		} else {

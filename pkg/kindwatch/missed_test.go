@@ -58,7 +58,7 @@ func TestStoreReportsWhatWentUnseen(t *testing.T) {
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("%s Want %q, got %q", tc.reason, tc.want, got)
 			}
-			if left := s.observed.items[keyOf(object("a", "", ""))] != nil; left != tc.left {
+			if left := s.observed.items[objectKey(object("a", "", ""))] != nil; left != tc.left {
 				t.Errorf("%s Want it kept: %t, got %t", tc.reason, tc.left, left)
 			}
 		})

@@ -13,7 +13,7 @@ const maxObserved = 10_000
 
 // observe makes an object override the cache until the watch has caught up with it.
 func (s *store) observe(obj *unstructured.Unstructured) {
-	i, ok := s.hold(obj)
+	i, ok := s.convert(obj)
 	if !ok {
 		return
 	}
@@ -43,8 +43,8 @@ func (s *store) keepObserved(i *item) {
 	if i.size == 0 {
 		i.size = i.sizeOfPlace()
 	}
-	if err := s.budget.hold(1, i.size); err != nil {
-		_ = s.budget.hold(-1, -i.size)
+	if err := s.budget.reserve(1, i.size); err != nil {
+		_ = s.budget.reserve(-1, -i.size)
 		return
 	}
 	s.observed.put(i)
@@ -53,7 +53,7 @@ func (s *store) keepObserved(i *item) {
 // forgetObserved drops an observed object, so that the cached one is visible again. The caller holds mu.
 func (s *store) forgetObserved(key types.NamespacedName) {
 	if old := s.observed.items[key]; old != nil {
-		_ = s.budget.hold(-1, -old.size)
+		_ = s.budget.reserve(-1, -old.size)
 		s.observed.remove(key)
 	}
 }

@@ -43,11 +43,11 @@ func TestWhatIsObservedIsCharged(t *testing.T) {
 // megabytes, which were compared at every event.
 func TestAnswersAboutOtherObjectsAreNotObserved(t *testing.T) {
 	s := newStore(configMaps, func(Event) {}, func() {})
-	w := &Watcher{kinds: map[Kind]*hold{configMaps: {kindWatch: &kindWatch{store: s}}}}
+	w := &Watcher{kinds: map[Kind]*subscription{configMaps: {kindWatch: &kindWatch{store: s}}}}
 	if err := s.Replace(nil, "1"); err != nil {
 		t.Fatal(err)
 	}
-	written := keyOf(object("written", "u", "2"))
+	written := objectKey(object("written", "u", "2"))
 	w.Observe(configMaps, written, object("other", "u", "2"))
 	w.Observe(configMaps, written, object("written", "u", strings.Repeat("9", 1<<20)))
 	w.Observe(configMaps, written, object("written", strings.Repeat("u", 1<<20), "2"))

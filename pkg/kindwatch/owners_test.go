@@ -119,8 +119,8 @@ func TestAKindThatIsRequestedAgainGoesOn(t *testing.T) {
 
 func TestLinger(t *testing.T) {
 	c := testClient(t)
-	first, cm := mapsOf(t, c)
-	second, _ := mapsOf(t, c)
+	first, cm := newConfigMaps(t, c)
+	second, _ := newConfigMaps(t, c)
 	fake := clocktesting.NewFakeClock(time.Now())
 	d := &diary{}
 	w, _ := start(t, config, d.handle, keepNotes, func(o *Options) { o.Linger, o.Clock = time.Minute, fake })

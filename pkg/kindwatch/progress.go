@@ -138,7 +138,7 @@ func (t *trouble) failed(err error, now time.Time) {
 	if t.steady(now) {
 		t.failing = time.Time{}
 	}
-	cause := causeOf(err, !t.listed.IsZero())
+	cause := classifyCause(err, !t.listed.IsZero())
 	if t.failing.IsZero() {
 		t.failing, t.cause = now, cause
 	}
@@ -194,8 +194,8 @@ func (k *kindWatch) unsynced() (Cause, time.Time) {
 	return t.cause, t.failing
 }
 
-// causeOf returns the cause of a failed attempt.
-func causeOf(err error, listed bool) Cause {
+// classifyCause returns the cause of a failed attempt.
+func classifyCause(err error, listed bool) Cause {
 	var (
 		syntax  *json.SyntaxError
 		types   *json.UnmarshalTypeError

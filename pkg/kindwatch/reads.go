@@ -133,7 +133,7 @@ func (w *Watcher) WaitForSync(ctx context.Context) error {
 }
 
 // syncing returns a kind that is not settled, or nil.
-func (w *Watcher) syncing() *hold {
+func (w *Watcher) syncing() *subscription {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	for _, h := range w.kinds {
@@ -146,9 +146,9 @@ func (w *Watcher) syncing() *hold {
 
 // settles returns a channel that is closed when the kind leaves StateSyncing. For a shared kind, other Watchers may
 // receive that state before this one.
-func (h *hold) settles() <-chan struct{} {
-	if h.follower != nil && !h.invalid {
-		return h.follower.informed
+func (h *subscription) settles() <-chan struct{} {
+	if h.subscriber != nil && !h.invalid {
+		return h.subscriber.informed
 	}
 	return h.settled
 }
@@ -166,7 +166,7 @@ func isClosed(c <-chan struct{}) bool {
 // return that object, or its record, until the watch has caught up with it; if Reduce rejects it, they omit it until
 // then. A response about a different object is ignored, and so are objects of unwatched kinds and objects over budget.
 func (w *Watcher) Observe(kind Kind, written types.NamespacedName, obj *unstructured.Unstructured) {
-	if k := w.kind(kind); k != nil && keyOf(obj) == written {
+	if k := w.kind(kind); k != nil && objectKey(obj) == written {
 		k.store.observe(obj)
 	}
 }

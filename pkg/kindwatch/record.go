@@ -72,8 +72,8 @@ func (i *item) sameAs(other *item) bool {
 	return i.ResourceVersion == other.ResourceVersion
 }
 
-// holder converts objects of a kind to items.
-type holder struct {
+// converter converts objects of a kind to items.
+type converter struct {
 	kind Kind
 
 	// selects reports whether the kind's LabelSelector matches an object's labels.
@@ -90,17 +90,17 @@ type holder struct {
 // inNamespace reports whether the item is a namespaced object. Records are found by their index keys.
 func (i *item) inNamespace() bool { return i.object != nil && i.Key.Namespace != "" }
 
-// newHolder returns a holder that drops objects that the kind's selector does not match. With an invalid selector it
+// newConverter returns a converter that drops objects that the kind's selector does not match. With an invalid selector it
 // drops everything: an API server rejects that one, too.
-func newHolder(kind Kind) holder {
+func newConverter(kind Kind) converter {
 	selector, err := labels.Parse(kind.LabelSelector)
-	return holder{kind: kind, selects: func(l labels.Set) bool { return err == nil && (selector.Empty() || selector.Matches(l)) }}
+	return converter{kind: kind, selects: func(l labels.Set) bool { return err == nil && (selector.Empty() || selector.Matches(l)) }}
 }
 
-// hold converts an object from a server to an item. It returns false for what cannot be an object of the kind, for what
+// convert converts an object from a server to an item. It returns false for what cannot be an object of the kind, for what
 // the selector does not match, and for an item that it made earlier and that has neither object nor record. A server
 // that honours selectors sends no unmatched objects.
-func (h holder) hold(obj any) (*item, bool) {
+func (h converter) convert(obj any) (*item, bool) {
 	if i, ok := obj.(*item); ok {
 		return i, i.kept()
 	}
@@ -114,12 +114,12 @@ func (h holder) hold(obj any) (*item, bool) {
 	if !ok {
 		return nil, false
 	}
-	i := &item{Entry: Entry{Key: keyOf(u), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()}}
+	i := &item{Entry: Entry{Key: objectKey(u), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion()}}
 	if h.reduce == nil {
-		i.object, i.size = u, sizeOf(u.Object)
+		i.object, i.size = u, estimateSize(u.Object)
 		if h.keep != nil {
 			if kept := h.keep(h.kind, u, i.size); kept != u {
-				i.object, i.size = kept, sizeOf(kept.Object)
+				i.object, i.size = kept, estimateSize(kept.Object)
 			}
 		}
 		return i, true

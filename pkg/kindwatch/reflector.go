@@ -39,7 +39,7 @@ type kindWatch struct {
 	kind  Kind
 	o     *Options
 	store *store
-	poked chan struct{}
+	woken chan struct{}
 
 	// used is the total of all kinds of the Watcher.
 	used *usage
@@ -88,12 +88,12 @@ type kindWatch struct {
 
 func newKindWatch(kind Kind, o *Options, used *usage) *kindWatch {
 	k := &kindWatch{
-		kind: kind, o: o, poked: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing, used: used,
+		kind: kind, o: o, woken: make(chan struct{}, 1), settled: make(chan struct{}), state: StateSyncing, used: used,
 	}
 	k.settle = sync.OnceFunc(func() { close(k.settled) })
 	k.store = newStore(kind, k.emit, k.synced)
 	k.store.budget = allowance{
-		perKind: o.PerKind, total: o.Total, listed: o.Listed, all: used, holder: o.Account.Holder(k.yield),
+		perKind: o.PerKind, total: o.Total, listed: o.Listed, all: used, holder: o.Account.Holder(k.evict),
 	}
 	k.store.overflow = func(why error) { k.endAttempt(why) }
 	if !kind.Shared {
@@ -136,8 +136,8 @@ func (k *kindWatch) endAttempt(why error) bool {
 	return true
 }
 
-// yield releases everything that is held, for others.
-func (k *kindWatch) yield(why error) {
+// evict releases everything that is held, for others.
+func (k *kindWatch) evict(why error) {
 	if k.endAttempt(why) {
 		return // The running loop drops everything once nothing more can arrive.
 	}
@@ -186,7 +186,7 @@ func (k *kindWatch) stopWatching() {
 
 func (k *kindWatch) retry() {
 	select {
-	case k.poked <- struct{}{}:
+	case k.woken <- struct{}{}:
 	default:
 	}
 }
@@ -208,7 +208,7 @@ func (k *kindWatch) setState(s State, message string) {
 	k.state, k.message = s, message
 	k.mu.Unlock()
 	if changed {
-		k.tell(Event{Type: StateChanged, Kind: k.kind, State: s})
+		k.notify(Event{Type: StateChanged, Kind: k.kind, State: s})
 	}
 }
 
@@ -233,12 +233,12 @@ func (k *kindWatch) synced() {
 func (k *kindWatch) emit(e Event) {
 	k.telling.Lock()
 	defer k.telling.Unlock()
-	k.tell(e)
+	k.notify(e)
 }
 
-// tell is emit for callers that hold telling. Only it calls the handler. A panic of the handler ends the current
+// notify is emit for callers that hold telling. Only it calls the handler. A panic of the handler ends the current
 // attempt, and everything is listed again.
-func (k *kindWatch) tell(e Event) {
+func (k *kindWatch) notify(e Event) {
 	k.mu.Lock()
 	silent := k.stopped || k.broken
 	k.mu.Unlock()
@@ -316,7 +316,7 @@ func (k *kindWatch) pause(ctx context.Context, d time.Duration) (poked bool) {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-k.poked:
+	case <-k.woken:
 		return true
 	case <-timer.C():
 	}

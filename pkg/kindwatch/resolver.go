@@ -162,11 +162,11 @@ func (r *Resolver) askAgain(gvk schema.GroupVersionKind, epoch int) *document {
 	if d, now := r.cached(gvk); d != nil && now == epoch {
 		return d
 	}
-	return r.ask(gvk.GroupVersion(), epoch)
+	return r.fetch(gvk.GroupVersion(), epoch)
 }
 
-// ask gets a document and caches it, unless Forget or ForgetAll was called since epoch.
-func (r *Resolver) ask(gv schema.GroupVersion, epoch int) *document {
+// fetch gets a document and caches it, unless Forget or ForgetAll was called since epoch.
+func (r *Resolver) fetch(gv schema.GroupVersion, epoch int) *document {
 	list, err := r.o.Client.ServerResourcesForGroupVersion(gv.String())
 	d := newDocument(gv, list, err)
 	d.at = r.o.Clock.Now()

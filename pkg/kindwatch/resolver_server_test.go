@@ -108,7 +108,7 @@ func TestAPIThatIsDown(t *testing.T) {
 		return nil
 	})
 
-	other, _ := mapsOf(t, c)
+	other, _ := newConfigMaps(t, c)
 	w, _ := start(t, config, func(Event) {}, keepNotes, func(o *Options) { o.MinBackoff = time.Hour })
 	w.Set("test", kind, other)
 	eventually(t, "another kind does not mind", inState(w, other, StateSynced))

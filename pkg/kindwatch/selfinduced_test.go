@@ -72,7 +72,7 @@ func BenchmarkStore(b *testing.B) {
 			b.Fatal(err)
 		}
 		s.UpdateResourceVersion(strconv.Itoa(i))
-		if _, ok := s.get(keyOf(obj)); !ok {
+		if _, ok := s.get(objectKey(obj)); !ok {
 			b.Fatal("the store is not synced")
 		}
 	}

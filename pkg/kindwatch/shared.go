@@ -39,47 +39,47 @@ type sharedKind struct {
 
 	// followers and ended are guarded by the mutex of Shared. ended is nil until the watch runs, and closed when it has
 	// ended.
-	followers []*follower
+	followers []*subscriber
 	ended     chan struct{}
 }
 
-// follower is a Watcher that requests a shared kind.
-type follower struct {
+// subscriber is a Watcher that requests a shared kind.
+type subscriber struct {
 	watch   *sharedKind
 	handler func(Event)
 
 	// running and left are guarded by the mutex of Shared.
 	running, left bool
 
-	// caughtUp is set when the follower has received the cached objects, and state is the last one that it received. Both
+	// caughtUp is set when the subscriber has received the cached objects, and state is the last one that it received. Both
 	// are guarded by telling.
 	caughtUp bool
 	state    State
 
-	// informed is closed when the follower first receives a state of the kind, or when it has left.
+	// informed is closed when the subscriber first receives a state of the kind, or when it has left.
 	informed   chan struct{}
 	informOnce sync.Once
 }
 
-// join adds a follower, which receives nothing before start.
-func (s *Shared) join(kind Kind, handler func(Event)) *follower {
+// join adds a subscriber, which receives nothing before start.
+func (s *Shared) join(kind Kind, handler func(Event)) *subscriber {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kinds[kind]
 	if k == nil {
 		k = &sharedKind{all: s}
 		o := s.o
-		o.Handler = k.tell
+		o.Handler = k.notify
 		k.kindWatch = newKindWatch(kind, &o, s.used)
 		s.kinds[kind] = k
 	}
-	f := &follower{watch: k, handler: handler, informed: make(chan struct{})}
+	f := &subscriber{watch: k, handler: handler, informed: make(chan struct{})}
 	k.followers = append(k.followers, f)
 	return f
 }
 
-// start begins watching the kind and delivering events to the follower. It does not call the handler.
-func (f *follower) start(life context.Context) {
+// start begins watching the kind and delivering events to the subscriber. It does not call the handler.
+func (f *subscriber) start(life context.Context) {
 	k := f.watch
 	k.all.mu.Lock()
 	defer k.all.mu.Unlock()
@@ -98,9 +98,9 @@ func (f *follower) start(life context.Context) {
 	}()
 }
 
-// leave stops delivery to the follower, except for a running handler. The last one to leave ends the watch, and gets a
+// leave stops delivery to the subscriber, except for a running handler. The last one to leave ends the watch, and gets a
 // channel that is closed when it has ended.
-func (f *follower) leave() <-chan struct{} {
+func (f *subscriber) leave() <-chan struct{} {
 	k := f.watch
 	k.all.mu.Lock()
 	defer k.all.mu.Unlock()
@@ -109,7 +109,7 @@ func (f *follower) leave() <-chan struct{} {
 	}
 	f.running, f.left = false, true
 	f.informOnce.Do(func() { close(f.informed) })
-	k.followers = slices.DeleteFunc(slices.Clone(k.followers), func(other *follower) bool { return other == f })
+	k.followers = slices.DeleteFunc(slices.Clone(k.followers), func(other *subscriber) bool { return other == f })
 	if len(k.followers) > 0 {
 		return nil
 	}
@@ -121,8 +121,8 @@ func (f *follower) leave() <-chan struct{} {
 	return k.ended
 }
 
-// tell is the handler of the kind.
-func (k *sharedKind) tell(e Event) {
+// notify is the handler of the kind.
+func (k *sharedKind) notify(e Event) {
 	k.telling.Lock()
 	defer k.telling.Unlock()
 	k.all.mu.Lock()
@@ -133,14 +133,14 @@ func (k *sharedKind) tell(e Event) {
 		case e.Type == StateChanged && e.State == StateSynced:
 			f.replay(e)
 		case e.Type == StateChanged || f.caughtUp:
-			f.tell(e)
+			f.notify(e)
 		}
 		// Followers that have not caught up receive all cached objects when the kind is synced.
 	}
 }
 
-// catchUp delivers the current state to a follower that joined later.
-func (f *follower) catchUp() {
+// catchUp delivers the current state to a subscriber that joined later.
+func (f *subscriber) catchUp() {
 	k := f.watch
 	k.telling.Lock()
 	defer k.telling.Unlock()
@@ -151,34 +151,34 @@ func (f *follower) catchUp() {
 	case state == StateSynced:
 		f.replay(e)
 	default:
-		f.tell(e)
+		f.notify(e)
 	}
 }
 
-// replay delivers all objects to a follower if it has not received them, and then the synced event. The caller holds
+// replay delivers all objects to a subscriber if it has not received them, and then the synced event. The caller holds
 // telling.
-func (f *follower) replay(synced Event) {
+func (f *subscriber) replay(synced Event) {
 	if !f.caughtUp {
 		items, known := f.watch.store.list()
 		if !known || !f.isRunning() {
-			// The kind is no longer synced, and an event will follow; or the follower has not started, and will catch up.
+			// The kind is no longer synced, and an event will follow; or the subscriber has not started, and will catch up.
 			return
 		}
 		for _, i := range items {
-			f.tell(Event{Type: Added, Kind: synced.Kind, Object: i.object, Initial: true})
+			f.notify(Event{Type: Added, Kind: synced.Kind, Object: i.object, Initial: true})
 		}
 		f.caughtUp = true
 	}
-	f.tell(synced)
+	f.notify(synced)
 }
 
-func (f *follower) isRunning() bool {
+func (f *subscriber) isRunning() bool {
 	f.watch.all.mu.Lock()
 	defer f.watch.all.mu.Unlock()
 	return f.running
 }
 
-func (f *follower) tell(e Event) {
+func (f *subscriber) notify(e Event) {
 	if !f.isRunning() {
 		return
 	}
@@ -186,7 +186,7 @@ func (f *follower) tell(e Event) {
 		f.handler(e)
 		return
 	}
-	// A follower that caught up may have received the state already.
+	// A subscriber that caught up may have received the state already.
 	if f.state != e.State {
 		f.state = e.State
 		f.handler(e)

@@ -174,9 +174,9 @@ func TestAFollowerReceivesAStateOnce(t *testing.T) {
 	f.running = true
 	f.watch.setState(StateNotServed, "")
 	f.catchUp()
-	f.watch.tell(Event{Type: StateChanged, Kind: configMaps, State: StateNotServed})
-	f.watch.tell(Event{Type: StateChanged, Kind: configMaps, State: StateSyncing})
-	f.watch.tell(Event{Type: StateChanged, Kind: configMaps, State: StateNotServed})
+	f.watch.notify(Event{Type: StateChanged, Kind: configMaps, State: StateNotServed})
+	f.watch.notify(Event{Type: StateChanged, Kind: configMaps, State: StateSyncing})
+	f.watch.notify(Event{Type: StateChanged, Kind: configMaps, State: StateNotServed})
 	if diff := cmp.Diff([]State{StateNotServed, StateSyncing, StateNotServed}, r.states()); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}

@@ -72,6 +72,6 @@ func (k *kindWatch) turnStale(blind chan struct{}) {
 	}
 	k.mu.Unlock()
 	if stale {
-		k.tell(Event{Type: StateChanged, Kind: k.kind, State: StateStale})
+		k.notify(Event{Type: StateChanged, Kind: k.kind, State: StateStale})
 	}
 }

@@ -15,7 +15,7 @@ import (
 // store holds the items of one kind. It implements cache.ReflectorStore: one reflector writes serially, and reads are
 // concurrent. Events are emitted without mu, so that handlers can read.
 type store struct {
-	holder
+	converter
 	emit     func(Event)
 	onSynced func()
 
@@ -54,25 +54,25 @@ var (
 
 func newStore(kind Kind, emit func(Event), onSynced func()) *store {
 	return &store{
-		holder:   newHolder(kind),
-		budget:   allowance{perKind: Unlimited, total: Unlimited, listed: -1, all: &usage{}},
-		overflow: func(error) {},
-		arriving: newMeter(),
-		emit:     emit,
-		onSynced: onSynced,
-		known:    newIndexer(),
-		observed: newIndexer(),
+		converter: newConverter(kind),
+		budget:    allowance{perKind: Unlimited, total: Unlimited, listed: -1, all: &usage{}},
+		overflow:  func(error) {},
+		arriving:  newMeter(),
+		emit:      emit,
+		onSynced:  onSynced,
+		known:     newIndexer(),
+		observed:  newIndexer(),
 	}
 }
 
-func keyOf(obj *unstructured.Unstructured) types.NamespacedName {
+func objectKey(obj *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 // Transformer makes the reflector hold items instead of objects while they stream in.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		i, _ := s.hold(obj)
+		i, _ := s.convert(obj)
 		if err := s.arrived(i, obj); err != nil {
 			return nil, err
 		}
@@ -140,8 +140,8 @@ func (s *store) put(i *item) error {
 	if s.closed {
 		return errTooLarge
 	}
-	if err := s.budget.hold(objects, bytes); err != nil {
-		_ = s.budget.hold(-objects, -bytes)
+	if err := s.budget.reserve(objects, bytes); err != nil {
+		_ = s.budget.reserve(-objects, -bytes)
 		return err
 	}
 	s.known.put(i)
@@ -150,7 +150,7 @@ func (s *store) put(i *item) error {
 
 // keepAgain replaces what is stored of an object if it is stored in this state.
 func (s *store) keepAgain(obj *unstructured.Unstructured) {
-	i, ok := s.hold(obj)
+	i, ok := s.convert(obj)
 	if !ok {
 		return
 	}
@@ -170,7 +170,7 @@ func (s *store) keepAgain(obj *unstructured.Unstructured) {
 // remove removes an object. The caller holds mu.
 func (s *store) remove(key types.NamespacedName) {
 	if old := s.known.items[key]; old != nil {
-		_ = s.budget.hold(-1, -old.size)
+		_ = s.budget.reserve(-1, -old.size)
 		s.known.remove(key)
 	}
 }
@@ -210,7 +210,7 @@ func (s *store) Add(obj any) error { return s.Update(obj) }
 
 // Update is called by the reflector.
 func (s *store) Update(obj any) error {
-	i, ok := s.hold(obj)
+	i, ok := s.convert(obj)
 	if !ok {
 		return nil
 	}
@@ -234,7 +234,7 @@ func (s *store) Delete(obj any) error {
 	if !ok {
 		return nil
 	}
-	key := keyOf(u)
+	key := objectKey(u)
 
 	s.mu.Lock()
 	old := s.known.items[key]
@@ -256,11 +256,11 @@ func (s *store) Delete(obj any) error {
 func (s *store) Replace(objs []any, listVersion string) error {
 	all := make([]*item, 0, len(objs))
 	for _, obj := range objs {
-		if i, ok := s.hold(obj); ok && i.kept() {
+		if i, ok := s.convert(obj); ok && i.kept() {
 			all = append(all, i)
 		}
 	}
-	fresh := newIndexerOf(all)
+	fresh := newIndexerFrom(all)
 
 	s.mu.Lock()
 	s.forgetArriving()
@@ -268,9 +268,9 @@ func (s *store) Replace(objs []any, listVersion string) error {
 	var err error
 	if s.closed || !s.budget.fits(objects, bytes) {
 		err = errTooLarge
-	} else if err = s.budget.hold(objects-s.budget.objects, bytes-s.budget.bytes); err != nil {
+	} else if err = s.budget.reserve(objects-s.budget.objects, bytes-s.budget.bytes); err != nil {
 		objects, bytes = s.together(s.known)
-		_ = s.budget.hold(objects-s.budget.objects, bytes-s.budget.bytes)
+		_ = s.budget.reserve(objects-s.budget.objects, bytes-s.budget.bytes)
 	}
 	if err != nil {
 		s.mu.Unlock()

@@ -112,8 +112,8 @@ type Watcher struct {
 	o Options
 
 	mu     sync.RWMutex
-	owners map[string][]*hold
-	kinds  map[Kind]*hold
+	owners map[string][]*subscription
+	kinds  map[Kind]*subscription
 	used   *usage
 
 	// idle is signalled when a kind loses its last owner and lingers.
@@ -126,11 +126,11 @@ type Watcher struct {
 }
 
 // A hold is a Watcher's reference to a kind, from the first request until it has lingered.
-type hold struct {
+type subscription struct {
 	*kindWatch
 
-	// follower connects to Options.Shared; nil if this Watcher watches the kind itself.
-	follower *follower
+	// subscriber connects to Options.Shared; nil if this Watcher watches the kind itself.
+	subscriber *subscriber
 
 	// owners is the number of owners of the kind, and idleSince is when the last one released it.
 	owners    int
@@ -146,7 +146,7 @@ func New(o Options) (*Watcher, error) {
 		return nil, err
 	}
 	return &Watcher{
-		o: o, owners: map[string][]*hold{}, kinds: map[Kind]*hold{}, used: &usage{}, idle: make(chan struct{}, 1),
+		o: o, owners: map[string][]*subscription{}, kinds: map[Kind]*subscription{}, used: &usage{}, idle: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -193,8 +193,8 @@ func (w *Watcher) Start(ctx context.Context) error {
 	w.mu.Lock()
 	w.stopped = true
 	for _, h := range w.kinds {
-		if h.follower != nil {
-			w.leave(h.follower)
+		if h.subscriber != nil {
+			w.leave(h.subscriber)
 		}
 	}
 	w.mu.Unlock()
@@ -212,7 +212,7 @@ func (w *Watcher) Set(owner string, kinds ...Kind) {
 	defer w.mu.Unlock()
 
 	// New kinds are taken before old ones are released, so that kinds in both are not stopped.
-	var held []*hold
+	var held []*subscription
 	for kind := range sets.New(kinds...) {
 		held = append(held, w.take(kind))
 	}
@@ -230,10 +230,10 @@ func (w *Watcher) Set(owner string, kinds ...Kind) {
 func (w *Watcher) Release(owner string) { w.Set(owner) }
 
 // take counts an owner of a kind, and watches it if it is the first. The caller holds mu.
-func (w *Watcher) take(kind Kind) *hold {
+func (w *Watcher) take(kind Kind) *subscription {
 	h, ok := w.kinds[kind]
 	if !ok {
-		h = w.hold(kind)
+		h = w.newSubscription(kind)
 		w.kinds[kind] = h
 		// Kinds that Set starts live as long as the Watcher.
 		w.run(w.ctx, h)
@@ -242,16 +242,16 @@ func (w *Watcher) take(kind Kind) *hold {
 	return h
 }
 
-func (w *Watcher) hold(kind Kind) *hold {
+func (w *Watcher) newSubscription(kind Kind) *subscription {
 	if kind.Shared && w.o.Shared != nil && !w.stopped {
 		f := w.o.Shared.join(kind, w.o.Handler)
-		return &hold{kindWatch: f.watch.kindWatch, follower: f}
+		return &subscription{kindWatch: f.watch.kindWatch, subscriber: f}
 	}
-	return &hold{kindWatch: newKindWatch(kind, &w.o, w.used)}
+	return &subscription{kindWatch: newKindWatch(kind, &w.o, w.used)}
 }
 
 // releaseOne counts one owner less. The caller holds mu.
-func (w *Watcher) releaseOne(h *hold) {
+func (w *Watcher) releaseOne(h *subscription) {
 	h.owners--
 	switch {
 	case h.owners > 0:
@@ -267,9 +267,9 @@ func (w *Watcher) releaseOne(h *hold) {
 }
 
 // drop stops a kind. The caller holds mu.
-func (w *Watcher) drop(h *hold) {
-	if h.follower != nil {
-		w.leave(h.follower)
+func (w *Watcher) drop(h *subscription) {
+	if h.subscriber != nil {
+		w.leave(h.subscriber)
 	} else {
 		h.stop()
 	}
@@ -278,7 +278,7 @@ func (w *Watcher) drop(h *hold) {
 
 // leave stops following a shared kind. The last Watcher to leave waits for its goroutine, as for its own. The caller
 // holds mu.
-func (w *Watcher) leave(f *follower) {
+func (w *Watcher) leave(f *subscriber) {
 	if ended := f.leave(); ended != nil {
 		w.running.Go(func() { <-ended })
 	}
@@ -326,14 +326,14 @@ func (w *Watcher) dropIdle() (time.Duration, bool) {
 }
 
 // run starts the goroutine of a kind if the Watcher runs. The caller holds mu.
-func (w *Watcher) run(life context.Context, h *hold) {
+func (w *Watcher) run(life context.Context, h *subscription) {
 	if h.invalid || life == nil || w.stopped || life.Err() != nil {
 		return
 	}
-	if h.follower != nil {
-		h.follower.start(life)
+	if h.subscriber != nil {
+		h.subscriber.start(life)
 		// Cached objects are delivered from here, where no lock is held.
-		w.running.Go(func() { _ = w.o.Guard.Do("following a kind", h.follower.catchUp) })
+		w.running.Go(func() { _ = w.o.Guard.Do("following a kind", h.subscriber.catchUp) })
 		return
 	}
 	ctx, cancel := context.WithCancel(life)

@@ -65,8 +65,8 @@ func (d *diary) tells(name string, want ...string) func() error {
 
 func keepNotes(o *Options) { o.Reduce = reduceToNote }
 
-// mapsOf are the ConfigMaps of one test: those in a namespace of its own.
-func mapsOf(t *testing.T, c client.Client) (Kind, func(name, app, value string) *corev1.ConfigMap) {
+// newConfigMaps are the ConfigMaps of one test: those in a namespace of its own.
+func newConfigMaps(t *testing.T, c client.Client) (Kind, func(name, app, value string) *corev1.ConfigMap) {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "notes-"}}
 	if err := c.Create(t.Context(), ns); err != nil {
@@ -110,7 +110,7 @@ func TestRecordsAreKeptInsteadOfObjects(t *testing.T) {
 	for name, cfg := range map[string]*rest.Config{"Stream": config, "Pages": withoutStreams(config)} {
 		t.Run(name, func(t *testing.T) {
 			c := testClient(t)
-			kind, cm := mapsOf(t, c)
+			kind, cm := newConfigMaps(t, c)
 			apply := func(write func(context.Context, client.Object) error, obj client.Object) {
 				t.Helper()
 				if err := write(t.Context(), obj); err != nil {
@@ -205,7 +205,7 @@ func withoutStreams(cfg *rest.Config) *rest.Config {
 // TestWhatWentDuringAGapIsReported closes the watch, and has things happen before the next list.
 func TestWhatWentDuringAGapIsReported(t *testing.T) {
 	c := testClient(t)
-	kind, cm := mapsOf(t, c)
+	kind, cm := newConfigMaps(t, c)
 	deleted, replaced, left, stays := cm("deleted", "shop", "1"), cm("replaced", "shop", "1"), cm("left", "shop", "1"), cm("stays", "shop", "1")
 	for _, obj := range []client.Object{deleted, replaced, left, stays} {
 		if err := c.Create(t.Context(), obj); err != nil {
@@ -285,7 +285,7 @@ func (b *breaker) roundTrip(req *http.Request, next http.RoundTripper) (*http.Re
 
 func TestMetadataIsReduced(t *testing.T) {
 	c := testClient(t)
-	_, cm := mapsOf(t, c)
+	_, cm := newConfigMaps(t, c)
 	kept := cm("kept", "shop", "secret")
 	if err := errors.Join(c.Create(t.Context(), kept), c.Create(t.Context(), cm("other", "", "x"))); err != nil {
 		t.Fatal(err)
@@ -318,7 +318,7 @@ func TestMetadataIsReduced(t *testing.T) {
 
 func TestRelistReducesAgain(t *testing.T) {
 	c := testClient(t)
-	kind, cm := mapsOf(t, c)
+	kind, cm := newConfigMaps(t, c)
 	if err := errors.Join(c.Create(t.Context(), cm("same", "shop", "1")), c.Create(t.Context(), cm("other", "shop", "2"))); err != nil {
 		t.Fatal(err)
 	}

@@ -319,7 +319,7 @@ func TestObserveBridgesTheTimeUntilTheWatchCatchesUp(t *testing.T) {
 	if err := hasNot(w, kind, "mine")(); err != nil {
 		t.Fatalf("want the store to be behind: %v", err)
 	}
-	w.Observe(kind, keyOf(mine), mine.DeepCopy())
+	w.Observe(kind, objectKey(mine), mine.DeepCopy())
 	if err := has(w, kind, "mine")(); err != nil {
 		t.Errorf("want what was observed: %v", err)
 	}
@@ -332,7 +332,7 @@ func TestObserveBridgesTheTimeUntilTheWatchCatchesUp(t *testing.T) {
 	}
 	close(hold)
 	eventually(t, "the watch catches up", hasNot(w, kind, "mine"))
-	w.Observe(kind, keyOf(mine), mine.DeepCopy())
+	w.Observe(kind, objectKey(mine), mine.DeepCopy())
 	if err := hasNot(w, kind, "mine")(); err != nil {
 		t.Errorf("want an answer that arrives after the object is gone not to bring it back: %v", err)
 	}

@@ -31,8 +31,8 @@ const (
 	Failed Answer = "Failed"
 )
 
-// AnswerOf classifies the error of a write; nil is Accepted.
-func AnswerOf(err error) Answer {
+// ClassifyAnswer classifies the error of a write; nil is Accepted.
+func ClassifyAnswer(err error) Answer {
 	switch {
 	case err == nil:
 		return Accepted

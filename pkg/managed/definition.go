@@ -37,7 +37,7 @@ func DefinitionLike(hub *unstructured.Unstructured) (crd *unstructured.Unstructu
 // rejected.
 func KeepStored(wanted []any, have *unstructured.Unstructured, kept func(version map[string]any)) []any {
 	stored, _, _ := unstructured.NestedStringSlice(have.Object, "status", "storedVersions")
-	theirs, out := crossplane.VersionsOf(have), slices.Clone(wanted)
+	theirs, out := crossplane.Versions(have), slices.Clone(wanted)
 	for _, name := range stored {
 		named := func(v any) bool {
 			version, ok := v.(map[string]any)
@@ -57,14 +57,14 @@ func KeepStored(wanted []any, have *unstructured.Unstructured, kept func(version
 	return out
 }
 
-// KindOf returns the kind that a definition defines, to read and write its objects: in the storage version if that is
+// ServedKind returns the kind that a definition defines, to read and write its objects: in the storage version if that is
 // served, because no other can hold more, else in the first served version.
-func KindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
+func ServedKind(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
 	plural, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "plural")
 	name := ""
-	for _, v := range crossplane.VersionsOf(crd) {
+	for _, v := range crossplane.Versions(crd) {
 		version, ok := v.(map[string]any)
 		if !ok {
 			continue

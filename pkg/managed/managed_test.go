@@ -41,16 +41,16 @@ func TestMarks(t *testing.T) {
 		"TakenOver":   {reason: "A controller has it now, although it bears our label.", labels: owner.Stamp(nil), owners: controller, stamped: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := MarksOf(&metav1.ObjectMeta{Labels: tc.labels, OwnerReferences: tc.owners})
+			m := GetMarks(&metav1.ObjectMeta{Labels: tc.labels, OwnerReferences: tc.owners})
 			other, is := m.OtherHub(owner)
-			if m.AreOf(owner) != tc.ours || m.AreStamped(owner) != tc.stamped || other != tc.other || is != (tc.other != "") {
-				t.Errorf("%s got ours %v, stamped %v, other %q", tc.reason, m.AreOf(owner), m.AreStamped(owner), other)
+			if m.BelongTo(owner) != tc.ours || m.AreStamped(owner) != tc.stamped || other != tc.other || is != (tc.other != "") {
+				t.Errorf("%s got ours %v, stamped %v, other %q", tc.reason, m.BelongTo(owner), m.AreStamped(owner), other)
 			}
 		})
 	}
 }
 
-func TestAnswerOf(t *testing.T) {
+func TestClassify(t *testing.T) {
 	crds := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 	for name, tc := range map[string]struct {
 		reason string
@@ -71,7 +71,7 @@ func TestAnswerOf(t *testing.T) {
 		"NoAnswer":     {"Who does not answer has not refused.", errors.New("connection refused"), Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := AnswerOf(tc.err); got != tc.want {
+			if got := ClassifyAnswer(tc.err); got != tc.want {
 				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
 			}
 		})
@@ -79,7 +79,7 @@ func TestAnswerOf(t *testing.T) {
 }
 
 func TestSubject(t *testing.T) {
-	other := MarksOf(&metav1.ObjectMeta{Labels: hubidentity.Owner{ID: "them"}.Stamp(nil)})
+	other := GetMarks(&metav1.ObjectMeta{Labels: hubidentity.Owner{ID: "them"}.Stamp(nil)})
 	for name, tc := range map[string]struct{ reason, got, want string }{
 		"Definition": {"The message names the consequence.", Definition("x").NotOurs(Marks{}, owner, "nothing is looked at"),
 			`The CustomResourceDefinition "x" already exists in the cluster and was not created by Masthead. It is left alone, and nothing is looked at.`},

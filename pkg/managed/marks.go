@@ -24,8 +24,8 @@ type Marks struct {
 	controlled bool
 }
 
-// MarksOf reads the marks of an object.
-func MarksOf(obj metav1.Object) Marks {
+// GetMarks reads the marks of an object.
+func GetMarks(obj metav1.Object) Marks {
 	labels := obj.GetLabels()
 	return Marks{
 		labelled: labels[fleetv1alpha1.ManagedByLabel] == LabelValue, hub: labels[fleetv1alpha1.HubLabel],
@@ -41,9 +41,9 @@ func (m Marks) IsMastheads() bool { return m.labelled }
 // detects by other signs a Crossplane that works with copies, and leaves them to it.
 func (m Marks) IsControlled() bool { return m.controlled }
 
-// AreOf reports whether the object was created by the Masthead of this hub, or of one that it took over from, and has
+// BelongTo reports whether the object was created by the Masthead of this hub, or of one that it took over from, and has
 // not been taken over since.
-func (m Marks) AreOf(owner hubidentity.Owner) bool {
+func (m Marks) BelongTo(owner hubidentity.Owner) bool {
 	return m.labelled && !m.controlled && owner.OwnsName(m.hub)
 }
 

@@ -23,37 +23,37 @@ type State struct {
 	metadata   string
 }
 
-// StateOf returns the state of an object that was compared with what is wanted. The generation does not count metadata,
+// CompareState returns the state of an object that was compared with what is wanted. The generation does not count metadata,
 // so the caller passes the relevant ones.
-func StateOf(have *unstructured.Unstructured, want string, metadata ...string) State {
+func CompareState(have *unstructured.Unstructured, want string, metadata ...string) State {
 	return State{uid: have.GetUID(), generation: have.GetGeneration(), want: want, metadata: strings.Join(metadata, " ")}
 }
 
-// Verified stores the State of verified objects per key. It is safe for concurrent use.
-type Verified[K comparable] struct {
+// AppliedState stores the State of verified objects per key. It is safe for concurrent use.
+type AppliedState[K comparable] struct {
 	mu     sync.Mutex
 	states map[K]State
 }
 
 // NewVerified returns an empty Verified.
-func NewVerified[K comparable]() *Verified[K] { return &Verified[K]{states: map[K]State{}} }
+func NewVerified[K comparable]() *AppliedState[K] { return &AppliedState[K]{states: map[K]State{}} }
 
 // Is reports whether an object was verified in this state.
-func (v *Verified[K]) Is(key K, state State) bool {
+func (v *AppliedState[K]) Is(key K, state State) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.states[key] == state
 }
 
 // Set records that an object is right in this state.
-func (v *Verified[K]) Set(key K, state State) {
+func (v *AppliedState[K]) Set(key K, state State) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.states[key] = state
 }
 
 // Forget drops the states of the selected objects.
-func (v *Verified[K]) Forget(which func(K) bool) {
+func (v *AppliedState[K]) Forget(which func(K) bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	maps.DeleteFunc(v.states, func(key K, _ State) bool { return which(key) })

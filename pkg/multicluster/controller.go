@@ -117,7 +117,7 @@ func NewController[R mcreconcile.ClusterAware[R]](
 	}
 	c := &Controller[R]{clock: o.Clock, engagements: map[mcr.ClusterName][]*engagement[R]{}}
 	inner := controller.TypedOptions[R]{
-		Reconciler:              &clusterReconciler[R]{wrapped: o.Reconciler, guardOf: c.guardOf},
+		Reconciler:              &clusterReconciler[R]{wrapped: o.Reconciler, guardFor: c.clusterGuard},
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles,
 		ReconciliationTimeout:   o.ReconciliationTimeout,
 		RateLimiter:             o.RateLimiter,
@@ -271,15 +271,15 @@ func (c *Controller[R]) NeedLeaderElection() bool {
 	return !ok || l.NeedLeaderElection()
 }
 
-// guardOf returns the guard of the last engaged instance of a cluster, or nil.
-func (c *Controller[R]) guardOf(name mcr.ClusterName) *guard.Guard {
+// clusterGuard returns the guard of the last engaged instance of a cluster, or nil.
+func (c *Controller[R]) clusterGuard(name mcr.ClusterName) *guard.Guard {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	engagements := c.engagements[name]
 	if len(engagements) == 0 {
 		return nil
 	}
-	return GuardOf(engagements[len(engagements)-1].cluster)
+	return GetGuard(engagements[len(engagements)-1].cluster)
 }
 
 // find returns the live engagement of an instance, or nil.

@@ -213,7 +213,7 @@ func TestUpstreamMissingKindRefusesCluster(t *testing.T) {
 		if err := c.WaitForSync(t.Context(), "x", cl); err != nil {
 			t.Errorf("a missing kind does not keep a cluster from being in sync: %v", err)
 		}
-		if got, _ := watcherOf(t, src, "x").State(pods); got != kindwatch.StateNotServed {
+		if got, _ := startedWatcher(t, src, "x").State(pods); got != kindwatch.StateNotServed {
 			t.Errorf("the state of a kind that is missing: want %v, got %v", kindwatch.StateNotServed, got)
 		}
 	})

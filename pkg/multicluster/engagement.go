@@ -92,7 +92,7 @@ func (c *Controller[R]) disengage(e *engagement[R]) {
 
 // run starts a source, with retries, and returns when it has synced or the engagement has ended.
 func (c *Controller[R]) run(e *engagement[R], run *sourceRun[R]) {
-	guarded := GuardOf(e.cluster)
+	guarded := GetGuard(e.cluster)
 	backoff := wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 6, Cap: time.Minute}
 	for {
 		err := guarded.Run("starting a source", func() error { return run.source.Start(e.ctx, c.queue) })

@@ -184,15 +184,15 @@ func (q *fairQueue[R]) AddWithOpts(o priorityqueue.AddOpts, items ...R) {
 	}
 	for _, item := range items {
 		if sub := q.subFor(item.Cluster()); sub != nil {
-			q.add(sub, item, q.delay(sub, item, o), priorityOf(o))
+			q.add(sub, item, q.delay(sub, item, o), addPriority(o))
 		}
 	}
 }
 
-// priorityOf returns the requested priority, but drops a positive one of a delayed item, which is no longer urgent.
+// addPriority returns the requested priority, but drops a positive one of a delayed item, which is no longer urgent.
 // controller-runtime requeues items with their last priority, so that an item that was ahead once would stay ahead for
 // ever. Items delayed by the rate limiter have just failed, and keep theirs.
-func priorityOf(o priorityqueue.AddOpts) int {
+func addPriority(o priorityqueue.AddOpts) int {
 	priority := ptr.Deref(o.Priority, 0)
 	if o.After > 0 && !o.RateLimited {
 		return min(priority, 0)

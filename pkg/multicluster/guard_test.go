@@ -60,7 +60,7 @@ func TestPanicReachesTheConnection(t *testing.T) {
 				c := &Controller[mcreconcile.Request]{engagements: map[mcr.ClusterName][]*engagement[mcreconcile.Request]{
 					"x": {{name: "x", cluster: cl}},
 				}}
-				r := &clusterReconciler[mcreconcile.Request]{guardOf: c.guardOf, wrapped: mcreconcile.Func(
+				r := &clusterReconciler[mcreconcile.Request]{guardFor: c.clusterGuard, wrapped: mcreconcile.Func(
 					func(context.Context, mcreconcile.Request) (reconcile.Result, error) { panic("of a test") })}
 				_, err := r.Reconcile(t.Context(), request("x", "1"))
 				if _, ok := errors.AsType[*guard.Panic](err); !ok {

@@ -153,7 +153,7 @@ func (s *instanceSource[R, I]) Start(ctx context.Context, queue workqueue.TypedR
 	}
 	s.instances.Add(s.name, s.cluster, i)
 	go func() {
-		guarded := GuardOf(s.cluster)
+		guarded := GetGuard(s.cluster)
 		_ = guarded.Run("following a cluster", func() error { return i.Start(ctx) })
 		_ = guarded.Do("forgetting a cluster", func() { s.instances.Remove(s.name, s.cluster, i) })
 	}()

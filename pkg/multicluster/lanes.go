@@ -61,8 +61,8 @@ func (l *lanes[R]) waiting() bool {
 	return l.rings[laneFast].front() != nil || l.rings[laneSlow].front() != nil
 }
 
-// laneOf returns the lane in which a cluster waits.
-func (l *lanes[R]) laneOf(sub *subQueue[R], now time.Time) lane {
+// laneFor returns the lane in which a cluster waits.
+func (l *lanes[R]) laneFor(sub *subQueue[R], now time.Time) lane {
 	if sub.name != hub && (sub.window.penalised(now) || l.slow >= l.workers && sub.inFlight > 0) {
 		return laneSlow
 	}
@@ -79,7 +79,7 @@ func (l *lanes[R]) free(which lane) bool {
 
 // enter adds a cluster to the ring of its lane, or removes it if it may not be served.
 func (l *lanes[R]) enter(sub *subQueue[R], now time.Time) {
-	which := l.laneOf(sub, now)
+	which := l.laneFor(sub, now)
 	if sub.inRing() && sub.eligible() && sub.lane == which {
 		return
 	}
@@ -143,7 +143,7 @@ func (l *lanes[R]) next(now time.Time) *subQueue[R] {
 func (l *lanes[R]) front(which lane, now time.Time) *subQueue[R] {
 	for l.free(which) {
 		sub := l.rings[which].front()
-		if sub == nil || sub.eligible() && l.laneOf(sub, now) == which {
+		if sub == nil || sub.eligible() && l.laneFor(sub, now) == which {
 			return sub
 		}
 		l.enter(sub, now)

@@ -22,8 +22,8 @@ import (
 type clusterReconciler[R mcreconcile.ClusterAware[R]] struct {
 	wrapped reconcile.TypedReconciler[R]
 
-	// guardOf returns the guard of an engaged cluster, or nil.
-	guardOf func(mcr.ClusterName) *guard.Guard
+	// guardFor returns the guard of an engaged cluster, or nil.
+	guardFor func(mcr.ClusterName) *guard.Guard
 }
 
 // Reconcile implements reconcile.TypedReconciler.
@@ -44,7 +44,7 @@ func (r *clusterReconciler[R]) Reconcile(ctx context.Context, req R) (reconcile.
 // reconcile makes a panic end the cluster's connection. Without a connection, controller-runtime recovers the panic,
 // turns it into an error and counts it.
 func (r *clusterReconciler[R]) reconcile(ctx context.Context, req R) (res reconcile.Result, err error) {
-	guarded := r.guardOf(req.Cluster())
+	guarded := r.guardFor(req.Cluster())
 	if guarded == nil {
 		return r.wrapped.Reconcile(ctx, req)
 	}

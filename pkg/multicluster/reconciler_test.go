@@ -94,7 +94,7 @@ func TestClusterReconciler(t *testing.T) {
 				func(ctx context.Context, _ mcreconcile.Request) (reconcile.Result, error) {
 					cluster, _ = mccontext.ClusterFrom(ctx)
 					return later, tc.err
-				}), guardOf: func(mcr.ClusterName) *guard.Guard { return nil }}
+				}), guardFor: func(mcr.ClusterName) *guard.Guard { return nil }}
 			got, err := r.Reconcile(t.Context(), request("x", "1"))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nresult: -want, +got:\n%s", tc.reason, diff)

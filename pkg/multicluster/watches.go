@@ -53,7 +53,7 @@ func OwnedDefinitions() kindwatch.Kind {
 // cluster's connection without its timeout for single requests (set a deadline for such requests), and the Shared,
 // Account, Lists, Progress and Guard of the connection, if it has them.
 func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
-	o := kindwatch.Options{Guard: GuardOf(cl)}
+	o := kindwatch.Options{Guard: GetGuard(cl)}
 	config := rest.CopyConfig(cl.GetConfig())
 	config.Timeout = WatchTimeout
 	httpClient := &http.Client{}
@@ -88,9 +88,9 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	return o, nil
 }
 
-// GuardOf returns the guard of the connection to a cluster, which guards all code that handles data of the cluster. It
+// GetGuard returns the guard of the connection to a cluster, which guards all code that handles data of the cluster. It
 // is nil for the hub; a nil guard recovers, too.
-func GuardOf(cl cluster.Cluster) *guard.Guard {
+func GetGuard(cl cluster.Cluster) *guard.Guard {
 	if c, ok := cl.(interface{ Guard() *guard.Guard }); ok {
 		return c.Guard()
 	}

@@ -56,8 +56,8 @@ func watchKinds(kinds ...kindwatch.Kind) mcsource.TypedSource[client.Object, mcr
 	})
 }
 
-// watcherOf returns the watcher of the instance of a cluster that was engaged last.
-func watcherOf(t *testing.T, src mcsource.TypedSource[client.Object, mcreconcile.Request], name mcr.ClusterName) *kindwatch.Watcher {
+// startedWatcher returns the watcher of the instance of a cluster that was engaged last.
+func startedWatcher(t *testing.T, src mcsource.TypedSource[client.Object, mcreconcile.Request], name mcr.ClusterName) *kindwatch.Watcher {
 	t.Helper()
 	instances, ok := src.(*Instances[mcreconcile.Request, *kindwatch.Watcher])
 	if !ok {

@@ -147,8 +147,8 @@ type Users struct {
 	asks   []func(mcr.ClusterName)
 }
 
-// Of returns the User of a cluster.
-func (u *Users) Of(cluster mcr.ClusterName) *User {
+// ForCluster returns the User of a cluster.
+func (u *Users) ForCluster(cluster mcr.ClusterName) *User {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.byName == nil {
@@ -164,7 +164,7 @@ func (u *Users) Of(cluster mcr.ClusterName) *User {
 // requested.
 func (u *Users) Renew(cluster mcr.ClusterName, now time.Time) *User {
 	u.Forget(cluster)
-	user := u.Of(cluster)
+	user := u.ForCluster(cluster)
 	user.Doubt(now)
 	return user
 }
@@ -189,7 +189,7 @@ func (u *Users) Excuses(cluster mcr.ClusterName, err error, now time.Time) bool 
 	if !Refused(err) {
 		return false
 	}
-	excuse := u.Of(cluster).Excuse(now)
+	excuse := u.ForCluster(cluster).Excuse(now)
 	if excuse == ExcuseDoubted {
 		u.mu.Lock()
 		asks := u.asks

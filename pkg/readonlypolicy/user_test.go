@@ -64,7 +64,7 @@ func TestExcuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			users, requests := &Users{}, 0
 			users.OnDoubt(func(mcr.ClusterName) { requests++ })
-			tc.before(users.Of("w1"))
+			tc.before(users.ForCluster("w1"))
 			if got := users.Excuses("w1", tc.err, start.Add(tc.at)); got != tc.want || requests != tc.asks {
 				t.Errorf("%s want %v and %d requests, got %v and %d", tc.reason, tc.want, tc.asks, got, requests)
 			}

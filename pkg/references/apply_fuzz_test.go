@@ -72,8 +72,8 @@ func FuzzApplyConfiguration(f *testing.F) {
 			if err != nil || len(result.Filled) == 0 {
 				return
 			}
-			before, ok := leavesOf(obj, schema)
-			all, stillOK := leavesOf(result.Object, schema)
+			before, ok := collectLeaves(obj, schema)
+			all, stillOK := collectLeaves(result.Object, schema)
 			if !ok || !stillOK {
 				return // The API server refuses such an object.
 			}
@@ -90,7 +90,7 @@ func FuzzApplyConfiguration(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, ok := leavesOf(config, schema)
+			got, ok := collectLeaves(config, schema)
 			if diff := cmp.Diff(want, got); !ok || diff != "" {
 				t.Fatalf("filled %v into %v, with %v from earlier: -want +got:\n%s", result.Filled, before, applied, diff)
 			}
@@ -98,7 +98,7 @@ func FuzzApplyConfiguration(f *testing.F) {
 			obj = result.Object.DeepCopy()
 			obj.SetManagedFields([]metav1.ManagedFieldsEntry{{
 				Manager: "m", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1",
-				FieldsV1: metav1.NewFieldsV1(asText(t, fieldsOf(config.Object, schema, true))),
+				FieldsV1: metav1.NewFieldsV1(asText(t, collectFields(config.Object, schema, true))),
 			}})
 		}
 	})
@@ -132,7 +132,7 @@ func addFilled(t *testing.T, want, all map[string]string, path string, obj *unst
 		}
 		if isList {
 			element, keys := list[s.Index], schema.listKeys()
-			at += "/" + keyOf(element, keys)
+			at += "/" + elementKey(element, keys)
 			for _, k := range keys {
 				want[at+"/f:"+k] = all[at+"/f:"+k]
 			}
@@ -151,10 +151,10 @@ func addFilled(t *testing.T, want, all map[string]string, path string, obj *unst
 	}
 }
 
-// leavesOf returns the fields of the spec that are merged individually, with their values. ok reports whether the API
+// collectLeaves returns the fields of the spec that are merged individually, with their values. ok reports whether the API
 // server would accept it: each element of a list that is merged by keys has the keys, and no two elements have the same
 // values of them.
-func leavesOf(obj *unstructured.Unstructured, schema *Schema) (leaves map[string]string, ok bool) {
+func collectLeaves(obj *unstructured.Unstructured, schema *Schema) (leaves map[string]string, ok bool) {
 	leaves, ok = map[string]string{}, true
 	var walk func(at string, value any, schema *Schema)
 	walk = func(at string, value any, schema *Schema) {
@@ -175,7 +175,7 @@ func leavesOf(obj *unstructured.Unstructured, schema *Schema) (leaves map[string
 			}
 			seen := map[string]bool{}
 			for _, element := range v {
-				key := keyOf(element, keys)
+				key := elementKey(element, keys)
 				ok = ok && key != "" && !seen[key]
 				seen[key] = true
 				walk(at+"/"+key, element, schema.at(fieldpath.Segment{Type: fieldpath.SegmentIndex}))
@@ -201,8 +201,8 @@ func (s *Schema) fitsType(value any) bool {
 	return !s.hasType("object") && !s.hasType("array")
 }
 
-// keyOf is an element as managedFields have it; empty if it lacks a key.
-func keyOf(element any, keys []string) string {
+// elementKey is an element as managedFields have it; empty if it lacks a key.
+func elementKey(element any, keys []string) string {
 	object, _ := element.(map[string]any)
 	key := map[string]any{}
 	for _, k := range keys {
@@ -217,8 +217,8 @@ func keyOf(element any, keys []string) string {
 	return "k:" + string(data)
 }
 
-// fieldsOf are the fields of a value in the form of managedFields.
-func fieldsOf(value any, schema *Schema, root bool) map[string]any {
+// collectFields are the fields of a value in the form of managedFields.
+func collectFields(value any, schema *Schema, root bool) map[string]any {
 	out := map[string]any{}
 	switch v := value.(type) {
 	case map[string]any:
@@ -227,7 +227,7 @@ func fieldsOf(value any, schema *Schema, root bool) map[string]any {
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			if !root || name == "spec" {
-				out["f:"+name] = fieldsOf(v[name], schema.field(name), false)
+				out["f:"+name] = collectFields(v[name], schema.field(name), false)
 			}
 		}
 	case []any:
@@ -236,9 +236,9 @@ func fieldsOf(value any, schema *Schema, root bool) map[string]any {
 			return out
 		}
 		for _, element := range v {
-			fields := fieldsOf(element, schema.at(fieldpath.Segment{Type: fieldpath.SegmentIndex}), false)
+			fields := collectFields(element, schema.at(fieldpath.Segment{Type: fieldpath.SegmentIndex}), false)
 			fields["."] = map[string]any{}
-			out[keyOf(element, keys)] = fields
+			out[elementKey(element, keys)] = fields
 		}
 	}
 	return out

@@ -43,7 +43,7 @@ func BenchmarkResolve(b *testing.B) {
 		}
 		resolved := make([]*unstructured.Unstructured, many)
 		for i := range fresh {
-			resolved[i] = resolve(fresh[i], refsOf(b, fresh[i])).Object
+			resolved[i] = resolve(fresh[i], getReferences(b, fresh[i])).Object
 		}
 		for _, name := range []string{"first", "rest"} {
 			what := fresh
@@ -54,7 +54,7 @@ func BenchmarkResolve(b *testing.B) {
 				server.reads = nil
 				for b.Loop() {
 					for _, obj := range what {
-						resolve(obj, refsOf(b, obj))
+						resolve(obj, getReferences(b, obj))
 					}
 				}
 				reads := 0

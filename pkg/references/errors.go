@@ -69,8 +69,8 @@ func (e *Error) IsMissing() bool {
 	return e.Reason == commonv1alpha1.ReasonKindNotServed || e.Reason == commonv1alpha1.ReasonSourceNotFound || e.Reason == commonv1alpha1.ReasonFieldNotFound
 }
 
-// reasonOf returns the reason for an API server's error.
-func reasonOf(err error) string {
+// errorReason returns the reason for an API server's error.
+func errorReason(err error) string {
 	switch {
 	case meta.IsNoMatchError(err):
 		return commonv1alpha1.ReasonKindNotServed

@@ -73,7 +73,7 @@ func FuzzResolve(f *testing.F) {
 		if again, err := resolve(result.Object); err != nil || len(again.Filled) > 0 {
 			t.Fatalf("a second pass from %q to %q filled %v: %v", from, to, again.Filled, err)
 		}
-		_, _ = Of(after)
+		_, _ = Parse(after)
 		_ = Pending(after)
 		result.Object.SetUID("u")
 		result.Object.SetResourceVersion("1")

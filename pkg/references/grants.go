@@ -93,9 +93,9 @@ func (g *ReferenceGrants) list(ctx context.Context, kind schema.GroupVersionKind
 // grantPermits reports whether a ReferenceGrant names both sides. A target without a name means every object of the
 // kind.
 func grantPermits(grant *unstructured.Unstructured, from schema.GroupKind, fromNamespace string, to Source) bool {
-	return anyOf(grant, "from", func(entry map[string]any) bool {
+	return anyEntry(grant, "from", func(entry map[string]any) bool {
 		return isKind(entry, from) && entry["namespace"] == fromNamespace
-	}) && anyOf(grant, "to", func(entry map[string]any) bool {
+	}) && anyEntry(grant, "to", func(entry map[string]any) bool {
 		name, named := entry["name"]
 		return isKind(entry, to.GroupKind()) && (!named || name == "" || name == to.Name)
 	})
@@ -108,7 +108,7 @@ func isKind(entry map[string]any, gk schema.GroupKind) bool {
 	return grouped && CanonicalKind(schema.GroupKind{Group: group, Kind: kind}) == CanonicalKind(gk)
 }
 
-func anyOf(grant *unstructured.Unstructured, field string, is func(map[string]any) bool) bool {
+func anyEntry(grant *unstructured.Unstructured, field string, is func(map[string]any) bool) bool {
 	list, _, _ := unstructured.NestedFieldNoCopy(grant.Object, "spec", field)
 	entries, _ := list.([]any)
 	for _, e := range entries {

@@ -92,9 +92,9 @@ func content(tb testing.TB, text string) map[string]any {
 	return out
 }
 
-func refsOf(tb testing.TB, u *unstructured.Unstructured) []commonv1alpha1.GenericReference {
+func getReferences(tb testing.TB, u *unstructured.Unstructured) []commonv1alpha1.GenericReference {
 	tb.Helper()
-	refs, err := Of(u.Object)
+	refs, err := Parse(u.Object)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestNeeds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			obj := object(t, "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: thing, namespace: team-a}\nspec: {references: "+tc.references+"}\n")
 			result, err := NewResolver().Resolve(context.Background(), Request{
-				Object: obj, References: refsOf(t, obj), Reader: things(t), Mapper: mapper(), Tenancy: Tenancy{Grants: tc.grants},
+				Object: obj, References: getReferences(t, obj), Reader: things(t), Mapper: mapper(), Tenancy: Tenancy{Grants: tc.grants},
 			})
 			var failed *Error
 			if errors.As(err, &failed); tc.wantFailed == "" && err != nil || tc.wantFailed != "" && (failed == nil || failed.Reason != tc.wantFailed) {

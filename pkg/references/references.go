@@ -30,9 +30,9 @@ const (
 // name, too.
 var ErrNotOurs = errors.New("spec.references does not hold generic references")
 
-// Of returns the references of an object; none if it has no spec.references. The error is ErrNotOurs if the field holds
+// Parse returns the references of an object; none if it has no spec.references. The error is ErrNotOurs if the field holds
 // something else.
-func Of(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
+func Parse(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 	spec, _ := object["spec"].(map[string]any)
 	raw, there := spec["references"]
 	if !there || raw == nil {
@@ -66,7 +66,7 @@ func Of(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 // references, if any. Entries that are not GenericReferences are never pending, except that an entry with toFieldPath
 // is meant as one: it is pending if it cannot be parsed.
 func Pending(object map[string]any) []int {
-	refs, err := Of(object)
+	refs, err := Parse(object)
 	if err != nil {
 		return meantAsReferences(object)
 	}
@@ -85,7 +85,7 @@ func Pending(object map[string]any) []int {
 // Settled reports whether Resolve has nothing to do for an object, regardless of what else exists: every field that its
 // references fill has a value, and none of them follows its source. It examines the object alone.
 func Settled(object map[string]any) bool {
-	refs, err := Of(object)
+	refs, err := Parse(object)
 	if err != nil {
 		return false
 	}

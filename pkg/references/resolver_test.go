@@ -415,7 +415,7 @@ func TestResolve(t *testing.T) {
 			before := obj.DeepCopy()
 
 			result, err := NewResolver().Resolve(context.Background(), Request{
-				Object: obj, References: refsOf(t, obj), Reader: server, Mapper: mapper(), Tenancy: tc.tenancy, Schema: tc.schema,
+				Object: obj, References: getReferences(t, obj), Reader: server, Mapper: mapper(), Tenancy: tc.tenancy, Schema: tc.schema,
 			})
 
 			got := result.Object.DeepCopy().Object["spec"].(map[string]any)
@@ -479,7 +479,7 @@ func TestKeyOfAListDoesNotFollow(t *testing.T) {
 			obj := object(t, "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: thing, namespace: team-a}\nspec: {pools: [{name: a}], references: ["+
 				"{resource: configmaps, name: common-settings, fromFieldPath: data.region, toFieldPath: '"+tc.target+"', policy: "+tc.policy+"}]}")
 			_, err := NewResolver().Resolve(t.Context(), Request{
-				Object: obj, References: refsOf(t, obj), Reader: things(t), Mapper: mapper(), Schema: schema,
+				Object: obj, References: getReferences(t, obj), Reader: things(t), Mapper: mapper(), Schema: schema,
 			})
 			var failed *Error
 			if errors.As(err, &failed); (err != nil) != (tc.want != "") || failed != nil && failed.Reason != tc.want {

@@ -68,7 +68,7 @@ func TestExamplesOfTheDocs(t *testing.T) {
 		found++
 		obj := object(t, "apiVersion: example.org/v1\nkind: Thing\nmetadata: {name: thing, namespace: team-a}\nspec:\n"+block)
 		result, err := NewResolver().Resolve(t.Context(), Request{
-			Object: obj, References: refsOf(t, obj), Reader: server, Mapper: mapper(), Schema: marked,
+			Object: obj, References: getReferences(t, obj), Reader: server, Mapper: mapper(), Schema: marked,
 		})
 		got, _, _ := unstructured.NestedString(result.Object.Object, "spec", "forProvider", "directoryArn")
 		if err != nil || got != want {

@@ -27,8 +27,8 @@ func NewSchema(props *apiextensionsv1.JSONSchemaProps) *Schema {
 	return &Schema{props: props, marked: NewMarkedFields(props)}
 }
 
-// partOf returns the schema of a part; nil if it is not known.
-func partOf(props *apiextensionsv1.JSONSchemaProps) *Schema {
+// newSchema returns the schema of a part; nil if it is not known.
+func newSchema(props *apiextensionsv1.JSONSchemaProps) *Schema {
 	if props == nil {
 		return nil
 	}
@@ -44,13 +44,13 @@ func (s *Schema) at(segment fieldpath.Segment) *Schema {
 		if s.props.Items == nil {
 			return nil
 		}
-		return partOf(s.props.Items.Schema)
+		return newSchema(s.props.Items.Schema)
 	}
 	if field, ok := s.props.Properties[segment.Field]; ok {
-		return partOf(&field)
+		return newSchema(&field)
 	}
 	if s.props.AdditionalProperties != nil {
-		return partOf(s.props.AdditionalProperties.Schema)
+		return newSchema(s.props.AdditionalProperties.Schema)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (p *pass) mayHoldSecret(target fieldpath.Segments) bool {
 // would reveal whether a Secret has a value, or an expression yields one, and an expression can ask for one bit after
 // the other.
 func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericReference, targets []fieldpath.Segments) *Error {
-	from, err := sourcesOf(ref)
+	from, err := parseSources(ref)
 	if err != nil {
 		return err
 	}
@@ -87,8 +87,8 @@ func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericRe
 	return nil
 }
 
-// sourcesOf returns the fields of other objects from which a reference makes its value.
-func sourcesOf(ref *commonv1alpha1.GenericReference) ([]commonv1alpha1.ReferenceSource, *Error) {
+// parseSources returns the fields of other objects from which a reference makes its value.
+func parseSources(ref *commonv1alpha1.GenericReference) ([]commonv1alpha1.ReferenceSource, *Error) {
 	invalid := func(format string, arguments ...any) *Error {
 		return &Error{Reason: commonv1alpha1.ReasonInvalidReference, Cause: fmt.Errorf(format, arguments...)}
 	}

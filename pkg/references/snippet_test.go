@@ -29,7 +29,7 @@ func TestSnippetIsThatOfTheGoTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := typesOf(file)
+	types := parseTypes(file)
 	want := map[string]any{"references": types.schema(t, types["References"].fields[0])}
 	got := snippet(t)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -112,7 +112,7 @@ type goField struct {
 
 type goTypes map[string]goField
 
-func typesOf(file *ast.File) goTypes {
+func parseTypes(file *ast.File) goTypes {
 	out := goTypes{}
 	for _, d := range file.Decls {
 		decl, ok := d.(*ast.GenDecl)
@@ -121,12 +121,12 @@ func typesOf(file *ast.File) goTypes {
 		}
 		for _, s := range decl.Specs {
 			spec := s.(*ast.TypeSpec) //nolint:forcetypeassert // A declaration of a type has nothing else.
-			f := fieldOf(spec.Name.Name, decl.Doc, spec.Type)
+			f := parseField(spec.Name.Name, decl.Doc, spec.Type)
 			if st, ok := spec.Type.(*ast.StructType); ok {
 				for _, member := range st.Fields.List {
 					tag := reflect.StructTag(strings.Trim(member.Tag.Value, "`")).Get("json")
 					name, _, _ := strings.Cut(tag, ",")
-					f.fields = append(f.fields, fieldOf(name, member.Doc, member.Type))
+					f.fields = append(f.fields, parseField(name, member.Doc, member.Type))
 				}
 			}
 			out[spec.Name.Name] = f
@@ -135,7 +135,7 @@ func typesOf(file *ast.File) goTypes {
 	return out
 }
 
-func fieldOf(name string, doc *ast.CommentGroup, is ast.Expr) goField {
+func parseField(name string, doc *ast.CommentGroup, is ast.Expr) goField {
 	f := goField{name: name, is: is}
 	var text []string
 	for _, c := range doc.List {

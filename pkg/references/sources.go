@@ -30,7 +30,7 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	}
 	mapping, err := p.mapping(ctx, gvr)
 	if err != nil {
-		return Source{}, &Error{Reason: reasonOf(err), Source: meant, Cause: err}
+		return Source{}, &Error{Reason: errorReason(err), Source: meant, Cause: err}
 	}
 	own := p.req.Object.GetNamespace()
 	switch {
@@ -82,7 +82,7 @@ func (p *pass) permit(ctx context.Context, from schema.GroupKind, own string, so
 		}
 	}
 	if err := p.req.Tenancy.permits(ctx, from, own, source); err != nil {
-		reason := reasonOf(err)
+		reason := errorReason(err)
 		if errors.Is(err, errNotPermitted) {
 			reason = commonv1alpha1.ReasonNotPermitted
 		}
@@ -122,7 +122,7 @@ func (p *pass) read(ctx context.Context, source Source) (map[string]any, *Error)
 	obj.SetGroupVersionKind(source.GroupVersionKind)
 	out := read{}
 	if err := p.req.Reader.Get(ctx, source.NamespacedName, obj); err != nil {
-		out.err = &Error{Reason: reasonOf(err), Source: source.String(), Cause: brief(err)}
+		out.err = &Error{Reason: errorReason(err), Source: source.String(), Cause: brief(err)}
 	} else if obj.GetName() != source.Name || obj.GetNamespace() != source.Namespace {
 		out.err = &Error{Reason: commonv1alpha1.ReasonUnavailable, Source: source.String(), Cause: errors.New("the API server answered with another object")}
 	} else if n := kept(obj.Object, maxReadBytes-p.kept); n > maxReadBytes-p.kept {

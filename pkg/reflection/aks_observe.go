@@ -109,7 +109,7 @@ func aksEndpoint(b block) (Endpoint, error) {
 	if strings.ContainsAny(host, ":/@") {
 		return Endpoint{}, fmt.Errorf("cannot read the endpoint %q: not a host", clean(host))
 	}
-	e, err := endpointOf(host)
+	e, err := parseEndpoint(host)
 	e.Private = private
 	return e, err
 }
@@ -212,7 +212,7 @@ func (r *reader) cidrList(b block, list, one string) []string {
 	}
 	var out []string
 	for _, s := range all {
-		if s = b.cidrOf(list, s); s != "" {
+		if s = b.cidr(list, s); s != "" {
 			out = append(out, s)
 		}
 	}

@@ -17,7 +17,7 @@ func TestAKSReflection(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "aks-standard")
-	facts, reflected := hub.reflect(t, importOf(f), served(reflection.AKS, false, true), f)
+	facts, reflected := hub.reflect(t, newImport(f), served(reflection.AKS, false, true), f)
 	if !facts.NodePoolsComplete || facts.AKS.AzureAD {
 		t.Errorf("complete %v (%s), Entra ID %v", facts.NodePoolsComplete, facts.NodePoolsReason, facts.AKS.AzureAD)
 	}
@@ -121,7 +121,7 @@ func TestAKSPrivate(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "aks-private")
-	facts, reflected := hub.reflect(t, importOf(f), served(reflection.AKS, false, true), f)
+	facts, reflected := hub.reflect(t, newImport(f), served(reflection.AKS, false, true), f)
 	if !facts.Endpoint.Private || !facts.AKS.AzureAD || facts.Endpoint.Host != "ledger-abcd1234.0f1e2d3c-0000-1111-2222-333344445555.privatelink.northeurope.azmk8s.io" {
 		t.Errorf("endpoint %+v, Entra ID %v", facts.Endpoint, facts.AKS.AzureAD)
 	}
@@ -155,7 +155,7 @@ func TestAKSPoolsAreLookedUpUnderTheirClusterOnly(t *testing.T) {
 	} {
 		f := loadFixture(t, "aks-standard")
 		f.Resources[0].AtProvider["id"] = id
-		imp := importOf(f)
+		imp := newImport(f)
 		observed, want := hub.observe(t, imp, served(reflection.AKS, false, true), f, true)
 		if len(want.Resources) != 1 {
 			t.Errorf("%s: pools are wanted under it", reason)

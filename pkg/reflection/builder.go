@@ -61,7 +61,7 @@ func (b *builder) unfit() string {
 // lossy reports an observation that is missing from the field.
 func (b *builder) lossy(path, observed, reason string) {
 	b.notes.add(Lossy{
-		Object: b.label(), Field: path, Observed: clean(observed), Default: clean(defaultOf(at(b.schema, strings.Split(path, ".")))), Reason: reason,
+		Object: b.label(), Field: path, Observed: clean(observed), Default: clean(defaultValue(at(b.schema, strings.Split(path, ".")))), Reason: reason,
 	})
 }
 
@@ -183,8 +183,8 @@ func plainCollection(value any) any {
 	return nil
 }
 
-// statusOf starts the status of an object: the status subresource takes nothing else.
-func (b *builder) statusOf() *builder {
+// withStatus starts the status of an object: the status subresource takes nothing else.
+func (b *builder) withStatus() *builder {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetGroupVersionKind(b.object.GroupVersionKind())
 	object.SetNamespace(b.object.GetNamespace())

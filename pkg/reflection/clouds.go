@@ -11,9 +11,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
-// cloudOf is the table of clouds. Only entry points look something up in it; a cloud's functions receive what they
+// findCloud is the table of clouds. Only entry points look something up in it; a cloud's functions receive what they
 // need. So the clouds do not depend on the table.
-func cloudOf(name Cloud) (cloud, bool) {
+func findCloud(name Cloud) (cloud, bool) {
 	switch name {
 	case EKS:
 		return eksCloud(), true
@@ -28,7 +28,7 @@ func cloudOf(name Cloud) (cloud, bool) {
 
 // ReflectedKinds are the kinds of Cluster API that a reflection of the cloud has, in the order of their creation.
 func ReflectedKinds(name Cloud) []schema.GroupVersionKind {
-	c, _ := cloudOf(name)
+	c, _ := findCloud(name)
 	k := c.reflected
 	kinds := []schema.GroupVersionKind{k.identity, k.infraCluster, k.controlPlane, k.infraPool, clusterKind, machinePoolKind}
 	return slices.DeleteFunc(kinds, schema.GroupVersionKind.Empty)
@@ -36,7 +36,7 @@ func ReflectedKinds(name Cloud) []schema.GroupVersionKind {
 
 // Kinds are the kinds of managed resources that imports of a cloud use, the cluster before what belongs to it.
 func Kinds(name Cloud) []Kind {
-	c, _ := cloudOf(name)
+	c, _ := findCloud(name)
 	return c.kinds
 }
 
@@ -46,7 +46,7 @@ func (i Import) Makes(o *unstructured.Unstructured) bool {
 	if o.GetNamespace() != "" && o.GetNamespace() != i.Namespace {
 		return false
 	}
-	c, _ := cloudOf(i.Cloud)
+	c, _ := findCloud(i.Cloud)
 	gk := o.GroupVersionKind().GroupKind()
 	switch gk {
 	case c.reflected.identity.GroupKind():

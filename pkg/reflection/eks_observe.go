@@ -123,7 +123,7 @@ func (r *reader) eks(b block) error {
 	if err := r.eksIdentity(b); err != nil {
 		return err
 	}
-	endpoint, err := endpointOf(b.text("endpoint"))
+	endpoint, err := parseEndpoint(b.text("endpoint"))
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ func TestEKSReflection(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "eks-standard")
-	imp := importOf(f)
+	imp := newImport(f)
 	imp.NodePools = []string{"Spot_Batch"}
 	facts, reflected := hub.reflect(t, imp, served(reflection.EKS, false, true), f)
 	if !facts.NodePoolsComplete {
@@ -117,7 +117,7 @@ func TestEKSControlPlane(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "eks-standard")
-	imp := importOf(f)
+	imp := newImport(f)
 	imp.Subnets = []reflection.SubnetHint{{ID: "subnet-0aaaaaaaaaaaaaaa2", Public: new(false)}, {ID: "subnet-0bbbbbbbbbbbbbbb2", RouteTableID: "rtb-0000000000000000b"}}
 	_, reflected := hub.reflect(t, imp, served(reflection.EKS, true, false), f)
 	identity := reflected.Objects[0]
@@ -153,7 +153,7 @@ func TestEKSAutoMode(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "eks-auto")
-	imp := importOf(f)
+	imp := newImport(f)
 	imp.FargateProfiles = []string{"jobs"}
 	facts, reflected := hub.reflect(t, imp, served(reflection.EKS, false, true), f)
 	if diff := cmp.Diff([]reflection.Capacity{
@@ -177,7 +177,7 @@ func TestReadRefusesAnotherCluster(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "eks-standard")
-	imp := importOf(f)
+	imp := newImport(f)
 	for _, c := range []struct {
 		reason string
 		change func(map[string]any)

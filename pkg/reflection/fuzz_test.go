@@ -51,7 +51,7 @@ func FuzzReflect(f *testing.F) {
 func checkAnyObservation(t *testing.T, fixture layouts.Fixture) {
 	t.Helper()
 	hub := readHub(t)
-	imp := importOf(fixture)
+	imp := newImport(fixture)
 	observed, want := hub.observe(t, imp, served(imp.Cloud, false, true), fixture, true)
 	for _, mr := range want.Resources {
 		hub.validate(t, mr)

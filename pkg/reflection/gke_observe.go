@@ -84,7 +84,7 @@ func gkeEndpoint(b, private block) (Endpoint, error) {
 		// Newer providers have it; the address is switched off then.
 		raw = b.block("controlPlaneEndpointsConfig").block("dnsEndpointConfig").text("endpoint")
 	}
-	e, err := endpointOf(raw)
+	e, err := parseEndpoint(raw)
 	if err != nil {
 		return e, err
 	}
@@ -99,7 +99,7 @@ func (r *reader) gkeFacts(b, private block) GKEFacts {
 		ReleaseChannel:  b.block("releaseChannel").text("channel"),
 		Subnetwork:      lastPart(b.text("subnetwork")),
 		StackType:       b.block("ipAllocationPolicy").text("stackType"),
-		Region:          regionOf(r.imp.Location),
+		Region:          parseRegion(r.imp.Location),
 		PrivateEndpoint: private.flag("enablePrivateEndpoint"), PrivateNodes: private.flag("enablePrivateNodes"),
 		ControlPlaneGlobalAccess: private.block("masterGlobalAccessConfig").flag("enabled"),
 		ControlPlaneCIDR:         r.cidr(private, "masterIpv4CidrBlock"),
@@ -187,7 +187,7 @@ func (r *reader) gkePool(b block) NodePool {
 // gkeScale reads the size. The cloud counts Nodes per zone.
 func (r *reader) gkeScale(b, scaling block, pool *NodePool) {
 	zones := len(pool.Zones)
-	if zones == 0 && regionOf(r.imp.Location) != r.imp.Location {
+	if zones == 0 && parseRegion(r.imp.Location) != r.imp.Location {
 		zones = 1
 	}
 	if perZone := b.number("nodeCount"); perZone != nil {
@@ -215,8 +215,8 @@ func (r *reader) gkeScale(b, scaling block, pool *NodePool) {
 	}
 }
 
-// regionOf is the region of a zone, or the region itself: "europe-west1-b" is in "europe-west1".
-func regionOf(location string) string {
+// parseRegion is the region of a zone, or the region itself: "europe-west1-b" is in "europe-west1".
+func parseRegion(location string) string {
 	if parts := strings.Split(location, "-"); len(parts) == 3 {
 		return parts[0] + "-" + parts[1]
 	}

@@ -16,7 +16,7 @@ func TestGKERegional(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "gke-regional")
-	imp := importOf(f)
+	imp := newImport(f)
 	imp.NodePools = []string{"retired"}
 	facts, reflected := hub.reflect(t, imp, served(reflection.GKE, false, true), f)
 	// "new" is on a Node and not yet in the observation; "retired" is named by the user and not in the cloud's list.
@@ -99,7 +99,7 @@ func TestGKEZonalWithDNSEndpoint(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "gke-zonal")
-	facts, reflected := hub.reflect(t, importOf(f), served(reflection.GKE, false, true), f)
+	facts, reflected := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)
 	if !facts.Endpoint.SystemRoots || facts.Endpoint.Private || !strings.HasSuffix(facts.Endpoint.Host, ".gke.goog") {
 		t.Errorf("endpoint %+v, want a DNS name whose certificate the system's roots vouch for", facts.Endpoint)
 	}
@@ -120,7 +120,7 @@ func TestGKEAutopilot(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "gke-autopilot")
-	facts, reflected := hub.reflect(t, importOf(f), served(reflection.GKE, false, true), f)
+	facts, reflected := hub.reflect(t, newImport(f), served(reflection.GKE, false, true), f)
 	if diff := cmp.Diff([]reflection.Capacity{{Type: "Autopilot", Nodes: 1}}, facts.Capacity); diff != "" || len(facts.NodePools) > 0 || !facts.NodePoolsComplete {
 		t.Errorf("capacity: -want, +got:\n%s pools %v, complete %v", diff, facts.NodePools, facts.NodePoolsComplete)
 	}

@@ -35,7 +35,7 @@ var readInstalled = sync.OnceValues(func() (installed, error) {
 	if err != nil {
 		return installed{}, err
 	}
-	out := installed{crds: map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition{}, schemas: reflection.SchemasOf(crds...), validators: validators}
+	out := installed{crds: map[schema.GroupKind]*apiextensionsv1.CustomResourceDefinition{}, schemas: reflection.NewSchemas(crds...), validators: validators}
 	for _, crd := range crds {
 		out.crds[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}] = crd
 	}
@@ -81,8 +81,8 @@ func loadFixture(tb testing.TB, name string) layouts.Fixture {
 	return f
 }
 
-// importOf is an import of the fixture's cluster that discovers all it can.
-func importOf(f layouts.Fixture) reflection.Import {
+// newImport is an import of the fixture's cluster that discovers all it can.
+func newImport(f layouts.Fixture) reflection.Import {
 	imp := reflection.Import{
 		Namespace: "team-a", Name: "prod", UID: "0b8e7a52-6a0c-4d2c-9d8b-6d1b1f3f6d11",
 		Cloud: reflection.Cloud(f.Cloud), ClusterName: f.ClusterName,

@@ -103,7 +103,7 @@ func reflectedPaths(t *testing.T, hub installed) []string {
 	var out []string
 	for _, name := range layouts.Names() {
 		f := loadFixture(t, name)
-		imp := importOf(f)
+		imp := newImport(f)
 		_, all := hub.reflect(t, imp, served(imp.Cloud, false, true), f)
 		for _, o := range all.Objects {
 			if o.Role != reflection.RoleControlPlane && o.Role != reflection.RoleInfraPool {

@@ -91,7 +91,7 @@ func TestNodePoolsAreAUnion(t *testing.T) {
 		}, true, []string{"general", "hardened"}, nil, true},
 	} {
 		f := loadFixture(t, "eks-standard")
-		imp := importOf(f)
+		imp := newImport(f)
 		c.change(&imp, &f)
 		observed, _ := hub.observe(t, imp, served(reflection.EKS, true, false), f, c.nodesKnown)
 		facts, err := reflection.Read(imp, observed)
@@ -111,7 +111,7 @@ func TestNodePoolsThatGo(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "eks-standard")
-	imp, groups := importOf(f), served(reflection.EKS, true, false)
+	imp, groups := newImport(f), served(reflection.EKS, true, false)
 	observed, _ := hub.observe(t, imp, groups, f, true)
 
 	observed.Nodes = nil
@@ -157,7 +157,7 @@ func TestManagedElsewhere(t *testing.T) {
 		f := loadFixture(t, "eks-standard")
 		f.Resources[0].AtProvider["tags"] = c.tags
 		delete(f.Resources[0].AtProvider, "tagsAll")
-		imp := importOf(f)
+		imp := newImport(f)
 		facts, reflected := hub.reflect(t, imp, served(reflection.EKS, true, false), f)
 		if len(facts.ManagedElsewhere) != c.want {
 			t.Errorf("%s: got %v", reason, facts.ManagedElsewhere)
@@ -173,7 +173,7 @@ func TestReflectNeedsTheInstalledKinds(t *testing.T) {
 	t.Parallel()
 	hub := readHub(t)
 	f := loadFixture(t, "eks-standard")
-	imp := importOf(f)
+	imp := newImport(f)
 	observed, _ := hub.observe(t, imp, served(reflection.EKS, true, false), f, true)
 	facts, err := reflection.Read(imp, observed)
 	if err != nil {
@@ -204,7 +204,7 @@ func TestValuesThatTheInstalledKindDoesNotKnow(t *testing.T) {
 			r.AtProvider["capacityType"] = "CAPACITY_BLOCK"
 		}
 	}
-	_, reflected := hub.reflect(t, importOf(f), served(reflection.EKS, true, false), f)
+	_, reflected := hub.reflect(t, newImport(f), served(reflection.EKS, true, false), f)
 	pool := object(t, reflected, "AWSManagedMachinePool", "prod-general-546c23de223c").Object
 	spec, _ := pool.Object["spec"].(map[string]any)
 	if _, ok := spec["capacityType"]; ok || spec["amiType"] != "CUSTOM" {

@@ -24,7 +24,7 @@ func Read(imp Import, observed Observed) (Facts, error) {
 		return Facts{}, err
 	}
 	r := &reader{imp: imp, observed: observed, facts: Facts{Cloud: imp.Cloud}}
-	c, _ := cloudOf(imp.Cloud)
+	c, _ := findCloud(imp.Cloud)
 	cluster := c.kinds[0]
 	b, ok := atProvider(r.observed.resources(imp, cluster)[imp.ClusterName], cluster.Kind, &r.notes)
 	if !ok {
@@ -78,7 +78,7 @@ func (r *reader) countNodes(label string) {
 			}
 			continue
 		}
-		of := capacityOf(node)
+		of := nodeCapacity(node)
 		if r.autopilot() {
 			of = Capacity{Type: CapacityAutopilot}
 		}
@@ -115,8 +115,8 @@ func compareCapacity(a, b Capacity) int {
 	return strings.Compare(a.Type+"\x00"+a.Name, b.Type+"\x00"+b.Name)
 }
 
-// capacityOf says to what a Node without a pool belongs. The names in its labels are foreign text.
-func capacityOf(node Node) Capacity {
+// nodeCapacity says to what a Node without a pool belongs. The names in its labels are foreign text.
+func nodeCapacity(node Node) Capacity {
 	karpenter, hasKarpenter := node.Labels[karpenterPoolLabel]
 	switch {
 	case node.Labels[computeTypeLabel] == "fargate":
@@ -137,7 +137,7 @@ func capacityOf(node Node) Capacity {
 func NodeLabels() []string {
 	labels := []string{computeTypeLabel, karpenterPoolLabel, virtualNodeLabel}
 	for _, name := range []Cloud{EKS, AKS, GKE} {
-		c, _ := cloudOf(name)
+		c, _ := findCloud(name)
 		labels = append(labels, c.poolLabel)
 	}
 	return labels

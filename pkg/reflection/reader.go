@@ -57,7 +57,7 @@ func (r *reader) markManagedElsewhere(tags map[string]string) {
 	}
 }
 
-func (r *reader) cidr(b block, field string) string { return b.cidrOf(field, b.text(field)) }
+func (r *reader) cidr(b block, field string) string { return b.cidr(field, b.text(field)) }
 
 func (r *reader) cidrs(b block, fields ...string) []string {
 	var out []string

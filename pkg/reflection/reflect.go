@@ -24,7 +24,7 @@ func Reflect(imp Import, facts Facts, schemas Schemas) (Reflection, error) {
 	if err := imp.Validate(); err != nil {
 		return Reflection{}, err
 	}
-	c, _ := cloudOf(imp.Cloud)
+	c, _ := findCloud(imp.Cloud)
 	r := &reflector{imp: imp, facts: facts, schemas: schemas, kinds: c.reflected, name: imp.reflectedName(), refused: map[string]bool{}}
 	r.notes.addAll(facts.Lossy)
 	if err := r.provider(c); err != nil {
@@ -103,7 +103,7 @@ func (r *reflector) core() error {
 	var status *builder
 	if r.imp.StrictPause {
 		cluster.set("spec.paused", true)
-		status = cluster.statusOf()
+		status = cluster.withStatus()
 		status.set("status.initialization", map[string]any{"infrastructureProvisioned": true, "controlPlaneInitialized": true})
 		status.set("status.phase", "Provisioned")
 		status.setEach("status.failureDomains", r.failureDomainList())
@@ -133,7 +133,7 @@ func (r *reflector) machinePool(pool NodePool, name string) error {
 	}
 	b.set("spec.template.spec", template)
 
-	status := b.statusOf()
+	status := b.withStatus()
 	status.set("status.initialization", map[string]any{"infrastructureProvisioned": true, "bootstrapDataSecretCreated": true})
 	status.set("status.phase", "Running")
 	status.set("status.replicas", pool.Replicas)

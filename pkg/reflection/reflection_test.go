@@ -40,7 +40,7 @@ func TestManagedResourcesObserveOnly(t *testing.T) {
 	hub := readHub(t)
 	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
 		t.Helper()
-		imp := importOf(f)
+		imp := newImport(f)
 		_, want := hub.observe(t, imp, served, f, true)
 		seen := map[string]bool{}
 		for _, mr := range want.Resources {
@@ -108,14 +108,14 @@ func checkShape(t *testing.T, mr *unstructured.Unstructured) {
 		t.Error(err)
 		return
 	}
-	if diff := cmp.Diff(shapeOf(same), shapeOf(mr)); diff != "" {
+	if diff := cmp.Diff(managedShape(same), managedShape(mr)); diff != "" {
 		t.Errorf("%s %q is not as in internal/test/imported: -want, +got:\n%s", gvk.Kind, mr.GetName(), diff)
 	}
 }
 
-// shapeOf is the part of a managed resource that decides which of a provider's methods are called, and with what. Where
+// managedShape is the part of a managed resource that decides which of a provider's methods are called, and with what. Where
 // the connection details are written does not matter.
-func shapeOf(mr *unstructured.Unstructured) map[string]any {
+func managedShape(mr *unstructured.Unstructured) map[string]any {
 	spec, _ := mr.Object["spec"].(map[string]any)
 	forProvider, _ := spec["forProvider"].(map[string]any)
 	fields := slices.Sorted(maps.Keys(spec))
@@ -135,7 +135,7 @@ func TestFixturesAreComplete(t *testing.T) {
 	hub := readHub(t)
 	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
 		t.Helper()
-		imp := importOf(f)
+		imp := newImport(f)
 		for _, r := range f.Resources {
 			if r.Kind == "RouteTable" {
 				imp.Subnets = append(imp.Subnets, reflection.SubnetHint{ID: "subnet-0123456789abcdef0", RouteTableID: r.ExternalName})
@@ -168,7 +168,7 @@ func TestReflectionIsSafe(t *testing.T) {
 	each(t, func(t *testing.T, f layouts.Fixture, served reflection.Served) {
 		t.Helper()
 		for _, strict := range []bool{false, true} {
-			imp := importOf(f)
+			imp := newImport(f)
 			imp.StrictPause = strict
 			_, reflected := hub.reflect(t, imp, served, f)
 			names := map[string]bool{}
@@ -249,7 +249,7 @@ func TestValidate(t *testing.T) {
 		{"a hint must be an identifier", func(i *reflection.Import) { i.Subnets = []reflection.SubnetHint{{ID: "10.0.0.0/8"}} }, "not identifiers of AWS"},
 		{"too many pools", func(i *reflection.Import) { i.NodePools = make([]string, reflection.MaxNodePools+1) }, "at most"},
 	} {
-		imp := importOf(loadFixture(t, "eks-standard"))
+		imp := newImport(loadFixture(t, "eks-standard"))
 		c.change(&imp)
 		err := imp.Validate()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

@@ -64,7 +64,7 @@ func (r *reflector) part(role Role, pool string, gvk schema.GroupVersionKind, na
 	if err != nil {
 		return err
 	}
-	status := b.statusOf()
+	status := b.withStatus()
 	status.set("status.ready", true)
 	fill(b, status)
 	r.add(role, pool, b, status)

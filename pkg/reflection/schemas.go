@@ -20,8 +20,8 @@ import (
 // read from what is installed and not written down here.
 type Schemas map[schema.GroupVersionKind]*apiextensionsv1.JSONSchemaProps
 
-// SchemasOf takes the schemas of all served versions out of CRDs.
-func SchemasOf(crds ...*apiextensionsv1.CustomResourceDefinition) Schemas {
+// NewSchemas takes the schemas of all served versions out of CRDs.
+func NewSchemas(crds ...*apiextensionsv1.CustomResourceDefinition) Schemas {
 	out := Schemas{}
 	for _, crd := range crds {
 		for _, v := range crd.Spec.Versions {
@@ -97,7 +97,7 @@ func misfitText(s *apiextensionsv1.JSONSchemaProps, v string) string {
 	switch {
 	case s.Type != "string":
 		return "The field is not a string"
-	case len(s.Enum) > 0 && !slices.Contains(enumOf(s), v):
+	case len(s.Enum) > 0 && !slices.Contains(enumValues(s), v):
 		return "The field does not support the value"
 	case s.MaxLength != nil && length > *s.MaxLength, s.MinLength != nil && length < *s.MinLength:
 		return "The field does not allow a text of this length"
@@ -109,7 +109,7 @@ func misfitText(s *apiextensionsv1.JSONSchemaProps, v string) string {
 	return ""
 }
 
-func enumOf(s *apiextensionsv1.JSONSchemaProps) []string {
+func enumValues(s *apiextensionsv1.JSONSchemaProps) []string {
 	out := make([]string, 0, len(s.Enum))
 	for _, raw := range s.Enum {
 		var v string
@@ -171,15 +171,15 @@ func misfitRequired(s *apiextensionsv1.JSONSchemaProps, v map[string]any) string
 		return ""
 	}
 	for _, field := range s.Required {
-		if _, ok := v[field]; !ok && defaultOf(at(s, []string{field})) == "" {
+		if _, ok := v[field]; !ok && defaultValue(at(s, []string{field})) == "" {
 			return "There is no value for " + field
 		}
 	}
 	return ""
 }
 
-// defaultOf is the default of a field as text, or "".
-func defaultOf(s *apiextensionsv1.JSONSchemaProps) string {
+// defaultValue is the default of a field as text, or "".
+func defaultValue(s *apiextensionsv1.JSONSchemaProps) string {
 	if s == nil || s.Default == nil {
 		return ""
 	}

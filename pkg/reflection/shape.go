@@ -99,10 +99,10 @@ func (b block) text(field string) string {
 	if !found {
 		return ""
 	}
-	return b.textOf(field, value)
+	return b.fieldText(field, value)
 }
 
-func (b block) textOf(field string, value any) string {
+func (b block) fieldText(field string, value any) string {
 	s, ok := value.(string)
 	switch {
 	case !ok:
@@ -119,7 +119,7 @@ func (b block) textOf(field string, value any) string {
 func (b block) texts(field string, most int) []string {
 	var out []string
 	for _, item := range b.list(field, most) {
-		if s := b.textOf(field, item); s != "" {
+		if s := b.fieldText(field, item); s != "" {
 			out = append(out, s)
 		}
 	}

@@ -66,7 +66,7 @@ func TestKubeletVersion(t *testing.T) {
 	}
 }
 
-func TestEndpointOf(t *testing.T) {
+func TestParseEndpoint(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		reason, raw, host string
@@ -83,7 +83,7 @@ func TestEndpointOf(t *testing.T) {
 		{"a host must be one", "https://exa mple.com", "", 0},
 		{"port zero is none", "https://example.com:0", "", 0},
 	} {
-		got, err := endpointOf(c.raw)
+		got, err := parseEndpoint(c.raw)
 		if (err == nil) != (c.host != "") || got.Host != c.host || got.Port != c.port {
 			t.Errorf("%s: got %+v and error %v, want %s:%d", c.reason, got, err, c.host, c.port)
 		}

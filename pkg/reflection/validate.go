@@ -28,7 +28,7 @@ func (i Import) Validate() error {
 }
 
 func (i Import) validateIdentifiers() error {
-	g, found := cloudOf(i.Cloud)
+	g, found := findCloud(i.Cloud)
 	if !found {
 		return fmt.Errorf("unknown cloud %q", i.Cloud)
 	}

@@ -49,8 +49,8 @@ func kubeletVersion(release string) string {
 	return "v" + m[1] + "." + m[2] + "." + m[3]
 }
 
-// endpointOf reads "https://host", "https://host:port" or a bare host. The host is a DNS name or an address.
-func endpointOf(raw string) (Endpoint, error) {
+// parseEndpoint reads "https://host", "https://host:port" or a bare host. The host is a DNS name or an address.
+func parseEndpoint(raw string) (Endpoint, error) {
 	if raw == "" {
 		return Endpoint{}, ErrNotObserved
 	}
@@ -102,7 +102,7 @@ func (b block) certificate(in block, field string) string {
 	return s
 }
 
-func (b block) cidrOf(field, s string) string {
+func (b block) cidr(field, s string) string {
 	if s == "" {
 		return ""
 	}

@@ -37,7 +37,7 @@ func TestLabelOfAnImportTakesARight(t *testing.T) {
 	const message = "clusterimports/objects"
 	for _, crd := range crds {
 		kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
-		if editsOf(crd) == nil {
+		if fieldEdits(crd) == nil {
 			continue // ProviderConfigs belong to their administrator.
 		}
 		t.Run(kind.String(), func(t *testing.T) {

@@ -39,7 +39,7 @@ type edit struct {
 func TestAdmissionMatrix(t *testing.T) {
 	for _, crd := range crds {
 		kind := schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}
-		edits := editsOf(crd)
+		edits := fieldEdits(crd)
 		if edits == nil {
 			continue // ProviderConfigs belong to their administrator.
 		}
@@ -165,8 +165,8 @@ func labelEdits() []edit {
 	}
 }
 
-// editsOf are the edits of a kind, made from its schema.
-func editsOf(crd *apiextensionsv1.CustomResourceDefinition) []edit {
+// fieldEdits are the edits of a kind, made from its schema.
+func fieldEdits(crd *apiextensionsv1.CustomResourceDefinition) []edit {
 	spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	kind := crd.Spec.Names.Kind
 	switch {

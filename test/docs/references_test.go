@@ -41,9 +41,9 @@ var notForUsers = map[string]string{
 	"cluster … answered with another object than …":    "tried again, and logged",
 }
 
-// messagesOf returns the texts of the errors that a file creates, as docs write them: … stands for what is filled in,
+// readMessages returns the texts of the errors that a file creates, as docs write them: … stands for what is filled in,
 // and wrapped errors are left out.
-func messagesOf(t *testing.T, path, source string) []string {
+func readMessages(t *testing.T, path, source string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestMessagesOfReferencesAreExplained(t *testing.T) {
 		if strings.HasSuffix(path, "_test.go") || !regexp.MustCompile(`^pkg/(references|expression|controllers/references)/\w+\.go$`).MatchString(path) {
 			continue
 		}
-		for _, m := range messagesOf(t, path, source) {
+		for _, m := range readMessages(t, path, source) {
 			made[plain(m)] = path
 		}
 	}

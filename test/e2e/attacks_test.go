@@ -21,8 +21,8 @@ func inHub(ctx context.Context, name, path string) string {
 	return get(ctx, hub, path, "mysqlinstancerequirements", name, "--namespace", "bar")
 }
 
-// identifierOf is the identifier of a workload cluster for which none was specified.
-func identifierOf(ctx context.Context, cluster string) string {
+// getIdentifier is the identifier of a workload cluster for which none was specified.
+func getIdentifier(ctx context.Context, cluster string) string {
 	GinkgoHelper()
 	return get(ctx, cluster, "{.metadata.uid}", "namespace", "kube-system")
 }
@@ -34,7 +34,7 @@ var _ = Describe("The owner of a workload cluster who is an attacker", func() {
 		enrolAll(ctx, "w1", "w2")
 		travels(ctx, "w2", "victim")
 		before := inHub(ctx, "victim", "{.metadata.uid}")
-		victim := identifierOf(ctx, "w2")
+		victim := getIdentifier(ctx, "w2")
 
 		claim(ctx, "w1", "victim",
 			"agent.crossplane.io/source-uid", victim, "agent.crossplane.io/source-namespace", "default",
@@ -43,7 +43,7 @@ var _ = Describe("The owner of a workload cluster who is an attacker", func() {
 		Eventually(agentSynced).WithArguments(ctx, "w1", "victim").WithContext(ctx).Should(Equal("False/Conflict"))
 		claim(ctx, "w1", "forged", "agent.crossplane.io/source-uid", victim, "agent.crossplane.io/source-namespace", "default")
 		DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, "w1", "forged") })
-		Eventually(sourceInHub).WithArguments(ctx, "forged").WithContext(ctx).Should(Equal(identifierOf(ctx, "w1") + "/default"))
+		Eventually(sourceInHub).WithArguments(ctx, "forged").WithContext(ctx).Should(Equal(getIdentifier(ctx, "w1") + "/default"))
 		Expect(get(ctx, "w2", "{.metadata.name}", "mysqlinstancerequirements", "forged")).To(BeEmpty())
 
 		By("deleting what was refused: the victim's object stays")
@@ -193,7 +193,7 @@ spec: {version: "5.7", storageGB: 1}
 		claim(ctx, "w1", "torn")
 		DeferCleanup(func(ctx context.Context) { cleanClaim(ctx, "w1", "torn") })
 		Eventually(agentSynced).WithArguments(ctx, "w1", "torn").WithContext(ctx).Should(Equal("True/Synced"))
-		Expect(sourceInHub(ctx, "torn")).To(Equal(identifierOf(ctx, "w1") + "/default"))
+		Expect(sourceInHub(ctx, "torn")).To(Equal(getIdentifier(ctx, "w1") + "/default"))
 		Expect(agentSynced(ctx, "w2", "bystander")).To(Equal("True/Synced"))
 		Expect(inHub(ctx, "bystander", "{.metadata.uid}")).To(Equal(bystander), "the object of the other cluster is unchanged")
 	})

@@ -107,7 +107,7 @@ var _ = Describe("A fleet with hostile API servers", needs(localProcesses, "has 
 		travels(ctx, "w1", "before-hostile")
 		goroutines, descriptors := metrics(ctx).Value("go_goroutines"), metrics(ctx).Value("process_open_fds")
 
-		before, err := process.UsageOf(asProcess.PID())
+		before, err := process.ReadUsage(asProcess.PID())
 		Expect(err).NotTo(HaveOccurred())
 
 		reasons := saysWhy()
@@ -149,7 +149,7 @@ var _ = Describe("A fleet with hostile API servers", needs(localProcesses, "has 
 		eventuallyConnected(ctx, "w1", "w2")
 		Expect(manager.Alive(ctx)).To(BeTrue())
 		Expect(metrics(ctx).Value("masthead_panics_total")).To(BeZero(), "nothing panicked")
-		used, err := process.UsageOf(asProcess.PID())
+		used, err := process.ReadUsage(asProcess.PID())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(used.Peak).To(BeNumerically("<", shippedMemoryLimit), "it would have been killed")
 		Expect(used.Peak).To(BeNumerically("<", before.Peak+hostileMemory), "hostile clusters took more than they are given")

@@ -33,15 +33,15 @@ const (
 // expectNoHotLoop checks in the audit log of the hub, after all specs, that no controller has repeated itself.
 func expectNoHotLoop() {
 	GinkgoHelper()
-	requests, err := requestsOf(localfleet.HubName, mastheadUser)
+	requests, err := readRequests(localfleet.HubName, mastheadUser)
 	Expect(err).NotTo(HaveOccurred())
 	writes := mostFrequentWrites(requests)
 	remarks = append(remarks, "Masthead's most frequent writes to the hub: "+strings.Join(texts(writes[:min(10, len(writes))]), ", "))
 	Expect(texts(slices.DeleteFunc(writes, repeated.isExpected))).To(BeEmpty(), "Masthead repeats writes")
 }
 
-// requestsOf counts the requests of a user in the audit log of a cluster. It is an error if there are none.
-func requestsOf(cluster, user string) (auditlog.Counts, error) {
+// readRequests counts the requests of a user in the audit log of a cluster. It is an error if there are none.
+func readRequests(cluster, user string) (auditlog.Counts, error) {
 	content, err := os.ReadFile(local.AuditLog(cluster))
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (r repeated) isExpected() bool {
 func mostFrequentWrites(requests auditlog.Counts) []repeated {
 	var writes []repeated
 	for r, times := range requests {
-		if r.Writes() && r.Name != "" && auditlog.ClassOf(r) == auditlog.Work {
+		if r.Writes() && r.Name != "" && auditlog.Classify(r) == auditlog.Work {
 			writes = append(writes, repeated{Request: r, times: times})
 		}
 	}

@@ -164,9 +164,9 @@ spec:
 			WithContext(ctx).Should(Equal(name))
 
 		By("writing nothing to it")
-		Expect(writesOf(ctx, "w3", "system:serviceaccount:default:"+account)).To(BeEmpty())
+		Expect(readWrites(ctx, "w3", "system:serviceaccount:default:"+account)).To(BeEmpty())
 		kubectl(ctx, hub, "delete", "clusterimport", name, "--namespace", namespace)
-		Expect(writesOf(ctx, "w3", "system:serviceaccount:default:"+account)).To(BeEmpty())
+		Expect(readWrites(ctx, "w3", "system:serviceaccount:default:"+account)).To(BeEmpty())
 	}, applicationTimeout)
 
 	// TestImportSurvivesKills kills an importer after each of its writes, for all clouds. Here a process is killed: when
@@ -176,17 +176,17 @@ spec:
 		for _, step := range []schema.GroupVersionKind{steps[0], steps[len(steps)/2], steps[len(steps)-1]} {
 			By("killing the manager when there is a " + step.Kind)
 			importCluster(ctx)
-			Eventually(countOf).WithArguments(ctx, admin, step).WithContext(ctx).WithPolling(pollingOfSteps).ShouldNot(BeZero())
+			Eventually(countObjects).WithArguments(ctx, admin, step).WithContext(ctx).WithPolling(pollingOfSteps).ShouldNot(BeZero())
 			Expect(manager.Kill(ctx)).To(Succeed())
 			startManager(ctx, "--imports")
 			eventuallyImported(ctx)
 			for _, kind := range steps {
-				Eventually(countOf).WithArguments(ctx, admin, kind).WithContext(ctx).Should(Equal(1), "there is one %s", kind.Kind)
+				Eventually(countObjects).WithArguments(ctx, admin, kind).WithContext(ctx).Should(Equal(1), "there is one %s", kind.Kind)
 			}
 
 			By("killing the manager when the " + step.Kind + " has gone")
 			kubectl(ctx, hub, "delete", "clusterimport", imported, "--wait=false")
-			Eventually(countOf).WithArguments(ctx, admin, step).WithContext(ctx).WithPolling(pollingOfSteps).Should(BeZero())
+			Eventually(countObjects).WithArguments(ctx, admin, step).WithContext(ctx).WithPolling(pollingOfSteps).Should(BeZero())
 			Expect(manager.Kill(ctx)).To(Succeed())
 			startManager(ctx, "--imports")
 			Eventually(get).WithArguments(ctx, hub, "{.metadata.name}", "clusterimport", imported).WithContext(ctx).Should(BeEmpty())
@@ -250,18 +250,18 @@ func importSteps() []schema.GroupVersionKind {
 	return append(kinds, schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 }
 
-// countOf is the number of objects of a kind that have the label of the import.
-func countOf(ctx context.Context, c client.Client, kind schema.GroupVersionKind) (int, error) {
+// countObjects is the number of objects of a kind that have the label of the import.
+func countObjects(ctx context.Context, c client.Client, kind schema.GroupVersionKind) (int, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
 	err := c.List(ctx, list, client.MatchingLabels{"fleet.masthead.dev/import-name": imported})
 	return len(list.Items), err
 }
 
-// writesOf returns what a user tried to change in a cluster, from its audit log. Requests for the user's own rights or
+// readWrites returns what a user tried to change in a cluster, from its audit log. Requests for the user's own rights or
 // identity change nothing. It is an error if the user has sent no request at all.
-func writesOf(_ context.Context, cluster, user string) ([]string, error) {
-	requests, err := requestsOf(cluster, user)
+func readWrites(_ context.Context, cluster, user string) ([]string, error) {
+	requests, err := readRequests(cluster, user)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func writesOf(_ context.Context, cluster, user string) ([]string, error) {
 func leftOfImport(ctx context.Context, c client.Client) (string, error) {
 	var left []string
 	for _, kind := range importSteps() {
-		n, err := countOf(ctx, c, kind)
+		n, err := countObjects(ctx, c, kind)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return "", errors.Join(errors.New(kind.Kind), err)
 		}

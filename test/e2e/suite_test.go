@@ -80,15 +80,15 @@ var _ = JustAfterEach(func(ctx context.Context) {
 
 // stateOfFleet has a line for each profile and claim, and the last lines of the manager's log.
 func stateOfFleet(ctx context.Context) string {
-	state := []string{stateOf(ctx, hub, "clusterprofiles")}
+	state := []string{nodeState(ctx, hub, "clusterprofiles")}
 	for _, cluster := range append([]string{hub}, workloads...) {
-		state = append(state, stateOf(ctx, cluster, "mysqlinstancerequirements"))
+		state = append(state, nodeState(ctx, cluster, "mysqlinstancerequirements"))
 	}
 	return strings.Join(append(state, manager.LogTail(10)), "")
 }
 
-// stateOf has a line for each object of a kind, or says why they cannot be read.
-func stateOf(ctx context.Context, cluster, kind string) string {
+// nodeState has a line for each object of a kind, or says why they cannot be read.
+func nodeState(ctx context.Context, cluster, kind string) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // Its API server may be what failed.
 	defer cancel()
 	lines, err := objects.Get(ctx, cluster, `{range .items[*]}{.kind} {.metadata.namespace}/{.metadata.name} uid={.metadata.uid} `+

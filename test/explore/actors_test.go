@@ -135,7 +135,7 @@ func (w *world) users(c *workload, team string) []option {
 		}
 	}
 	if propagation.AgentSynced(claim)["reason"] == fleetv1alpha1.ReasonHubObjectDeleted {
-		record, _ := ownership.RecordOf(claim)
+		record, _ := ownership.GetRecord(claim)
 		out = append(out, option{who + " consents to recreation", occasional, annotate(fleetv1alpha1.RecreateAnnotation, record.Consent(claim))})
 	}
 	return out
@@ -275,16 +275,16 @@ func (w *world) setFinalizers(path string, finalizers any) {
 func (w *world) publish(obj *unstructured.Unstructured) {
 	s := object("v1", "Secret", obj.GetNamespace(), secretName, nil)
 	s.Object["type"] = string(crossplane.SecretTypeConnection)
-	s.Object["data"] = map[string]any{"password": base64.StdEncoding.EncodeToString([]byte(passwordOf(obj)))}
+	s.Object["data"] = map[string]any{"password": base64.StdEncoding.EncodeToString([]byte(newPassword(obj)))}
 	_ = unstructured.SetNestedSlice(s.Object, []any{map[string]any{
 		"apiVersion": obj.GetAPIVersion(), "kind": obj.GetKind(), "name": obj.GetName(), "uid": string(obj.GetUID()), "controller": true,
 	}}, "metadata", "ownerReferences")
 	w.request(w.hub.Server, "crossplane", http.MethodPost, path(secrets, "v1", obj.GetNamespace(), ""), "application/json", s.Object)
 }
 
-// passwordOf returns the password of a claim in the hub, which names the namespace that may have it, and the claim that
+// newPassword returns the password of a claim in the hub, which names the namespace that may have it, and the claim that
 // it was made for.
-func passwordOf(obj *unstructured.Unstructured) string {
+func newPassword(obj *unstructured.Unstructured) string {
 	a := obj.GetAnnotations()
 	return fmt.Sprintf("%s/%s/%s", a[fleetv1alpha1.SourceUIDAnnotation], a[fleetv1alpha1.SourceNamespaceAnnotation],
 		a[fleetv1alpha1.SourceClaimUIDAnnotation])

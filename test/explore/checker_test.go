@@ -128,7 +128,7 @@ func (c *checker) otherHubChanged(change apiserver.Change) {
 }
 
 func (c *checker) objectChanged(change apiserver.Change) {
-	if before, after := ownerOf(change.Old), ownerOf(change.New); before != after {
+	if before, after := nameOwner(change.Old), nameOwner(change.New); before != after {
 		c.names.Changed(change.Key.Namespace, after)
 	}
 	switch {
@@ -159,15 +159,15 @@ func (c *checker) objectChanged(change apiserver.Change) {
 	}
 }
 
-// ownerOf returns the owner of the name of an object.
-func ownerOf(obj *unstructured.Unstructured) string {
+// nameOwner returns the owner of the name of an object.
+func nameOwner(obj *unstructured.Unstructured) string {
 	switch {
 	case obj == nil:
 		return owned.Unowned
 	case !isNamed(obj):
 		return owned.Foreign
 	}
-	return sourceOf(obj)
+	return formatSource(obj)
 }
 
 var hubNamespace = regexp.MustCompile(`in the namespace "([^"]+)" of the hub`)
@@ -175,7 +175,7 @@ var hubNamespace = regexp.MustCompile(`in the namespace "([^"]+)" of the hub`)
 // reported records what a claim has just reported of the name of its object, if it records that.
 func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unstructured) {
 	synced := propagation.AgentSynced(after)
-	record, recorded := ownership.RecordOf(after)
+	record, recorded := ownership.GetRecord(after)
 	us := claim.cluster.identifier + "/" + claim.namespace
 	if maps.Equal(propagation.AgentSynced(before), synced) || !recorded || claim.tampered {
 		return
@@ -197,7 +197,7 @@ func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unst
 
 func (c *checker) owns(owner, namespace string) bool {
 	for _, o := range c.objects {
-		if !o.gone && o.last.GetNamespace() == namespace && ownerOf(o.last) == owner {
+		if !o.gone && o.last.GetNamespace() == namespace && nameOwner(o.last) == owner {
 			return true
 		}
 	}
@@ -317,7 +317,7 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	claim.last = obj
 	claim.gone = change.New == nil
 	claim.consented = claim.consented || obj.GetAnnotations()[fleetv1alpha1.RecreateAnnotation] != ""
-	record, recorded := ownership.RecordOf(obj)
+	record, recorded := ownership.GetRecord(obj)
 	claim.recorded = claim.recorded || record.UID != "" || crossplane.IsReported(obj)
 	if change.Old == nil {
 		if isAgent(change) {
@@ -333,7 +333,7 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	if deleted && change.Old.GetDeletionTimestamp() == nil {
 		claim.keptWhenDeleted = isProtected(change.Old) && change.Old.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation] == "Orphan"
 	}
-	_, before := ownership.RecordOf(change.Old)
+	_, before := ownership.GetRecord(change.Old)
 	released := isProtected(change.Old) && (change.New == nil || !isProtected(change.New))
 	switch {
 	case !released && (recorded || !before):
@@ -446,21 +446,21 @@ func (c *checker) settled() {
 // hasStray reports whether an object that Masthead did not create ever named the same source as another.
 func (c *checker) hasStray(o *objectHistory) bool {
 	for _, other := range c.objects {
-		if !other.byMasthead && sourceOf(other.last) == sourceOf(o.last) {
+		if !other.byMasthead && formatSource(other.last) == formatSource(o.last) {
 			return true
 		}
 	}
 	return false
 }
 
-func sourceOf(obj *unstructured.Unstructured) string {
+func formatSource(obj *unstructured.Unstructured) string {
 	a := obj.GetAnnotations()
 	return a[fleetv1alpha1.SourceUIDAnnotation] + "/" + a[fleetv1alpha1.SourceNamespaceAnnotation]
 }
 
 func (c *checker) claimSettled(name string, claim *claimHistory) {
 	synced := propagation.AgentSynced(claim.last)
-	live, target := c.live(claim), targetOf(claim)
+	live, target := c.live(claim), claimTarget(claim)
 	switch synced["reason"] {
 	case fleetv1alpha1.ReasonSynced:
 		if live == nil {
@@ -501,8 +501,8 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 	}
 }
 
-// targetOf returns the namespace of the hub that a claim's object shall be in.
-func targetOf(claim *claimHistory) string {
+// claimTarget returns the namespace of the hub that a claim's object shall be in.
+func claimTarget(claim *claimHistory) string {
 	ns := claim.cluster.server.Get(key(namespaces, "", claim.namespace))
 	return cmp.Or(ns.GetAnnotations()[fleetv1alpha1.TargetNamespaceAnnotation], targetName)
 }
@@ -519,8 +519,8 @@ func (c *checker) live(claim *claimHistory) *objectHistory {
 			return o
 		}
 	}
-	record, _ := ownership.RecordOf(claim.last)
-	for _, at := range []string{record.Namespace, targetOf(claim)} {
+	record, _ := ownership.GetRecord(claim.last)
+	for _, at := range []string{record.Namespace, claimTarget(claim)} {
 		for _, o := range c.objects {
 			if isSource(o) && o.last.GetNamespace() == at {
 				return o

@@ -118,9 +118,9 @@ func (c *checker) copiesSettled() {
 // hasCrossplane reports whether a cluster has evidence of a Crossplane of its own.
 func hasCrossplane(cluster *workload) bool {
 	definition := cluster.server.Get(key(crds, "", xrds.String()))
-	return definition != nil && !managed.MarksOf(definition).IsMastheads() ||
+	return definition != nil && !managed.GetMarks(definition).IsMastheads() ||
 		slices.ContainsFunc(cluster.server.List(xrds), func(obj *unstructured.Unstructured) bool {
-			return !managed.MarksOf(obj).IsMastheads() || len(obj.GetFinalizers()) > 0
+			return !managed.GetMarks(obj).IsMastheads() || len(obj.GetFinalizers()) > 0
 		})
 }
 

@@ -248,7 +248,7 @@ func (w *world) walk(rng *rand.Rand, steps int) {
 	}
 	factors := map[string]float64{}
 	weight := func(o option) int {
-		k := kindOf(o.label)
+		k := stepKind(o.label)
 		if _, drawn := factors[k]; !drawn {
 			factors[k] = 1
 			switch {
@@ -281,8 +281,8 @@ func (w *world) walk(rng *rand.Rand, steps int) {
 	}
 }
 
-// kindOf returns what a step is about, other than of whom.
-func kindOf(label string) string {
+// stepKind returns what a step is about, other than of whom.
+func stepKind(label string) string {
 	words := strings.Fields(label)
 	switch words[0] {
 	case "user":

@@ -81,7 +81,7 @@ func (m Metrics) Series(mention string) []string {
 	for name, family := range m {
 		for _, one := range family.GetMetric() {
 			var labels []string
-			mentions := strings.Contains(clusterOf(one), mention)
+			mentions := strings.Contains(clusterLabel(one), mention)
 			for _, l := range one.GetLabel() {
 				labels = append(labels, l.GetName()+"="+l.GetValue())
 				mentions = mentions || strings.Contains(l.GetValue(), mention)
@@ -94,8 +94,8 @@ func (m Metrics) Series(mention string) []string {
 	return series
 }
 
-// clusterOf is the name of the cluster that a series is about.
-func clusterOf(m *dto.Metric) string {
+// clusterLabel is the name of the cluster that a series is about.
+func clusterLabel(m *dto.Metric) string {
 	labels := map[string]string{}
 	for _, l := range m.GetLabel() {
 		labels[l.GetName()] = l.GetValue()

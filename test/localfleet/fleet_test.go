@@ -262,7 +262,7 @@ func (t fleetTest) rbac() {
 	}
 	// Each cluster has its own authority.
 	config.Host = hubServer(t.T, f)
-	config.CAData = configOf(t.T, f, HubName).CAData
+	config.CAData = getConfig(t.T, f, HubName).CAData
 	hub, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -338,7 +338,7 @@ func (t fleetTest) rotate() {
 
 func (t fleetTest) restart() {
 	f := t.fleet
-	server := configOf(t.T, f, "w1").Host
+	server := getConfig(t.T, f, "w1").Host
 	if err := f.Kill(t.Context(), "w1"); err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func (t fleetTest) restart() {
 	if err := f.Restart(t.Context(), "w1", RestartOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if got := configOf(t.T, f, "w1").Host; got != server {
+	if got := getConfig(t.T, f, "w1").Host; got != server {
 		t.Errorf("Restart(): want the server at %s again, got %s", server, got)
 	}
 	if _, err := clientset(t.T, f, "w1").CoreV1().Pods("default").Get(t.Context(), "web", metav1.GetOptions{}); err != nil {
@@ -358,11 +358,11 @@ func (t fleetTest) restart() {
 
 func (t fleetTest) restartNewPort() {
 	f := t.fleet
-	old := configOf(t.T, f, "w1").Host
+	old := getConfig(t.T, f, "w1").Host
 	if err := f.Restart(t.Context(), "w1", RestartOptions{NewPort: true}); err != nil {
 		t.Fatal(err)
 	}
-	server := configOf(t.T, f, "w1").Host
+	server := getConfig(t.T, f, "w1").Host
 	if server == old {
 		t.Errorf("Restart(): want another server than %s", old)
 	}
@@ -386,12 +386,12 @@ func (t fleetTest) restartNewPort() {
 
 func (t fleetTest) move() {
 	f := t.fleet
-	old := configOf(t.T, f, "w1")
+	old := getConfig(t.T, f, "w1")
 	stopPrevious, err := f.Move(t.Context(), "w1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := configOf(t.T, f, "w1").Host
+	server := getConfig(t.T, f, "w1").Host
 	checkHubLeadsTo(t.T, f, "w1", server)
 	if _, err := whoAmI(t.Context(), old); err != nil {
 		t.Errorf("Move(): the previous server must go on: %v", err)
@@ -450,7 +450,7 @@ func (t fleetTest) addRegisterRemove() {
 	if err := f.Register(t.Context(), Registration{Workload: "w2"}); err != nil {
 		t.Fatalf("a cluster can be registered again under its old name: %v", err)
 	}
-	server := configOf(t.T, f, "w2").Host
+	server := getConfig(t.T, f, "w2").Host
 	if err := f.Remove(t.Context(), "w2"); err != nil {
 		t.Fatal(err)
 	}
@@ -545,7 +545,7 @@ func newClaim(name string, annotations map[string]string) *unstructured.Unstruct
 	return claim
 }
 
-func configOf(t *testing.T, f *Fleet, name string) *rest.Config {
+func getConfig(t *testing.T, f *Fleet, name string) *rest.Config {
 	t.Helper()
 	config, err := f.Config(name)
 	if err != nil {
@@ -556,12 +556,12 @@ func configOf(t *testing.T, f *Fleet, name string) *rest.Config {
 
 func hubServer(t *testing.T, f *Fleet) string {
 	t.Helper()
-	return configOf(t, f, HubName).Host
+	return getConfig(t, f, HubName).Host
 }
 
 func objectClient(t *testing.T, f *Fleet, name string) client.Client {
 	t.Helper()
-	c, err := newClient(configOf(t, f, name))
+	c, err := newClient(getConfig(t, f, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -570,7 +570,7 @@ func objectClient(t *testing.T, f *Fleet, name string) client.Client {
 
 func clientset(t *testing.T, f *Fleet, name string) kubernetes.Interface {
 	t.Helper()
-	c, err := kubernetes.NewForConfig(configOf(t, f, name))
+	c, err := kubernetes.NewForConfig(getConfig(t, f, name))
 	if err != nil {
 		t.Fatal(err)
 	}

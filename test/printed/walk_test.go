@@ -212,7 +212,7 @@ func TestReferenceShowsWhatIsPrinted(t *testing.T) {
 	}
 	keep(t, reference, rewritten(string(page), func(s step) []string {
 		said := s.prints
-		if len(said) == 0 || isTableOf(walked, s) {
+		if len(said) == 0 || isTable(walked, s) {
 			return said
 		}
 		found := false
@@ -228,8 +228,8 @@ func TestReferenceShowsWhatIsPrinted(t *testing.T) {
 	}))
 }
 
-// isTableOf reports whether a step shows a table with the columns that its command has in one of the steps walked.
-func isTableOf(walked []step, s step) bool {
+// isTable reports whether a step shows a table with the columns that its command has in one of the steps walked.
+func isTable(walked []step, s step) bool {
 	at := slices.IndexFunc(s.prints, heading.MatchString)
 	if at < 0 {
 		return false
@@ -246,7 +246,7 @@ func isTableOf(walked []step, s step) bool {
 	})
 }
 
-func TestIsTableOf(t *testing.T) {
+func TestIsTable(t *testing.T) {
 	walked := []step{{command: "kubectl masthead clusters", prints: []string{"NAME   LAST SEEN", "w1     now"}}}
 	cases := map[string]struct {
 		reason, command string
@@ -261,7 +261,7 @@ func TestIsTableOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := isTableOf(walked, step{command: tc.command, prints: tc.prints}); got != tc.want {
+			if got := isTable(walked, step{command: tc.command, prints: tc.prints}); got != tc.want {
 				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
 			}
 		})

@@ -90,9 +90,9 @@ type Controller struct {
 	Workers float64 `json:"workers"`
 }
 
-// Of computes the cost from one sample: rates are those since the manager started. Without the time of the sample there
+// Calculate computes the cost from one sample: rates are those since the manager started. Without the time of the sample there
 // are none.
-func Of(s Sample, at time.Time) Answer {
+func Calculate(s Sample, at time.Time) Answer {
 	over := 0.0
 	if began := s.one("process_start_time_seconds"); began > 0 && !at.IsZero() {
 		over = max(0, float64(at.UnixMilli())/1000-began)
@@ -144,7 +144,7 @@ func clusters(before, after Sample, rates bool, perSecond rate) []Cluster {
 		}
 		return byName[name]
 	}
-	for name := range after.sum("masthead_cluster_connected", clusterOf) {
+	for name := range after.sum("masthead_cluster_connected", clusterLabel) {
 		at(name) // One that costs nothing is there, too.
 	}
 	for metric, add := range map[string]func(*Cluster, float64){
@@ -156,13 +156,13 @@ func clusters(before, after Sample, rates bool, perSecond rate) []Cluster {
 		"masthead_queue_hanging":                          func(c *Cluster, n float64) { c.Hanging = n },
 		"masthead_cluster_client_throttled_seconds_total": func(c *Cluster, n float64) { c.Throttled = round(n) },
 	} {
-		for name, n := range after.sum(metric, clusterOf) {
+		for name, n := range after.sum(metric, clusterLabel) {
 			add(at(name), n)
 		}
 	}
 	after.each("masthead_application_components", func(labels map[string]string, m *dto.Metric) {
 		if labels["state"] == "installed" {
-			at(clusterOf(labels)).Components += value(m)
+			at(clusterLabel(labels)).Components += value(m)
 		}
 	})
 	was := requests(before)
@@ -190,7 +190,7 @@ func clusters(before, after Sample, rates bool, perSecond rate) []Cluster {
 func requests(s Sample) map[string]map[string]float64 {
 	out := map[string]map[string]float64{}
 	s.each("masthead_cluster_requests_total", func(labels map[string]string, m *dto.Metric) {
-		name := clusterOf(labels)
+		name := clusterLabel(labels)
 		if out[name] == nil {
 			out[name] = map[string]float64{}
 		}
@@ -200,11 +200,11 @@ func requests(s Sample) map[string]map[string]float64 {
 }
 
 func controllers(before, after Sample, perSecond rate) []Controller {
-	reconciles := after.sum("controller_runtime_reconcile_total", controllerOf)
-	was := before.sum("controller_runtime_reconcile_total", controllerOf)
-	failed := after.sum("controller_runtime_reconcile_errors_total", controllerOf)
-	busy, workers := after.sum("controller_runtime_active_workers", controllerOf), after.sum("controller_runtime_max_concurrent_reconciles", controllerOf)
-	fair, plain := after.sum("masthead_queue_depth", controllerOf), after.sum("workqueue_depth", controllerOf)
+	reconciles := after.sum("controller_runtime_reconcile_total", controllerLabel)
+	was := before.sum("controller_runtime_reconcile_total", controllerLabel)
+	failed := after.sum("controller_runtime_reconcile_errors_total", controllerLabel)
+	busy, workers := after.sum("controller_runtime_active_workers", controllerLabel), after.sum("controller_runtime_max_concurrent_reconciles", controllerLabel)
+	fair, plain := after.sum("masthead_queue_depth", controllerLabel), after.sum("workqueue_depth", controllerLabel)
 	took := times(before, after)
 	out := make([]Controller, 0, len(reconciles))
 	for name, n := range reconciles {

@@ -48,7 +48,7 @@ func find(t *testing.T, clusters []Cluster, name string) Cluster {
 
 func TestOneSample(t *testing.T) {
 	const began = 1795305600
-	answer := Of(first(t), time.Unix(began+100, 0))
+	answer := Calculate(first(t), time.Unix(began+100, 0))
 	want := Manager{Version: "v0.1.0", Over: 100, ResidentBytes: 104857600, BudgetBytes: 83886080, BudgetUsedBytes: 3145728, Goroutines: 321, CPU: 0.1}
 	if diff := cmp.Diff(want, answer.Manager); diff != "" {
 		t.Errorf("the manager:\n%s", diff)
@@ -67,7 +67,7 @@ func TestOneSample(t *testing.T) {
 	if diff := cmp.Diff(wantControllers, answer.Controllers); diff != "" {
 		t.Errorf("controllers:\n%s", diff)
 	}
-	if answer = Of(first(t), time.Time{}); answer.Manager.Over != 0 || find(t, answer.Clusters, "capi/default/w1").PerSecond != nil {
+	if answer = Calculate(first(t), time.Time{}); answer.Manager.Over != 0 || find(t, answer.Clusters, "capi/default/w1").PerSecond != nil {
 		t.Error("without a time there are no rates")
 	}
 }
@@ -96,7 +96,7 @@ func TestTwoSamples(t *testing.T) {
 }
 
 func TestSort(t *testing.T) {
-	clusters := Of(first(t), time.Time{}).Clusters
+	clusters := Calculate(first(t), time.Time{}).Clusters
 	for by, want := range map[string]string{
 		ByMemory:   "kubeconfig/edge/shop capi/default/w1 capi/default/idle",
 		ByRequests: "kubeconfig/edge/shop capi/default/w1 capi/default/idle",

@@ -69,12 +69,12 @@ func value(m *dto.Metric) float64 {
 	}
 }
 
-// clusterOf returns the name of the cluster that a series is about.
-func clusterOf(labels map[string]string) string {
+// clusterLabel returns the name of the cluster that a series is about.
+func clusterLabel(labels map[string]string) string {
 	if labels["source"] == "" || labels["cluster_namespace"] == "" {
 		return labels["cluster_name"]
 	}
 	return strings.Join([]string{labels["source"], labels["cluster_namespace"], labels["cluster_name"]}, "/")
 }
 
-func controllerOf(labels map[string]string) string { return labels["controller"] }
+func controllerLabel(labels map[string]string) string { return labels["controller"] }

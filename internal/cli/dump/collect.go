@@ -214,7 +214,7 @@ func (c *collector) definitions(ctx context.Context) error {
 func (c *collector) claims(ctx context.Context) error {
 	done := map[schema.GroupKind]bool{}
 	for _, xrd := range c.xrds {
-		publication, ok := crossplane.PublicationOf(xrd)
+		publication, ok := crossplane.ParsePublication(xrd)
 		kind := publication.Kind.GroupKind()
 		if !ok || done[kind] {
 			continue

@@ -40,7 +40,7 @@ func collected() []what {
 		{kind: kind("cluster.x-k8s.io", "Cluster"), optional: true, keep: keeping(
 			"spec.paused", "spec.controlPlaneEndpoint", "spec.controlPlaneRef", "spec.infrastructureRef", "spec.topology.class",
 			"spec.topology.classRef", "spec.topology.version", "status")},
-		// Only their metadata is read: see fleet.Side.
+		// Only their metadata is read: see fleet.ClusterClient.
 		{kind: kind("", "Secret"), options: []client.ListOption{client.HasLabels{fleetv1alpha1.EnrollLabel}}, keep: keeping()},
 		{kind: kind("apiextensions.crossplane.io", "CompositeResourceDefinition"), optional: true, keep: definition},
 		{kind: kind("apiextensions.crossplane.io", "Composition"), optional: true, keep: keeping("spec.compositeTypeRef", "spec.mode")},
@@ -72,7 +72,7 @@ func claim() shape {
 
 // carried reports whether an object of the hub came from a workload cluster.
 func carried(u *unstructured.Unstructured) bool {
-	_, named := ownership.SourceOf(u)
+	_, named := ownership.GetSource(u)
 	return named
 }
 

@@ -13,19 +13,19 @@ import (
 // pod keeps where a Pod is, how its containers are started and their state.
 func pod(u *unstructured.Unstructured) map[string]any {
 	out := pick(u.Object, "spec.nodeName", "spec.serviceAccountName", "status")
-	containersOf(u.Object, out, "spec")
+	copyContainers(u.Object, out, "spec")
 	return out
 }
 
 // deployment keeps a Deployment's desired and observed Pods.
 func deployment(u *unstructured.Unstructured) map[string]any {
 	out := pick(u.Object, "spec.replicas", "spec.strategy", "spec.template.metadata.labels", "spec.template.spec.serviceAccountName", "status")
-	containersOf(u.Object, out, "spec", "template", "spec")
+	copyContainers(u.Object, out, "spec", "template", "spec")
 	return out
 }
 
-// containersOf copies the containers of a Pod, and the names of its volumes.
-func containersOf(from, to map[string]any, path ...string) {
+// copyContainers copies the containers of a Pod, and the names of its volumes.
+func copyContainers(from, to map[string]any, path ...string) {
 	for _, list := range []string{"initContainers", "containers", "ephemeralContainers"} {
 		if kept := each(from, container, append(slices.Clone(path), list)...); kept != nil {
 			_ = unstructured.SetNestedSlice(to, kept, append(slices.Clone(path), list)...)

@@ -102,7 +102,7 @@ func Clusters(
 		}
 	}
 	for i := range profiles {
-		if c, ok := clusterOf(&profiles[i]); ok {
+		if c, ok := newCluster(&profiles[i]); ok {
 			byName[c.Name] = c
 		}
 	}
@@ -121,14 +121,14 @@ func Clusters(
 	return out
 }
 
-// clusterOf reads a ClusterProfile of Masthead's. It is a copy, and is ignored, if its namespace and name are not those
+// newCluster reads a ClusterProfile of Masthead's. It is a copy, and is ignored, if its namespace and name are not those
 // of the ClusterProfile of the cluster that it names.
-func clusterOf(p *inventoryv1alpha1.ClusterProfile) (*Cluster, bool) {
+func newCluster(p *inventoryv1alpha1.ClusterProfile) (*Cluster, bool) {
 	if p.Spec.ClusterManager.Name != fleetv1alpha1.FieldManager {
 		return nil, false
 	}
 	name := p.Annotations[fleetv1alpha1.ClusterNameAnnotation]
-	key, ok := keyOf(name)
+	key, ok := parseKey(name)
 	at := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
 	if !ok || key.Published() != at {
 		return nil, false
@@ -144,11 +144,11 @@ func clusterOf(p *inventoryv1alpha1.ClusterProfile) (*Cluster, bool) {
 			c.Identifier = property.Value
 		}
 	}
-	c.State, c.Reason, c.Message = stateOf(p.Status.Conditions)
+	c.State, c.Reason, c.Message = connectionState(p.Status.Conditions)
 	return c, true
 }
 
-func stateOf(conditions []metav1.Condition) (_ State, reason, message string) {
+func connectionState(conditions []metav1.Condition) (_ State, reason, message string) {
 	connected := meta.FindStatusCondition(conditions, fleetv1alpha1.ConditionConnected)
 	if connected == nil {
 		return StateUnknown, ReasonNotPublished, "Its ClusterProfile has no condition Connected yet. Does the manager run?"
@@ -168,7 +168,7 @@ func stateOf(conditions []metav1.Condition) (_ State, reason, message string) {
 	}
 }
 
-func keyOf(name string) (connection.Key, bool) {
+func parseKey(name string) (connection.Key, bool) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 3 || slices.Contains(parts, "") {
 		return connection.Key{}, false
@@ -219,8 +219,8 @@ func ByIdentifier(clusters []Cluster, identifier string) *Cluster {
 	return nil
 }
 
-// secretOf names the Secret with the kubeconfig of a cluster.
-func secretOf(key connection.Key) (types.NamespacedName, error) {
+// kubeconfigSecret names the Secret with the kubeconfig of a cluster.
+func kubeconfigSecret(key connection.Key) (types.NamespacedName, error) {
 	switch key.Source {
 	case capi.SourceName:
 		return types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "-kubeconfig"}, nil

@@ -86,7 +86,7 @@ func TestKubeconfigsAreNotTrusted(t *testing.T) {
 		"Metadata": {reason: "It would lead to a cloud's metadata service.", kubeconfig: kubeconfig("https://169.254.169.254", `{token: t}`), want: "link-local"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := configOf(tc.kubeconfig, credentials.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := newConfig(tc.kubeconfig, credentials.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s want an error about %q, got %v", tc.reason, tc.want, err)
 			}
 		})

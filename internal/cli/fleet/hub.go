@@ -26,7 +26,7 @@ import (
 
 // A Hub is the management cluster, with access to its workload clusters.
 type Hub struct {
-	*Side
+	*ClusterClient
 
 	allow credentials.Options
 	cfg   *rest.Config
@@ -39,7 +39,7 @@ type Hub struct {
 // reached is the result of connecting to a workload cluster.
 type reached struct {
 	once sync.Once
-	side *Side
+	side *ClusterClient
 	err  error
 }
 
@@ -53,7 +53,7 @@ func NewHub(cfg *rest.Config, allow credentials.Options) (*Hub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a client for the hub: %w", err)
 	}
-	return &Hub{Side: side, allow: allow, cfg: cfg, core: core, workloads: map[string]*reached{}}, nil
+	return &Hub{ClusterClient: side, allow: allow, cfg: cfg, core: core, workloads: map[string]*reached{}}, nil
 }
 
 // Log opens the log of a container.

@@ -99,7 +99,7 @@ func (h *Hub) ManagerPod(ctx context.Context) (*corev1.Pod, error) {
 // Metrics opens the metrics of a manager Pod, with a token of a ServiceAccount.
 func (h *Hub) Metrics(ctx context.Context, pod *corev1.Pod, token string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeout(ctx, scrapeDeadline)
-	port := portOf(pod)
+	port := findMetricsPort(pod)
 	transport := &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return h.DialPod(ctx, client.ObjectKeyFromObject(pod), port)
@@ -117,8 +117,8 @@ func (h *Hub) Metrics(ctx context.Context, pod *corev1.Pod, token string) (io.Re
 	return &cancelling{ReadCloser: body, cancel: cancel}, nil
 }
 
-// portOf returns the metrics port of a Pod, by name.
-func portOf(pod *corev1.Pod) int32 {
+// findMetricsPort returns the metrics port of a Pod, by name.
+func findMetricsPort(pod *corev1.Pod) int32 {
 	for _, c := range pod.Spec.Containers {
 		for _, p := range c.Ports {
 			if p.Name == metricsPort {

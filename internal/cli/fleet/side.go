@@ -35,7 +35,7 @@ import (
 const HubName = "hub"
 
 // A Side is the hub, or a workload cluster.
-type Side struct {
+type ClusterClient struct {
 	// Name is HubName, or the name of the cluster.
 	Name string
 
@@ -57,7 +57,7 @@ func Scheme() *runtime.Scheme {
 }
 
 // NewSide returns the side of a configuration. It sends no requests yet.
-func NewSide(name string, cfg *rest.Config) (*Side, error) {
+func NewSide(name string, cfg *rest.Config) (*ClusterClient, error) {
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the credentials for %s: %w", name, err)
@@ -73,14 +73,14 @@ func NewSide(name string, cfg *rest.Config) (*Side, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a client for %s: %w", name, err)
 	}
-	return &Side{Name: name, client: c, mapper: mapper, discovery: found}, nil
+	return &ClusterClient{Name: name, client: c, mapper: mapper, discovery: found}, nil
 }
 
 // Client writes, for the commands that do.
-func (s *Side) Client() client.Client { return s.client }
+func (s *ClusterClient) Client() client.Client { return s.client }
 
 // Version returns that of the API server.
-func (s *Side) Version() (string, error) {
+func (s *ClusterClient) Version() (string, error) {
 	v, err := s.discovery.ServerVersion()
 	if err != nil {
 		return "", fmt.Errorf("cannot query %s for its version: %w", s.Name, err)
@@ -91,9 +91,9 @@ func (s *Side) Version() (string, error) {
 // ErrNoSuchKind is returned for a kind that a side does not serve.
 var ErrNoSuchKind = errors.New("the kind is not served")
 
-// KindOf finds a kind by the name that the user gives, as kubectl does: Deployment, deployments, deploy, or
+// KindFor finds a kind by the name that the user gives, as kubectl does: Deployment, deployments, deploy, or
 // deployments.apps.
-func (s *Side) KindOf(word string) (schema.GroupVersionKind, error) {
+func (s *ClusterClient) KindFor(word string) (schema.GroupVersionKind, error) {
 	full, resource := schema.ParseResourceArg(strings.ToLower(word))
 	if full != nil {
 		if kind, err := s.mapper.KindFor(*full); err == nil {
@@ -111,7 +111,7 @@ func (s *Side) KindOf(word string) (schema.GroupVersionKind, error) {
 }
 
 // KindOfResource finds the kind of a resource. Without a version, it is the side's preferred one.
-func (s *Side) KindOfResource(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+func (s *ClusterClient) KindOfResource(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	kind, err := s.mapper.KindFor(resource)
 	if meta.IsNoMatchError(err) {
 		return kind, fmt.Errorf("%s: %q: %w", s.Name, resource.GroupResource(), ErrNoSuchKind)
@@ -120,7 +120,7 @@ func (s *Side) KindOfResource(resource schema.GroupVersionResource) (schema.Grou
 }
 
 // Mapping finds how a kind is served. Without a version, it is the side's preferred one.
-func (s *Side) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
+func (s *ClusterClient) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	versions := []string{}
 	if kind.Version != "" {
 		versions = append(versions, kind.Version)
@@ -133,7 +133,7 @@ func (s *Side) Mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) 
 }
 
 // IsNamespaced reports whether a kind is namespaced.
-func (s *Side) IsNamespaced(kind schema.GroupVersionKind) (bool, error) {
+func (s *ClusterClient) IsNamespaced(kind schema.GroupVersionKind) (bool, error) {
 	m, err := s.Mapping(kind)
 	if err != nil {
 		return false, err
@@ -147,14 +147,14 @@ func bare(kind schema.GroupVersionKind) bool {
 }
 
 // Get reads an object; of a Secret, its metadata.
-func (s *Side) Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
+func (s *ClusterClient) Get(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	if bare(kind) {
 		m := &metav1.PartialObjectMetadata{}
 		m.SetGroupVersionKind(kind)
 		if err := s.client.Get(ctx, key, m); err != nil {
 			return nil, err
 		}
-		return unstructuredOf(m)
+		return toUnstructured(m)
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)
@@ -166,7 +166,7 @@ func (s *Side) Get(ctx context.Context, kind schema.GroupVersionKind, key client
 }
 
 // List reads the objects of a kind; of Secrets, their metadata.
-func (s *Side) List(ctx context.Context, kind schema.GroupVersionKind, options ...client.ListOption) ([]*unstructured.Unstructured, error) {
+func (s *ClusterClient) List(ctx context.Context, kind schema.GroupVersionKind, options ...client.ListOption) ([]*unstructured.Unstructured, error) {
 	if bare(kind) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -176,7 +176,7 @@ func (s *Side) List(ctx context.Context, kind schema.GroupVersionKind, options .
 		out := make([]*unstructured.Unstructured, len(list.Items))
 		for i := range list.Items {
 			list.Items[i].SetGroupVersionKind(kind)
-			u, err := unstructuredOf(&list.Items[i])
+			u, err := toUnstructured(&list.Items[i])
 			if err != nil {
 				return nil, err
 			}
@@ -197,7 +197,7 @@ func (s *Side) List(ctx context.Context, kind schema.GroupVersionKind, options .
 	return out, nil
 }
 
-func unstructuredOf(m *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
+func toUnstructured(m *metav1.PartialObjectMetadata) (*unstructured.Unstructured, error) {
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the metadata of %q: %w", m.Name, err)

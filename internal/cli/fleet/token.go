@@ -20,20 +20,20 @@ const tokenLifetime = 10 * time.Minute
 
 // Token requests a token of a ServiceAccount of the hub, valid for a few minutes.
 func (h *Hub) Token(ctx context.Context, account client.ObjectKey) (string, error) {
-	token, _, err := tokenOf(ctx, h.core, account, tokenLifetime)
+	token, _, err := requestToken(ctx, h.core, account, tokenLifetime)
 	return token, err
 }
 
-// TokenOf requests a token of a ServiceAccount of the cluster of a configuration, and returns its expiry.
-func TokenOf(ctx context.Context, cfg *rest.Config, account client.ObjectKey, lifetime time.Duration) (_ string, ends time.Time, _ error) {
+// NewToken requests a token of a ServiceAccount of the cluster of a configuration, and returns its expiry.
+func NewToken(ctx context.Context, cfg *rest.Config, account client.ObjectKey, lifetime time.Duration) (_ string, ends time.Time, _ error) {
 	core, err := corev1client.NewForConfig(cfg)
 	if err != nil {
 		return "", ends, fmt.Errorf("cannot create a client: %w", err)
 	}
-	return tokenOf(ctx, core, account, lifetime)
+	return requestToken(ctx, core, account, lifetime)
 }
 
-func tokenOf(ctx context.Context, core corev1client.CoreV1Interface, account client.ObjectKey, lifetime time.Duration) (_ string, ends time.Time, _ error) {
+func requestToken(ctx context.Context, core corev1client.CoreV1Interface, account client.ObjectKey, lifetime time.Duration) (_ string, ends time.Time, _ error) {
 	answer, err := core.ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime.Seconds()))},
 	}, metav1.CreateOptions{})

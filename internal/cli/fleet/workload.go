@@ -33,7 +33,7 @@ const (
 )
 
 // Workload returns the side of a cluster. It creates it once, and does not connect yet.
-func (h *Hub) Workload(ctx context.Context, c *Cluster) (*Side, error) {
+func (h *Hub) Workload(ctx context.Context, c *Cluster) (*ClusterClient, error) {
 	h.mu.Lock()
 	r := h.workloads[c.Name]
 	if r == nil {
@@ -45,8 +45,8 @@ func (h *Hub) Workload(ctx context.Context, c *Cluster) (*Side, error) {
 	return r.side, r.err
 }
 
-func (h *Hub) workload(ctx context.Context, c *Cluster) (*Side, error) {
-	nn, err := secretOf(c.key)
+func (h *Hub) workload(ctx context.Context, c *Cluster) (*ClusterClient, error) {
+	nn, err := kubeconfigSecret(c.key)
 	if err != nil {
 		return nil, err
 	}
@@ -63,15 +63,15 @@ func (h *Hub) workload(ctx context.Context, c *Cluster) (*Side, error) {
 	if data == nil {
 		data = secret.Data["kubeconfig"]
 	}
-	cfg, err := configOf(data, h.allow)
+	cfg, err := newConfig(data, h.allow)
 	if err != nil {
 		return nil, fmt.Errorf("the kubeconfig in the Secret %q of the hub is not used: %w", nn, err)
 	}
 	return NewSide(c.Name, cfg)
 }
 
-// configOf makes a configuration from an untrusted kubeconfig.
-func configOf(kubeconfig []byte, allow credentials.Options) (*rest.Config, error) {
+// newConfig makes a configuration from an untrusted kubeconfig.
+func newConfig(kubeconfig []byte, allow credentials.Options) (*rest.Config, error) {
 	creds, err := credentials.Parse(kubeconfig, allow)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func TestSilenceIsNotLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := configOf(kubeconfig, allow)
+	cfg, err := newConfig(kubeconfig, allow)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 func podKind() schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: "Pod"} }
 
 // application follows an Application to its unhealthy components.
-func (l *Looker) application(ctx context.Context, c *fleet.Cluster, side *fleet.Side, t *why.Thing) *why.Thing {
+func (l *Collector) application(ctx context.Context, c *fleet.Cluster, side *fleet.ClusterClient, t *why.Thing) *why.Thing {
 	leave, ok := l.enter(t.Ref)
 	if !ok {
 		return t
@@ -69,8 +69,8 @@ func ApplicationKind() schema.GroupVersionKind {
 }
 
 // component reads a component of an Application: a claim is followed into the hub, a workload to its Pods.
-func (l *Looker) component(
-	ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, namespace, name string, finding why.Finding,
+func (l *Collector) component(
+	ctx context.Context, c *fleet.Cluster, side *fleet.ClusterClient, kind schema.GroupVersionKind, namespace, name string, finding why.Finding,
 ) *why.Thing {
 	t := l.thing(ctx, side, why.RoleObject, kind, namespace, name)
 	t.Reported = append(t.Reported, finding)
@@ -85,21 +85,21 @@ func (l *Looker) component(
 }
 
 // owned adds what Kubernetes' workload kinds own: active ReplicaSets, and Pods.
-func (l *Looker) owned(ctx context.Context, side *fleet.Side, t *why.Thing) *why.Thing {
+func (l *Collector) owned(ctx context.Context, side *fleet.ClusterClient, t *why.Thing) *why.Thing {
 	needs, err := OwnedBy(ctx, side, t.Object)
 	if err != nil {
-		t.Needs = append(t.Needs, absent(&why.Thing{Ref: refOf(side, "Pod", t.Ref.Namespace, "*"), Role: why.RoleObject}, why.NotLooked, fleet.Explain(err)))
+		t.Needs = append(t.Needs, absent(&why.Thing{Ref: newRef(side, "Pod", t.Ref.Namespace, "*"), Role: why.RoleObject}, why.NotLooked, fleet.Explain(err)))
 	}
 	for _, obj := range needs {
 		l.looked++
-		need := &why.Thing{Ref: refOf(side, obj.GetKind(), obj.GetNamespace(), obj.GetName()), Role: why.RoleObject, Object: obj}
+		need := &why.Thing{Ref: newRef(side, obj.GetKind(), obj.GetNamespace(), obj.GetName()), Role: why.RoleObject, Object: obj}
 		t.Needs = append(t.Needs, l.owned(ctx, side, need))
 	}
 	return t
 }
 
 // OwnedBy lists the objects that a Kubernetes workload owns.
-func OwnedBy(ctx context.Context, side *fleet.Side, obj *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
+func OwnedBy(ctx context.Context, side *fleet.ClusterClient, obj *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	for _, kind := range ownedKinds(obj.GroupVersionKind().GroupKind()) {
 		list, err := side.List(ctx, kind, inNamespace(obj.GetNamespace()))

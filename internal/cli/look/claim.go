@@ -20,9 +20,9 @@ import (
 )
 
 // claim follows a claim from its cluster into the hub.
-func (l *Looker) claim(ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
+func (l *Collector) claim(ctx context.Context, c *fleet.Cluster, side *fleet.ClusterClient, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
 	t.Role = why.RoleClaim
-	publisher, crd := l.publisherOf(ctx, kind.GroupKind())
+	publisher, crd := l.findPublisher(ctx, kind.GroupKind())
 	t.Needs = append(t.Needs, l.cluster(ctx, c, why.For{Use: why.UseClaims, Definition: crd}))
 	if publisher != nil && (t.Object == nil || !synced(t.Object)) {
 		t.Needs = append(t.Needs, publisher)
@@ -34,23 +34,23 @@ func (l *Looker) claim(ctx context.Context, c *fleet.Cluster, side *fleet.Side, 
 }
 
 // counterpart adds the hub's object of the claim's name, in its current or target namespace.
-func (l *Looker) counterpart(ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
-	namespace := l.targetOf(ctx, c, side, t)
+func (l *Collector) counterpart(ctx context.Context, c *fleet.Cluster, side *fleet.ClusterClient, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
+	namespace := l.findTarget(ctx, c, side, t)
 	if namespace == "" {
 		return t
 	}
 	if t.Object != nil && agentReason(t.Object) == fleetv1alpha1.ReasonTargetNamespaceMissing {
-		t.Needs = append(t.Needs, l.thing(ctx, l.hub.Side, why.RoleNamespace, corev1.SchemeGroupVersion.WithKind("Namespace"), "", namespace))
+		t.Needs = append(t.Needs, l.thing(ctx, l.hub.ClusterClient, why.RoleNamespace, corev1.SchemeGroupVersion.WithKind("Namespace"), "", namespace))
 		return t
 	}
-	in := l.thing(ctx, l.hub.Side, why.RoleHub, schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind}, namespace, t.Ref.Name)
+	in := l.thing(ctx, l.hub.ClusterClient, why.RoleHub, schema.GroupVersionKind{Group: kind.Group, Kind: kind.Kind}, namespace, t.Ref.Name)
 	if in.Object == nil {
 		if in.Absent == why.NotLooked || t.Object != nil && synced(t.Object) {
 			t.Needs = append(t.Needs, in)
 		}
 		return t
 	}
-	if source, named := ownership.SourceOf(in.Object); !named || source.Identifier != c.Identifier || source.Namespace != t.Ref.Namespace {
+	if source, named := ownership.GetSource(in.Object); !named || source.Identifier != c.Identifier || source.Namespace != t.Ref.Namespace {
 		in.Role, in.Note = why.RoleHolder, "has the name: "+l.Holder(in.Object)
 		t.Needs = append(t.Needs, in)
 		return t
@@ -60,21 +60,21 @@ func (l *Looker) counterpart(ctx context.Context, c *fleet.Cluster, side *fleet.
 }
 
 // Holder returns the owner of an object in the hub.
-func (l *Looker) Holder(obj *unstructured.Unstructured) string {
-	source, named := ownership.SourceOf(obj)
+func (l *Collector) Holder(obj *unstructured.Unstructured) string {
+	source, named := ownership.GetSource(obj)
 	if !named {
-		return ownership.HolderOf(obj)
+		return ownership.DescribeHolder(obj)
 	}
 	if c := fleet.ByIdentifier(l.clusters, source.Identifier); c != nil {
 		return fmt.Sprintf("the namespace %q of the cluster %s", source.Namespace, c.Name)
 	}
-	return ownership.HolderOf(obj)
+	return ownership.DescribeHolder(obj)
 }
 
-// targetOf returns the namespace of the hub in which a claim is or, as far as can be seen, would go.
-func (l *Looker) targetOf(ctx context.Context, c *fleet.Cluster, side *fleet.Side, t *why.Thing) string {
+// findTarget returns the namespace of the hub in which a claim is or, as far as can be seen, would go.
+func (l *Collector) findTarget(ctx context.Context, c *fleet.Cluster, side *fleet.ClusterClient, t *why.Thing) string {
 	if t.Object != nil {
-		if record, ok := ownership.RecordOf(t.Object); ok {
+		if record, ok := ownership.GetRecord(t.Object); ok {
 			return record.Namespace
 		}
 	}
@@ -84,7 +84,7 @@ func (l *Looker) targetOf(ctx context.Context, c *fleet.Cluster, side *fleet.Sid
 			return ns.Object.GetAnnotations()[fleetv1alpha1.TargetNamespaceAnnotation]
 		}
 	}
-	class := l.thing(ctx, l.hub.Side, why.RoleClass, classKind(), "", c.Class)
+	class := l.thing(ctx, l.hub.ClusterClient, why.RoleClass, classKind(), "", c.Class)
 	if class.Object == nil {
 		return ""
 	}
@@ -95,8 +95,8 @@ func (l *Looker) targetOf(ctx context.Context, c *fleet.Cluster, side *fleet.Sid
 	return target
 }
 
-// publisherOf finds the CompositeResourceDefinition of a kind, and the name of the kind's CustomResourceDefinition.
-func (l *Looker) publisherOf(ctx context.Context, kind schema.GroupKind) (_ *why.Thing, crd string) {
+// findPublisher finds the CompositeResourceDefinition of a kind, and the name of the kind's CustomResourceDefinition.
+func (l *Collector) findPublisher(ctx context.Context, kind schema.GroupKind) (_ *why.Thing, crd string) {
 	list, err := l.hub.List(ctx, crossplane.XRDKind.GroupVersionKind)
 	if err != nil {
 		return nil, ""
@@ -107,7 +107,7 @@ func (l *Looker) publisherOf(ctx context.Context, kind schema.GroupKind) (_ *why
 			name, _, _ := unstructured.NestedString(xrd.Object, "spec", field, "kind")
 			plural, _, _ := unstructured.NestedString(xrd.Object, "spec", field, "plural")
 			if group == kind.Group && name == kind.Kind {
-				t := &why.Thing{Ref: refOf(l.hub.Side, xrd.GetKind(), "", xrd.GetName()), Role: why.RolePublisher, Object: xrd}
+				t := &why.Thing{Ref: newRef(l.hub.ClusterClient, xrd.GetKind(), "", xrd.GetName()), Role: why.RolePublisher, Object: xrd}
 				return t, plural + "." + group
 			}
 		}
@@ -116,7 +116,7 @@ func (l *Looker) publisherOf(ctx context.Context, kind schema.GroupKind) (_ *why
 }
 
 // publisher reads a CompositeResourceDefinition, and the clusters that refuse its definition.
-func (l *Looker) publisher(ctx context.Context, t *why.Thing) *why.Thing {
+func (l *Collector) publisher(ctx context.Context, t *why.Thing) *why.Thing {
 	if t.Object == nil {
 		return t
 	}

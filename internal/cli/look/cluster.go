@@ -34,10 +34,10 @@ func clusterKind() schema.GroupVersionKind { return clusterv1.GroupVersion.WithK
 
 // cluster returns what an enrolled cluster needs: its class, its enrolled object, and the kubeconfig. A question about
 // something in a connected cluster needs the class alone.
-func (l *Looker) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.Thing {
+func (l *Collector) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.Thing {
 	key := c.Key()
 	at := key.Published()
-	t := l.thing(ctx, l.hub.Side, why.RoleCluster, profileKind(), at.Namespace, at.Name)
+	t := l.thing(ctx, l.hub.ClusterClient, why.RoleCluster, profileKind(), at.Namespace, at.Name)
 	t.For = f
 	if t.Absent == why.NotFound {
 		t.Reported = append(t.Reported, why.Finding{
@@ -46,7 +46,7 @@ func (l *Looker) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.
 		t.Absent = why.Present
 	}
 	if c.Class != "" && (f == why.For{} || f.Use != "" || c.Reason == fleetv1alpha1.ReasonClassNotFound) {
-		class := l.thing(ctx, l.hub.Side, why.RoleClass, classKind(), "", c.Class)
+		class := l.thing(ctx, l.hub.ClusterClient, why.RoleClass, classKind(), "", c.Class)
 		class.For = f
 		t.Needs = append(t.Needs, class)
 	}
@@ -55,21 +55,21 @@ func (l *Looker) cluster(ctx context.Context, c *fleet.Cluster, f why.For) *why.
 	}
 	if key.Source == capi.SourceName {
 		t.Needs = append(t.Needs,
-			l.thing(ctx, l.hub.Side, why.RoleEnrolled, clusterKind(), key.Namespace, key.Name),
-			l.thing(ctx, l.hub.Side, why.RoleKubeconfig, secretKind(), key.Namespace, key.Name+"-kubeconfig"))
+			l.thing(ctx, l.hub.ClusterClient, why.RoleEnrolled, clusterKind(), key.Namespace, key.Name),
+			l.thing(ctx, l.hub.ClusterClient, why.RoleKubeconfig, secretKind(), key.Namespace, key.Name+"-kubeconfig"))
 	} else {
-		t.Needs = append(t.Needs, l.thing(ctx, l.hub.Side, why.RoleEnrolled, secretKind(), key.Namespace, key.Name))
+		t.Needs = append(t.Needs, l.thing(ctx, l.hub.ClusterClient, why.RoleEnrolled, secretKind(), key.Namespace, key.Name))
 	}
 	return t
 }
 
 // Cluster reads a cluster by a name that the user gives: an enrolled one, or a Cluster of Cluster API that is not.
-func (l *Looker) Cluster(ctx context.Context, word, namespace string) (*why.Thing, error) {
+func (l *Collector) Cluster(ctx context.Context, word, namespace string) (*why.Thing, error) {
 	c, err := fleet.Find(l.clusters, word)
 	if err == nil {
 		return l.cluster(ctx, c, why.For{}), nil
 	}
-	t := l.thing(ctx, l.hub.Side, why.RoleEnrolled, clusterKind(), namespace, word)
+	t := l.thing(ctx, l.hub.ClusterClient, why.RoleEnrolled, clusterKind(), namespace, word)
 	if t.Object == nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (l *Looker) Cluster(ctx context.Context, word, namespace string) (*why.Thin
 }
 
 // class reads an EnrollmentClass, and those of its clusters that are not connected.
-func (l *Looker) class(ctx context.Context, t *why.Thing) *why.Thing {
+func (l *Collector) class(ctx context.Context, t *why.Thing) *why.Thing {
 	for i := range l.clusters {
 		if c := &l.clusters[i]; c.Class == t.Ref.Name && c.State != fleet.StateConnected {
 			need := l.cluster(ctx, c, why.For{})

@@ -17,7 +17,7 @@ import (
 const maxComposed = 100
 
 // composed follows an object of Crossplane's to its composed resources.
-func (l *Looker) composed(ctx context.Context, t *why.Thing) *why.Thing {
+func (l *Collector) composed(ctx context.Context, t *why.Thing) *why.Thing {
 	leave, ok := l.enter(t.Ref)
 	if !ok || t.Object == nil {
 		return t
@@ -30,7 +30,7 @@ func (l *Looker) composed(ctx context.Context, t *why.Thing) *why.Thing {
 		if i == maxComposed {
 			break
 		}
-		need := l.thing(ctx, l.hub.Side, why.RoleHub, ref.kind, ref.namespace, ref.name)
+		need := l.thing(ctx, l.hub.ClusterClient, why.RoleHub, ref.kind, ref.namespace, ref.name)
 		t.Needs = append(t.Needs, l.composed(ctx, need))
 	}
 	return t

@@ -31,7 +31,7 @@ type Question struct {
 }
 
 // Find finds the object of a question, and everything related to it.
-func (l *Looker) Find(ctx context.Context, q Question) (*why.Thing, error) {
+func (l *Collector) Find(ctx context.Context, q Question) (*why.Thing, error) {
 	switch strings.ToLower(q.Kind) {
 	case "cluster", "clusters", "clusters.cluster.x-k8s.io", "clusterprofile", "clusterprofiles":
 		return l.Cluster(ctx, q.Name, q.Namespace)
@@ -53,12 +53,12 @@ func (l *Looker) Find(ctx context.Context, q Question) (*why.Thing, error) {
 }
 
 // inCluster reads an object of a workload cluster. If the cluster cannot be reached, the hub still knows of claims.
-func (l *Looker) inCluster(ctx context.Context, c *fleet.Cluster, q Question) (*why.Thing, error) {
+func (l *Collector) inCluster(ctx context.Context, c *fleet.Cluster, q Question) (*why.Thing, error) {
 	side, err := l.hub.Workload(ctx, c)
 	if err != nil {
 		return l.unreachable(ctx, c, q, err.Error()), nil
 	}
-	kind, err := side.KindOf(q.Kind)
+	kind, err := side.KindFor(q.Kind)
 	switch {
 	case errors.Is(err, fleet.ErrNoSuchKind):
 		return l.unserved(ctx, c, q)
@@ -73,15 +73,15 @@ func (l *Looker) inCluster(ctx context.Context, c *fleet.Cluster, q Question) (*
 }
 
 // walk follows an object of a workload cluster to its dependencies.
-func (l *Looker) walk(ctx context.Context, c *fleet.Cluster, side *fleet.Side, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
+func (l *Collector) walk(ctx context.Context, c *fleet.Cluster, side *fleet.ClusterClient, kind schema.GroupVersionKind, t *why.Thing) *why.Thing {
 	if kind.GroupKind() == ApplicationKind().GroupKind() {
 		return l.application(ctx, c, side, t)
 	}
-	if publisher, _ := l.publisherOf(ctx, kind.GroupKind()); publisher != nil ||
+	if publisher, _ := l.findPublisher(ctx, kind.GroupKind()); publisher != nil ||
 		t.Object != nil && agentReason(t.Object) != "" {
 		return l.claim(ctx, c, side, kind, t)
 	}
-	t.Needs = append(t.Needs, l.cluster(ctx, c, why.For{Use: l.useOf(t)}))
+	t.Needs = append(t.Needs, l.cluster(ctx, c, why.For{Use: l.findUse(t)}))
 	if t.Object == nil {
 		return t
 	}
@@ -89,8 +89,8 @@ func (l *Looker) walk(ctx context.Context, c *fleet.Cluster, side *fleet.Side, k
 	return l.owned(ctx, side, t)
 }
 
-// useOf returns what the class must allow for an object that is neither a claim nor an Application.
-func (l *Looker) useOf(t *why.Thing) why.Use {
+// findUse returns what the class must allow for an object that is neither a claim nor an Application.
+func (l *Collector) findUse(t *why.Thing) why.Use {
 	if t.Object != nil {
 		if spec, ok := t.Object.Object["spec"].(map[string]any); ok && spec["references"] != nil {
 			return why.UseReferences
@@ -100,13 +100,13 @@ func (l *Looker) useOf(t *why.Thing) why.Use {
 }
 
 // unreachable handles an object of a cluster that cannot be reached.
-func (l *Looker) unreachable(ctx context.Context, c *fleet.Cluster, q Question, message string) *why.Thing {
+func (l *Collector) unreachable(ctx context.Context, c *fleet.Cluster, q Question, message string) *why.Thing {
 	t := absent(&why.Thing{
 		Ref: why.Ref{Where: c.Name, Kind: q.Kind, Namespace: q.Namespace, Name: q.Name}, Role: why.RoleObject,
 	}, why.NotLooked, "The cluster cannot be queried: "+message)
-	if kind, err := l.hub.KindOf(q.Kind); err == nil {
+	if kind, err := l.hub.KindFor(q.Kind); err == nil {
 		t.Ref.Kind = kind.Kind
-		if publisher, _ := l.publisherOf(ctx, kind.GroupKind()); publisher != nil {
+		if publisher, _ := l.findPublisher(ctx, kind.GroupKind()); publisher != nil {
 			return l.claim(ctx, c, nil, kind, t)
 		}
 	}
@@ -122,7 +122,7 @@ func useOfKind(kind string) why.Use {
 }
 
 // unserved handles an object of a kind that its cluster does not serve: a missing claim kind, or a mistake.
-func (l *Looker) unserved(ctx context.Context, c *fleet.Cluster, q Question) (*why.Thing, error) {
+func (l *Collector) unserved(ctx context.Context, c *fleet.Cluster, q Question) (*why.Thing, error) {
 	t := absent(&why.Thing{
 		Ref: why.Ref{Where: c.Name, Kind: q.Kind, Namespace: q.Namespace, Name: q.Name}, Role: why.RoleObject,
 	}, why.NotServed, "")
@@ -130,9 +130,9 @@ func (l *Looker) unserved(ctx context.Context, c *fleet.Cluster, q Question) (*w
 		t.Ref.Kind = ApplicationKind().Kind
 		return l.application(ctx, c, nil, t), nil
 	}
-	kind, err := l.hub.KindOf(q.Kind)
+	kind, err := l.hub.KindFor(q.Kind)
 	if err == nil {
-		if publisher, _ := l.publisherOf(ctx, kind.GroupKind()); publisher != nil {
+		if publisher, _ := l.findPublisher(ctx, kind.GroupKind()); publisher != nil {
 			t.Ref.Kind = kind.Kind
 			return l.claim(ctx, c, nil, kind, t), nil
 		}
@@ -141,10 +141,10 @@ func (l *Looker) unserved(ctx context.Context, c *fleet.Cluster, q Question) (*w
 }
 
 // anywhere searches for an object in the hub, and then in every connected cluster.
-func (l *Looker) anywhere(ctx context.Context, q Question) (*why.Thing, error) {
-	kind, err := l.hub.KindOf(q.Kind)
+func (l *Collector) anywhere(ctx context.Context, q Question) (*why.Thing, error) {
+	kind, err := l.hub.KindFor(q.Kind)
 	if err == nil {
-		t := l.thing(ctx, l.hub.Side, why.RoleObject, kind, q.Namespace, q.Name)
+		t := l.thing(ctx, l.hub.ClusterClient, why.RoleObject, kind, q.Namespace, q.Name)
 		if t.Absent != why.NotFound || kind.Group == fleetv1alpha1.GroupVersion.Group {
 			return l.inHub(ctx, kind, t)
 		}
@@ -155,7 +155,7 @@ func (l *Looker) anywhere(ctx context.Context, q Question) (*why.Thing, error) {
 }
 
 // inHub walks from an object of the hub. The object of a claim is reached from the claim.
-func (l *Looker) inHub(ctx context.Context, kind schema.GroupVersionKind, t *why.Thing) (*why.Thing, error) {
+func (l *Collector) inHub(ctx context.Context, kind schema.GroupVersionKind, t *why.Thing) (*why.Thing, error) {
 	if t.Absent == why.NotFound {
 		return nil, fmt.Errorf("there is no %s in the hub", t.Ref)
 	}
@@ -172,7 +172,7 @@ func (l *Looker) inHub(ctx context.Context, kind schema.GroupVersionKind, t *why
 	if t.Object == nil {
 		return t, nil
 	}
-	if source, named := ownership.SourceOf(t.Object); named {
+	if source, named := ownership.GetSource(t.Object); named {
 		if c := fleet.ByIdentifier(l.clusters, source.Identifier); c != nil {
 			q := Question{Kind: kind.Kind + "." + kind.Version + "." + kind.Group, Namespace: source.Namespace, Name: t.Ref.Name}
 			if claim, err := l.inCluster(ctx, c, q); err == nil {
@@ -180,12 +180,12 @@ func (l *Looker) inHub(ctx context.Context, kind schema.GroupVersionKind, t *why
 			}
 		}
 	}
-	t.Needs = append(t.Needs, l.sources(ctx, l.hub.Side, t.Object)...)
-	return l.owned(ctx, l.hub.Side, l.composed(ctx, t)), nil
+	t.Needs = append(t.Needs, l.sources(ctx, l.hub.ClusterClient, t.Object)...)
+	return l.owned(ctx, l.hub.ClusterClient, l.composed(ctx, t)), nil
 }
 
 // everywhere searches for an object in all clusters. It must be in one, or the user must name the cluster.
-func (l *Looker) everywhere(ctx context.Context, q Question) (*why.Thing, error) {
+func (l *Collector) everywhere(ctx context.Context, q Question) (*why.Thing, error) {
 	var found []*fleet.Cluster
 	var unqueried []string
 	for i := range l.clusters {
@@ -221,12 +221,12 @@ func (l *Looker) everywhere(ctx context.Context, q Question) (*why.Thing, error)
 }
 
 // has reports whether a cluster has an object. If the kind is not served, it has not.
-func (l *Looker) has(ctx context.Context, c *fleet.Cluster, q Question) (bool, error) {
+func (l *Collector) has(ctx context.Context, c *fleet.Cluster, q Question) (bool, error) {
 	side, err := l.hub.Workload(ctx, c)
 	if err != nil {
 		return false, err
 	}
-	kind, err := side.KindOf(q.Kind)
+	kind, err := side.KindFor(q.Kind)
 	if err != nil {
 		return false, ignoring(err, fleet.ErrNoSuchKind)
 	}

@@ -17,7 +17,7 @@ import (
 func inNamespace(namespace string) client.ListOption { return client.InNamespace(namespace) }
 
 // imported follows a ClusterImport to its managed resources.
-func (l *Looker) imported(ctx context.Context, t *why.Thing) *why.Thing {
+func (l *Collector) imported(ctx context.Context, t *why.Thing) *why.Thing {
 	t.Role = why.RoleImport
 	if t.Object == nil {
 		return t
@@ -33,7 +33,7 @@ func (l *Looker) imported(ctx context.Context, t *why.Thing) *why.Thing {
 		if err != nil || gv.Group == "" || strings.HasSuffix(gv.Group, "cluster.x-k8s.io") {
 			continue // The reflection follows what was observed.
 		}
-		t.Needs = append(t.Needs, l.thing(ctx, l.hub.Side, why.RoleHub, gv.WithKind(text("kind")), text("namespace"), text("name")))
+		t.Needs = append(t.Needs, l.thing(ctx, l.hub.ClusterClient, why.RoleHub, gv.WithKind(text("kind")), text("namespace"), text("name")))
 	}
 	return t
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // sources returns the sources of an object's required references, if they are unresolved.
-func (l *Looker) sources(ctx context.Context, side *fleet.Side, obj *unstructured.Unstructured) []*why.Thing {
+func (l *Collector) sources(ctx context.Context, side *fleet.ClusterClient, obj *unstructured.Unstructured) []*why.Thing {
 	spec, _, _ := unstructured.NestedMap(obj.Object, "spec")
 	var refs commonv1alpha1.References
 	if condition.IsTrue(obj, commonv1alpha1.ConditionReferencesResolved) || spec["references"] == nil ||
@@ -49,11 +49,11 @@ func (l *Looker) sources(ctx context.Context, side *fleet.Side, obj *unstructure
 	return out
 }
 
-func (l *Looker) source(ctx context.Context, side *fleet.Side, obj *unstructured.Unstructured, s commonv1alpha1.ReferenceSource) *why.Thing {
+func (l *Collector) source(ctx context.Context, side *fleet.ClusterClient, obj *unstructured.Unstructured, s commonv1alpha1.ReferenceSource) *why.Thing {
 	namespace := ptr.Deref(s.Namespace, obj.GetNamespace())
 	kind, err := side.KindOfResource(schema.GroupVersionResource{Group: ptr.Deref(s.Group, ""), Version: ptr.Deref(s.Version, ""), Resource: s.Resource})
 	if err != nil {
-		t := &why.Thing{Ref: refOf(side, s.Resource, namespace, s.Name), Role: why.RoleSource}
+		t := &why.Thing{Ref: newRef(side, s.Resource, namespace, s.Name), Role: why.RoleSource}
 		return present(t, nil, err)
 	}
 	return l.thing(ctx, side, why.RoleSource, kind, namespace, s.Name)

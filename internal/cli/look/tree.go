@@ -31,7 +31,7 @@ type Tree struct {
 
 // ApplicationTree reads an Application with its components and the objects they own; nil if there is none. The health
 // of a component is Masthead's; that of owned objects is computed here, by the shipped rules.
-func ApplicationTree(ctx context.Context, side *fleet.Side, namespace, name string) (*Tree, error) {
+func ApplicationTree(ctx context.Context, side *fleet.ClusterClient, namespace, name string) (*Tree, error) {
 	obj, err := side.Get(ctx, ApplicationKind(), types.NamespacedName{Namespace: namespace, Name: name})
 	switch {
 	case apierrors.IsNotFound(err), isNoMatch(err), errors.Is(err, fleet.ErrNoSuchKind):
@@ -48,17 +48,17 @@ func ApplicationTree(ctx context.Context, side *fleet.Side, namespace, name stri
 		return nil, err
 	}
 	judge := library.New()
-	root := &Tree{Ref: refOf(side, obj.GetKind(), namespace, name), Health: string(app.Status.Health), Message: app.Status.Message}
+	root := &Tree{Ref: newRef(side, obj.GetKind(), namespace, name), Health: string(app.Status.Health), Message: app.Status.Message}
 	for _, c := range app.Status.Components {
 		object := c.Name
 		if other := app.Spec.Components[c.Name].Name; other != "" {
 			object = other
 		}
-		part := Tree{Ref: refOf(side, c.Kind, namespace, object), Health: string(c.Health), Reason: c.Reason, Message: c.Message}
+		part := Tree{Ref: newRef(side, c.Kind, namespace, object), Health: string(c.Health), Reason: c.Reason, Message: c.Message}
 		root.Parts = append(root.Parts, grow(ctx, side, judge, part, schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}))
 	}
 	for _, d := range app.Status.Discovered {
-		part := Tree{Ref: refOf(side, d.Kind, d.Namespace, d.Name), Health: string(d.Health), Reason: d.Reason, Message: d.Message}
+		part := Tree{Ref: newRef(side, d.Kind, d.Namespace, d.Name), Health: string(d.Health), Reason: d.Reason, Message: d.Message}
 		if d.Name == "" {
 			root.Parts = append(root.Parts, part)
 			continue
@@ -66,7 +66,7 @@ func ApplicationTree(ctx context.Context, side *fleet.Side, namespace, name stri
 		root.Parts = append(root.Parts, grow(ctx, side, judge, part, schema.GroupVersionKind{Group: d.Group, Version: d.Version, Kind: d.Kind}))
 	}
 	if pod := app.Status.HealthCheckPod; pod != "" {
-		part := Tree{Ref: refOf(side, podKind().Kind, namespace, pod), Health: string(appsv1alpha1.HealthUnknown), Message: "health check"}
+		part := Tree{Ref: newRef(side, podKind().Kind, namespace, pod), Health: string(appsv1alpha1.HealthUnknown), Message: "health check"}
 		if obj, err := side.Get(ctx, podKind(), types.NamespacedName{Namespace: namespace, Name: pod}); err == nil {
 			part = branch(ctx, side, judge, obj)
 			part.Message = "health check " + part.Message
@@ -77,7 +77,7 @@ func ApplicationTree(ctx context.Context, side *fleet.Side, namespace, name stri
 }
 
 // grow adds the owned objects to a component, if they can be read.
-func grow(ctx context.Context, side *fleet.Side, judge health.Assessor, part Tree, kind schema.GroupVersionKind) Tree {
+func grow(ctx context.Context, side *fleet.ClusterClient, judge health.Assessor, part Tree, kind schema.GroupVersionKind) Tree {
 	if ownedKinds(kind.GroupKind()) == nil {
 		return part
 	}
@@ -89,10 +89,10 @@ func grow(ctx context.Context, side *fleet.Side, judge health.Assessor, part Tre
 	return part
 }
 
-func branch(ctx context.Context, side *fleet.Side, judge health.Assessor, obj *unstructured.Unstructured) Tree {
+func branch(ctx context.Context, side *fleet.ClusterClient, judge health.Assessor, obj *unstructured.Unstructured) Tree {
 	result := judge.Assess(obj, true)
 	t := Tree{
-		Ref:    refOf(side, obj.GetKind(), obj.GetNamespace(), obj.GetName()),
+		Ref:    newRef(side, obj.GetKind(), obj.GetNamespace(), obj.GetName()),
 		Health: string(result.Health), Reason: result.Reason, Message: result.Message,
 	}
 	owned, err := OwnedBy(ctx, side, obj)
@@ -100,7 +100,7 @@ func branch(ctx context.Context, side *fleet.Side, judge health.Assessor, obj *u
 		t.Parts = append(t.Parts, branch(ctx, side, judge, o))
 	}
 	if err != nil {
-		t.Parts = append(t.Parts, Tree{Ref: refOf(side, podKind().Kind, obj.GetNamespace(), "*"), Health: string(appsv1alpha1.HealthUnknown), Message: fleet.Explain(err)})
+		t.Parts = append(t.Parts, Tree{Ref: newRef(side, podKind().Kind, obj.GetNamespace(), "*"), Health: string(appsv1alpha1.HealthUnknown), Message: fleet.Explain(err)})
 	}
 	return t
 }

@@ -81,7 +81,7 @@ type source struct{ cluster, namespace, kind, name string }
 func Rows(f Facts) []Row {
 	bySource := map[source][]*unstructured.Unstructured{}
 	for _, obj := range f.Hub {
-		if s, ok := sourceOf(f.Clusters, obj); ok {
+		if s, ok := getSource(f.Clusters, obj); ok {
 			bySource[s] = append(bySource[s], obj)
 		}
 	}
@@ -103,9 +103,9 @@ func Rows(f Facts) []Row {
 	return rows
 }
 
-// sourceOf names the claim of an object; false if it names none. An identifier without a cluster stands for itself.
-func sourceOf(clusters []fleet.Cluster, obj *unstructured.Unstructured) (source, bool) {
-	s, named := ownership.SourceOf(obj)
+// getSource names the claim of an object; false if it names none. An identifier without a cluster stands for itself.
+func getSource(clusters []fleet.Cluster, obj *unstructured.Unstructured) (source, bool) {
+	s, named := ownership.GetSource(obj)
 	if !named {
 		return source{}, false
 	}
@@ -122,7 +122,7 @@ func claimRow(f Facts, key source, claim *unstructured.Unstructured, counterpart
 		row.State, row.Message = c.Reason, c.Message
 	}
 	row.Ready = ready(claim)
-	record, recorded := ownership.RecordOf(claim)
+	record, recorded := ownership.GetRecord(claim)
 	for _, obj := range counterparts {
 		// A claim can have left objects in several namespaces; its own is the recorded one.
 		if row.Hub == "" || recorded && obj.GetNamespace() == record.Namespace {
@@ -139,10 +139,10 @@ func claimRow(f Facts, key source, claim *unstructured.Unstructured, counterpart
 func holder(f Facts, claim *unstructured.Unstructured) string {
 	said := claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation]
 	for _, obj := range f.Hub {
-		if obj.GetKind() != claim.GetKind() || obj.GetName() != claim.GetName() || ownership.HolderOf(obj) != said {
+		if obj.GetKind() != claim.GetKind() || obj.GetName() != claim.GetName() || ownership.DescribeHolder(obj) != said {
 			continue
 		}
-		s, named := ownership.SourceOf(obj)
+		s, named := ownership.GetSource(obj)
 		if c := fleet.ByIdentifier(f.Clusters, s.Identifier); named && c != nil {
 			return fmt.Sprintf("%s in %s", c.Name, s.Namespace)
 		}

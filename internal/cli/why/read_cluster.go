@@ -42,7 +42,7 @@ func cluster(t *Thing) []Finding {
 			continue
 		}
 		f := finding(c, Failed, false)
-		if why := refusalOf(c.Message, t.For.Definition); why != "" {
+		if why := parseRefusal(c.Message, t.For.Definition); why != "" {
 			f.Reason = why
 			f.Message = sentence("Masthead could not write the definition %s to the cluster.", t.For.Definition)
 		}
@@ -66,15 +66,15 @@ func concerns(c metav1.Condition, f For) bool {
 	case f == For{}:
 		return true
 	case c.Type == fleetv1alpha1.ConditionKindsServed:
-		return refusalOf(c.Message, f.Definition) != ""
+		return parseRefusal(c.Message, f.Definition) != ""
 	case c.Type == fleetv1alpha1.ConditionKindsSynced:
 		return f.Definition != "" && strings.Contains(c.Message, f.Definition)
 	}
 	return true
 }
 
-// refusalOf finds why a definition was refused in the message of KindsServed, which lists them as "name (reason)".
-func refusalOf(message, definition string) string {
+// parseRefusal finds why a definition was refused in the message of KindsServed, which lists them as "name (reason)".
+func parseRefusal(message, definition string) string {
 	if definition == "" {
 		return ""
 	}

@@ -114,7 +114,7 @@ func (a AKS) connection(ctx context.Context) (map[string][]byte, error) {
 			APIVersion: "client.authentication.k8s.io/v1beta1", Command: "kubelogin", InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode,
 			Args: []string{"get-token", "--server-id", "6dae42f8-4368-4678-94ff-3960e28e3630"},
 		}
-		if user, err = a.API.kubeconfigOf(login); err != nil {
+		if user, err = a.API.newKubeconfig(login); err != nil {
 			return nil, err
 		}
 	}

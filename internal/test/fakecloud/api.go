@@ -97,10 +97,10 @@ func (a API) kubeconfig(ctx context.Context) ([]byte, error) {
 		}
 		user.Token = token
 	}
-	return a.kubeconfigOf(user)
+	return a.newKubeconfig(user)
 }
 
-func (a API) kubeconfigOf(user *clientcmdapi.AuthInfo) ([]byte, error) {
+func (a API) newKubeconfig(user *clientcmdapi.AuthInfo) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["cluster"] = &clientcmdapi.Cluster{Server: a.Server, CertificateAuthorityData: a.CA}
 	config.AuthInfos["user"] = user

@@ -51,7 +51,7 @@ func (r *rotations) set(uid types.UID, rotation int) {
 
 // Observe reports whether the token exists and is fresh.
 func (a *clusterAuth) Observe(_ context.Context, mg resource.Managed) (managed.ExternalObservation, error) {
-	text, _, _ := unstructured.NestedString(objectOf(mg).Object, "status", "atProvider", "lastRefreshTime")
+	text, _, _ := unstructured.NestedString(toUnstructured(mg).Object, "status", "atProvider", "lastRefreshTime")
 	if meta.WasDeleted(mg) || text == "" {
 		return managed.ExternalObservation{}, nil
 	}
@@ -60,7 +60,7 @@ func (a *clusterAuth) Observe(_ context.Context, mg resource.Managed) (managed.E
 		return managed.ExternalObservation{}, fmt.Errorf("cannot parse lastRefreshTime: %w", err)
 	}
 	period := defaultRefreshPeriod
-	if text, _, _ := unstructured.NestedString(objectOf(mg).Object, "spec", "forProvider", "refreshPeriod"); text != "" {
+	if text, _, _ := unstructured.NestedString(toUnstructured(mg).Object, "spec", "forProvider", "refreshPeriod"); text != "" {
 		if period, err = time.ParseDuration(text); err != nil {
 			return managed.ExternalObservation{}, fmt.Errorf("cannot parse the refreshPeriod: %w", err)
 		}
@@ -113,7 +113,7 @@ func (a *clusterAuth) renew(ctx context.Context, mg resource.Managed) (managed.C
 		return nil, err
 	}
 	now := time.Now().UTC().Format(time.RFC3339)
-	if err := unstructured.SetNestedField(objectOf(mg).Object, now, "status", "atProvider", "lastRefreshTime"); err != nil {
+	if err := unstructured.SetNestedField(toUnstructured(mg).Object, now, "status", "atProvider", "lastRefreshTime"); err != nil {
 		return nil, fmt.Errorf("cannot set lastRefreshTime: %w", err)
 	}
 	a.seen.set(mg.GetUID(), rotation)

@@ -37,7 +37,7 @@ func (e *external) Observe(ctx context.Context, mg resource.Managed) (managed.Ex
 			return managed.ExternalObservation{}, err
 		}
 	}
-	object := objectOf(mg)
+	object := toUnstructured(mg)
 	if err := unstructured.SetNestedMap(object.Object, e.shape(found.atProvider), "status", "atProvider"); err != nil {
 		return managed.ExternalObservation{}, fmt.Errorf("cannot set status.atProvider: %w", err)
 	}
@@ -82,11 +82,11 @@ func (e *external) Delete(context.Context, resource.Managed) (managed.ExternalDe
 func (e *external) Disconnect(context.Context) error { return nil }
 
 func forProvider(mg resource.Managed) map[string]any {
-	fields, _, _ := unstructured.NestedMap(objectOf(mg).Object, "spec", "forProvider")
+	fields, _, _ := unstructured.NestedMap(toUnstructured(mg).Object, "spec", "forProvider")
 	return fields
 }
 
-func objectOf(mg resource.Managed) *unstructured.Unstructured {
+func toUnstructured(mg resource.Managed) *unstructured.Unstructured {
 	return mg.(interface {
 		object() *unstructured.Unstructured
 	}).object()

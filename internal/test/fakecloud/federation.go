@@ -42,8 +42,8 @@ type Hub struct {
 	keys   map[string]crypto.PublicKey
 }
 
-// HubOf reads the issuer and the keys of a cluster, as its OpenID discovery shows them.
-func HubOf(ctx context.Context, config *rest.Config) (Hub, error) {
+// NewHub reads the issuer and the keys of a cluster, as its OpenID discovery shows them.
+func NewHub(ctx context.Context, config *rest.Config) (Hub, error) {
 	clients, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return Hub{}, fmt.Errorf("cannot create a client for %s: %w", config.Host, err)
@@ -110,8 +110,8 @@ func signed(key crypto.PublicKey, algorithm, text string, signature []byte) bool
 	}
 }
 
-// subjectOf returns the name of a ServiceAccount in a token.
-func subjectOf(namespace, name string) string {
+// newSubject returns the name of a ServiceAccount in a token.
+func newSubject(namespace, name string) string {
 	return "system:serviceaccount:" + namespace + ":" + name
 }
 
@@ -174,7 +174,7 @@ func (e *TokenEndpoint) Shown() string {
 // AddPoolProvider makes a provider of a Google workload identity pool trust a ServiceAccount of a hub, and returns the
 // URL at which its token is exchanged.
 func (e *TokenEndpoint) AddPoolProvider(h Hub, provider, namespace, account string, token func(context.Context) (string, error)) (url string) {
-	return e.add(tokenAccount{path: stsPath, token: token, issued: "urn:ietf:params:oauth:token-type:access_token", verify: e.poolProvider(h, provider, subjectOf(namespace, account))})
+	return e.add(tokenAccount{path: stsPath, token: token, issued: "urn:ietf:params:oauth:token-type:access_token", verify: e.poolProvider(h, provider, newSubject(namespace, account))})
 }
 
 func (e *TokenEndpoint) poolProvider(h Hub, provider, subject string) func(url.Values) string {
@@ -241,7 +241,7 @@ func (e *TokenEndpoint) impersonated(w http.ResponseWriter, r *http.Request, i i
 // AddFederatedCredential lets an Entra ID application get tokens by presenting, in place of its secret, the token of a
 // ServiceAccount of a hub.
 func (e *TokenEndpoint) AddFederatedCredential(h Hub, p ServicePrincipal, namespace, account string, token func(context.Context) (string, error)) {
-	subject := subjectOf(namespace, account)
+	subject := newSubject(namespace, account)
 	e.add(tokenAccount{path: "/" + p.TenantID + "/oauth2/v2.0/token", token: token, verify: func(form url.Values) string {
 		switch {
 		case form.Get("grant_type") != "client_credentials":

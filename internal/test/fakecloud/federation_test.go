@@ -48,7 +48,7 @@ func issuer(t *testing.T, key *ecdsa.PrivateKey) (fakecloud.Hub, string) {
 		}
 		_, _ = fmt.Fprintf(w, `{"issuer":%q}`, server.URL)
 	})
-	hub, err := fakecloud.HubOf(t.Context(), &rest.Config{Host: server.URL})
+	hub, err := fakecloud.NewHub(t.Context(), &rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

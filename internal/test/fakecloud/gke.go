@@ -64,7 +64,7 @@ func (g GKE) connection(context.Context) (map[string][]byte, error) {
 	if g.API.Server == "" {
 		return map[string][]byte{}, nil
 	}
-	kubeconfig, err := g.API.kubeconfigOf(clientcmdapi.NewAuthInfo())
+	kubeconfig, err := g.API.newKubeconfig(clientcmdapi.NewAuthInfo())
 	return map[string][]byte{"kubeconfig": kubeconfig}, err
 }
 

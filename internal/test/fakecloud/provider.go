@@ -98,15 +98,15 @@ func (p *Providers) Reconciler(ctx context.Context, kind schema.GroupVersionKind
 }
 
 func (p *Providers) connect(ctx context.Context, mg resource.Managed, shape shaper) (managed.ExternalClient, error) {
-	in, err := p.account(ctx, objectOf(mg))
+	in, err := p.account(ctx, toUnstructured(mg))
 	if err != nil {
 		return nil, err
 	}
-	resource, err := identify(objectOf(mg), in)
+	resource, err := identify(toUnstructured(mg), in)
 	if err != nil {
 		return nil, err
 	}
-	if legacyKind(objectOf(mg).GroupVersionKind().GroupKind()) == kindEKSClusterAuth {
+	if legacyKind(toUnstructured(mg).GroupVersionKind().GroupKind()) == kindEKSClusterAuth {
 		return &clusterAuth{cloud: p.cloud, hub: p.hub, id: resource, seen: p.seen}, nil
 	}
 	return &external{cloud: p.cloud, id: resource, shape: shape}, nil

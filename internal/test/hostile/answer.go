@@ -25,10 +25,10 @@ type answer struct {
 
 // begin begins an answer in JSON.
 func (s *Server) begin(w http.ResponseWriter, r *request) *answer {
-	return s.beginOf(w, r, "application/json")
+	return s.beginAnswer(w, r, "application/json")
 }
 
-func (s *Server) beginOf(w http.ResponseWriter, r *request, contentType string) *answer {
+func (s *Server) beginAnswer(w http.ResponseWriter, r *request, contentType string) *answer {
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(http.StatusOK)
 	return &answer{ctx: r.Context(), w: w, flush: http.NewResponseController(w).Flush, left: s.options.MaxBytes}

@@ -140,7 +140,7 @@ func (h *Honest) Objects(group, resource string) int {
 	return len(h.objects[group+"/"+resource])
 }
 
-func metadataOf(object map[string]any) map[string]any {
+func getMetadata(object map[string]any) map[string]any {
 	m, _ := object["metadata"].(map[string]any)
 	if m == nil {
 		m = map[string]any{}
@@ -149,32 +149,32 @@ func metadataOf(object map[string]any) map[string]any {
 	return m
 }
 
-func textOf(m map[string]any, key string) string {
+func getString(m map[string]any, key string) string {
 	s, _ := m[key].(string)
 	return s
 }
 
-func keyOf(object map[string]any) string {
-	m := metadataOf(object)
-	return textOf(m, "namespace") + "/" + textOf(m, "name")
+func objectKey(object map[string]any) string {
+	m := getMetadata(object)
+	return getString(m, "namespace") + "/" + getString(m, "name")
 }
 
 // put writes an object. Objects that have been returned are never changed.
 func (h *Honest) put(r resource, object map[string]any) map[string]any {
-	key := keyOf(object)
+	key := objectKey(object)
 	have := h.objects[r.key()][key]
 	object = clone(object)
 	object["apiVersion"], object["kind"] = r.groupVersion(), r.kind
-	m := metadataOf(object)
+	m := getMetadata(object)
 	eventType := "ADDED"
 	if have == nil {
-		if textOf(m, "uid") == "" {
+		if getString(m, "uid") == "" {
 			m["uid"] = string(uuid.NewUUID())
 		}
 		m["creationTimestamp"], m["generation"] = time.Now().UTC().Format(time.RFC3339), 1
 	} else {
 		eventType = "MODIFIED"
-		old := metadataOf(have)
+		old := getMetadata(have)
 		m["uid"], m["creationTimestamp"], m["generation"] = old["uid"], old["creationTimestamp"], old["generation"]
 		if at, ok := old["deletionTimestamp"]; ok {
 			m["deletionTimestamp"] = at
@@ -204,8 +204,8 @@ func (h *Honest) remove(r resource, key string) map[string]any {
 	object := clone(h.objects[r.key()][key])
 	delete(h.objects[r.key()], key)
 	if r.key() == "apiextensions.k8s.io/customresourcedefinitions" {
-		group, names, _ := definitionOf(object)
-		h.resources = slices.DeleteFunc(h.resources, func(r resource) bool { return r.group == group && r.name == textOf(names, "plural") })
+		group, names, _ := parseDefinition(object)
+		h.resources = slices.DeleteFunc(h.resources, func(r resource) bool { return r.group == group && r.name == getString(names, "plural") })
 	}
 	h.tell("DELETED", r, object)
 	return object
@@ -214,7 +214,7 @@ func (h *Honest) remove(r resource, key string) map[string]any {
 // tell makes watches report a change, and gives the object its resource version.
 func (h *Honest) tell(eventType string, r resource, object map[string]any) {
 	h.version++
-	metadataOf(object)["resourceVersion"] = strconv.FormatInt(h.version, 10)
+	getMetadata(object)["resourceVersion"] = strconv.FormatInt(h.version, 10)
 	h.changes = append(h.changes, change{h.version, eventType, r.key(), object})
 	if len(h.changes) > maxChanges {
 		h.changes = slices.Clone(h.changes[len(h.changes)-maxChanges/2:])
@@ -225,11 +225,11 @@ func (h *Honest) tell(eventType string, r resource, object map[string]any) {
 
 // serveDefinition serves the kind that a CustomResourceDefinition defines, and reports that in its status.
 func (h *Honest) serveDefinition(crd map[string]any) {
-	group, names, versions := definitionOf(crd)
+	group, names, versions := parseDefinition(crd)
 	spec, _ := crd["spec"].(map[string]any)
 	for _, v := range versions {
 		v, _ := v.(map[string]any)
-		r := resource{group, textOf(v, "name"), textOf(names, "plural"), textOf(names, "kind"), textOf(spec, "scope") != "Cluster"}
+		r := resource{group, getString(v, "name"), getString(names, "plural"), getString(names, "kind"), getString(spec, "scope") != "Cluster"}
 		if served, _ := v["served"].(bool); served && !slices.Contains(h.resources, r) {
 			h.resources = append(h.resources, r)
 		}
@@ -240,15 +240,15 @@ func (h *Honest) serveDefinition(crd map[string]any) {
 	}}
 }
 
-func definitionOf(crd map[string]any) (group string, names map[string]any, versions []any) {
+func parseDefinition(crd map[string]any) (group string, names map[string]any, versions []any) {
 	spec, _ := crd["spec"].(map[string]any)
 	names, _ = spec["names"].(map[string]any)
 	versions, _ = spec["versions"].([]any)
-	return textOf(spec, "group"), names, versions
+	return getString(spec, "group"), names, versions
 }
 
 func hasFinalizers(object map[string]any) bool {
-	f, _ := metadataOf(object)["finalizers"].([]any)
+	f, _ := getMetadata(object)["finalizers"].([]any)
 	return len(f) > 0
 }
 
@@ -281,7 +281,7 @@ func same(a, b any) bool {
 // sameContent is whether a write of an object changes nothing.
 func sameContent(have, want map[string]any) bool {
 	want = clone(want)
-	metadataOf(want)["resourceVersion"] = metadataOf(have)["resourceVersion"]
+	getMetadata(want)["resourceVersion"] = getMetadata(have)["resourceVersion"]
 	if status, ok := have["status"]; ok && want["status"] == nil {
 		want["status"] = status
 	}

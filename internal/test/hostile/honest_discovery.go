@@ -18,16 +18,16 @@ func (h *Honest) discover(w http.ResponseWriter, r *request) {
 	case path == "api":
 		answerJSON(w, http.StatusOK, map[string]any{"kind": "APIVersions", "versions": []any{"v1"}})
 	case path == "apis":
-		answerJSON(w, http.StatusOK, map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": groupsOf(resources)})
+		answerJSON(w, http.StatusOK, map[string]any{"kind": "APIGroupList", "apiVersion": "v1", "groups": newGroups(resources)})
 	default:
 		groupVersion := strings.TrimPrefix(strings.TrimPrefix(path, "apis/"), "api/")
 		found := []any{}
 		for _, s := range resources {
 			if s.groupVersion() == groupVersion {
-				found = append(found, discoveryOf(s), discoveryOfStatus(s))
+				found = append(found, newDiscovery(s), discoveryOfStatus(s))
 			}
 		}
-		for _, g := range groupsOf(resources) {
+		for _, g := range newGroups(resources) {
 			if group := g.(map[string]any); group["name"] == groupVersion {
 				answerJSON(w, http.StatusOK, group)
 				return
@@ -43,7 +43,7 @@ func (h *Honest) discover(w http.ResponseWriter, r *request) {
 	}
 }
 
-func discoveryOf(s resource) map[string]any {
+func newDiscovery(s resource) map[string]any {
 	return map[string]any{
 		"name": s.name, "singularName": strings.ToLower(s.kind), "namespaced": s.namespaced, "kind": s.kind,
 		"verbs": []string{"create", "delete", "get", "list", "patch", "update", "watch"},
@@ -56,7 +56,7 @@ func discoveryOfStatus(s resource) map[string]any {
 	}
 }
 
-func groupsOf(resources []resource) []any {
+func newGroups(resources []resource) []any {
 	versions, order := map[string][]string{}, []string{}
 	for _, s := range resources {
 		if s.group == "" {

@@ -22,7 +22,7 @@ type selection struct {
 	metadataOnly bool
 }
 
-func selectionOf(r *request) (selection, error) {
+func parseSelection(r *request) (selection, error) {
 	s := selection{namespace: r.namespace, metadataOnly: r.metadataOnly}
 	query := r.URL.Query()
 	var err error
@@ -34,17 +34,17 @@ func selectionOf(r *request) (selection, error) {
 }
 
 func (s selection) matches(object map[string]any) bool {
-	m := metadataOf(object)
-	if s.namespace != "" && textOf(m, "namespace") != s.namespace {
+	m := getMetadata(object)
+	if s.namespace != "" && getString(m, "namespace") != s.namespace {
 		return false
 	}
 	set := labels.Set{}
 	all, _ := m["labels"].(map[string]any)
 	for k := range all {
-		set[k] = textOf(all, k)
+		set[k] = getString(all, k)
 	}
 	return s.labels.Matches(set) && s.fields.Matches(fields.Set{
-		"metadata.name": textOf(m, "name"), "metadata.namespace": textOf(m, "namespace"), "type": textOf(object, "type"),
+		"metadata.name": getString(m, "name"), "metadata.namespace": getString(m, "namespace"), "type": getString(object, "type"),
 	})
 }
 
@@ -83,14 +83,14 @@ func (h *Honest) each(r resource, from int, do func(object map[string]any, next 
 // made completes an object of a collection.
 func made(object map[string]any, r resource, i int) map[string]any {
 	object["apiVersion"], object["kind"] = r.groupVersion(), r.kind
-	m := metadataOf(object)
-	if textOf(m, "uid") == "" {
+	m := getMetadata(object)
+	if getString(m, "uid") == "" {
 		m["uid"] = "00000000-0000-4000-8000-" + strconv.FormatInt(int64(i)+0x100000000000, 16)
 	}
-	if textOf(m, "resourceVersion") == "" {
+	if getString(m, "resourceVersion") == "" {
 		m["resourceVersion"] = "1"
 	}
-	if textOf(m, "creationTimestamp") == "" {
+	if getString(m, "creationTimestamp") == "" {
 		m["creationTimestamp"] = "2026-01-01T00:00:00Z"
 	}
 	if m["generation"] == nil {
@@ -101,7 +101,7 @@ func made(object map[string]any, r resource, i int) map[string]any {
 
 // list sends a page, or everything, object by object.
 func (h *Honest) list(w http.ResponseWriter, r *request, s resource) {
-	selected, err := selectionOf(r)
+	selected, err := parseSelection(r)
 	if err != nil {
 		answerStatus(w, http.StatusBadRequest, "BadRequest", "the selector cannot be read")
 		return
@@ -143,7 +143,7 @@ func (h *Honest) get(w http.ResponseWriter, r *request, s resource) {
 	h.mu.Unlock()
 	if found == nil {
 		h.each(s, 0, func(object map[string]any, _ int) bool {
-			if keyOf(object) == r.namespace+"/"+r.name {
+			if objectKey(object) == r.namespace+"/"+r.name {
 				found = object
 			}
 			return found == nil && r.Context().Err() == nil
@@ -158,7 +158,7 @@ func (h *Honest) get(w http.ResponseWriter, r *request, s resource) {
 
 // watch reports changes. If the request asks for initial events, the existing objects come first.
 func (h *Honest) watch(w http.ResponseWriter, r *request, s resource) {
-	selected, err := selectionOf(r)
+	selected, err := parseSelection(r)
 	if err != nil {
 		answerStatus(w, http.StatusBadRequest, "BadRequest", "the selector cannot be read")
 		return

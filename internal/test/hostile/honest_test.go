@@ -27,7 +27,7 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 )
 
-func configOf(t *testing.T, h *Honest) *rest.Config {
+func newConfig(t *testing.T, h *Honest) *rest.Config {
 	t.Helper()
 	s, err := StartHonest(t.Context(), h)
 	if err != nil {
@@ -37,9 +37,9 @@ func configOf(t *testing.T, h *Honest) *rest.Config {
 	return &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{CAData: s.Authority()}, QPS: -1}
 }
 
-func dynamicOf(t *testing.T, h *Honest) dynamic.Interface {
+func newDynamicClient(t *testing.T, h *Honest) dynamic.Interface {
 	t.Helper()
-	c, err := dynamic.NewForConfig(configOf(t, h))
+	c, err := dynamic.NewForConfig(newConfig(t, h))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ var (
 
 func TestHonestListsInPages(t *testing.T) {
 	const n = 10_000
-	c := dynamicOf(t, NewHonest(giants(n))).Resource(namespacesResource)
+	c := newDynamicClient(t, NewHonest(giants(n))).Resource(namespacesResource)
 	cases := map[string]struct {
 		reason  string
 		options metav1.ListOptions
@@ -102,7 +102,7 @@ func TestHonestListsInPages(t *testing.T) {
 func TestHonestFillsInformers(t *testing.T) {
 	const n = 3000
 	h := NewHonest(giants(n))
-	c, err := metadata.NewForConfig(configOf(t, h))
+	c, err := metadata.NewForConfig(newConfig(t, h))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func configMap(name, value string) *unstructured.Unstructured {
 
 func TestHonestKeepsWhatIsWritten(t *testing.T) {
 	h := NewHonest()
-	c := dynamicOf(t, h).Resource(configMapsResource).Namespace("default")
+	c := newDynamicClient(t, h).Resource(configMapsResource).Namespace("default")
 	ctx := t.Context()
 	w, err := c.Watch(ctx, metav1.ListOptions{ResourceVersion: "1"})
 	if err != nil {
@@ -207,7 +207,7 @@ func definition(i int) map[string]any {
 
 func TestHonestServesWhatIsDefined(t *testing.T) {
 	h := NewHonest(Collection{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Count: 300, Object: definition})
-	config := configOf(t, h)
+	config := newConfig(t, h)
 	disco, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestHonestHoldsNoMoreThanIsSent(t *testing.T) {
 		made.Add(1)
 		return map[string]any{"metadata": map[string]any{"name": fmt.Sprintf("big-%d", i), "namespace": "default"}}
 	}})
-	list, err := dynamicOf(t, h).Resource(configMapsResource).List(t.Context(), metav1.ListOptions{Limit: 3})
+	list, err := newDynamicClient(t, h).Resource(configMapsResource).List(t.Context(), metav1.ListOptions{Limit: 3})
 	if err != nil || len(list.Items) != 3 || list.GetContinue() != "3" {
 		t.Fatalf("got %v", err)
 	}

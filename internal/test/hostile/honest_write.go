@@ -32,7 +32,7 @@ func (h *Honest) write(w http.ResponseWriter, r *request, s resource) {
 	defer h.mu.Unlock()
 	name := r.name
 	if r.verb == verbCreate {
-		name = textOf(metadataOf(body), "name")
+		name = getString(getMetadata(body), "name")
 	}
 	key := r.namespace + "/" + name
 	have := h.objects[s.key()][key]
@@ -43,7 +43,7 @@ func (h *Honest) write(w http.ResponseWriter, r *request, s resource) {
 	case r.verb == verbCreate && have != nil:
 		answerStatus(w, http.StatusConflict, "AlreadyExists", s.name+` "`+name+`" already exists`)
 	case r.verb == verbCreate, applies && have == nil:
-		m := metadataOf(body)
+		m := getMetadata(body)
 		m["name"] = name
 		if r.namespace != "" {
 			m["namespace"] = r.namespace
@@ -61,7 +61,7 @@ func (h *Honest) write(w http.ResponseWriter, r *request, s resource) {
 		}
 		answerJSON(w, http.StatusOK, h.put(s, body))
 	default:
-		delete(metadataOf(body), "resourceVersion")
+		delete(getMetadata(body), "resourceVersion")
 		answerJSON(w, http.StatusOK, h.put(s, merged(have, body)))
 	}
 }
@@ -74,14 +74,14 @@ func unmarshal(r *request, data []byte, into *map[string]any) error {
 }
 
 func isStale(body, have map[string]any) bool {
-	version := textOf(metadataOf(body), "resourceVersion")
-	return version != "" && version != textOf(metadataOf(have), "resourceVersion")
+	version := getString(getMetadata(body), "resourceVersion")
+	return version != "" && version != getString(getMetadata(have), "resourceVersion")
 }
 
 func (h *Honest) delete(w http.ResponseWriter, s resource, key string, have map[string]any) {
 	if hasFinalizers(have) {
 		object := clone(have)
-		metadataOf(object)["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
+		getMetadata(object)["deletionTimestamp"] = time.Now().UTC().Format(time.RFC3339)
 		h.tell("MODIFIED", s, object)
 		h.objects[s.key()][key] = object
 		answerJSON(w, http.StatusOK, object)

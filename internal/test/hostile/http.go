@@ -220,8 +220,8 @@ func refusesStreams(w http.ResponseWriter, r *request) bool {
 	return false
 }
 
-// typeOf is the type of the requested objects.
-func (s *Server) typeOf(r *request) (apiVersion, kind string) {
+// requestType is the type of the requested objects.
+func (s *Server) requestType(r *request) (apiVersion, kind string) {
 	if r.metadataOnly {
 		return "meta.k8s.io/v1", "PartialObjectMetadata"
 	}
@@ -244,7 +244,7 @@ func (s *Server) servedFor(r *request) resource {
 
 // listHead is the text of a list up to its first item.
 func (s *Server) listHead(r *request) string {
-	apiVersion, kind := s.typeOf(r)
+	apiVersion, kind := s.requestType(r)
 	return fmt.Sprintf(`{"kind":"%sList","apiVersion":"%s","metadata":{"resourceVersion":"1"},"items":[`, kind, apiVersion)
 }
 
@@ -255,7 +255,7 @@ func (s *Server) item(r *request, name string, version int) string {
 
 // itemWith is an item with more fields, each after a comma, in its metadata and beside it.
 func (s *Server) itemWith(r *request, name string, version int, metadata, fields string) string {
-	apiVersion, kind := s.typeOf(r)
+	apiVersion, kind := s.requestType(r)
 	if s.servedFor(r).namespaced {
 		namespace := r.namespace
 		if namespace == "" {

@@ -184,7 +184,7 @@ func protobufElements(s *Server, w http.ResponseWriter, r *request) bool {
 		return refusesStreams(w, r)
 	}
 	const elements = 10_000_000
-	a := s.beginOf(w, r, protobufType)
+	a := s.beginAnswer(w, r, protobufType)
 	a.write(protobufHead(2 * elements))
 	a.times(elements, "\x12\x00") // Field 2 of every list contains its items.
 	return true
@@ -194,7 +194,7 @@ func protobufGarbage(s *Server, w http.ResponseWriter, r *request) bool {
 	if r.isProbe() || r.isLookup {
 		return false
 	}
-	a := s.beginOf(w, r, protobufType)
+	a := s.beginAnswer(w, r, protobufType)
 	a.write(protobufHead(1 << 40))
 	a.text("\x12\xff\xff\xff\xff\x07") // An item of two gigabytes.
 	a.times(1<<20, "\xff")

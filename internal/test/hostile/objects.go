@@ -96,7 +96,7 @@ func malformed() []string {
 
 // malformedList sends the malformed values in turn, each in one of the places that clients read.
 func malformedList(s *Server, a *answer, r *request) {
-	apiVersion, kind := s.typeOf(r)
+	apiVersion, kind := s.requestType(r)
 	values := malformed()
 	n := s.count("list")
 	value := values[n%len(values)]

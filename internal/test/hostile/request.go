@@ -65,11 +65,11 @@ func parse(req *http.Request) *request {
 	if len(parts) > 2 {
 		r.subresource = parts[2]
 	}
-	r.verb = r.verbOf(query.Get("watch"))
+	r.verb = r.requestVerb(query.Get("watch"))
 	return r
 }
 
-func (r *request) verbOf(watch string) string {
+func (r *request) requestVerb(watch string) string {
 	switch r.Method {
 	case http.MethodPost:
 		return verbCreate

@@ -33,7 +33,7 @@ func watchAttacks() []Attack {
 			Harm:  "Sends bookmarks without end, which keep the client busy and change nothing",
 			Guard: "A bookmark costs one decoding and no event; a watch is ended by its time-out",
 			answer: onWatches(func(s *Server, a *answer, r *request) {
-				apiVersion, kind := s.typeOf(r)
+				apiVersion, kind := s.requestType(r)
 				a.endless(`{"type":"BOOKMARK","object":{"apiVersion":"` + apiVersion + `","kind":"` + kind +
 					`","metadata":{"resourceVersion":"1"}}}` + "\n")
 			}),
@@ -117,12 +117,12 @@ func onWatches(do func(s *Server, a *answer, r *request)) func(*Server, http.Res
 }
 
 func endlessEvents(s *Server, a *answer, r *request) {
-	for a.text(`{"type":"ADDED","object":%s}`+"\n", s.item(r, "event-"+string(nameOf(s.count("event"))), 2)) {
+	for a.text(`{"type":"ADDED","object":%s}`+"\n", s.item(r, "event-"+string(formatName(s.count("event"))), 2)) {
 	}
 }
 
-// nameOf is a short name for a number.
-func nameOf(n int) []byte {
+// formatName is a short name for a number.
+func formatName(n int) []byte {
 	const letters = "abcdefghijklmnopqrstuvwxyz"
 	var name []byte
 	for ; n > 0; n /= len(letters) {

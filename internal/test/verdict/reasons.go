@@ -39,7 +39,7 @@ func Reasons(t *testing.T, folder string, words ...string) map[string]string {
 		}
 		for _, d := range file.Decls {
 			if group, ok := d.(*ast.GenDecl); ok && group.Tok == token.CONST {
-				reasonsOf(group, words, reasons)
+				constantReasons(group, words, reasons)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func Reasons(t *testing.T, folder string, words ...string) map[string]string {
 	return reasons
 }
 
-func reasonsOf(group *ast.GenDecl, words []string, into map[string]string) {
+func constantReasons(group *ast.GenDecl, words []string, into map[string]string) {
 	for _, s := range group.Specs {
 		spec, ok := s.(*ast.ValueSpec)
 		comment := group.Doc.Text() + spec.Doc.Text()

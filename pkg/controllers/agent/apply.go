@@ -22,13 +22,13 @@ import (
 // apply executes the steps of a plan until one of them stops it.
 func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p plan.Plan) (scope.Outcome, error) {
 	await(r.hub, s, p)
-	o := scope.Outcome{Silent: p.Silent, Hub: p.Down.Object, All: p.Down.All, Problem: p.Problem, Holder: p.Holder, RetryAfter: p.Again}
-	if p.Slowly {
+	o := scope.Outcome{Silent: p.SkipReport, Hub: p.Down.Object, All: p.Down.WithSecrets, Problem: p.Problem, Holder: p.Holder, RetryAfter: p.RequeueAfter}
+	if p.RequeueSlowly {
 		o.RetryAfter = condition.SlowRetry()
 	}
-	if p.Silent && p.Down.Object != nil && len(p.Steps) == 0 {
+	if p.SkipReport && p.Down.Object != nil && len(p.Steps) == 0 {
 		// Further changes of the claim arrive as events. The hub's status is known.
-		o.Silent, o.AsShown = false, true
+		o.Silent, o.KeepCondition = false, true
 	}
 	var inFlight time.Duration
 	if slices.ContainsFunc(p.Steps, func(st plan.Step) bool { return st.Do == plan.AwaitCreations }) {
@@ -60,7 +60,7 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p pla
 func await(h *view.Hub, s *scope.Scope, p plan.Plan) {
 	switch {
 	case p.Problem != nil && p.Problem == s.Full:
-		h.Wait(view.Room(s.Us.Identifier), s.Request)
+		h.Wait(view.Room(s.Source.Identifier), s.Request)
 	case p.WaitAt != nil:
 		h.Wait(*p.WaitAt, s.Request)
 	default:
@@ -93,10 +93,10 @@ func (r *requirementReconciler) do(
 	case plan.Push:
 		object, stopped, err = r.push(ctx, s, st.At, st.Saw)
 		r.awaitNamespace(s, st.At.Namespace, stopped)
-	case plan.Rehearse:
+	case plan.DryRunCreate:
 		stopped, err = r.dryRunCreate(ctx, s, st.At)
 		r.awaitNamespace(s, st.At.Namespace, stopped)
-	case plan.Disclose:
+	case plan.CheckVisibility:
 		stopped, err = r.disclose(ctx, s, st.At)
 	case plan.Remove:
 		r.hub.Wait(st.At, s.Request) // It may be elsewhere than the claim's object.
@@ -138,7 +138,7 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o
 		if o.Problem == nil {
 			o.Problem = p
 		}
-		o.RetryAfter = condition.Sooner(o.RetryAfter, after)
+		o.RetryAfter = condition.MinNonZero(o.RetryAfter, after)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -33,7 +33,7 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope.Scope
 	case s.IsDisabled(), !s.IsGoing() && s.Pairing == nil, s.IsGoing() && !s.Protected:
 		return ctx, nil // Nothing is done in the hub.
 	}
-	access, p, err := r.identityOf(ctx, s)
+	access, p, err := r.getIdentity(ctx, s)
 	if err != nil {
 		return ctx, answer.MarkUnanswered(err) // Credentials are read there.
 	}
@@ -44,8 +44,8 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope.Scope
 	return access.In(ctx), nil
 }
 
-// identityOf returns access to the hub with the identity used for a claim.
-func (r *requirementReconciler) identityOf(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Problem, error) {
+// getIdentity returns access to the hub with the identity used for a claim.
+func (r *requirementReconciler) getIdentity(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Problem, error) {
 	going := s.IsGoing()
 	if by, ok := creator(&s.Facts); going && ok {
 		return r.creatorAccess(ctx, s, by)
@@ -73,7 +73,7 @@ func (r *requirementReconciler) identityOf(ctx context.Context, s *scope.Scope) 
 func creator(f *plan.Facts) (hubaccess.Key, bool) {
 	for _, p := range f.Places() {
 		if p.Object != nil && f.IsOwn(p.Object) {
-			return hubaccess.CreatorOf(p.Object, f.ClusterName, f.Namespace)
+			return hubaccess.ParseCreator(p.Object, f.ClusterName, f.Namespace)
 		}
 	}
 	return hubaccess.Key{}, false

@@ -82,8 +82,8 @@ func (f *fixture) heldBy(namespace string, s ownership.Source) *unstructured.Uns
 	var u *unstructured.Unstructured
 	f.Within("db in "+namespace+" is held by "+s.String(), func() (err error) {
 		u, err = f.get(f.hub, namespace, "db")
-		if err == nil && view.MustSource(u) != s {
-			err = fmt.Errorf("it is held by %s", view.MustSource(u))
+		if err == nil && view.SourceOrZero(u) != s {
+			err = fmt.Errorf("it is held by %s", view.SourceOrZero(u))
 		}
 		return err
 	})
@@ -179,8 +179,8 @@ func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 	})
 	f.Within("the object names where it comes from now", func() error {
 		now, err := f.get(f.hub, f.target, "db")
-		if err == nil && ownership.ResidenceOf(now).Cluster != types.UID(replacement.kubeSystemUID()) {
-			err = errors.New("it names " + string(ownership.ResidenceOf(now).Cluster))
+		if err == nil && ownership.GetResidence(now).Cluster != types.UID(replacement.kubeSystemUID()) {
+			err = errors.New("it names " + string(ownership.GetResidence(now).Cluster))
 		}
 		return err
 	})

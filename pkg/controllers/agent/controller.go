@@ -25,13 +25,13 @@ import (
 // Reconcile synchronises one claim with its object in the hub. It gathers facts, makes a plan, applies its steps, and
 // propagates the hub's state down whether or not the steps succeeded.
 func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Request) (reconcile.Result, error) {
-	r.answer(req)
+	r.resetBackOff(req)
 	defer r.forgetGone(req) // After goOn, which may note state of a cluster that is gone.
 	var wrote []ledger.Version
 	r.reported.Begin(req)
-	defer func() { r.goOn(req, wrote) }()
-	seen := r.metrics.ChangesOf(req)
-	s, err := r.look(ctx, req)
+	defer func() { r.requeueHeldEvents(req, wrote) }()
+	seen := r.metrics.TakeChanges(req)
+	s, err := r.gatherFacts(ctx, req)
 	if err != nil || s == nil {
 		return reconcile.Result{}, err
 	}
@@ -41,50 +41,50 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
 	if moves := o.Problem != nil && o.Problem.Reason == fleetv1alpha1.ReasonMoving; !moves {
-		r.hub.LeaveRoom(originOf(req, s.Us.Identifier)) // What moves keeps it for the new object.
+		r.hub.LeaveRoom(newOrigin(req, s.Source.Identifier)) // What moves keeps it for the new object.
 	}
-	result, err := r.show(ctx, s, o, err)
+	result, err := r.propagateDown(ctx, s, o, err)
 	wrote = s.Wrote
 	if err == nil {
 		if s.AwaitsStatus {
 			seen.Hub = time.Time{}
 		}
-		r.metrics.Settle(req, seen)
+		r.metrics.Discard(req, seen)
 	}
 	return result, multicluster.AsForeign(err)
 }
 
-// show propagates the hub's state down, and reports the result to the user. Each is done regardless of the other's
-// result, unless an error keeps the reconcile from going on (mayGoOn).
-func (r *requirementReconciler) show(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
+// propagateDown propagates the hub's state down, and reports the result to the user. Each is done regardless of the other's
+// result, unless an error keeps the reconcile from going on (mayContinue).
+func (r *requirementReconciler) propagateDown(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
 	if s.HubKind != s.Kind {
 		o.Hub = nil // Another version has other fields.
 	}
 	_, reported := propagation.ShownAgentSynced(s.Claim)
-	if mayGoOn(err) {
+	if mayContinue(err) {
 		err = errors.Join(err, r.bringDown(ctx, s, &o, reported))
 	}
 	recorded := reported && flowsDown(o) && ownership.Records(s.Claim, o.Hub)
-	result, failure := r.tell(ctx, s, o, err)
-	if reported && !recorded || s.AwaitsStatus || !flowsDown(o) || !mayGoOn(err) || failure != nil {
+	result, failure := r.reportStatus(ctx, s, o, err)
+	if reported && !recorded || s.AwaitsStatus || !flowsDown(o) || !mayContinue(err) || failure != nil {
 		return result, failure
 	}
 	// Users wait for the first status, and it can imply the record. That of another object no longer does. A refusal is
 	// reported by the next reconcile.
 	_, after, err := r.late.Record(ctx, s, o.Hub)
-	result.RequeueAfter = condition.Sooner(result.RequeueAfter, after)
+	result.RequeueAfter = condition.MinNonZero(result.RequeueAfter, after)
 	return result, err
 }
 
-// mayGoOn reports whether the rest of a reconcile may continue after an error.
-func mayGoOn(err error) bool {
+// mayContinue reports whether the rest of a reconcile may continue after an error.
+func mayContinue(err error) bool {
 	return !answer.IsUnauthorized(err) && !answer.IsConflict(err) && !answer.IsUnanswered(err)
 }
 
-// tell reports the result of a reconcile to the user, and returns when to retry. A lasting error is reported. While an
+// reportStatus reports the result of a reconcile to the user, and returns when to retry. A lasting error is reported. While an
 // error may be transient, the hub's status is shown beside the current condition, unless the cluster has just not
 // responded.
-func (r *requirementReconciler) tell(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
+func (r *requirementReconciler) reportStatus(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
 	switch {
 	case answer.IsUnauthorized(err):
 		// The credentials may have been replaced since they were read.
@@ -95,7 +95,7 @@ func (r *requirementReconciler) tell(ctx context.Context, s *scope.Scope, o scop
 		if !tellable || lasting == nil && answer.IsUnanswered(err) {
 			return reconcile.Result{}, err
 		}
-		o.Silent, o.Problem, o.Holder, o.AsShown = false, lasting, "", lasting == nil
+		o.Silent, o.Problem, o.Holder, o.KeepCondition = false, lasting, "", lasting == nil
 		_, reportErr := r.reports.Report(ctx, s, o)
 		return reconcile.Result{}, errors.Join(err, reportErr)
 	}

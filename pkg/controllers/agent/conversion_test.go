@@ -221,7 +221,7 @@ func TestVersionSwitchDisturbsNoClaim(t *testing.T) {
 	f.start()
 	f.settledClaim("db")
 	w, _ := f.agent.workloads.Get(f.cluster)
-	kind, _ := w.KindOf(f.crd().Name)
+	kind, _ := w.KindFor(f.crd().Name)
 	refuses.Store(true)
 	f.editHub("v1beta1", addVersion("v1beta1", nil))
 	f.Within("the hub publishes the new version", func() error {
@@ -230,13 +230,13 @@ func TestVersionSwitchDisturbsNoClaim(t *testing.T) {
 		}
 		return nil
 	})
-	s, err := f.agent.requirements.look(f.Ctx, request.Request{
+	s, err := f.agent.requirements.gatherFacts(f.Ctx, request.Request{
 		ClusterName: f.cluster, Kind: kind, NamespacedName: types.NamespacedName{Namespace: f.namespace, Name: "db"},
 	})
 	if err != nil || s == nil {
 		t.Fatalf("want the claim to be followed in the old version, got %v, %v", s, err)
 	}
-	if p := plan.Decide(s.Facts); !p.Silent || p.Problem != nil || len(p.Steps) > 0 {
+	if p := plan.Decide(s.Facts); !p.SkipReport || p.Problem != nil || len(p.Steps) > 0 {
 		t.Errorf("want nothing to be done or said before the new version is followed, got %+v", p)
 	}
 	refuses.Store(false)

@@ -134,7 +134,7 @@ func TestDefinitionWhoseNamesAreTakenIsReported(t *testing.T) {
 		if !ok {
 			return errors.New("the cluster is not engaged")
 		}
-		kind, _ := w.KindOf(f.crd().Name)
+		kind, _ := w.KindFor(f.crd().Name)
 		if state, why := w.Watcher.State(kind); state != kindwatch.StateSynced {
 			return fmt.Errorf("it is %s: %s", state, why)
 		}
@@ -257,7 +257,7 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 			if !ok {
 				return errors.New("it is not engaged")
 			}
-			kind, ok := w.KindOf("mysqlinstances." + f.group)
+			kind, ok := w.KindFor("mysqlinstances." + f.group)
 			if state, _ := w.Watcher.State(kind); !ok || state != kindwatch.StateSynced {
 				return fmt.Errorf("state is %s", state)
 			}

@@ -44,7 +44,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 		return nil, err
 	}
 	if live == nil && owned {
-		r.hub.Gone(place, known) // It was cached before the live read.
+		r.hub.MarkGone(place, known) // It was cached before the live read.
 	}
 	if live == nil || !s.IsOwn(live) {
 		return nil, nil //nolint:nilnil // The comment says so.
@@ -62,10 +62,10 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 	err = r.hubClient.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	switch {
 	case err == nil:
-		r.hub.Deleted(place, live)
+		r.hub.MarkDeleted(place, live)
 		r.metrics.Wrote(s.ClusterName, metrics.WriteDeletion)
 	case apierror.IsMissingObject(err):
-		r.hub.Gone(place, live)
+		r.hub.MarkGone(place, live)
 	default:
 		if p := answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace); p != nil {
 			return &scope.Outcome{Hub: live, Problem: p, RetryAfter: condition.SlowRetry()}, nil
@@ -140,7 +140,7 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, p
 	if live == nil || !s.IsOwn(live) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	out := ownership.Released(live, s.Us)
+	out := ownership.Released(live, s.Source)
 	patch := client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{})
 	err = r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager))
 	switch {

@@ -39,12 +39,12 @@ func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	if state, _ := h.Watcher.State(kind); state == kindwatch.StateSynced {
 		t.Fatal("the watch has begun")
 	}
-	_ = r.seeHub(t.Context(), s)
-	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || !p.Silent {
+	_ = r.observeHub(t.Context(), s)
+	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || !p.SkipReport {
 		t.Errorf("want a deletion to wait, got %+v", p)
 	}
 	s.Vanished = true
-	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || !p.Silent || !p.Slowly {
+	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || !p.SkipReport || !p.RequeueSlowly {
 		t.Errorf("want a claim that vanished to wait and to be looked at again, got %+v", p)
 	}
 }
@@ -90,7 +90,7 @@ func TestClaimIsNotReleasedWhileACreationMayLand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim, hub := carried(t)
-			claim.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, tc.shown), time.Unix(0, 0))
+			claim.Object["status"] = propagation.BuildStatus(claim, hub, true, propagation.Condition(claim, tc.shown), time.Unix(0, 0))
 			r, s, server, now := teller(t, claim)
 			r.hubReader = slowServer{apiServer: server, takes: func() { now.SetTime(now.Now().Add(tc.reads)) }}
 			r.inFlight = ledger.NewInFlight(now, grace)
@@ -103,7 +103,7 @@ func TestClaimIsNotReleasedWhileACreationMayLand(t *testing.T) {
 			r.inFlight.Sent(s.Request, nil)
 			now.SetTime(now.Now().Add(tc.later))
 
-			p := plan.Plan{Silent: true, Steps: []plan.Step{{Do: plan.Remove, At: place}, {Do: plan.AwaitCreations}}}
+			p := plan.Plan{SkipReport: true, Steps: []plan.Step{{Do: plan.Remove, At: place}, {Do: plan.AwaitCreations}}}
 			o, err := r.apply(t.Context(), s, p)
 			if err != nil || o.RetryAfter != tc.want {
 				t.Errorf("%s want a wait of %s, got %s, %v", tc.reason, tc.want, o.RetryAfter, err)

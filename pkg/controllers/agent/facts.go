@@ -27,8 +27,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
-// unknown returns why the hub's claims of a kind are not known, or nil if they soon will be.
-func unknown(h *view.Hub, kind kindwatch.Kind) *condition.Problem {
+// hubKindProblem returns why the hub's claims of a kind are not known, or nil if they soon will be.
+func hubKindProblem(h *view.Hub, kind kindwatch.Kind) *condition.Problem {
 	switch state, _ := h.Watcher.State(kind); state {
 	case kindwatch.StateNotServed:
 		return &condition.Problem{Reason: fleetv1alpha1.ReasonKindNotServed, Message: fmt.Sprintf("The hub does not serve %s now.", kind.GroupResource())}
@@ -55,13 +55,13 @@ func goneForGood(h *view.Hub, kind kindwatch.Kind) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// look gathers the facts about a request. It returns nil if there is nothing to do.
-func (r *requirementReconciler) look(ctx context.Context, req request.Request) (*scope.Scope, error) {
+// gatherFacts gathers the facts about a request. It returns nil if there is nothing to do.
+func (r *requirementReconciler) gatherFacts(ctx context.Context, req request.Request) (*scope.Scope, error) {
 	w, ok := r.workloads.Get(req.ClusterName)
 	if !ok {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	claim, vanished, err := r.claimOf(ctx, w, req)
+	claim, vanished, err := r.getClaim(ctx, w, req)
 	if err != nil || claim == nil {
 		return nil, err
 	}
@@ -72,17 +72,17 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 
 	s := &scope.Scope{Workload: w, Facts: plan.Facts{
 		Request:   req,
-		Us:        ownership.Source{Identifier: cluster.EffectiveIdentifier(), Namespace: req.Namespace},
+		Source:    ownership.Source{Identifier: cluster.EffectiveIdentifier(), Namespace: req.Namespace},
 		Claim:     claim,
 		ClassName: cluster.Enrolment.Class,
 		Vanished:  vanished,
 		Protected: w.BearsFinalizer(claim),
-		Home:      ownership.Residence{Cluster: types.UID(cluster.UID)},
+		Residence: ownership.Residence{Cluster: types.UID(cluster.UID)},
 
 		Unresolved: unresolved(claim),
 	}}
 	if s.NamespaceObject, err = w.Watcher.Get(view.NamespaceKind, types.NamespacedName{Name: req.Namespace}); err == nil {
-		s.Home.Namespace = s.NamespaceObject.GetUID()
+		s.Residence.Namespace = s.NamespaceObject.GetUID()
 	}
 	if s.Class, err = connection.Class(ctx, r.classes, s.ClassName); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (r *requirementReconciler) look(ctx context.Context, req request.Request) (
 			return nil, err
 		}
 	}
-	if err := r.seeHub(ctx, s); err != nil {
+	if err := r.observeHub(ctx, s); err != nil {
 		return nil, err
 	}
 	r.takeRoom(ctx, s)
@@ -139,14 +139,14 @@ func (r *requirementReconciler) takeRoom(ctx context.Context, s *scope.Scope) {
 		}
 		return known[key]
 	}
-	if full, ofNamespace := r.hub.TakeRoom(originOf(s.Request, s.Us.Identifier), limits, leads); full != nil {
+	if full, ofNamespace := r.hub.TakeRoom(newOrigin(s.Request, s.Source.Identifier), limits, leads); full != nil {
 		s.Full = plan.Full(s.ClassName, *full, ofNamespace)
 	}
 }
 
-// claimOf returns the claim of a request, and whether it is the last state of a vanished one; nil if there is nothing
+// getClaim returns the claim of a request, and whether it is the last state of a vanished one; nil if there is nothing
 // to do.
-func (r *requirementReconciler) claimOf(
+func (r *requirementReconciler) getClaim(
 	ctx context.Context, w *view.Cluster, req request.Request,
 ) (claim *unstructured.Unstructured, vanished bool, err error) {
 	f, ok := w.Followed(req.Kind.GroupResource().String())
@@ -155,7 +155,7 @@ func (r *requirementReconciler) claimOf(
 		return nil, false, nil
 	}
 	claim, err = w.Watcher.Get(req.Kind, req.NamespacedName)
-	last := r.ledger.Of(req).Vanished
+	last := r.ledger.Entry(req).Vanished
 	switch {
 	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
 		return nil, false, nil // Its creation makes a new request.
@@ -164,7 +164,7 @@ func (r *requirementReconciler) claimOf(
 	case last != nil:
 		return last, true, nil
 	case err != nil && !f.DeletionsOnly:
-		if last, err = r.slipped(ctx, w, req); err != nil || last == nil {
+		if last, err = r.deletedDuringCreation(ctx, w, req); err != nil || last == nil {
 			r.forgetAllButVanished(req)
 			return nil, false, err
 		}
@@ -177,9 +177,9 @@ func (r *requirementReconciler) claimOf(
 	return claim, false, nil
 }
 
-// seeHub looks up the claim's object in the hub's watch. It starts waiting for changes at the target before the lookup,
+// observeHub looks up the claim's object in the hub's watch. It starts waiting for changes at the target before the lookup,
 // so that none is missed in between. A claim without a reason to wait stops waiting later.
-func (r *requirementReconciler) seeHub(ctx context.Context, s *scope.Scope) error {
+func (r *requirementReconciler) observeHub(ctx context.Context, s *scope.Scope) error {
 	if s.Target != nil && !s.IsGoing() {
 		r.hub.Wait(*s.Target, s.Request)
 	}
@@ -205,7 +205,7 @@ func (r *requirementReconciler) seeHub(ctx context.Context, s *scope.Scope) erro
 		}
 	}
 	if !s.Hub.Known && s.Hub.Unknown == nil {
-		s.Hub.Unknown, s.Hub.Gone = unknown(r.hub, s.HubKind), goneForGood(r.hub, s.HubKind)
+		s.Hub.Unknown, s.Hub.Gone = hubKindProblem(r.hub, s.HubKind), goneForGood(r.hub, s.HubKind)
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func (r *requirementReconciler) seeHub(ctx context.Context, s *scope.Scope) erro
 // findElsewhere looks up the claim's objects that are neither at its target nor where it records one.
 func (r *requirementReconciler) findElsewhere(ctx context.Context, s *scope.Scope) error {
 	recorded, _ := s.RecordedPlace()
-	for _, place := range r.hub.PlacesOf(originOf(s.Request, s.Us.Identifier)) {
+	for _, place := range r.hub.Places(newOrigin(s.Request, s.Source.Identifier)) {
 		place = s.PlaceIn(place.Namespace) // The hub's version may have changed since.
 		known := place == recorded || s.Target != nil && place == *s.Target
 		// What says whose it is, is kept of each object: strays are not read.
@@ -260,7 +260,7 @@ func confirmHome(ctx context.Context, s *scope.Scope, obj *unstructured.Unstruct
 		return fmt.Errorf("cannot list namespace %q in cluster %q: %w", s.Namespace, s.ClusterName, answer.MarkUnanswered(err))
 	}
 	for _, namespace := range list.Items { // Without one, the claim is gone, too. What was its own is removed.
-		s.Home.Namespace = namespace.GetUID()
+		s.Residence.Namespace = namespace.GetUID()
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func confirmHome(ctx context.Context, s *scope.Scope, obj *unstructured.Unstruct
 // source: as the manager, like what the watch has.
 func (r *requirementReconciler) whole(ctx context.Context, s *scope.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	obj, err := r.hub.Get(place)
-	if err != nil || !view.IsReduced(obj) || view.MustSource(obj) != s.Us {
+	if err != nil || !view.IsReduced(obj) || view.SourceOrZero(obj) != s.Source {
 		return obj, err
 	}
 	live, err := r.getHub(r.identities.Manager.In(ctx), place)
@@ -277,7 +277,7 @@ func (r *requirementReconciler) whole(ctx context.Context, s *scope.Scope, place
 		return nil, err
 	}
 	if live == nil {
-		r.hub.Gone(place, obj)
+		r.hub.MarkGone(place, obj)
 		return nil, apierrors.NewNotFound(place.Kind.GroupResource(), place.Name)
 	}
 	r.hub.Kept.ReadWhole(place, live)

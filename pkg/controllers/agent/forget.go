@@ -61,7 +61,7 @@ func (r *requirementReconciler) forgetGone(req request.Request) {
 	if !ok {
 		return // It has just gone, and its state was dropped with it.
 	}
-	if kind, ok := w.KindOf(req.Kind.GroupResource().String()); !ok || kind != req.Kind {
+	if kind, ok := w.KindFor(req.Kind.GroupResource().String()); !ok || kind != req.Kind {
 		r.forget(req)
 	}
 }

@@ -73,7 +73,7 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 			}
 			left := func() int {
 				n := len(h.WaitingFor(ownershiptest.InBar("db")))
-				if r.ledger.Of(req) != (ledger.Entry{}) {
+				if r.ledger.Entry(req) != (ledger.Entry{}) {
 					n++
 				}
 				return n + int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", fleetv1alpha1.ReasonSynced)...)))

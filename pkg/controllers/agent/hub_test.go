@@ -77,10 +77,10 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	r := &requirementReconciler{hub: h}
 	see := func() plan.Plan {
 		s := &scope.Scope{Facts: offeredClaim(agenttest.Parse(t, `{'metadata':{'uid':'claim-uid'}}`))}
-		_ = r.seeHub(t.Context(), s)
+		_ = r.observeHub(t.Context(), s)
 		return plan.Decide(s.Facts)
 	}
-	if p := see(); !p.Silent || len(p.Steps) > 0 {
+	if p := see(); !p.SkipReport || len(p.Steps) > 0 {
 		t.Errorf("want to wait while objects are known that are not in the index yet, got %+v", p)
 	}
 	close(goOn)
@@ -104,7 +104,7 @@ func offeredClaim(claim *unstructured.Unstructured) plan.Facts {
 	at := ownershiptest.InBar("db")
 	return plan.Facts{
 		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
-		HubKind: at.Kind, Claim: claim, Us: ownership.Source{Identifier: "w1", Namespace: "foo"},
+		HubKind: at.Kind, Claim: claim, Source: ownership.Source{Identifier: "w1", Namespace: "foo"},
 		Class: &fleetv1alpha1.EnrollmentClass{}, PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
 		Pairing: &plan.Pairing{}, Target: &at,
 	}

@@ -40,8 +40,8 @@ func (f *fixture) serviceAccount(name string) *corev1.ServiceAccount {
 	return sa
 }
 
-// tokenOf returns a token of a ServiceAccount of the hub.
-func (f *fixture) tokenOf(sa *corev1.ServiceAccount) string {
+// getToken returns a token of a ServiceAccount of the hub.
+func (f *fixture) getToken(sa *corev1.ServiceAccount) string {
 	f.T.Helper()
 	request := &authenticationv1.TokenRequest{}
 	if err := f.hub.SubResource("token").Create(f.Ctx, sa, request); err != nil {
@@ -108,7 +108,7 @@ func (f *fixture) grant(namespace, name string, subject rbacv1.Subject, rules ..
 	})
 }
 
-func subjectOf(sa *corev1.ServiceAccount) rbacv1.Subject {
+func newSubject(sa *corev1.ServiceAccount) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: sa.Namespace, Name: sa.Name}
 }
 
@@ -160,12 +160,12 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 	use(agenttest.AsToken("stale"))
 	f.says("db", fleetv1alpha1.ReasonCredentialsRejected, name)
 
-	token := f.tokenOf(agent1)
+	token := f.getToken(agent1)
 	use(agenttest.AsUser(map[string]any{"token": token}, map[string]any{"server": elsewhere.URL}))
 	f.says("db", fleetv1alpha1.ReasonHubForbidden, "system:serviceaccount:"+f.target+":agent1", "patch mysqlinstances."+f.group, fmt.Sprintf("namespace %q", f.target), name)
 	f.notIn(f.target, "db")
 
-	f.grant(f.target, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
+	f.grant(f.target, "agent-requirement", newSubject(agent1), f.requirementRights()...)
 	f.poke("db")
 	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.connectionSecret("db-conn", f.pushed("db"), "one")
@@ -174,7 +174,7 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 	})
 
 	// Rotated credentials are used from then on.
-	use(agenttest.AsToken(f.tokenOf(agent2)))
+	use(agenttest.AsToken(f.getToken(agent2)))
 	f.Within("the new user is used", func() error {
 		f.poke("db")
 		c := propagation.AgentSynced(f.mustGet("db"))
@@ -183,7 +183,7 @@ func TestAuthenticatingToTheCentralClusterDefaultCredentialsSecret(t *testing.T)
 		}
 		return nil
 	})
-	f.grant(f.target, "agent2", subjectOf(agent2), f.requirementRights()...)
+	f.grant(f.target, "agent2", newSubject(agent2), f.requirementRights()...)
 	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
@@ -216,8 +216,8 @@ func TestAuthenticatingToTheCentralClusterNamespaceCredentials(t *testing.T) {
 	f.options = impatient
 	bar := f.hubNamespace(f.class + "-bar")
 	agent1 := f.serviceAccount("agent1")
-	f.grant(bar, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
-	f.credentialsSecret(f.namespace, "my-other-sa-creds", agenttest.AsToken(f.tokenOf(agent1)))
+	f.grant(bar, "agent-requirement", newSubject(agent1), f.requirementRights()...)
+	f.credentialsSecret(f.namespace, "my-other-sa-creds", agenttest.AsToken(f.getToken(agent1)))
 	f.annotateNamespace(map[string]string{
 		fleetv1alpha1.TargetNamespaceAnnotation: bar, fleetv1alpha1.CredentialsSecretNameAnnotation: "my-other-sa-creds",
 	})
@@ -276,7 +276,7 @@ func (f *fixture) managerUser() rbacv1.Subject {
 	f.T.Helper()
 	sa := f.serviceAccount("manager")
 	f.hubConfig = rest.AnonymousClientConfig(f.hubConfig)
-	f.hubConfig.BearerToken = f.tokenOf(sa)
+	f.hubConfig.BearerToken = f.getToken(sa)
 	f.Create(f.hub, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class}, Rules: []rbacv1.PolicyRule{
 		{
 			APIGroups: []string{"", "apiextensions.crossplane.io", "apiextensions.k8s.io", fleetv1alpha1.GroupVersion.Group, f.group},
@@ -286,10 +286,10 @@ func (f *fixture) managerUser() rbacv1.Subject {
 		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}})
 	f.Create(f.hub, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class}, Subjects: []rbacv1.Subject{subjectOf(sa)},
+		ObjectMeta: metav1.ObjectMeta{Name: f.class}, Subjects: []rbacv1.Subject{newSubject(sa)},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
 	})
-	return subjectOf(sa)
+	return newSubject(sa)
 }
 
 func TestAuthorizationCentralClusterImpersonatedServiceAccount(t *testing.T) {
@@ -340,7 +340,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	f := prepareFixture(t)
 	secret := f.hubNamespace(f.class + "-secret")
 	agent1 := f.serviceAccount("agent1")
-	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
+	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.getToken(agent1)))
 	f.annotateNamespace(map[string]string{
 		fleetv1alpha1.TargetNamespaceAnnotation: secret, fleetv1alpha1.CredentialsSecretNameAnnotation: "creds",
 	})
@@ -397,7 +397,7 @@ func TestTenancyTakenNamesCannotBeEnumerated(t *testing.T) {
 	// An identity that may read learns who has a name.
 	f.claim("taken")
 	f.says("taken", fleetv1alpha1.ReasonHubForbidden, ":agent1")
-	f.grant(secret, "read", subjectOf(agent1), rbacv1.PolicyRule{
+	f.grant(secret, "read", newSubject(agent1), rbacv1.PolicyRule{
 		APIGroups: []string{f.group}, Resources: []string{"mysqlinstances"}, Verbs: []string{"get"},
 	})
 	f.poke("taken")
@@ -412,8 +412,8 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 	agent1 := f.serviceAccount("agent1")
 	rule := f.requirementRights()[1]
 	rule.Verbs = []string{"get", "create", "patch"}
-	f.grant(f.target, "agent-requirement", subjectOf(agent1), rule)
-	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
+	f.grant(f.target, "agent-requirement", newSubject(agent1), rule)
+	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.getToken(agent1)))
 	f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
 	f.start()
 	for _, name := range []string{"db", "other"} {
@@ -458,8 +458,8 @@ func TestTenancyDeletionHasTheRightsOfTheCreation(t *testing.T) {
 
 	// Granting the right, or restoring the credentials, has it deleted.
 	rule.Verbs = []string{"delete"}
-	f.grant(f.target, "agent-delete", subjectOf(agent1), rule)
-	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
+	f.grant(f.target, "agent-delete", newSubject(agent1), rule)
+	f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.getToken(agent1)))
 	f.annotateClaim("db", "example.org/look", "again")
 	for _, name := range []string{"db", "other"} {
 		f.gone(f.workload, f.namespace, name)
@@ -475,12 +475,12 @@ func TestDeletionDoesNotWaitForCredentialsThatAreGone(t *testing.T) {
 			f := prepareFixture(t)
 			f.options = impatient
 			agent1, agent2 := f.serviceAccount("agent1"), f.serviceAccount("agent2")
-			f.grant(f.target, "agent-requirement", subjectOf(agent1), f.requirementRights()...)
-			f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.tokenOf(agent1)))
+			f.grant(f.target, "agent-requirement", newSubject(agent1), f.requirementRights()...)
+			f.credentialsSecret(f.namespace, "creds", agenttest.AsToken(f.getToken(agent1)))
 			f.annotateNamespace(map[string]string{fleetv1alpha1.CredentialsSecretNameAnnotation: "creds"})
 			if !restarted {
 				// The class's identity has no rights, which shows who deletes.
-				f.credentialsSecret(fleetv1alpha1.AgentNamespace, f.class, agenttest.AsToken(f.tokenOf(agent2)))
+				f.credentialsSecret(fleetv1alpha1.AgentNamespace, f.class, agenttest.AsToken(f.getToken(agent2)))
 				f.editClass(func(a *fleetv1alpha1.AgentSpec) {
 					a.Identity = &fleetv1alpha1.HubIdentity{CredentialsSecretName: f.class}
 				})

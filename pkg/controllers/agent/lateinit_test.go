@@ -119,7 +119,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	kind, _ := w.KindOf(f.crd().Name)
+	kind, _ := w.KindFor(f.crd().Name)
 	// A claim that is gone meanwhile is not made by its fields.
 	gone := f.object(f.namespace, "gone")
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")

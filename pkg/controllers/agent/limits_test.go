@@ -111,7 +111,7 @@ func (f *fixture) isReduced(name string, want bool) {
 		if !ok {
 			return errors.New("the cluster is not engaged")
 		}
-		kind, _ := w.KindOf(f.crd().Name)
+		kind, _ := w.KindFor(f.crd().Name)
 		obj, err := f.agent.hub.Watcher.Get(kind, client.ObjectKeyFromObject(f.object(f.target, name)))
 		if err == nil && view.IsReduced(obj) != want {
 			return fmt.Errorf("it is %v", obj.Object)

@@ -398,7 +398,7 @@ func (f *fixture) inHub(obj *unstructured.Unstructured) {
 		if !ok {
 			return errors.New("the cluster is not engaged")
 		}
-		kind, ok := w.KindOf(f.crd().Name)
+		kind, ok := w.KindFor(f.crd().Name)
 		if !ok {
 			return errors.New("the kind is not followed")
 		}

@@ -59,7 +59,7 @@ func chosenNamespaces(p *plan.Pairing, claim *unstructured.Unstructured) []strin
 	} else if p.Agent.MatchNamespaces {
 		names = append(names, p.Namespace)
 	}
-	if was, ok := ownership.RecordOf(claim); ok && !slices.Contains(names, was.Namespace) {
+	if was, ok := ownership.GetRecord(claim); ok && !slices.Contains(names, was.Namespace) {
 		names = append(names, was.Namespace)
 	}
 	return names

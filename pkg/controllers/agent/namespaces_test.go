@@ -306,7 +306,7 @@ func TestClaimThatAsksToMoveIsRecreatedWhereItCanBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, named := ownership.SourceOf(kept); named || kept.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == "" {
+	if _, named := ownership.GetSource(kept); named || kept.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] == "" {
 		t.Errorf("want the old object released, got %v", kept.GetAnnotations())
 	}
 }

@@ -97,7 +97,7 @@ func (r *requirementReconciler) offboard(
 	ctx context.Context, w *view.Cluster, each func(context.Context, *view.Cluster, definition.KindFunc) error,
 ) error {
 	if cluster, ok := r.fleet.Lookup(w.Name); ok {
-		r.hub.ReleasedAll(cluster.EffectiveIdentifier())
+		r.hub.MarkAllReleased(cluster.EffectiveIdentifier())
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxOffboardedAtOnce)

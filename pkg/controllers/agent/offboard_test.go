@@ -81,7 +81,7 @@ func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	for _, before := range []*unstructured.Unstructured{gone, kept, paused, deleted} {
 		now, err := f.get(f.hub, f.target, before.GetName())
 		if err != nil || now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil ||
-			ownership.Of(true, now, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}) != ownership.Ours {
+			ownership.Classify(true, now, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}) != ownership.Ours {
 			t.Errorf("want the objects in the hub to stay and to name their source, got %v (%v)", now.Object, err)
 		}
 	}

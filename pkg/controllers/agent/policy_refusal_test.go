@@ -33,8 +33,8 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 	var queries, refused atomic.Int32
 	users := &readonlypolicy.Users{}
 	users.OnDoubt(func(mcr.ClusterName) { queries.Add(1) })
-	_, doubts := users.Of(f.cluster).Name()
-	users.Of(f.cluster).Learn("before", doubts, time.Now())
+	_, doubts := users.ForCluster(f.cluster).Name()
+	users.ForCluster(f.cluster).Learn("before", doubts, time.Now())
 	f.options = func(o *Options) { o.Users = users }
 	f.workloadConfig = rest.CopyConfig(f.workloadConfig)
 	f.workloadConfig.Wrap(func(next http.RoundTripper) http.RoundTripper {

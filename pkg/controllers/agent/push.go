@@ -88,7 +88,7 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 // dryRunCreate asks the hub whether it would accept the claim at a place, without changing anything.
 func (r *requirementReconciler) dryRunCreate(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
 	out := propagation.ForCreation(s.Intent(ctx, key, nil))
-	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(ownership.FieldManager(s.Us.Identifier)), client.DryRunAll)
+	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(ownership.FieldManager(s.Source.Identifier)), client.DryRunAll)
 	if err == nil {
 		return nil, nil //nolint:nilnil // There is nothing in the way.
 	}
@@ -153,7 +153,7 @@ func (r *requirementReconciler) push(
 		}
 		r.inFlight.Sending(s.Request, key)
 	}
-	update := apply.Update{Client: r.hubClient, Reader: r.hubReader, Manager: ownership.FieldManager(s.Us.Identifier)}
+	update := apply.Update{Client: r.hubClient, Reader: r.hubReader, Manager: ownership.FieldManager(s.Source.Identifier)}
 	err := update.Apply(ctx, out, hub)
 	if hub == nil {
 		r.inFlight.Sent(s.Request, err)
@@ -169,13 +169,13 @@ func (r *requirementReconciler) push(
 	r.observe(s, key, out)
 	r.remember(s.Request, intent, out)
 	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)
-	r.metrics.Carried(s.Request, s.Changes, r.clock.Now())
+	r.metrics.ObservePushed(s.Request, s.Changes, r.clock.Now())
 	return out, nil, nil
 }
 
 // observe stores the hub's response to a conditional write of the claim's object, before the watch reports it.
 func (r *requirementReconciler) observe(s *scope.Scope, key ownership.Place, obj *unstructured.Unstructured) {
-	s.Wrote = append(s.Wrote, ledger.VersionOf(obj))
+	s.Wrote = append(s.Wrote, ledger.NewVersion(obj))
 	r.hub.Observe(key, obj)
 }
 
@@ -242,14 +242,14 @@ func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place)
 // isNoOp reports whether applying an intent to exactly this state of the hub's object has already resulted in that
 // state. Then the API server mutates the object in a way we cannot foresee, and another apply would change nothing.
 func (r *requirementReconciler) isNoOp(req request.Request, intent, hub *unstructured.Unstructured) bool {
-	return r.ledger.Of(req).Pushed == pushOf(intent, hub)
+	return r.ledger.Entry(req).Pushed == newPushedClaim(intent, hub)
 }
 
 func (r *requirementReconciler) remember(req request.Request, intent, result *unstructured.Unstructured) {
-	r.ledger.Edit(req, func(e *ledger.Entry) { e.Pushed = pushOf(intent, result) })
+	r.ledger.Edit(req, func(e *ledger.Entry) { e.Pushed = newPushedClaim(intent, result) })
 }
 
-func pushOf(intent, hub *unstructured.Unstructured) ledger.PushedClaim {
+func newPushedClaim(intent, hub *unstructured.Unstructured) ledger.PushedClaim {
 	return ledger.PushedClaim{
 		Hash:            intent.GetAnnotations()[ownership.AppliedHashAnnotation],
 		UID:             hub.GetUID(),

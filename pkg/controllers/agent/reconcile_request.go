@@ -25,16 +25,16 @@ import (
 // does more, since the back-off protects the hub. So each claim is answered once per ReconcileRequestInterval. More
 // frequent requests are answered together when the interval is over, and a back-off is reset no more often than that.
 
-// asks reports whether a change of a claim requests a reconcile. A claim created with the annotation is reconciled
+// requestsReconcile reports whether a change of a claim requests a reconcile. A claim created with the annotation is reconciled
 // because it is new.
-func asks(e kindwatch.Event) bool {
+func requestsReconcile(e kindwatch.Event) bool {
 	value := e.Object.GetAnnotations()[fleetv1alpha1.ReconcileRequestedAtAnnotation]
 	return e.Old != nil && value != "" && value != e.Old.GetAnnotations()[fleetv1alpha1.ReconcileRequestedAtAnnotation]
 }
 
-// asksOnly reports whether that is the only change.
-func asksOnly(e kindwatch.Event) bool {
-	return asks(e) && equality.Semantic.DeepEqual(withoutRequest(e.Old), withoutRequest(e.Object))
+// onlyRequestsReconcile reports whether that is the only change.
+func onlyRequestsReconcile(e kindwatch.Event) bool {
+	return requestsReconcile(e) && equality.Semantic.DeepEqual(withoutRequest(e.Old), withoutRequest(e.Object))
 }
 
 // withoutRequest returns a claim's content without the request. It shares data with the claim.
@@ -51,8 +51,8 @@ func withoutRequest(claim *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// ask notes that a claim's owner requests a reconcile, and returns how long it must wait.
-func (r *requirementReconciler) ask(req request.Request) time.Duration {
+// noteReconcileRequest notes that a claim's owner requests a reconcile, and returns how long it must wait.
+func (r *requirementReconciler) noteReconcileRequest(req request.Request) time.Duration {
 	var left time.Duration
 	r.ledger.Edit(req, func(e *ledger.Entry) {
 		e.Request.Pending = true
@@ -61,9 +61,9 @@ func (r *requirementReconciler) ask(req request.Request) time.Duration {
 	return left
 }
 
-// answer is called when a claim is reconciled, and resets its back-off if that was requested.
-func (r *requirementReconciler) answer(req request.Request) {
-	now, a := r.clock.Now(), r.ledger.Of(req).Request
+// resetBackOff is called when a claim is reconciled, and resets its back-off if that was requested.
+func (r *requirementReconciler) resetBackOff(req request.Request) {
+	now, a := r.clock.Now(), r.ledger.Entry(req).Request
 	switch {
 	case !a.Pending:
 		return

@@ -22,7 +22,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-func TestAsks(t *testing.T) {
+func TestRequestsReconcile(t *testing.T) {
 	const requestedAt = fleetv1alpha1.ReconcileRequestedAtAnnotation
 	claim := func(metadata string) string { return `{'metadata':{'name':'db',` + metadata + `},'spec':{'a':'b'}}` }
 	for name, tc := range map[string]struct {
@@ -57,7 +57,7 @@ func TestAsks(t *testing.T) {
 			if tc.old != "" {
 				e.Type, e.Old = kindwatch.Updated, agenttest.Parse(t, tc.old)
 			}
-			if got, only := asks(e), asksOnly(e); got != tc.asks || only != tc.only {
+			if got, only := requestsReconcile(e), onlyRequestsReconcile(e); got != tc.asks || only != tc.only {
 				t.Errorf("%s want %t and %t, got %t and %t", tc.reason, tc.asks, tc.only, got, only)
 			}
 			if fmt.Sprint(before) != fmt.Sprint(e.Object) {
@@ -90,31 +90,31 @@ func TestRequestResetsTheBackOffOncePerInterval(t *testing.T) {
 		}
 	}
 	fails(5)
-	r.answer(req)
+	r.resetBackOff(req)
 	failures("there was no request", 5)
-	if left := r.ask(req); left != 0 {
+	if left := r.noteReconcileRequest(req); left != 0 {
 		t.Errorf("want the first request to be answered now, got %s", left)
 	}
 	r.ledger.Edit(req, func(e *ledger.Entry) { e.Pushed.Hash, e.Shown = "in vain", "in vain" })
-	r.answer(req)
+	r.resetBackOff(req)
 	failures("the owner made a request", 0)
-	if e := r.ledger.Of(req); e.Pushed != (ledger.PushedClaim{}) || e.Shown != "" {
+	if e := r.ledger.Entry(req); e.Pushed != (ledger.PushedClaim{}) || e.Shown != "" {
 		t.Errorf("want what was in vain to be tried again, got %+v", e)
 	}
 
 	fails(3)
 	for range 1000 {
-		if left := r.ask(req); left != ledger.ReconcileRequestInterval {
+		if left := r.noteReconcileRequest(req); left != ledger.ReconcileRequestInterval {
 			t.Fatalf("want the next request to wait for %s, got %s", ledger.ReconcileRequestInterval, left)
 		}
-		r.answer(req)
+		r.resetBackOff(req)
 	}
 	failures("more frequent requests do not reset the back-off", 3)
 	now.SetTime(now.Now().Add(ledger.ReconcileRequestInterval))
-	r.answer(req)
+	r.resetBackOff(req)
 	failures("all of them are answered at once, in time", 0)
 	fails(1)
-	r.answer(req)
+	r.resetBackOff(req)
 	failures("and once", 1)
 }
 

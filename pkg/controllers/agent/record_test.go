@@ -41,7 +41,7 @@ func (f *fixture) recorded(name string, hub *unstructured.Unstructured) {
 func (f *fixture) consent(name string) string {
 	f.T.Helper()
 	claim := f.mustGet(name)
-	was, recorded := ownership.RecordOf(claim)
+	was, recorded := ownership.GetRecord(claim)
 	if !recorded {
 		f.T.Fatalf("claim %s records nothing", name)
 	}
@@ -226,7 +226,7 @@ func TestClaimRecordsTheUIDWhereNothingElseSaysThatThereWasAnObject(t *testing.T
 		if err != nil {
 			return err
 		}
-		if was, ok := ownership.RecordOf(claim); !ok || was.UID != hub.GetUID() {
+		if was, ok := ownership.GetRecord(claim); !ok || was.UID != hub.GetUID() {
 			return fmt.Errorf("it records %q", claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation])
 		}
 		return nil

@@ -53,7 +53,7 @@ func TestOrphanedClaimLeavesItsObjectWithoutAnOwner(t *testing.T) {
 		t.Errorf("want its spec as it was (-want +got):\n%s", diff)
 	}
 	// Its namespace stays recorded, so that another one of that name does not take it back.
-	want := ownership.ResidenceOf(before).Annotations()
+	want := ownership.GetResidence(before).Annotations()
 	want[fleetv1alpha1.ReleasedFromAnnotation] = f.source().String()
 	if diff := cmp.Diff(want, hub.GetAnnotations()); diff != "" {
 		t.Errorf("want it to name no source but the one that it had (-want +got):\n%s", diff)
@@ -70,7 +70,7 @@ func TestOrphanedClaimLeavesItsObjectWithoutAnOwner(t *testing.T) {
 	f.annotateClaim("db", fleetv1alpha1.AdoptAnnotation, "true")
 	f.synced("db", fleetv1alpha1.ReasonSynced)
 	hub, err = f.get(f.hub, f.target, "db")
-	if err != nil || hub.GetUID() != before.GetUID() || ownership.Of(true, hub, f.source()) != ownership.Ours {
+	if err != nil || hub.GetUID() != before.GetUID() || ownership.Classify(true, hub, f.source()) != ownership.Ours {
 		t.Fatalf("want the very object to be ours again, got %v (%v)", hub.Object, err)
 	}
 	// If our former manager had kept its fields, they could no longer be removed.
@@ -96,7 +96,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	kind, _ := w.KindOf(f.crd().Name)
+	kind, _ := w.KindFor(f.crd().Name)
 	ghost := f.object(f.namespace, "ghost")
 	req := w.Request(kind, ghost)
 
@@ -105,7 +105,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	defer unlock()
 	looked := make(chan error)
 	go func() {
-		_, _, err := f.agent.requirements.claimOf(f.Ctx, w, req)
+		_, _, err := f.agent.requirements.getClaim(f.Ctx, w, req)
 		looked <- err
 	}()
 	f.Within("the claim is found not to be there", func() error {
@@ -123,7 +123,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	if err := <-looked; err != nil {
 		t.Fatal(err)
 	}
-	if f.agent.requirements.ledger.Of(req).Vanished == nil {
+	if f.agent.requirements.ledger.Entry(req).Vanished == nil {
 		t.Error("want the last state of the claim to be kept until its object in the hub is looked for")
 	}
 }

@@ -17,7 +17,7 @@ func (r *requirementReconciler) hubChanged(req request.Request, e kindwatch.Even
 		return true
 	}
 	now := r.clock.Now()
-	if r.hold(req, e, ledger.Report{InHub: true, At: now}) {
+	if r.holdEvent(req, e, ledger.Report{InHub: true, At: now}) {
 		return false
 	}
 	r.metrics.HubChanged(req, now)
@@ -28,22 +28,22 @@ func (r *requirementReconciler) hubChanged(req request.Request, e kindwatch.Even
 // the end of a reconcile. Initial events, our own writes and requested reconciles do not wait.
 func (r *requirementReconciler) claimChanged(req request.Request, e kindwatch.Event) (held bool) {
 	changed, now := metrics.ChangesClaim(e), r.clock.Now()
-	held = !e.SelfInduced && !e.Initial && !asks(e) && r.hold(req, e, ledger.Report{Changed: changed, At: now})
+	held = !e.SelfInduced && !e.Initial && !requestsReconcile(e) && r.holdEvent(req, e, ledger.Report{Changed: changed, At: now})
 	if changed && !held {
 		r.metrics.ClaimChanged(req, now)
 	}
 	return held
 }
 
-// hold keeps a watch event until the claim's running reconcile ends, if there is one. A deletion is never a reconcile's
+// holdEvent keeps a watch event until the claim's running reconcile ends, if there is one. A deletion is never a reconcile's
 // own write, even if the object was deleted in the state that was written.
-func (r *requirementReconciler) hold(req request.Request, e kindwatch.Event, report ledger.Report) bool {
-	report.Version = ledger.VersionOf(e.Object)
+func (r *requirementReconciler) holdEvent(req request.Request, e kindwatch.Event, report ledger.Report) bool {
+	report.Version = ledger.NewVersion(e.Object)
 	return e.Type != kindwatch.Deleted && r.reported.Hold(req, report)
 }
 
-// goOn requeues a claim after a reconcile if a watch has meanwhile reported a change that the reconcile did not make.
-func (r *requirementReconciler) goOn(req request.Request, wrote []ledger.Version) {
+// requeueHeldEvents requeues a claim after a reconcile if a watch has meanwhile reported a change that the reconcile did not make.
+func (r *requirementReconciler) requeueHeldEvents(req request.Request, wrote []ledger.Version) {
 	for _, report := range r.reported.End(req, wrote) {
 		switch {
 		case report.InHub:

@@ -78,13 +78,13 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 				if held := q.Len() == 0; held == (tc.event == kindwatch.Deleted) {
 					t.Errorf("%s While the claim is reconciled, want a change to wait, and an end not to; queued: %d", tc.reason, q.Len())
 				}
-				noted := func() bool { return r.metrics.ChangesOf(req) != (metrics.Changes{}) }
+				noted := func() bool { return r.metrics.TakeChanges(req) != (metrics.Changes{}) }
 				// A hub object's deletion is timed from its report.
 				atOnce := tc.event == kindwatch.Deleted && side == "Hub"
 				if noted() != atOnce {
 					t.Error("want nothing to be timed before it is known whose it is")
 				}
-				r.goOn(req, []ledger.Version{{UID: "1", ResourceVersion: "5"}})
+				r.requeueHeldEvents(req, []ledger.Version{{UID: "1", ResourceVersion: "5"}})
 				if again := q.Len() == 1; again != tc.again {
 					t.Errorf("%s Looked at again: want %t, got %t", tc.reason, tc.again, again)
 				}
@@ -122,7 +122,7 @@ func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	if _, err := r.Reconcile(t.Context(), req); err != nil || !held {
 		t.Fatalf("want the report to wait for the end of the reconcile, got %t, %v", held, err)
 	}
-	if left := r.metrics.ChangesOf(req); left != (metrics.Changes{}) {
+	if left := r.metrics.TakeChanges(req); left != (metrics.Changes{}) {
 		t.Errorf("want nothing to be left of the cluster, got %v", left)
 	}
 }

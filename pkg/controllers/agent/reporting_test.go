@@ -107,7 +107,7 @@ func carried(t *testing.T) (claim, hub *unstructured.Unstructured) {
 	hub = agenttest.Parse(t, `{'metadata':{'namespace':'bar','name':'db','uid':'2','generation':7},'spec':{},`+
 		`'status':{'address':'a','conditions':[{'type':'Ready','status':'True','observedGeneration':7}]}}`)
 	hub.SetAnnotations(ownership.Source{Identifier: "w1", Namespace: "foo"}.Annotations())
-	shown := propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
+	shown := propagation.BuildStatus(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
 	claim.Object["status"] = shown
 	claim.SetAnnotations(map[string]string{fleetv1alpha1.HubObjectAnnotation: ownership.RecordFor(claim, hub)})
 	return claim, hub
@@ -137,11 +137,11 @@ func TestClaimThatIsReconciledTooEarlyIsNotWritten(t *testing.T) {
 			r, s, server, _ := teller(t, claim)
 			s.Pairing, s.Target, s.Hub.Recorded = nil, nil, hub
 			p := plan.Decide(s.Facts)
-			if !p.Silent || p.Down.Object == nil {
+			if !p.SkipReport || p.Down.Object == nil {
 				t.Fatalf("want a plan that shows the status and tells nothing, got %+v", p)
 			}
 			o, err := r.apply(t.Context(), s, p)
-			if _, err = r.tell(t.Context(), s, o, err); err != nil {
+			if _, err = r.reportStatus(t.Context(), s, o, err); err != nil {
 				t.Fatal(err)
 			}
 			if len(server.requests) != tc.writes {
@@ -158,8 +158,8 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	r.metrics.Requirement(s.Request, fleetv1alpha1.ReasonSynced)
 	for _, chosen := range []string{"a", "b", "c"} {
 		shown := propagation.Condition(claim, &condition.Problem{Reason: chosen})
-		claim.Object["status"] = propagation.StatusOf(claim, hub, true, shown, r.clock.Now())
-		if _, err := r.reports.Report(t.Context(), s, scope.Outcome{Hub: hub, AsShown: true}); err != nil {
+		claim.Object["status"] = propagation.BuildStatus(claim, hub, true, shown, r.clock.Now())
+		if _, err := r.reports.Report(t.Context(), s, scope.Outcome{Hub: hub, KeepCondition: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,14 +178,14 @@ func TestHolderIsNotReportedBeforeItMayBe(t *testing.T) {
 	r, s, server, now := teller(t, claim)
 	r.hubReader = &apiServer{answer: errors.New("dial tcp 10.0.0.1:443: i/o timeout")}
 	problem := &condition.Problem{Reason: fleetv1alpha1.ReasonConflict, Message: holder}
-	p := plan.Plan{Problem: problem, Holder: holder, Steps: []plan.Step{{Do: plan.Disclose, At: ownershiptest.InBar("db")}}}
+	p := plan.Plan{Problem: problem, Holder: holder, Steps: []plan.Step{{Do: plan.CheckVisibility, At: ownershiptest.InBar("db")}}}
 	o, failure := r.apply(t.Context(), s, p)
 	if failure == nil || o.Problem != nil || o.Holder != "" {
 		t.Errorf("want no report, got %+v, %v", o, failure)
 	}
 	for _, o := range []scope.Outcome{o, {Problem: problem, Holder: holder}} {
 		for range 2 {
-			if _, err := r.tell(t.Context(), s, o, failure); err == nil {
+			if _, err := r.reportStatus(t.Context(), s, o, failure); err == nil {
 				t.Error("want it to be tried again")
 			}
 			now.SetTime(now.Now().Add(report.FailurePatience))
@@ -215,19 +215,19 @@ func TestClusterThatDoesNotAnswerIsNotQueriedAgain(t *testing.T) {
 			r, s, server, now := teller(t, claim)
 			server.answer = tc.answer
 			// Pulling Secrets starts with what blocks them.
-			s.InTheWay = []types.NamespacedName{{Name: "not-looked-at"}}
+			s.BlockingSecrets = []types.NamespacedName{{Name: "not-looked-at"}}
 			o := scope.Outcome{Hub: hub, All: true}
 			failure := r.bringDown(t.Context(), s, &o, true)
-			if failure == nil || (s.InTheWay == nil) != tc.secrets {
-				t.Errorf("%s want the Secrets to be looked at: %v, got %v in the way and %v", tc.reason, tc.secrets, s.InTheWay, failure)
+			if failure == nil || (s.BlockingSecrets == nil) != tc.secrets {
+				t.Errorf("%s want the Secrets to be looked at: %v, got %v in the way and %v", tc.reason, tc.secrets, s.BlockingSecrets, failure)
 			}
-			_, _ = r.tell(t.Context(), s, o, failure)
+			_, _ = r.reportStatus(t.Context(), s, o, failure)
 			if len(server.requests) != tc.requests {
 				t.Errorf("%s want %d requests, got %v", tc.reason, tc.requests, server.requests)
 			}
 			before := len(server.requests)
 			now.SetTime(now.Now().Add(report.FailurePatience))
-			_, _ = r.tell(t.Context(), s, o, failure)
+			_, _ = r.reportStatus(t.Context(), s, o, failure)
 			if got := server.requests[before:]; len(got) != tc.lasting || !strings.Contains(got[0], fleetv1alpha1.ReasonSyncFailing) {
 				t.Errorf("%s want the failure to be reported, got %v", tc.reason, got)
 			}
@@ -277,7 +277,7 @@ func TestVanishedClaimIsNotReported(t *testing.T) {
 	r, s, server, _ := teller(t, claim)
 	s.Vanished = true
 	o := scope.Outcome{Hub: hub, Problem: plan.Deleting("MySQLInstance", "bar", "db"), RetryAfter: time.Second}
-	result, err := r.tell(t.Context(), s, o, nil)
+	result, err := r.reportStatus(t.Context(), s, o, nil)
 	if err != nil || result.RequeueAfter != time.Second {
 		t.Errorf("want it to be looked at again after a second, got %v, %v", result, err)
 	}
@@ -336,7 +336,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 			reason:  "What else is wrong with the claim is no reason either: its object would not be missed.",
 			problem: &condition.Problem{Reason: fleetv1alpha1.ReasonTargetNamespaceChanged},
 			edit: func(claim, hub *unstructured.Unstructured) {
-				claim.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
+				claim.Object["status"] = propagation.BuildStatus(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
 			},
 			want: []string{record, "False/" + fleetv1alpha1.ReasonTargetNamespaceChanged}, then: []string{},
 		},
@@ -344,7 +344,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 			reason: "It would be looked for there.",
 			edit: func(claim, hub *unstructured.Unstructured) {
 				ownership.SetRecord(claim, "foo//1")
-				claim.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
+				claim.Object["status"] = propagation.BuildStatus(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
 			},
 			want: []string{record}, then: []string{},
 		},
@@ -377,7 +377,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 				}
 				workload.saw = []string{}
 				s.Claim = workload.claim
-				if _, err := r.show(t.Context(), s, scope.Outcome{Hub: hub, Current: true, All: true, Problem: tc.problem}, nil); err != nil {
+				if _, err := r.propagateDown(t.Context(), s, scope.Outcome{Hub: hub, Current: true, All: true, Problem: tc.problem}, nil); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(want, workload.saw); diff != "" {
@@ -409,7 +409,7 @@ func TestAnnouncementNamesWhereTheObjectWillBe(t *testing.T) {
 			reason: "It has come, although the claim does not record it.",
 			given: func(_ *requirementReconciler, s *scope.Scope) {
 				there := agenttest.Parse(t, `{'metadata':{'namespace':'foo','name':'db','uid':'2'}}`)
-				there.SetAnnotations(s.Us.Annotations())
+				there.SetAnnotations(s.Source.Annotations())
 				s.Hub.Elsewhere = []plan.PlacedObject{{Place: s.PlaceIn("foo"), Object: there}}
 			},
 			want: "foo//1",

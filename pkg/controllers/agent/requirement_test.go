@@ -410,7 +410,7 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	f.Edit(f.hub, hub, func() { hub.SetAnnotations(them.Annotations()) })
 	claim := f.object(f.namespace, "raced")
 	claim.Object["spec"] = map[string]any{"version": "8"}
-	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: claim, Us: f.source()}}
+	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: claim, Source: f.source()}}
 	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.gvk(), "mysqlinstances", f.namespace, "raced"
 	key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
 	ctx := f.agent.requirements.identities.Manager.In(f.Ctx)

@@ -88,12 +88,12 @@ func (a *agent) enqueueSelecting(ctx context.Context, classes client.Reader) {
 			continue
 		}
 		for _, name := range a.fleet.InClass(class.Name) {
-			a.enqueueClaimsOf(name)
+			a.enqueueClaimsIn(name)
 		}
 	}
 }
 
-func (a *agent) enqueueClaimsOf(name mcr.ClusterName) {
+func (a *agent) enqueueClaimsIn(name mcr.ClusterName) {
 	if w, ok := a.workloads.Get(name); ok {
 		a.enqueueClaims(w)
 	}
@@ -186,10 +186,10 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 		// The reconcile that wrote this has already continued with it.
 	case e.Initial:
 		a.hub.Requirements.AddInitial(req)
-	case asksOnly(e):
-		a.hub.Requirements.AddAfter(a.requirements.ask(req), req)
-	case asks(e):
-		a.requirements.ask(req)
+	case onlyRequestsReconcile(e):
+		a.hub.Requirements.AddAfter(a.requirements.noteReconcileRequest(req), req)
+	case requestsReconcile(e):
+		a.requirements.noteReconcileRequest(req)
 		a.hub.Requirements.Add(req)
 	default:
 		a.hub.Requirements.Add(req)

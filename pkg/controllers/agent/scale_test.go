@@ -126,7 +126,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 			n = &of
 		}
 		n[0] += len(h.WaitingFor(ownershiptest.InBar(fmt.Sprint(i))))
-		if r.ledger.Of(req) != (ledger.Entry{}) {
+		if r.ledger.Entry(req) != (ledger.Entry{}) {
 			n[1]++
 		}
 		if i%claims == 0 {

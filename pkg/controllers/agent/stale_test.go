@@ -52,7 +52,7 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 		got    *condition.Problem
 		want   string
 	}{
-		"Hub":        {reason: "The claims of the kind in the hub.", got: unknown(r.hub, claims), want: fleetv1alpha1.ReasonKindNotServed},
+		"Hub":        {reason: "The claims of the kind in the hub.", got: hubKindProblem(r.hub, claims), want: fleetv1alpha1.ReasonKindNotServed},
 		"Namespaces": {reason: "Where claims go.", got: namespacesUnknown(w), want: fleetv1alpha1.ReasonWorkloadRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,8 +61,8 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 			}
 		})
 	}
-	_ = r.seeHub(t.Context(), s)
-	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || p.Silent || p.Problem == nil {
+	_ = r.observeHub(t.Context(), s)
+	if p := plan.Decide(s.Facts); len(p.Steps) > 0 || p.SkipReport || p.Problem == nil {
 		t.Errorf("want nothing to be decided by what was known of the hub, got %+v", p)
 	}
 

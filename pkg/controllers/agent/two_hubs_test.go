@@ -312,7 +312,7 @@ func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	r := &requirementReconciler{hubClient: noWriter{t: t}, clock: c, ledger: &ledger.Ledger{}, inFlight: ledger.NewInFlight(c, time.Minute)}
 	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	s := &scope.Scope{Facts: plan.Facts{
-		Request: request.Request{ClusterName: "capi/default/w1"}, Claim: claim, Us: ownership.Source{Identifier: "us", Namespace: "team"},
+		Request: request.Request{ClusterName: "capi/default/w1"}, Claim: claim, Source: ownership.Source{Identifier: "us", Namespace: "team"},
 	}}
 	place := func(namespace string) ownership.Place {
 		return ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}

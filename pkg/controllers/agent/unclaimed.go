@@ -26,7 +26,7 @@ import (
 // Either leaves an object in the hub that no claim refers to.
 //
 // Such an object is recent, and says so: its creation records the time, without another request. A hub object whose
-// claim is gone, with its deletion unobserved, is deleted as the class says if it was created within view.NewbornFor,
+// claim is gone, with its deletion unobserved, is deleted as the class says if it was created within view.RecentCreation,
 // has not been changed for its claim since, and names the very cluster in which the claim is missing; that cluster's
 // API server is queried once more. For older objects, a missing claim proves nothing: the claim of a restored or
 // replacement cluster may still appear. Backups contain the recorded time too, so restored objects are not taken for
@@ -39,8 +39,8 @@ import (
 // isNew reports whether all hub objects were just created for a claim of a cluster, and none is being deleted.
 func isNew(objects []*unstructured.Unstructured, cluster types.UID, now time.Time) bool {
 	for _, obj := range objects {
-		if obj.GetDeletionTimestamp() != nil || cluster == "" || ownership.ResidenceOf(obj).Cluster != cluster ||
-			!ownership.WasCreatedWithin(obj, now, view.NewbornFor) {
+		if obj.GetDeletionTimestamp() != nil || cluster == "" || ownership.GetResidence(obj).Cluster != cluster ||
+			!ownership.WasCreatedWithin(obj, now, view.RecentCreation) {
 			return false
 		}
 	}
@@ -53,11 +53,11 @@ func (r *requirementReconciler) newObjects(req request.Request) []*unstructured.
 	if !ok || cluster.EffectiveIdentifier() == "" {
 		return nil
 	}
-	from := originOf(req, cluster.EffectiveIdentifier())
-	if !r.hub.IsNewborn(from) {
+	from := newOrigin(req, cluster.EffectiveIdentifier())
+	if !r.hub.IsRecentCreation(from) {
 		return nil
 	}
-	places := r.hub.PlacesOf(from)
+	places := r.hub.Places(from)
 	objects := make([]*unstructured.Unstructured, 0, len(places))
 	for _, place := range places {
 		obj, err := r.hub.Get(place)
@@ -72,8 +72,8 @@ func (r *requirementReconciler) newObjects(req request.Request) []*unstructured.
 	return objects
 }
 
-// originOf returns the origin that a claim's hub object names.
-func originOf(req request.Request, identifier string) ownership.Origin {
+// newOrigin returns the origin that a claim's hub object names.
+func newOrigin(req request.Request, identifier string) ownership.Origin {
 	return ownership.Origin{
 		Source: ownership.Source{Identifier: identifier, Namespace: req.Namespace}, Resource: req.Kind.GroupResource(), Name: req.Name,
 	}
@@ -82,13 +82,13 @@ func originOf(req request.Request, identifier string) ownership.Origin {
 // released notes that a claim's deletion was observed, or that it was released, and that its hub objects stay.
 func (r *requirementReconciler) released(req request.Request) {
 	if cluster, ok := r.fleet.Lookup(req.ClusterName); ok && cluster.EffectiveIdentifier() != "" {
-		r.hub.Released(originOf(req, cluster.EffectiveIdentifier()))
+		r.hub.MarkReleased(newOrigin(req, cluster.EffectiveIdentifier()))
 	}
 }
 
-// slipped returns a missing claim as one that vanished if all that is left of it is a hub object that was just created;
+// deletedDuringCreation returns a missing claim as one that vanished if all that is left of it is a hub object that was just created;
 // nil if there is no such object, or if the claim's deletion was observed.
-func (r *requirementReconciler) slipped(ctx context.Context, w *view.Cluster, req request.Request) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) deletedDuringCreation(ctx context.Context, w *view.Cluster, req request.Request) (*unstructured.Unstructured, error) {
 	left := r.newObjects(req)
 	if len(left) == 0 {
 		return nil, nil //nolint:nilnil // The comment says so.

@@ -71,7 +71,7 @@ func (f *fixture) concludes(name string, status metav1.ConditionStatus) {
 		if err != nil {
 			return err
 		}
-		kept := slices.DeleteFunc(conditionsOf(u), func(c any) bool {
+		kept := slices.DeleteFunc(getConditions(u), func(c any) bool {
 			theirs, ok := c.(map[string]any)
 			return ok && theirs["type"] == commonv1alpha1.ConditionReferencesResolved
 		})
@@ -83,7 +83,7 @@ func (f *fixture) concludes(name string, status metav1.ConditionStatus) {
 	})
 }
 
-func conditionsOf(u *unstructured.Unstructured) []any {
+func getConditions(u *unstructured.Unstructured) []any {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	return conditions
 }
@@ -138,8 +138,8 @@ func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	f.stopAgent()
 	f.concludes("db", metav1.ConditionTrue)
 
-	status := map[string]any{"conditions": conditionsOf(stale)}
-	status["conditions"] = append(conditionsOf(stale), map[string]any{
+	status := map[string]any{"conditions": getConditions(stale)}
+	status["conditions"] = append(getConditions(stale), map[string]any{
 		"type": "Ready", "status": "True", "reason": "Available", "lastTransitionTime": "2026-01-02T03:04:05Z",
 	})
 	patch, err := propagation.StatusPatch(stale, status)

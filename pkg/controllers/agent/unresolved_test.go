@@ -47,7 +47,7 @@ func TestStatusKeepsReferencesResolved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			claim := agenttest.Parse(t, tc.claim)
 			shown := claim.DeepCopy()
-			shown.Object["status"] = propagation.StatusOf(claim, hub, true, propagation.Condition(claim, nil), now)
+			shown.Object["status"] = propagation.BuildStatus(claim, hub, true, propagation.Condition(claim, nil), now)
 			got, _ := condition.Entry(shown, "ReferencesResolved")["reason"].(string)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)

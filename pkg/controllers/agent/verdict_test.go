@@ -61,7 +61,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 	)
 	show := func(claim, hub *unstructured.Unstructured, p *condition.Problem) *unstructured.Unstructured {
 		out := claim.DeepCopy()
-		out.Object["status"] = propagation.StatusOf(claim, hub, p == nil, propagation.Condition(claim, p), now)
+		out.Object["status"] = propagation.BuildStatus(claim, hub, p == nil, propagation.Condition(claim, p), now)
 		return out
 	}
 	provisioned := show(created, hubSays(available), nil)

@@ -72,7 +72,7 @@ func (f *fixture) deletable(version, inHub, pair string) {
 	if err != nil {
 		f.T.Fatalf("want what is to be kept in the hub, got %v", err)
 	}
-	if _, named := ownership.SourceOf(u); named {
+	if _, named := ownership.GetSource(u); named {
 		f.T.Errorf("want it released, got %v", u.GetAnnotations())
 	}
 }

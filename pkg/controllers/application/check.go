@@ -34,7 +34,7 @@ func (p *pass) check(ctx context.Context) {
 		return
 	}
 	state, _ := p.w.Watcher.State(record.HealthCheckPodKind)
-	pods, err := p.w.PodsOf(p.app.UID)
+	pods, err := p.w.Pods(p.app.UID)
 	if err != nil || state != kindwatch.StateSynced {
 		// It is not known whether the Pod still exists.
 		p.healthCheck.Pod = p.app.Status.HealthCheckPod

@@ -32,7 +32,7 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload.Cluster) 
 	if !enabled(class) {
 		return r.disable(w), nil
 	}
-	if w.SetPolicy(record.PolicyOf(class)) {
+	if w.SetPolicy(record.NewPolicy(class)) {
 		w.WakeLater(w.Keys()...)
 	}
 	if _, known := r.rules.Assessor(); !known {
@@ -76,7 +76,7 @@ func (r *reconciler) ensureDefinition(ctx context.Context, w *workload.Cluster) 
 		// Applications detects.
 		return definition.State{Served: true}, nil
 	}
-	result, err := r.definitions.Of(r.ownerIn(w)).Ensure(ctx, w.Name, w.Client.Resource(definition.Resource), seen)
+	result, err := r.definitions.ForOwner(r.ownerIn(w)).Ensure(ctx, w.Name, w.Client.Resource(definition.Resource), seen)
 	if result.Wrote != "" {
 		r.metrics.wrote(w.Name, writeDefinition)
 	}
@@ -113,7 +113,7 @@ func (r *reconciler) sumUp(w *workload.Cluster) {
 	}
 	for i := range entries {
 		if app := record.ApplicationIn(&entries[i]); app != nil {
-			key, s := entries[i].Key, appstatus.SummaryOf(app)
+			key, s := entries[i].Key, appstatus.Summarize(app)
 			w.Track(key, app)
 			r.ifCurrent(w, func() { r.rollup.Offer(w.Name, key, s) })
 		}

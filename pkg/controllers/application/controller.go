@@ -47,7 +47,7 @@ type Options struct {
 
 	// Sources are queried before a cluster's report is removed. Reports of clusters of other sources are left as they
 	// are.
-	Sources []connection.Describer
+	Sources []connection.EnrolmentGetter
 
 	// Gate is the gate operated by the cluster provider.
 	Gate *multicluster.Gate
@@ -188,7 +188,7 @@ func (r *reconciler) rulesChanged(selectors []health.Selector) {
 		w.Enqueue()
 		w.Watcher.Relist(func(gk schema.GroupKind) bool { return workload.SelectedBy(selectors, gk) })
 		for _, kind := range w.KindsSelected(selectors) {
-			w.WakeLater(w.UsersOf(kind)...)
+			w.WakeLater(w.Users(kind)...)
 		}
 	}
 }

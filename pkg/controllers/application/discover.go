@@ -30,7 +30,7 @@ const maxSought = 128
 // seek records what the Application discovers by, and returns the kinds involved. Anything it may not see is left out
 // here, before any lookup.
 func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
-	p.sight = p.w.SightOf(p.key.Namespace)
+	p.sight = p.w.VisibilityIn(p.key.Namespace)
 	since, leftOut, ok := p.w.Wanted.Want(p.key, record.MarksWanted(p.app, p.sight))
 	p.wantedSince, p.leftOut, p.tooManyWanted = since, leftOut, !ok
 	kinds := map[schema.GroupVersionKind]struct{}{}
@@ -45,7 +45,7 @@ func (p *pass) seek(ctx context.Context) map[schema.GroupVersionKind]struct{} {
 		if o := s.Object; o != nil && p.maySee(o.Namespace) {
 			kinds[schema.GroupVersionKind{Group: o.Group, Version: o.Version, Kind: o.Kind}] = struct{}{}
 		}
-		gvk, key, has := record.InventoryOf(s, p.key.Namespace)
+		gvk, key, has := record.ParseInventory(s, p.key.Namespace)
 		if !has || !p.sight.Namespace(key.Namespace) {
 			continue
 		}
@@ -77,14 +77,14 @@ func (p *pass) inventory(ctx context.Context, gvk schema.GroupVersionKind, key t
 		return nil
 	}
 	entry, err := p.w.Watcher.Entry(k.Kind, key)
-	if m := record.MarkingsOf(entry.Record); err == nil && m != nil && m.Inventory != nil {
+	if m := record.GetMarkings(entry.Record); err == nil && m != nil && m.Inventory != nil {
 		return m.Inventory.Entries
 	}
 	return nil
 }
 
 // admit marks a cluster-scoped kind as visible if the class allows it.
-func admit(k *workload.NamedKind, s record.Sight) {
+func admit(k *workload.NamedKind, s record.Visibility) {
 	switch {
 	case !k.Kind.ClusterScoped:
 	case s.ClusterScoped(k.Kind):
@@ -108,7 +108,7 @@ func (p *pass) discover() {
 	d.uids[p.app.UID] = struct{}{} // It never discovers itself.
 	if p.tooManyWanted {
 		p.undiscovered = true
-		d.add(appstatus.ViewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
+		d.add(appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
 			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: "The Applications of the cluster discover by more marks than Masthead looks for.",
 		}))
 		p.discovered = d.views
@@ -120,7 +120,7 @@ func (p *pass) discover() {
 	d.held()
 	if n := len(p.leftOut); n > 0 {
 		p.undiscovered = true
-		d.add(appstatus.ViewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
+		d.add(appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
 			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf(
 				"More than %d Applications of the namespace look for the same marks: %d of the marks that this one looks for are ignored.",
 				record.MaxUsesOfMark, n),
@@ -128,16 +128,16 @@ func (p *pass) discover() {
 	}
 	for _, namespace := range spec.Namespaces {
 		if !p.sight.Namespace(namespace) {
-			d.add(appstatus.ViewOf(namespaceKind, types.NamespacedName{Name: namespace}, notAllowed(
+			d.add(appstatus.NewComponentView(namespaceKind, types.NamespacedName{Name: namespace}, notAllowed(
 				"The EnrollmentClass of the cluster does not let Applications of the namespace %q see it.", p.key.Namespace)))
 		}
 	}
 	p.discovered = d.views
-	p.notServed = p.notServedOf(spec.Kinds)
+	p.notServed = p.missingKinds(spec.Kinds)
 }
 
-// notServedOf returns the kinds that the cluster does not serve.
-func (p *pass) notServedOf(kinds []appsv1alpha1.DiscoveredKind) []string {
+// missingKinds returns the kinds that the cluster does not serve.
+func (p *pass) missingKinds(kinds []appsv1alpha1.DiscoveredKind) []string {
 	var out []string
 	for _, k := range kinds {
 		gvk := schema.GroupVersionKind(k)
@@ -158,7 +158,7 @@ func (p *pass) installedUIDs() map[types.UID]struct{} {
 			continue
 		}
 		for _, o := range k.objects {
-			if o.entry.Key.Name == nameOf(name, c) && p.selector.belongs(o) {
+			if o.entry.Key.Name == componentName(name, c) && p.selector.belongs(o) {
 				uids[o.entry.UID] = struct{}{}
 			}
 		}

@@ -53,7 +53,7 @@ func (d *discovered) bySource(spec *appsv1alpha1.Discovery, s appsv1alpha1.Disco
 		d.expect(gvk, types.NamespacedName{Namespace: record.OrOwn(o.Namespace, p.key.Namespace), Name: o.Name}, "")
 		return
 	}
-	if gvk, key, ok := record.InventoryOf(s, p.key.Namespace); ok && d.byInventory(gvk, key, len(spec.Kinds) > 0) {
+	if gvk, key, ok := record.ParseInventory(s, p.key.Namespace); ok && d.byInventory(gvk, key, len(spec.Kinds) > 0) {
 		return
 	}
 	for _, kind := range spec.Kinds {
@@ -82,7 +82,7 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		return true
 	}
 	entry, err := p.w.Watcher.Entry(k.Kind, key)
-	m := record.MarkingsOf(entry.Record)
+	m := record.GetMarkings(entry.Record)
 	known := err == nil && m != nil && m.Inventory != nil
 	if !known && marks {
 		return false
@@ -93,14 +93,14 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		p.undiscovered = true
 	case !known:
 		p.undiscovered = true
-		d.replace(appstatus.ViewOf(gvk, key, &condition.Problem{
+		d.replace(appstatus.NewComponentView(gvk, key, &condition.Problem{
 			Reason: appsv1alpha1.ReasonNoInventory, Message: "It has no inventory of what it applied; name the kinds in spec.discover.",
 		}))
 	default:
 		d.entries(m.Inventory)
 		if strange := m.Inventory.Strange.Problem(key.Name, p.sight.Namespace); strange != nil {
 			p.undiscovered = true
-			d.add(appstatus.ViewOf(gvk, types.NamespacedName{Namespace: key.Namespace}, strange))
+			d.add(appstatus.NewComponentView(gvk, types.NamespacedName{Namespace: key.Namespace}, strange))
 		}
 	}
 	return true
@@ -134,7 +134,7 @@ func (d *discovered) entries(i *record.Inventory) {
 		d.expect(gvk, key, "An inventory of Flux names it, but it does not exist or does not have the label of Flux.")
 	}
 	if unseen > 0 {
-		d.add(appstatus.ViewOf(namespaceKind, types.NamespacedName{}, notAllowed(
+		d.add(appstatus.NewComponentView(namespaceKind, types.NamespacedName{}, notAllowed(
 			"Some objects that an inventory names are outside of what this Application observes: they are not in the namespace %q, nor in one that"+
 				" spec.discover.namespaces names and the EnrollmentClass allows.", d.pass.key.Namespace)))
 	}
@@ -164,7 +164,7 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 	if k != nil && k.Kind.ClusterScoped {
 		key.Namespace = ""
 	}
-	view := appstatus.ViewOf(gvk, key, nil)
+	view := appstatus.NewComponentView(gvk, key, nil)
 	switch {
 	case key.Namespace != "" && !p.sight.Namespace(key.Namespace):
 		// Nothing else is reported, whether or not it exists.
@@ -177,7 +177,7 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 		view.Unseen, view.Syncing = k.Unseen, k.Syncing
 	default:
 		entry, err := p.w.Watcher.Entry(k.Kind, key)
-		switch rec := record.ComponentOf(entry.Record); {
+		switch rec := record.GetComponent(entry.Record); {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			p.undiscovered = true
@@ -210,15 +210,15 @@ func (d *discovered) byMarks(spec *appsv1alpha1.Discovery, s appsv1alpha1.Discov
 		// A kind that is not served has no objects. A condition reports it (notServed).
 		return
 	case k.Syncing || k.Unseen == nil && d.pending(k):
-		d.heldOf(gvk)
+		d.holdKind(gvk)
 		return
 	case k.Unseen != nil:
-		d.add(appstatus.ViewOf(gvk, types.NamespacedName{}, k.Unseen))
+		d.add(appstatus.NewComponentView(gvk, types.NamespacedName{}, k.Unseen))
 		return
 	}
 	for _, namespace := range p.sight.Namespaces(spec.Namespaces) {
 		if (namespace == "") == k.Kind.ClusterScoped && !d.byMarksIn(namespace, s, k) {
-			d.heldOf(gvk)
+			d.holdKind(gvk)
 			return
 		}
 	}
@@ -241,7 +241,7 @@ func (d *discovered) byMarksIn(namespace string, s appsv1alpha1.DiscoverySource,
 			}
 			// The record has the object's namespace, but not who wrote the mark. Without an inventory, Flux's labels on an
 			// object with a controller are copies.
-			rec := record.ComponentOf(e.Record)
+			rec := record.GetComponent(e.Record)
 			copied := rec != nil && rec.Controller != "" && s.ArgoApplication == nil
 			if rec != nil && !copied && e.Key.Namespace == namespace && e.UID != p.app.UID {
 				d.found(k, e, rec)
@@ -272,7 +272,7 @@ func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record.Component
 	if _, known := d.uids[e.UID]; known {
 		return
 	}
-	view := appstatus.ViewOf(k.GVK, e.Key, nil)
+	view := appstatus.NewComponentView(k.GVK, e.Key, nil)
 	view.Found, view.Installed = rec, true
 	if d.add(view) {
 		d.uids[e.UID] = struct{}{}
@@ -280,8 +280,8 @@ func (d *discovered) found(k *seenKind, e kindwatch.Entry, rec *record.Component
 	}
 }
 
-// heldOf keeps the status of the objects of a kind until they are known.
-func (d *discovered) heldOf(gvk schema.GroupVersionKind) {
+// holdKind keeps the status of the objects of a kind until they are known.
+func (d *discovered) holdKind(gvk schema.GroupVersionKind) {
 	d.pass.undiscovered = true
 	known := false
 	unread := workload.StateProblem(kindwatch.StateSyncing, gvk)
@@ -292,7 +292,7 @@ func (d *discovered) heldOf(gvk schema.GroupVersionKind) {
 		}
 	}
 	if !known {
-		view := appstatus.ViewOf(gvk, types.NamespacedName{}, unread)
+		view := appstatus.NewComponentView(gvk, types.NamespacedName{}, unread)
 		view.Syncing = true
 		d.add(view)
 	}
@@ -314,7 +314,7 @@ func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *condition.Prob
 	if was.Namespace != "" && !d.pass.sight.Namespace(was.Namespace) {
 		return // It may no longer be seen.
 	}
-	view := appstatus.ViewOf(schema.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind},
+	view := appstatus.NewComponentView(schema.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind},
 		types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, why)
 	view.Syncing = true
 	d.add(view)
@@ -348,7 +348,7 @@ func (d *discovered) overflow() {
 		return
 	}
 	d.full = true
-	v := appstatus.ViewOf(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Problem{
+	v := appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Problem{
 		Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf("It discovers more than %d objects. The others are ignored.", appsv1alpha1.MaxDiscovered),
 	})
 	d.at[keyOfView(v)] = len(d.views)

@@ -24,7 +24,7 @@ func TestAnInventoryThatIsNotUnderstoodIsReported(t *testing.T) {
 	app := f.discovers("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "shop"}})
 	f.finds(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Kustomization/~/ Unknown InventoryNotUnderstood", "Namespace// Unknown NotAllowed")
 	f.health(app, appsv1alpha1.HealthUnknown)
-	if got := conditionOf(app.Status, appsv1alpha1.ConditionStalled); got != "True InventoryNotUnderstood" {
+	if got := formatCondition(app.Status, appsv1alpha1.ConditionStalled); got != "True InventoryNotUnderstood" {
 		t.Errorf("want the Application to be stalled, got %q", got)
 	}
 	for _, c := range app.Status.Conditions {

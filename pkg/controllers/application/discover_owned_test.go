@@ -48,7 +48,7 @@ func TestWhatIsOwnedIsNotReleasedWhileMarksAreLookedFor(t *testing.T) {
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.DiscoveredOwnership = fleetv1alpha1.DiscoveredOwnershipAllowed
 	})
-	cm := f.marked("settings", partOf("shop"), nil)
+	cm := f.marked("settings", partOfLabels("shop"), nil)
 	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
 	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
 	f.owned(cm, app, true)
@@ -77,14 +77,14 @@ func TestAnApplicationThatDiscoversNothingIsNotReady(t *testing.T) {
 	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shpo"})
 	f.Edit(f.workload, app, func() { app.Spec.Dependencies = []string{"db"} })
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := conditionOf(s, appsv1alpha1.ConditionReady); s.ObservedGeneration != app.Generation || got == "True Ready" || got == "" {
+		if got := formatCondition(s, appsv1alpha1.ConditionReady); s.ObservedGeneration != app.Generation || got == "True Ready" || got == "" {
 			return fmt.Errorf("ready: %q", got)
 		}
 		return nil
 	})
 	f.settled()
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := conditionOf(s, appsv1alpha1.ConditionReady); got[:4] == "True" {
+		if got := formatCondition(s, appsv1alpha1.ConditionReady); got[:4] == "True" {
 			return fmt.Errorf("ready: %q", got)
 		}
 		return nil

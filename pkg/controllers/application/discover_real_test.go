@@ -58,7 +58,9 @@ func (f *fixture) marked(name string, labels, annotations map[string]string) *co
 	return cm
 }
 
-func partOf(name string) map[string]string { return map[string]string{appsv1alpha1.PartOfLabel: name} }
+func partOfLabels(name string) map[string]string {
+	return map[string]string{appsv1alpha1.PartOfLabel: name}
+}
 
 // discoveredIn lists the discovered entries of a status: "Kind/namespace/name Health Reason" each.
 func discoveredIn(s appsv1alpha1.ApplicationStatus) []string {
@@ -90,7 +92,7 @@ func (f *fixture) finds(app *appsv1alpha1.Application, want ...string) {
 func TestAKindThatIsNotServedIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.marked("settings", partOf("shop"), nil)
+	f.marked("settings", partOfLabels("shop"), nil)
 	kinds := append(slices.Clone(discoveredConfigMaps), appsv1alpha1.DiscoveredKind{Group: "example.org", Version: "v1", Kind: "Wigdet"})
 	app := f.discovers("shop", kinds, appsv1alpha1.DiscoverySource{PartOf: "shop"})
 	f.finds(app, "ConfigMap/~/settings Healthy")
@@ -116,7 +118,7 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 	tracking := func(app, name string) map[string]string {
 		return map[string]string{"argocd.argoproj.io/tracking-id": fmt.Sprintf("%s:/ConfigMap:%s/%s", app, f.namespace, name)}
 	}
-	f.marked("part", partOf("shop"), nil)
+	f.marked("part", partOfLabels("shop"), nil)
 	f.marked("instance", map[string]string{"app.kubernetes.io/instance": "shop"}, nil)
 	f.marked("helm", nil, helm("shop", f.namespace))
 	f.marked("helm-elsewhere", nil, helm("shop", "elsewhere"))
@@ -125,7 +127,7 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 	f.marked("argo", nil, tracking("shop", "argo"))
 	f.marked("argo-copy", nil, tracking("shop", "argo"))
 	f.marked("argo-teams", nil, tracking("teams_shop", "argo-teams"))
-	f.marked("stranger", partOf("other"), nil)
+	f.marked("stranger", partOfLabels("other"), nil)
 	own := &appsv1alpha1.DiscoveredRelease{Name: "shop"}
 	system := &appsv1alpha1.DiscoveredRelease{Name: "shop", Namespace: "flux-system"}
 	cases := map[string]struct {
@@ -166,7 +168,7 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 	}
 	// The status follows changes of the objects.
 	f.health(later, appsv1alpha1.HealthUnknown)
-	cm := f.marked("later", partOf("later"), nil)
+	cm := f.marked("later", partOfLabels("later"), nil)
 	f.finds(later, "ConfigMap/~/later Healthy")
 	f.Edit(f.workload, cm, func() { cm.Labels = nil })
 	f.finds(later)
@@ -178,7 +180,7 @@ func TestDiscoverInAKindThatIsWatchedAlready(t *testing.T) {
 	f := newFixture(t)
 	named := f.application("named", components(configMaps, "settings"))
 	f.configMap("settings", "named")
-	f.marked("old", partOf("shop"), nil)
+	f.marked("old", partOfLabels("shop"), nil)
 	f.installed(named, "settings")
 	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
 	f.finds(app, "ConfigMap/~/old Healthy")
@@ -187,7 +189,7 @@ func TestDiscoverInAKindThatIsWatchedAlready(t *testing.T) {
 func TestNothingIsWrittenAtRestByWhatIsDiscovered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.marked("settings", partOf("shop"), nil)
+	f.marked("settings", partOfLabels("shop"), nil)
 	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"},
 		appsv1alpha1.DiscoverySource{Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Service", Name: "none"}})
 	f.finds(app, "ConfigMap/~/settings Healthy", "Service/~/none Missing NotFound")
@@ -370,7 +372,7 @@ func TestDiscoverByTheInventoryOfFlux(t *testing.T) {
 func TestWhatIsDiscoveredIsOwnedOnlyIfBothAskForIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	cm := f.marked("settings", partOf("shop"), nil)
+	cm := f.marked("settings", partOfLabels("shop"), nil)
 	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
 	f.finds(app, "ConfigMap/~/settings Healthy")
 	f.owned(cm, app, false)
@@ -399,7 +401,7 @@ func TestWhatIsDiscoveredIsOwnedOnlyIfBothAskForIt(t *testing.T) {
 func (f *fixture) elsewhere(suffix string) *corev1.ConfigMap {
 	f.T.Helper()
 	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + suffix}})
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace + suffix, Name: "secret-name", Labels: partOf("shop")}}
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace + suffix, Name: "secret-name", Labels: partOfLabels("shop")}}
 	f.Create(f.workload, cm)
 	return cm
 }
@@ -521,7 +523,7 @@ func TestDiscoverElsewhereWhereTheClassLetsIt(t *testing.T) {
 
 	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) { s.Visibility = nil })
 	f.finds(app, "ConfigMap/~-shared/secret-name Unknown NotAllowed", "Namespace//~-shared Unknown NotAllowed", "Namespace// Unknown NotAllowed")
-	if got := conditionOf(app.Status, appsv1alpha1.ConditionStalled); got != "True NotAllowed" {
+	if got := formatCondition(app.Status, appsv1alpha1.ConditionStalled); got != "True NotAllowed" {
 		t.Errorf("want the Application to be stalled, got %q", got)
 	}
 	if app.Status.Health != appsv1alpha1.HealthUnknown {

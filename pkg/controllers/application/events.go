@@ -43,12 +43,12 @@ func (r *reconciler) applicationChanged(w *workload.Cluster, e kindwatch.Event) 
 	}
 	key := e.Entry.Key
 	if e.Type == kindwatch.Deleted {
-		r.gone(w, key)
+		r.forgetDeleted(w, key)
 		return
 	}
 	w.Track(key, app)
 	// Before any kind is watched, so that its first list has what all Applications look for.
-	w.Wanted.Want(key, record.MarksWanted(app, w.SightOf(key.Namespace)))
+	w.Wanted.Want(key, record.MarksWanted(app, w.VisibilityIn(key.Namespace)))
 	if e.Initial {
 		r.observe(w, key, app)
 		return
@@ -57,7 +57,7 @@ func (r *reconciler) applicationChanged(w *workload.Cluster, e kindwatch.Event) 
 		w.Wake(key)
 	}
 	if appstatus.ConcernsDependents(old, app) {
-		w.Wake(w.DependentsOf(key)...)
+		w.Wake(w.Dependents(key)...)
 	}
 }
 
@@ -73,7 +73,7 @@ func (r *reconciler) dropGone(w *workload.Cluster) {
 	}
 	for key, uid := range w.UIDs() {
 		if there[key] != uid {
-			r.gone(w, key)
+			r.forgetDeleted(w, key)
 		}
 	}
 	for key := range w.TakeReported() {

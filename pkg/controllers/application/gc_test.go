@@ -189,7 +189,7 @@ func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 		if s.ComponentsInstalled != "2/2" || s.Counts == nil || s.Counts.Selected != 3 {
 			return errors.New("want the Jobs to be selected, and the one that is named to be installed")
 		}
-		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
+		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil

@@ -40,7 +40,7 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 	found := func(name string) appstatus.ComponentView { return viewOfKept(name, healthy, true) }
 	named := func(name string) appstatus.ComponentView { return viewOfKept(name, healthy, false) }
 	begun := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	unread := appstatus.ViewOf(configMapKind.GroupVersionKind, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."})
+	unread := appstatus.NewComponentView(configMapKind.GroupVersionKind, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."})
 	unread.Syncing = true
 	for name, tc := range map[string]struct {
 		reason      string
@@ -58,7 +58,7 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := appstatus.Observation{Application: &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "wordpress", Generation: 3}}, Components: tc.before}
-			o.Application.Status = appstatus.Of(o, begun)
+			o.Application.Status = appstatus.Build(o, begun)
 			o.Components = tc.now
 			clk := clocktesting.NewFakeClock(begun.Time)
 			p := &pass{w: &workload.Cluster{Clock: clk}, t: &workload.Tracked{}}
@@ -80,7 +80,7 @@ func TestMoreThanIsListedIsNotMiscountedAfterARestart(t *testing.T) {
 	const many = appsv1alpha1.MaxStatusEntries + 8
 	f := newFixture(t)
 	for i := range many {
-		f.marked(fmt.Sprintf("settings-%d", i), partOf("shop"), nil)
+		f.marked(fmt.Sprintf("settings-%d", i), partOfLabels("shop"), nil)
 	}
 	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {

@@ -13,7 +13,7 @@ import (
 
 // observe reports the health of an Application to the hub.
 func (r *reconciler) observe(w *workload.Cluster, key record.ApplicationKey, app *appsv1alpha1.Application) {
-	s := appstatus.SummaryOf(app)
+	s := appstatus.Summarize(app)
 	record.Share(&w.Texts, &s.ApplicationType, &s.Version, &s.Message)
 	r.ifCurrent(w, func() {
 		if w.Has(key, app.UID) {
@@ -31,11 +31,11 @@ func (r *reconciler) forget(w *workload.Cluster, key record.ApplicationKey) {
 	})
 }
 
-// gone forgets a deleted Application. Its objects are left to the garbage collector.
-func (r *reconciler) gone(w *workload.Cluster, key record.ApplicationKey) {
+// forgetDeleted forgets a deleted Application. Its objects are left to the garbage collector.
+func (r *reconciler) forgetDeleted(w *workload.Cluster, key record.ApplicationKey) {
 	w.Untrack(key)
 	r.forget(w, key)
-	w.Wake(w.DependentsOf(key)...)
+	w.Wake(w.Dependents(key)...)
 }
 
 // unwatched reports to the hub that the Applications of a cluster are not watched, and why.

@@ -153,7 +153,7 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	f.configMap("settings", "shop")
 	f.says(app, "db", "Unknown/Unknown KindNotServed")
 	f.says(app, "settings", "True/Healthy ")
-	if got := conditionOf(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindNotServed" {
+	if got := formatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindNotServed" {
 		t.Errorf("got %q", got)
 	}
 
@@ -183,7 +183,7 @@ func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
 	first := f.application("first", kinds)
 	f.has(first, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "False "+appsv1alpha1.ReasonClusterScoped {
+		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "False "+appsv1alpha1.ReasonClusterScoped {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
@@ -401,7 +401,7 @@ func TestAKindThatCannotBeReadAnyMore(t *testing.T) {
 	})
 	f.says(app, "db", "Unknown/Unknown KindStale")
 	f.says(app, "settings", "True/Healthy ")
-	if got := conditionOf(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindStale" {
+	if got := formatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindStale" {
 		t.Errorf("got %q", got)
 	}
 	f.Edit(f.workload, crd, func() {

@@ -59,8 +59,8 @@ func (p *pass) result() (reconcile.Result, error) {
 // watch starts watching the kinds relevant to the Application: those it names, those it discovers, and those it used to
 // name, until none of their objects is owned any more.
 func (p *pass) watch(ctx context.Context) {
-	named, sought := workload.KindsOf(p.app), p.seek(ctx)
-	leaving := formerKindsOf(p.app)
+	named, sought := workload.Kinds(p.app), p.seek(ctx)
+	leaving := formerKinds(p.app)
 	for kind := range p.t.Kinds.Set() {
 		if _, ok := named[kind.GroupVersionKind]; !ok && kind != record.HealthCheckPodKind {
 			leaving[kind.GroupVersionKind] = struct{}{}
@@ -130,7 +130,7 @@ func (k *seenKind) see(watcher *kindwatch.Watcher, refused sets.Set[kindwatch.Ki
 func (p *pass) choose() {
 	for i := range p.kinds {
 		if p.kinds[i].Unseen == nil {
-			p.look(&p.kinds[i])
+			p.observe(&p.kinds[i])
 		}
 	}
 	p.discover()
@@ -161,8 +161,8 @@ func (p *pass) prune() {
 	maps.DeleteFunc(p.t.Patched, func(uid types.UID, _ string) bool { return !there.Has(uid) })
 }
 
-// look finds the objects of a kind that name the Application, or are owned by it.
-func (p *pass) look(k *seenKind) {
+// observe finds the objects of a kind that name the Application, or are owned by it.
+func (p *pass) observe(k *seenKind) {
 	seen := map[types.NamespacedName]struct{}{}
 	for _, index := range []string{record.AnnotationIndex(p.key), record.OwnerIndex(p.app.UID)} {
 		entries, err := p.w.Watcher.Lookup(k.Kind, index)
@@ -172,7 +172,7 @@ func (p *pass) look(k *seenKind) {
 			return
 		}
 		for _, e := range entries {
-			rec := record.ComponentOf(e.Record)
+			rec := record.GetComponent(e.Record)
 			if _, ok := seen[e.Key]; ok || rec == nil || e.Key.Namespace != p.key.Namespace {
 				continue
 			}

@@ -267,8 +267,8 @@ func isOwned(obj client.Object, app *appsv1alpha1.Application) bool {
 	return slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == app.UID })
 }
 
-// conditionOf returns a condition as "Status Reason".
-func conditionOf(s appsv1alpha1.ApplicationStatus, conditionType string) string {
+// formatCondition returns a condition as "Status Reason".
+func formatCondition(s appsv1alpha1.ApplicationStatus, conditionType string) string {
 	c := meta.FindStatusCondition(s.Conditions, conditionType)
 	if c == nil {
 		return ""

@@ -32,7 +32,7 @@ func BenchmarkMemoryPerComponent(b *testing.B) {
 				before := heapInUse()
 				kept := make([]kindwatch.Record, 0, applications*(each+1))
 				for i := range applications {
-					kept = append(kept, keptOf(b, r, i, each, discovered)...)
+					kept = append(kept, keptRecords(b, r, i, each, discovered)...)
 				}
 				b.ReportMetric(float64(heapInUse()-before)/(applications*each), "B/component")
 				runtime.KeepAlive(kept)
@@ -49,8 +49,8 @@ func heapInUse() uint64 {
 	return m.HeapAlloc
 }
 
-// keptOf returns the records of an Application and its components.
-func keptOf(tb testing.TB, r clusterReducer, i, components int, discovered bool) []kindwatch.Record {
+// keptRecords returns the records of an Application and its components.
+func keptRecords(tb testing.TB, r clusterReducer, i, components int, discovered bool) []kindwatch.Record {
 	tb.Helper()
 	name := fmt.Sprintf("shop-%d", i)
 	app := &appsv1alpha1.Application{
@@ -81,9 +81,9 @@ func keptOf(tb testing.TB, r clusterReducer, i, components int, discovered bool)
 			tb.Fatal("nothing is kept of a component")
 		}
 		kept = append(kept, rec)
-		o.Components = append(o.Components, viewOfKept(u.GetName(), record.ComponentOf(rec), discovered))
+		o.Components = append(o.Components, viewOfKept(u.GetName(), record.GetComponent(rec), discovered))
 	}
-	app.Status = appstatus.Of(o, metav1.NewTime(time.Date(2026, 1, 2, 3, 5, 5, 6, time.UTC)))
+	app.Status = appstatus.Build(o, metav1.NewTime(time.Date(2026, 1, 2, 3, 5, 5, 6, time.UTC)))
 	app.Status.Ready = corev1.ConditionUnknown
 	fields, err := toFields(app)
 	if err != nil {

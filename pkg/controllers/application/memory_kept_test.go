@@ -32,13 +32,13 @@ func reducerOfACluster() clusterReducer {
 // discovering makes an Application discover the objects that are a part of it.
 func discovering(r clusterReducer, app *appsv1alpha1.Application) {
 	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: app.Name}}, Kinds: discoveredConfigMaps}
-	r.wanted.Want(types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, record.MarksWanted(app, record.Sight{Own: app.Namespace}))
+	r.wanted.Want(types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, record.MarksWanted(app, record.Visibility{Own: app.Namespace}))
 }
 
 // viewOfKept is the view of a component that is installed.
 func viewOfKept(name string, found *record.Component, discovered bool) appstatus.ComponentView {
 	if discovered {
-		view := appstatus.ViewOf(configMapKind.GroupVersionKind, types.NamespacedName{Namespace: "default", Name: name}, nil)
+		view := appstatus.NewComponentView(configMapKind.GroupVersionKind, types.NamespacedName{Namespace: "default", Name: name}, nil)
 		view.Found, view.Installed = found, true
 		return view
 	}
@@ -53,14 +53,14 @@ func toFields(app *appsv1alpha1.Application) (*unstructured.Unstructured, error)
 // The records of an Application are measured, because there are thousands of Applications: this shows another field in
 // a record, or common status text that is missing from the vocabulary.
 func TestAnApplicationTakesNoMoreThanItDid(t *testing.T) {
-	kept := keptOf(t, reducerOfACluster(), 7, 3, false)
+	kept := keptRecords(t, reducerOfACluster(), 7, 3, false)
 	app, ok := kept[len(kept)-1].(*record.Application)
 	if !ok {
 		t.Fatalf("want the record of an Application that is not discovered to have no marks, got %T", kept[len(kept)-1])
 	}
 	// A fixed amount, and the text to which it is packed.
 	const most, size = 48 + 176, 32
-	if takes := app.Size() - record.ComponentOf(app).Size(); takes > most {
+	if takes := app.Size() - record.GetComponent(app).Size(); takes > most {
 		t.Errorf("a healthy Application of three components takes %d bytes, and took %d: add what is new to vocabulary.json", takes, most)
 	}
 	if takes := unsafe.Sizeof(*app); takes > size {

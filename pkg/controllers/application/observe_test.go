@@ -55,7 +55,7 @@ func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	before := f.traffic.Count()
 	f.start()
 
-	named, found := f.configMap("settings", "shop"), f.marked("found", partOf("shop"), nil)
+	named, found := f.configMap("settings", "shop"), f.marked("found", partOfLabels("shop"), nil)
 	app := f.application("shop", components(configMaps, "settings"), func(app *appsv1alpha1.Application) {
 		app.Spec.Discover = &appsv1alpha1.Discovery{
 			Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}, Kinds: discoveredConfigMaps, Ownership: appsv1alpha1.DiscoveryOwnershipOwned,
@@ -69,14 +69,14 @@ func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	f.finds(app, "ConfigMap/~/found Healthy")
 	f.installed(app, "settings")
 	f.health(app, appsv1alpha1.HealthHealthy)
-	if got := conditionOf(app.Status, appsv1alpha1.ConditionComponentsWatched) + ", " + conditionOf(app.Status, appsv1alpha1.ConditionReady); got != "True Watched, True Ready" {
+	if got := formatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched) + ", " + formatCondition(app.Status, appsv1alpha1.ConditionReady); got != "True Watched, True Ready" {
 		t.Errorf("want nothing to be missing, got %s", got)
 	}
 	if len(app.Status.OwnedKinds) > 0 {
 		t.Errorf("want nothing to be owned, got %v", app.Status.OwnedKinds)
 	}
 	f.has(checked, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := conditionOf(s, appsv1alpha1.ConditionHealthCheckPassed); got != "Unknown ObserveOnly" {
+		if got := formatCondition(s, appsv1alpha1.ConditionHealthCheckPassed); got != "Unknown ObserveOnly" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
@@ -107,7 +107,7 @@ func TestObserveOnlyLeavesReferencesAsTheyAre(t *testing.T) {
 	f.owned(cm, app, true)
 	f.mode(fleetv1alpha1.ApplicationsModeObserveOnly)
 	f.Within("the mode counts", func() error {
-		if w, ok := f.reconciler.workloads.Get(f.cluster); !ok || !w.SightOf(f.namespace).ObserveOnly {
+		if w, ok := f.reconciler.workloads.Get(f.cluster); !ok || !w.VisibilityIn(f.namespace).ObserveOnly {
 			return errors.New("it does not yet")
 		}
 		return nil

@@ -90,7 +90,7 @@ func (r *reconciler) reportUnwatched(ctx context.Context, w *workload.Cluster, k
 // unseen is the status of an Application that is no longer observed.
 func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
 	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Masthead no longer watches the Applications of this cluster."}
-	return appstatus.Of(appstatus.UnseenApplication(p.app, why), metav1.NewTime(p.r.clock.Now()))
+	return appstatus.Build(appstatus.UnseenApplication(p.app, why), metav1.NewTime(p.r.clock.Now()))
 }
 
 // disable marks the Applications of a cluster as unobserved, and then stops watching them.

@@ -22,7 +22,7 @@ import (
 func (f *fixture) notEnrolled(app *appsv1alpha1.Application) {
 	f.T.Helper()
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "False NotEnrolled" {
+		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "False NotEnrolled" {
 			return fmt.Errorf("got %q", got)
 		}
 		if s.Health != appsv1alpha1.HealthUnknown || s.Ready != corev1.ConditionUnknown || s.Message == "" {

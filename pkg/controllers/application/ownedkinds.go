@@ -21,10 +21,10 @@ import (
 // kinds of owned objects: from before the first reference of a kind is written until the last one is gone, regardless
 // of the spec, the rights, the number of components and restarts of the manager.
 
-// formerKindsOf are the kinds of possibly owned objects that the spec no longer names.
-func formerKindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
+// formerKinds are the kinds of possibly owned objects that the spec no longer names.
+func formerKinds(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
 	out := map[schema.GroupVersionKind]struct{}{}
-	named := workload.KindsOf(app)
+	named := workload.Kinds(app)
 	add := func(gvk schema.GroupVersionKind) {
 		if _, ok := named[gvk]; !ok && gvk.Version != "" && gvk.Kind != "" {
 			out[gvk] = struct{}{}

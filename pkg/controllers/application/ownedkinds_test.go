@@ -196,7 +196,7 @@ func TestFormerKinds(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			app := selecting(func(app *appsv1alpha1.Application) { app.Generation, app.Status = tc.generation, tc.status })
 			var got []string
-			for k := range formerKindsOf(app) {
+			for k := range formerKinds(app) {
 				got = append(got, k.String())
 			}
 			if !slices.Equal(got, tc.want) {

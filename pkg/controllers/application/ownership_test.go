@@ -42,7 +42,7 @@ func TestGarbageCollectionAddsAnOwnerReferenceToANewObject(t *testing.T) {
 	f := newFixture(t)
 	app := f.application("shop", components(configMaps, "settings"))
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := conditionOf(s, appsv1alpha1.ConditionInstalled); got != "False ComponentsMissing" {
+		if got := formatCondition(s, appsv1alpha1.ConditionInstalled); got != "False ComponentsMissing" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
@@ -273,7 +273,7 @@ func TestGarbageCollectionRefusesClusterScopedKinds(t *testing.T) {
 		if got := componentOfStatus(s, "readers"); got != "Unknown/Unknown ClusterScoped" {
 			return fmt.Errorf("got %q", got)
 		}
-		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "False ClusterScoped" {
+		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "False ClusterScoped" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
@@ -317,7 +317,7 @@ func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 	f.Create(f.workload, svc)
 	f.owned(svc, app, true)
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
+		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
 			return fmt.Errorf("got %q", got)
 		}
 		if s.ComponentsInstalled != "4/4" {

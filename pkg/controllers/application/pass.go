@@ -32,8 +32,8 @@ type pass struct {
 	selector selector
 	assessor health.Assessor
 
-	// regime is the one in force when the pass began. Once it changes, the pass writes nothing more: see superseded.
-	regime uint64
+	// policyGeneration is the one in force when the pass began. Once it changes, the pass writes nothing more: see superseded.
+	policyGeneration uint64
 
 	kinds     []seenKind
 	selection selection
@@ -41,7 +41,7 @@ type pass struct {
 	// sight is what the Application may see, wantedSince the generation from which lists have everything it discovers by.
 	// tooManyWanted reports whether the cluster has no room for its marks; leftOut are marks that too many others in the
 	// namespace look for. discovered are the objects found, and notServed the kinds that are not served.
-	sight         record.Sight
+	sight         record.Visibility
 	wantedSince   uint64
 	tooManyWanted bool
 	leftOut       []record.Mark
@@ -64,30 +64,30 @@ type pass struct {
 // newPass returns nil if there is nothing to reconcile: no Application, or one that the garbage collector deletes with
 // its components.
 func (r *reconciler) newPass(w *workload.Cluster, key record.ApplicationKey) (*pass, error) {
-	regime := w.CurrentRegime() // Read before any decision depends on it.
+	generation := w.PolicyGeneration() // Read before any decision depends on it.
 	t, app := w.Begin(key), w.Application(key)
 	if state, _ := w.Watcher.State(record.ApplicationKind); t != nil && app == nil && state == kindwatch.StateSynced {
 		// It was deleted while it was being tracked.
-		r.gone(w, key)
+		r.forgetDeleted(w, key)
 	}
 	if t == nil || app == nil || app.UID != t.UID || app.DeletionTimestamp != nil && !record.IsOrphaning(app) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	s, err := selectorOf(app)
+	s, err := newSelector(app)
 	if err != nil {
 		return nil, reconcile.TerminalError(err)
 	}
-	return &pass{r: r, w: w, key: key, t: t, app: app, selector: s, assessor: r.assessor(), regime: regime}, nil
+	return &pass{r: r, w: w, key: key, t: t, app: app, selector: s, assessor: r.assessor(), policyGeneration: generation}, nil
 }
 
-// errSuperseded says that a write was not started because the regime changed.
+// errSuperseded says that a write was not started because the generation changed.
 var errSuperseded = errors.New("the settings of the class for Applications have changed")
 
 // superseded reports whether the cluster's mode or policy has changed since the pass began. It is checked before each
 // write of a component or a Pod: a pass can take minutes if the API server is slow, and setting ObserveOnly or
 // withdrawing a consent takes effect immediately. At most one request in flight still completes. The change requeues
 // every Application, so nothing is lost.
-func (p *pass) superseded() bool { return p.w.CurrentRegime() != p.regime }
+func (p *pass) superseded() bool { return p.w.PolicyGeneration() != p.policyGeneration }
 
 // lookAgain requeues the Application after d at the latest.
 func (p *pass) lookAgain(d time.Duration) {

@@ -32,7 +32,7 @@ type reconciler struct {
 	fleet          Fleet
 	classes        client.Reader
 	rules          *healthrule.Rules
-	definitions    *definition.Keeper
+	definitions    *definition.Installer
 	reporter       *definition.Reports
 	rollup         *rollup.Collector
 	metrics        *Metrics

@@ -72,7 +72,7 @@ func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 	app := f.application("shop", components(configMaps, "protected", "settings"))
 	f.says(app, "settings", "True/Healthy ")
 	f.says(app, "protected", "True/Healthy OwnershipForbidden")
-	if got := conditionOf(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
+	if got := formatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
 		t.Errorf("got %q", got)
 	}
 	for _, c := range app.Status.Components {

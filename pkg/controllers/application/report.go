@@ -20,7 +20,7 @@ func (p *pass) report(ctx context.Context) {
 	if p.settle(&o) {
 		return
 	}
-	status := appstatus.Of(o, metav1.NewTime(p.r.clock.Now()))
+	status := appstatus.Build(o, metav1.NewTime(p.r.clock.Now()))
 	before := p.app
 	if err := p.writeStatus(ctx, status); err != nil {
 		p.notWritten(err)
@@ -39,7 +39,7 @@ func (p *pass) observation() appstatus.Observation {
 		Application:  p.app,
 		Components:   append(p.selector.views(p.app, p.kinds, p.refused), p.discoveredViews()...),
 		Selected:     p.selection.selected,
-		Dependencies: appstatus.DependenciesOf(p.app, state == kindwatch.StateSynced, p.w.Application),
+		Dependencies: appstatus.BuildDependencies(p.app, state == kindwatch.StateSynced, p.w.Application),
 		HealthCheck:  p.healthCheck,
 		OwnedKinds:   p.ownedKinds(),
 		NotServed:    p.notServed,

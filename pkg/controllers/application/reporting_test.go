@@ -243,7 +243,7 @@ func TestAJobStaysHealthyAfterItWasDeletedBecauseItFinished(t *testing.T) {
 	f.Create(f.workload, job)
 	f.ends(job, batchv1.JobComplete, batchv1.JobSuccessCriteriaMet, "CompletionsReached")
 	finished := func(s appsv1alpha1.ApplicationStatus) error {
-		if got := componentOfStatus(s, "migrate"); got != "True/Healthy Finished" || conditionOf(s, appsv1alpha1.ConditionReady) != "True Ready" {
+		if got := componentOfStatus(s, "migrate"); got != "True/Healthy Finished" || formatCondition(s, appsv1alpha1.ConditionReady) != "True Ready" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil

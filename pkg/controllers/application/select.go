@@ -66,8 +66,8 @@ type selector struct {
 	orphaning bool
 }
 
-// selectorOf returns the selector of an Application. The definition rejects invalid selectors.
-func selectorOf(app *appsv1alpha1.Application) (selector, error) {
+// newSelector returns the selector of an Application. The definition rejects invalid selectors.
+func newSelector(app *appsv1alpha1.Application) (selector, error) {
 	matches, err := app.Spec.Selector.AsSelector()
 	if err != nil {
 		return selector{}, fmt.Errorf("cannot parse the selector: %w", err)
@@ -198,7 +198,7 @@ func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused
 				view.Unseen, view.Syncing = workload.ClusterScoped(gvk), false
 			}
 		}
-		if o, ok := named[gvk][nameOf(name, kind)]; ok && view.Unseen == nil {
+		if o, ok := named[gvk][componentName(name, kind)]; ok && view.Unseen == nil {
 			s.look(&view, o, refused)
 		}
 		out = append(out, view)
@@ -206,8 +206,8 @@ func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused
 	return out
 }
 
-// nameOf is the object name of a component.
-func nameOf(component string, kind appsv1alpha1.ComponentKind) string {
+// componentName is the object name of a component.
+func componentName(component string, kind appsv1alpha1.ComponentKind) string {
 	if kind.Name != "" {
 		return kind.Name
 	}

@@ -44,7 +44,7 @@ func seen(name string, change ...func(*object)) object {
 			Key: types.NamespacedName{Namespace: "ns", Name: name}, UID: types.UID("uid-" + name), ResourceVersion: "1",
 		},
 		Component: &record.Component{
-			Application: record.ApplicationKey{Namespace: "ns", Name: "shop"}, Labels: record.LabelsOf(map[string]string{"app": "shop"}),
+			Application: record.ApplicationKey{Namespace: "ns", Name: "shop"}, Labels: record.NewLabelSet(map[string]string{"app": "shop"}),
 		},
 	}
 	for _, c := range change {
@@ -58,7 +58,7 @@ func controlledByShop(o *object) {
 	o.Owners, o.References, o.Controller = []record.Owner{{UID: "app"}}, 1, "app"
 }
 func controlledByAJob(o *object) { o.References, o.Controller = o.References+1, "job" }
-func otherLabels(o *object)      { o.Labels = record.LabelsOf(map[string]string{"app": "bakery"}) }
+func otherLabels(o *object)      { o.Labels = record.NewLabelSet(map[string]string{"app": "bakery"}) }
 func otherAnnotation(o *object) {
 	o.Application = record.ApplicationKey{Namespace: "ns", Name: "bakery"}
 }
@@ -127,7 +127,7 @@ func TestSelectingComponents(t *testing.T) {
 		{name: "kind left the spec, not owned", reason: "There is nothing to do.", object: seen("a"), leaving: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s, err := selectorOf(selecting())
+			s, err := newSelector(selecting())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +143,7 @@ func TestSelectingComponents(t *testing.T) {
 
 // An object seen in two versions of its kind is counted and owned once.
 func TestSelectingComponentsOfTwoVersions(t *testing.T) {
-	s, err := selectorOf(selecting())
+	s, err := newSelector(selecting())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestSelectingComponentsOfTwoVersions(t *testing.T) {
 // A spec that changes the version of a kind releases nothing: an Application deleted at that moment would leave its
 // components behind.
 func TestSelectingComponentsWhoseVersionChanged(t *testing.T) {
-	s, err := selectorOf(selecting())
+	s, err := newSelector(selecting())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestSelectingComponentsWhoseVersionChanged(t *testing.T) {
 
 // While the version in the spec cannot be observed, it is not known whether an object still belongs.
 func TestSelectingComponentsWhoseNewVersionIsNotSeen(t *testing.T) {
-	s, err := selectorOf(selecting())
+	s, err := newSelector(selecting())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			app := selecting()
-			s, err := selectorOf(app)
+			s, err := newSelector(app)
 			if err != nil {
 				t.Fatal(err)
 			}

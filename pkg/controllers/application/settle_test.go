@@ -30,7 +30,7 @@ func TestAGroupThatDoesNotAnswerHoldsBackItsOwnComponents(t *testing.T) {
 	f.health(app, appsv1alpha1.HealthMissing)
 	f.says(app, "db", "True/Healthy ")
 	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := conditionOf(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
+		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
 			return fmt.Errorf("got %q", got)
 		}
 		if s.ComponentsInstalled != "1/2" {

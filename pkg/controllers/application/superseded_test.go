@@ -126,7 +126,7 @@ func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 		}
 		return nil
 	})
-	before := w.CurrentRegime()
+	before := w.PolicyGeneration()
 	f.classSays(change)
 	f.Within("the class counts", func() error {
 		// A test may hold up a request. After two seconds the queue takes the cluster for one that hangs, and gives it no
@@ -134,7 +134,7 @@ func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 		if _, err := f.reconciler.reconcileCluster(f.T.Context(), w); err != nil {
 			return err
 		}
-		if w.CurrentRegime() == before {
+		if w.PolicyGeneration() == before {
 			return errors.New("it does not yet")
 		}
 		return nil

@@ -145,7 +145,7 @@ func setup(mgr mcmanager.Manager, o Options) (*reconciler, error) {
 	}
 	o.Fleet.Subscribe(r.enrolmentChanged)
 	o.Fleet.OnOffboard(r.offboard)
-	o.Users.OnDoubt(r.ask)
+	o.Users.OnDoubt(r.enqueue)
 	return r, nil
 }
 
@@ -167,7 +167,7 @@ func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 		// Nothing is removed because a class is missing. Creating the class queues the cluster again.
 		return reconcile.Result{}, err
 	}
-	p := r.newPass(w, cluster, offerOf(class.Spec))
+	p := r.newPass(w, cluster, newOffer(class.Spec))
 	p.watch()
 	err = errors.Join(p.protect(ctx), p.mirrorAll(ctx))
 	return p.result(), err
@@ -203,8 +203,8 @@ func (r *reconciler) noteEnrolment(name mcr.ClusterName) (before, now enrolment,
 	return before, now, true
 }
 
-// ask requeues a cluster to ask it for Masthead's username.
-func (r *reconciler) ask(name mcr.ClusterName) {
+// enqueue requeues a cluster to ask it for Masthead's username.
+func (r *reconciler) enqueue(name mcr.ClusterName) {
 	if w, engaged := r.workloads.Get(name); engaged {
 		w.enqueue()
 	}

@@ -63,7 +63,7 @@ func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, wa
 func crossplanes(xrd *unstructured.Unstructured) string {
 	finalizer := foreignFinalizer(xrd)
 	switch {
-	case !managed.MarksOf(xrd).IsMastheads():
+	case !managed.GetMarks(xrd).IsMastheads():
 		return "was not created by Masthead"
 	case finalizer != "":
 		return fmt.Sprintf("was created by Masthead and has the finalizer %q", multicluster.BoundedText(finalizer))

@@ -483,7 +483,7 @@ func TestClusterThatChangesWhatIsWritten(t *testing.T) {
 			t.Parallel()
 			f := prepareFixture(t)
 			f.traffic.SetAdmit(func(content map[string]any) {
-				if u := (&unstructured.Unstructured{Object: content}); managed.MarksOf(u).IsMastheads() {
+				if u := (&unstructured.Unstructured{Object: content}); managed.GetMarks(u).IsMastheads() {
 					tc.admit(u)
 				}
 			})

@@ -24,7 +24,7 @@ const maxWrites = 200
 // neither means that something is pending.
 func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) (bool, *condition.Problem, error) {
 	have, watched, err := p.w.see(kind, m.name())
-	if problem, waiting := p.unknown(watched, reasons); problem != nil || waiting {
+	if problem, waiting := p.unknownProblem(watched, reasons); problem != nil || waiting {
 		return false, problem, nil
 	}
 	switch {
@@ -37,7 +37,7 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 		return false, nil, err
 	case !p.owns(have):
 		about := managed.Object(kind.Kind, m.name())
-		return false, &condition.Problem{Reason: reasons.foreign, Message: about.NotOurs(managed.MarksOf(have), p.cluster.Hub, "")}, nil
+		return false, &condition.Problem{Reason: reasons.foreign, Message: about.NotOurs(managed.GetMarks(have), p.cluster.Hub, "")}, nil
 	case have.GetDeletionTimestamp() != nil:
 		// It is rewritten once it is gone.
 		return false, nil, nil
@@ -64,9 +64,9 @@ func (p *pass) written(
 ) (bool, *condition.Problem, error) {
 	got, err := p.writer(kind).Write(ctx, have, m.nextGeneration(have), m.written)
 	about := managed.Object(kind.Kind, m.name())
-	switch managed.AnswerOf(err) {
+	switch managed.ClassifyAnswer(err) {
 	case managed.Accepted:
-		got = metadataOf(got)
+		got = reduceToMetadata(got)
 		p.w.verified.Set(copyKey{kind, m.name()}, verified(got, m))
 		p.w.watcher.Observe(kind, types.NamespacedName{Name: m.name()}, got)
 		p.wrote(kind)
@@ -106,7 +106,7 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 		return nil
 	}
 	err := p.writer(kind).Remove(ctx, p.w.client.Resource(kind.GroupVersionResource()), have)
-	switch managed.AnswerOf(err) {
+	switch managed.ClassifyAnswer(err) {
 	case managed.Accepted:
 		p.w.forgetCopies(kind, have.GetName())
 		p.wrote(kind)

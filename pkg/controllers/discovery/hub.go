@@ -138,7 +138,7 @@ func (h *hub) refreshDefinition(k mirroredKind) (kindwatch.Kind, bool) {
 		*s = hubKind{mirroredKind: k, kind: kind, stale: true}
 	}
 	s.known = true
-	if definition := definitionOf(crd); s.definition == nil || s.definition.hash != definition.hash {
+	if definition := newDefinitionMirror(crd); s.definition == nil || s.definition.hash != definition.hash {
 		s.definition = definition
 	}
 	return kind, true
@@ -201,7 +201,7 @@ func (h *hub) refresh(s *hubKind) bool {
 		}
 		m := s.made[obj.GetUID()]
 		if m.mirror == nil || m.version != obj.GetResourceVersion() {
-			m = madeMirror{version: obj.GetResourceVersion(), mirror: mirrorOf(s.mirroredKind, obj)}
+			m = madeMirror{version: obj.GetResourceVersion(), mirror: mirrorFor(s.mirroredKind, obj)}
 		}
 		made[obj.GetUID()] = m
 		mirrors = append(mirrors, m.mirror)

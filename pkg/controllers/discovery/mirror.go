@@ -44,10 +44,10 @@ func newMirror(object *unstructured.Unstructured) *mirror {
 	return &mirror{object: object, hash: objects.Digest(content)}
 }
 
-// mirrorOf returns the read-only copy of a hub object: its name, its users' labels, and its spec and status, which
+// mirrorFor returns the read-only copy of a hub object: its name, its users' labels, and its spec and status, which
 // share memory with it. Annotations, owner references, finalizers and conversion settings, which name a Service of the
 // hub and its CA, are left out.
-func mirrorOf(kind mirroredKind, hub *unstructured.Unstructured) *mirror {
+func mirrorFor(kind mirroredKind, hub *unstructured.Unstructured) *mirror {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(hub.GroupVersionKind())
 	out.SetName(hub.GetName())
@@ -91,10 +91,10 @@ func withoutConversion(spec map[string]any) map[string]any {
 	return out
 }
 
-// definitionOf returns the CustomResourceDefinition that makes workload clusters serve a hub kind: the same names,
+// newDefinitionMirror returns the CustomResourceDefinition that makes workload clusters serve a hub kind: the same names,
 // versions and schemas. It has no conversion, which nothing in a workload cluster could do, and no status subresource:
 // no controller there reports a status, and a copy is written in one request.
-func definitionOf(hub *unstructured.Unstructured) *mirror {
+func newDefinitionMirror(hub *unstructured.Unstructured) *mirror {
 	out, spec := managed.DefinitionLike(hub)
 	versions, _ := spec["versions"].([]any)
 	for _, v := range versions {
@@ -142,8 +142,8 @@ func (m *mirror) nextGeneration(have *unstructured.Unstructured) int64 {
 	return managed.NextGeneration(have, have != nil && m.contentAsRecorded(have))
 }
 
-// metadataOf strips an object to its metadata, as a workload cluster's watch keeps it.
-func metadataOf(obj *unstructured.Unstructured) *unstructured.Unstructured {
+// reduceToMetadata strips an object to its metadata, as a workload cluster's watch keeps it.
+func reduceToMetadata(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata, _ := obj.Object["metadata"].(map[string]any)
 	out := &unstructured.Unstructured{Object: map[string]any{"metadata": runtime.DeepCopyJSON(metadata)}}
 	out.SetGroupVersionKind(obj.GroupVersionKind())

@@ -17,7 +17,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
-func kindOf(resource string) mirroredKind {
+func findMirroredKind(resource string) mirroredKind {
 	for _, k := range mirroredKinds() {
 		if k.resource == resource {
 			return k
@@ -66,7 +66,7 @@ func TestGroupOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := kindOf(tc.resource).groupOf(tc.spec); got != tc.want {
+			if got := findMirroredKind(tc.resource).groupOf(tc.spec); got != tc.want {
 				t.Errorf("%s: want %q, got %q", tc.reason, tc.want, got)
 			}
 		})
@@ -110,7 +110,7 @@ func TestOffer(t *testing.T) {
 			if name == "DisabledWithApplications" {
 				mode = fleetv1alpha1.ApplicationsModeEnabled
 			}
-			o := offerOf(fleetv1alpha1.EnrollmentClassSpec{Agent: tc.agent, Applications: fleetv1alpha1.ApplicationsSpec{Mode: mode}})
+			o := newOffer(fleetv1alpha1.EnrollmentClassSpec{Agent: tc.agent, Applications: fleetv1alpha1.ApplicationsSpec{Mode: mode}})
 			got := []bool{o.shows(resourceXRD), o.shows(resourceComposition), o.includes("db.acmeco.org"), o.protected}
 			if diff := cmp.Diff([]bool{tc.definitions, tc.compositions, tc.inc, tc.guards}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
@@ -138,7 +138,7 @@ func TestMirrorLeavesTheHubsOwnBehind(t *testing.T) {
 	}
 	hub.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Offered"}}}
 	before := hub.DeepCopy()
-	m := mirrorOf(kindOf(resourceXRD), hub)
+	m := mirrorFor(findMirroredKind(resourceXRD), hub)
 	want := map[string]any{
 		"apiVersion": "apiextensions.crossplane.io/v1", "kind": "CompositeResourceDefinition",
 		"metadata": map[string]any{
@@ -160,7 +160,7 @@ func TestMirrorWithoutWhatTheClassExcludes(t *testing.T) {
 	hub := object(xrdGVK, "x")
 	hub.SetLabels(map[string]string{"tier": "gold", "deploy.acmeco.org/release": "r", "argocd.argoproj.io/instance": "a"})
 	hub.Object["spec"] = map[string]any{"group": "db.acmeco.org"}
-	m := mirrorOf(kindOf(resourceXRD), hub)
+	m := mirrorFor(findMirroredKind(resourceXRD), hub)
 	for reason, tc := range map[string]struct {
 		excluded []string
 		want     map[string]string
@@ -285,13 +285,13 @@ func FuzzMirror(f *testing.F) {
 		}
 		hub := &unstructured.Unstructured{Object: content}
 		for _, k := range mirroredKinds() {
-			m := mirrorOf(k, hub)
-			if !managed.MarksOf(m.object).IsMastheads() || strings.Contains(string(must(json.Marshal(m.object.Object["metadata"]))), "finalizers") {
+			m := mirrorFor(k, hub)
+			if !managed.GetMarks(m.object).IsMastheads() || strings.Contains(string(must(json.Marshal(m.object.Object["metadata"]))), "finalizers") {
 				t.Errorf("a copy of %s is %v", data, m.object.Object)
 			}
 			_, _ = servedKind(hub, k.resource)
 		}
-		if spec, ok := definitionOf(hub).object.Object["spec"].(map[string]any); !ok || text(spec, "conversion", "strategy") != "None" {
+		if spec, ok := newDefinitionMirror(hub).object.Object["spec"].(map[string]any); !ok || text(spec, "conversion", "strategy") != "None" {
 			t.Errorf("a definition of %s has the conversion %v", data, spec["conversion"])
 		}
 	})

@@ -21,9 +21,9 @@ type offer struct {
 	protected bool
 }
 
-// offerOf returns what a class offers. A class from before spec.agent.discovery offers everything. The definition of
+// newOffer returns what a class offers. A class from before spec.agent.discovery offers everything. The definition of
 // Applications is protected without an agent, too: deleting it deletes every Application and all that these own.
-func offerOf(class fleetv1alpha1.EnrollmentClassSpec) offer {
+func newOffer(class fleetv1alpha1.EnrollmentClassSpec) offer {
 	agent := class.Agent
 	if agent.Mode == fleetv1alpha1.AgentModeDisabled {
 		return offer{mode: fleetv1alpha1.DiscoveryModeNone, protected: class.Applications.Mode != fleetv1alpha1.ApplicationsModeDisabled}

@@ -111,8 +111,8 @@ func (p *pass) watch() {
 	p.w.watcher.Set(ownerMirror, append(kinds, p.w.followedKinds()...)...)
 }
 
-// unknown returns why the objects of a kind in the cluster are unknown, or that they are still being synced.
-func (p *pass) unknown(kind kindwatch.Kind, reasons reasonSet) (*condition.Problem, bool) {
+// unknownProblem returns why the objects of a kind in the cluster are unknown, or that they are still being synced.
+func (p *pass) unknownProblem(kind kindwatch.Kind, reasons reasonSet) (*condition.Problem, bool) {
 	state, message := p.w.watcher.State(kind)
 	switch state {
 	case kindwatch.StateSynced:

@@ -26,7 +26,7 @@ func (p *pass) protect(ctx context.Context) error {
 	if !p.offer.protected {
 		return p.unprotect(ctx)
 	}
-	problem, waiting := p.unknown(policyKind, policyReasons)
+	problem, waiting := p.unknownProblem(policyKind, policyReasons)
 	if waiting {
 		return nil
 	}

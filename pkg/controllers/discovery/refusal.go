@@ -23,7 +23,7 @@ func isPolicy(kind kindwatch.Kind) bool { return kind == policyKind || kind == b
 // policy, and no problem is reported. Nothing else is written in this pass.
 func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
 	now := p.clock.Now()
-	_, awaited := p.unknown(policyKind, policyReasons)
+	_, awaited := p.unknownProblem(policyKind, policyReasons)
 	switch {
 	case isPolicy(kind):
 		return false

@@ -45,7 +45,7 @@ func newReports(recorder events.EventRecorder, reporter managed.Reporter, metric
 // kind reports how many objects of a kind the cluster shows, and what prevents it from showing all of them, if anything
 // does.
 func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *condition.Problem) {
-	if !r.tell(cluster.Name, func() { r.metrics.kind(cluster.Name, crd, objects, p == nil) }) {
+	if !r.publish(cluster.Name, func() { r.metrics.kind(cluster.Name, crd, objects, p == nil) }) {
 		return
 	}
 	if p == nil {
@@ -68,7 +68,7 @@ func (r *reports) forgetKind(cluster mcr.ClusterName, crd string) {
 
 // protection reports whether what Masthead put into a cluster is protected there.
 func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p *condition.Problem) {
-	if !r.tell(cluster.Name, func() { r.metrics.protection(cluster.Name, p == nil) }) {
+	if !r.publish(cluster.Name, func() { r.metrics.protection(cluster.Name, p == nil) }) {
 		return
 	}
 	reason := ""
@@ -93,11 +93,11 @@ func (r *reports) warn(ctx context.Context, cluster connection.Cluster, p *condi
 
 // wrote counts a write.
 func (r *reports) wrote(cluster mcr.ClusterName, what string) {
-	r.tell(cluster, func() { r.metrics.wrote(cluster, what) })
+	r.publish(cluster, func() { r.metrics.wrote(cluster, what) })
 }
 
-// tell publishes something about a cluster, unless it is gone.
-func (r *reports) tell(cluster mcr.ClusterName, publish func()) bool {
+// publish publishes something about a cluster, unless it is gone.
+func (r *reports) publish(cluster mcr.ClusterName, publish func()) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.engaged.Has(cluster) {

@@ -56,13 +56,13 @@ func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
 	have, kind, err := p.w.see(ownedDefinitionKind, crd)
 	if isUnknown(err) {
 		// The cause is reported where the definition is written.
-		problem, _ := p.unknown(kind, definitionReasons)
+		problem, _ := p.unknownProblem(kind, definitionReasons)
 		return nil, problem == nil
 	}
-	if err != nil || managed.MarksOf(have).IsMastheads() && !v.known {
+	if err != nil || managed.GetMarks(have).IsMastheads() && !v.known {
 		return nil, !v.known
 	}
-	if managed.MarksOf(have).IsMastheads() {
+	if managed.GetMarks(have).IsMastheads() {
 		return p.crossplaneAtWork(mirrorKind(v.kind))
 	}
 	return &condition.Problem{
@@ -103,7 +103,7 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 // to date, whether that is all that can be done now, and the first of the problems.
 func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objects int, done bool, first *condition.Problem, err error) {
 	kind := mirrorKind(v.kind)
-	why, waiting := p.unknown(kind, objectReasons)
+	why, waiting := p.unknownProblem(kind, objectReasons)
 	if waiting {
 		why, err = p.notServed(ctx, k, kind)
 		return 0, why != nil, why, err

@@ -31,7 +31,7 @@ func TestStaleCopiesAreReported(t *testing.T) {
 		"Policy":  {kind: policyKind, reasons: policyReasons, want: fleetv1alpha1.ReasonPolicyRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, waiting := p.unknown(tc.kind, tc.reasons)
+			got, waiting := p.unknownProblem(tc.kind, tc.reasons)
 			if got == nil || got.Reason != tc.want || waiting || !strings.Contains(got.Message, "are not known") {
 				t.Errorf("want %s, got %v (waiting %t)", tc.want, got, waiting)
 			}

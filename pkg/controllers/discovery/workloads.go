@@ -50,7 +50,7 @@ type workload struct {
 	user *readonlypolicy.User
 
 	// verified are the copies that Masthead wrote or found up to date.
-	verified *managed.Verified[copyKey]
+	verified *managed.AppliedState[copyKey]
 
 	mu sync.Mutex
 
@@ -73,7 +73,7 @@ type copyKey struct {
 
 // verified is the state of a copy that was written from a mirror or found equal to it.
 func verified(have *unstructured.Unstructured, m *mirror) managed.State {
-	return managed.StateOf(have, fmt.Sprintf("%s %q", m.hash, m.object.GetLabels()),
+	return managed.CompareState(have, fmt.Sprintf("%s %q", m.hash, m.object.GetLabels()),
 		fmt.Sprintf("%q %q", have.GetLabels(), have.GetAnnotations()[fleetv1alpha1.MirroredAnnotation]))
 }
 

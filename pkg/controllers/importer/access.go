@@ -69,7 +69,7 @@ func noKubeconfigAccess() metav1.Condition {
 
 // enter requests a place for the import of a pass.
 func (r *kubeconfigs) enter(p *scope.Scope) (leave func(), ok bool) {
-	if leave, ok = r.places.Enter(p.Key()); !ok {
+	if leave, ok = r.places.Acquire(p.Key()); !ok {
 		p.Waits = true
 	}
 	return leave, ok

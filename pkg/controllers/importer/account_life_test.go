@@ -77,8 +77,8 @@ func (w *world) names(t *testing.T, imp *fleetv1alpha1.ClusterImport, account *f
 	}
 }
 
-// userOf returns the username that the cluster gives the holder of a kubeconfig.
-func userOf(t *testing.T, k *credentials.Credentials) string {
+// kubeconfigUser returns the username that the cluster gives the holder of a kubeconfig.
+func kubeconfigUser(t *testing.T, k *credentials.Credentials) string {
 	t.Helper()
 	config := k.RESTConfig()
 	config.BearerToken = k.Token()
@@ -128,7 +128,7 @@ func TestImportWithAServiceAccount(t *testing.T) {
 	w.waitFor(t, imp, fleetv1alpha1.ConditionReady, fleetv1alpha1.ReasonImported)
 	secret, k := w.kubeconfig(t, imp)
 	works(t, k)
-	if user := userOf(t, k); user != "system:serviceaccount:masthead-import:reader" {
+	if user := kubeconfigUser(t, k); user != "system:serviceaccount:masthead-import:reader" {
 		t.Errorf("want the kubeconfig of the account, got that of %s", user)
 	}
 	source := &corev1.Secret{}

@@ -102,7 +102,7 @@ func (h *hubObjects) update(ctx context.Context, there, want *unstructured.Unstr
 		return nil, fmt.Errorf("cannot get %s %q: %w", want.GetKind(), want.GetName(), err)
 	}
 	if live.GetUID() != there.GetUID() {
-		return nil, apierrors.NewConflict(resourceOf(want), want.GetName(), errors.New("it was replaced"))
+		return nil, apierrors.NewConflict(groupResource(want), want.GetName(), errors.New("it was replaced"))
 	}
 	ours := slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == fleetv1alpha1.ImportFieldManager && e.Operation == metav1.ManagedFieldsOperationUpdate && e.Subresource == ""
@@ -183,7 +183,7 @@ func unstructuredList(gvk schema.GroupVersionKind) *unstructured.UnstructuredLis
 	return l
 }
 
-func resourceOf(o client.Object) schema.GroupResource {
+func groupResource(o client.Object) schema.GroupResource {
 	gk := o.GetObjectKind().GroupVersionKind().GroupKind()
 	return schema.GroupResource{Group: gk.Group, Resource: gk.Kind}
 }

@@ -243,19 +243,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	imp := &fleetv1alpha1.ClusterImport{}
 	if err := r.hub.Get(ctx, req.NamespacedName, imp); err != nil {
 		if apierrors.IsNotFound(err) {
-			return r.gone(ctx, req.NamespacedName)
+			return r.finalize(ctx, req.NamespacedName)
 		}
 		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", req, err)
 	}
 	p := scope.New(imp)
 	defer func() {
 		if !p.Waits {
-			r.kubeconfigs.places.Settle(req.NamespacedName)
+			r.kubeconfigs.places.Release(req.NamespacedName)
 		}
 	}()
 	var err error
 	if imp.DeletionTimestamp.IsZero() {
-		err = r.run(ctx, p, r.preflight, r.former, r.admission, r.foreignMembers, r.collisions, r.finalizer, r.observe, r.read, r.observedElsewhere,
+		err = r.run(ctx, p, r.preflight, r.checkPrevious, r.admission, r.foreignMembers, r.collisions, r.finalizer, r.observe, r.read, r.observedElsewhere,
 			r.reflectProvider, r.kubeconfigs.kubeconfig, r.reflectCluster, r.kubeconfigs.access, r.prune)
 		err = errors.Join(err, r.run(ctx, p, r.kubeconfigs.keepKubeconfig))
 	} else {

@@ -125,11 +125,11 @@ func externalName(m client.Object) string {
 // configuration, but not in another namespace: with their own configuration, which can lead to their own cloud, a
 // tenant can present anybody's ID. See sameCluster.
 func manages(other *unstructured.Unstructured, p *scope.Scope, id string) bool {
-	if slices.Equal(policiesOf(other), []string{"Observe"}) || externalName(other) != p.Wanted.ClusterName {
+	if slices.Equal(managementPolicies(other), []string{"Observe"}) || externalName(other) != p.Wanted.ClusterName {
 		return false
 	}
 	_, namespaced, _ := p.Served.Managed(reflection.Kinds(p.Wanted.Cloud)[0])
-	if configOf(other) == configOfImport(p.Wanted, namespaced) {
+	if newConfigKey(other) == configOfImport(p.Wanted, namespaced) {
 		return samePlace(other, p.Wanted)
 	}
 	near := other.GetNamespace() == "" || other.GetNamespace() == p.Import.Namespace
@@ -153,8 +153,8 @@ type configKey struct {
 	kind, namespace, name string
 }
 
-// configOf is the provider configuration that a managed resource uses, with the defaults of Crossplane's providers.
-func configOf(m *unstructured.Unstructured) configKey {
+// newConfigKey is the provider configuration that a managed resource uses, with the defaults of Crossplane's providers.
+func newConfigKey(m *unstructured.Unstructured) configKey {
 	ref, _, _ := unstructured.NestedStringMap(m.Object, "spec", "providerConfigRef")
 	c := configKey{kind: "ProviderConfig", name: cmp.Or(ref["name"], "default")}
 	if c.legacy = !strings.Contains(m.GroupVersionKind().Group, ".m."); c.legacy {

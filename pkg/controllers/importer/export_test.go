@@ -70,7 +70,7 @@ func (u unindexed) List(ctx context.Context, list client.ObjectList, opts ...cli
 		return err //nolint:wrapcheck // The error is the hub's.
 	}
 	if members, ok := list.(*unstructured.UnstructuredList); ok {
-		members.Items = slices.DeleteFunc(members.Items, func(o unstructured.Unstructured) bool { return clusterNameOf(&o) != cluster })
+		members.Items = slices.DeleteFunc(members.Items, func(o unstructured.Unstructured) bool { return clusterName(&o) != cluster })
 	}
 	return nil
 }

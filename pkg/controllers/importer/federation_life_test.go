@@ -27,7 +27,7 @@ const poolProvider = "//iam.googleapis.com/projects/123456789/locations/global/w
 // issuer is what a cloud knows of the hub.
 func (w *world) issuer(t *testing.T) fakecloud.Hub {
 	t.Helper()
-	h, err := fakecloud.HubOf(t.Context(), w.config)
+	h, err := fakecloud.NewHub(t.Context(), w.config)
 	if err != nil {
 		t.Fatal(err)
 	}

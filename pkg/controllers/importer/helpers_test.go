@@ -80,14 +80,14 @@ func (w *world) addEKSWithRole(tb testing.TB, name, clusterRole string, pools ..
 	w.cloud.AddEKS(cluster)
 }
 
-// importOf is an import, with the configuration "customer", of the cluster that spec names.
-func importOf(name string, spec fleetv1alpha1.ClusterImportSpec) *fleetv1alpha1.ClusterImport {
+// newImport is an import, with the configuration "customer", of the cluster that spec names.
+func newImport(name string, spec fleetv1alpha1.ClusterImportSpec) *fleetv1alpha1.ClusterImport {
 	spec.ProviderConfigRef = fleetv1alpha1.ProviderConfigReference{Name: "customer"}
 	return &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}, Spec: spec}
 }
 
 func importOfEKS(name, cluster string, pools ...string) *fleetv1alpha1.ClusterImport {
-	return importOf(name, fleetv1alpha1.ClusterImportSpec{
+	return newImport(name, fleetv1alpha1.ClusterImportSpec{
 		EKS: &fleetv1alpha1.EKSImport{Region: region, ClusterName: cluster, NodeGroupNames: pools},
 	})
 }

@@ -37,7 +37,7 @@ var errHub = errors.New("cannot ask the hub for a token")
 // may still have that is checked in each pass, not only when a token is due: revoking the right withdraws the
 // credentials.
 func (r *kubeconfigs) federatedRequest(ctx context.Context, p *scope.Scope) (token.Request, error) {
-	e, err := token.ExchangeOf(p.Import.Spec)
+	e, err := token.NewExchange(p.Import.Spec)
 	if err != nil {
 		return token.Request{}, noKubeconfig(fleetv1alpha1.ReasonTokenRefused, "%s", err)
 	}

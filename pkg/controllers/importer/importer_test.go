@@ -162,7 +162,7 @@ func TestMachinesOfAnImportedClusterAreRefused(t *testing.T) {
 			}
 		})
 	}
-	modern(t).machinesAreAcceptedOnceItIsGone(t, imp, machineOf(imp.Name))
+	modern(t).machinesAreAcceptedOnceItIsGone(t, imp, newMachine(imp.Name))
 }
 
 // machinesAreAcceptedOnceItIsGone un-imports a cluster while a foreign finalizer keeps the ClusterImport.
@@ -195,8 +195,8 @@ func (w *world) machinesAreAcceptedOnceItIsGone(t *testing.T, imp *fleetv1alpha1
 	})
 }
 
-// machineOf is a Machine of another user that names a cluster.
-func machineOf(cluster string) *unstructured.Unstructured {
+// newMachine is a Machine of another user that names a cluster.
+func newMachine(cluster string) *unstructured.Unstructured {
 	m := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"clusterName": cluster, "bootstrap": map[string]any{"dataSecretName": "theirs"},
 		"infrastructureRef": map[string]any{"apiGroup": "infrastructure.cluster.x-k8s.io", "kind": "AWSManagedMachinePool", "name": "theirs"},
@@ -211,7 +211,7 @@ func machineOf(cluster string) *unstructured.Unstructured {
 // import continues: a watch reports that to it.
 func TestImportWaitsForMachinesOfOthers(t *testing.T) {
 	modern(t).addEKS(t, "cafe5556")
-	machine := machineOf("early")
+	machine := newMachine("early")
 	modern(t).create(t, machine)
 	imp := importOfEKS("early", "cafe5556")
 	modern(t).create(t, imp)

@@ -306,7 +306,7 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 			t.Errorf("want the import of %s be woken, got %s", of, key)
 		}
 	}
-	r.places.Settle(types.NamespacedName{Namespace: "others", Name: "import-0"})
+	r.places.Release(types.NamespacedName{Namespace: "others", Name: "import-0"})
 	last := time.Duration(0)
 	for i := range 5 {
 		clock.Step(last)
@@ -316,7 +316,7 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 		}
 		last = p.Requeue()
 	}
-	r.places.Settle(types.NamespacedName{Namespace: "attacker", Name: "import-2"})
+	r.places.Release(types.NamespacedName{Namespace: "attacker", Name: "import-2"})
 	if free, waiting, parties := r.places.Shared.Usage(); free != workers/2 || waiting > 0 || parties > 0 {
 		t.Errorf("want every place given back, got %d free, %d waiting, %d parties", free, waiting, parties)
 	}

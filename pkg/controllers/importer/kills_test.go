@@ -167,7 +167,7 @@ func (w *world) killedAccount(t *testing.T) life {
 // killed creates the ClusterImport of a life.
 func (w *world) killed(t *testing.T, starts *importer.Starts, l life, most int) *killed {
 	t.Helper()
-	imp := importOf(l.imp.Name, *l.imp.Spec.DeepCopy())
+	imp := newImport(l.imp.Name, *l.imp.Spec.DeepCopy())
 	imp.Spec.Pause = fleetv1alpha1.ImportPauseStrict
 	w.create(t, imp)
 	c, err := client.NewWithWatch(rights.asServiceAccount(w.config), client.Options{Scheme: scheme, Mapper: w.hub.RESTMapper()})
@@ -325,7 +325,7 @@ const (
 	levels
 )
 
-func (k *killed) levelOf(gvk schema.GroupVersionKind) int {
+func (k *killed) level(gvk schema.GroupVersionKind) int {
 	switch {
 	case gvk.Kind == "Secret":
 		return levelKubeconfig
@@ -377,7 +377,7 @@ func (k *killed) isSafe() {
 	present, ending := map[int]int{}, map[int]bool{}
 	there := map[schema.GroupVersionKind]bool{}
 	for _, o := range k.objects() {
-		level := k.levelOf(o.GroupVersionKind())
+		level := k.level(o.GroupVersionKind())
 		present[level]++
 		ending[level] = ending[level] || !o.GetDeletionTimestamp().IsZero()
 		there[o.GroupVersionKind()] = true
@@ -394,7 +394,7 @@ func (k *killed) isSafe() {
 	if there[clusterv1.GroupVersion.WithKind("Cluster")] && k.whole == nil {
 		for _, gvk := range reflection.ReflectedKinds(reflection.Cloud(k.imp.Spec.Cloud())) {
 			pool := strings.HasSuffix(gvk.Kind, "MachinePool")
-			if k.levelOf(gvk) == levelProvider && !pool && !there[gvk] {
+			if k.level(gvk) == levelProvider && !pool && !there[gvk] {
 				k.t.Errorf("the Cluster is there before %s, which core would wait for", gvk.Kind)
 			}
 		}
@@ -477,7 +477,7 @@ func (k *killed) unimport() {
 	k.t.Helper()
 	whole := map[int]int{}
 	for _, o := range k.objects() {
-		whole[k.levelOf(o.GroupVersionKind())]++
+		whole[k.level(o.GroupVersionKind())]++
 	}
 	if err := k.hub.Delete(k.t.Context(), k.imp); err != nil {
 		k.t.Fatal(err)

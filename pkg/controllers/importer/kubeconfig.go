@@ -53,13 +53,13 @@ type kubeconfigs struct {
 
 	// clusters caches the answers of imported clusters, and places bounds how many are queried at once.
 	clusters *workload.Clusters
-	places   *places.Places
+	places   *places.Slots
 	lacking  lacking
 }
 
 // forget drops the state of an import that is gone.
 func (r *kubeconfigs) forget(key types.NamespacedName) {
-	r.places.Settle(key)
+	r.places.Release(key)
 	r.clusters.Forget(key)
 	r.tokens.Forget(key)
 	r.accounts.Forget(key)

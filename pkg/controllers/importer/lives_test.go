@@ -238,7 +238,7 @@ func (w *world) aksLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeco
 	}
 	w.cloud.AddAKS(cluster)
 	return life{
-		imp: importOf(name, fleetv1alpha1.ClusterImportSpec{
+		imp: newImport(name, fleetv1alpha1.ClusterImportSpec{
 			AKS:        &fleetv1alpha1.AKSImport{ResourceGroupName: resourceGroup, ClusterName: name},
 			NodePools:  fleetv1alpha1.ImportNodePools{Names: []string{"apps"}},
 			Kubeconfig: k,
@@ -311,7 +311,7 @@ func (w *world) gkeLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeco
 		Location: location, Name: name, API: w.api(t, name, reader), NodePools: []fakecloud.GKENodePool{{Name: "blue"}, {Name: "green"}},
 	})
 	return life{
-		imp: importOf(name, fleetv1alpha1.ClusterImportSpec{
+		imp: newImport(name, fleetv1alpha1.ClusterImportSpec{
 			GKE: &fleetv1alpha1.GKEImport{Location: location, ClusterName: name}, Kubeconfig: k,
 		}),
 		pools: [2]string{"blue", "green"},

@@ -39,7 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, p *scope.Scope) error {
 	}
 	p.Lossy = append(p.Lossy, want.Lossy...)
 	for _, resource := range want.Resources {
-		p.WantedManaged[scope.KeyOf(resource)] = true
+		p.WantedManaged[scope.NewObjectKey(resource)] = true
 		if p.Frozen {
 			continue
 		}
@@ -131,8 +131,8 @@ func isBorn(m *unstructured.Unstructured) bool {
 	return m.GetAnnotations()[reflection.ManagedPausedAnnotation] == "true" && !observed
 }
 
-// policiesOf are the managementPolicies of a managed resource. None means all.
-func policiesOf(m *unstructured.Unstructured) []string {
+// managementPolicies are the managementPolicies of a managed resource. None means all.
+func managementPolicies(m *unstructured.Unstructured) []string {
 	policies, _, err := unstructured.NestedStringSlice(m.Object, "spec", "managementPolicies")
 	if err != nil {
 		return nil
@@ -143,7 +143,7 @@ func policiesOf(m *unstructured.Unstructured) []string {
 // verifyManaged returns what is wrong with a managed resource that must only observe. A ClusterAuth, whose controller
 // ignores policies, writes nothing to the cloud under any.
 func verifyManaged(m *unstructured.Unstructured) error {
-	policies := policiesOf(m)
+	policies := managementPolicies(m)
 	if reflection.EKSClusterAuth.Is(m.GroupVersionKind().GroupKind()) {
 		if len(policies) == 0 || slices.Equal(policies, []string{"*"}) {
 			return nil
@@ -167,7 +167,7 @@ func judgeManaged(want, there []*unstructured.Unstructured) metav1.Condition {
 		Type: fleetv1alpha1.ConditionObserved, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonObserved, Message: "The cluster is observed",
 	}
 	for _, w := range want {
-		i := slices.IndexFunc(there, func(m *unstructured.Unstructured) bool { return scope.KeyOf(m) == scope.KeyOf(w) })
+		i := slices.IndexFunc(there, func(m *unstructured.Unstructured) bool { return scope.NewObjectKey(m) == scope.NewObjectKey(w) })
 		if i < 0 {
 			return waiting(w)
 		}

@@ -64,14 +64,14 @@ func slimMember(in any) (any, error) {
 	if uid := o.GetLabels()[fleetv1alpha1.ImportUIDLabel]; uid != "" {
 		slim.SetLabels(map[string]string{fleetv1alpha1.ImportUIDLabel: uid})
 	}
-	if err := unstructured.SetNestedField(slim.Object, clusterNameOf(o), "spec", "clusterName"); err != nil {
+	if err := unstructured.SetNestedField(slim.Object, clusterName(o), "spec", "clusterName"); err != nil {
 		return nil, fmt.Errorf("cannot keep the cluster name of a %s: %w", o.GetKind(), err)
 	}
 	return slim, nil
 }
 
-// clusterNameOf is the cluster that an object names.
-func clusterNameOf(o *unstructured.Unstructured) string {
+// clusterName is the cluster that an object names.
+func clusterName(o *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(o.Object, "spec", "clusterName")
 	return name
 }
@@ -79,7 +79,7 @@ func clusterNameOf(o *unstructured.Unstructured) string {
 // byClusterName indexes members.
 func byClusterName(o client.Object) []string {
 	if u, ok := o.(*unstructured.Unstructured); ok {
-		return []string{clusterNameOf(u)}
+		return []string{clusterName(u)}
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (r *Reconciler) importOfMember(ctx context.Context, o client.Object) []reco
 	if !ok {
 		return nil
 	}
-	key := types.NamespacedName{Namespace: u.GetNamespace(), Name: clusterNameOf(u)}
+	key := types.NamespacedName{Namespace: u.GetNamespace(), Name: clusterName(u)}
 	if err := r.hub.Get(ctx, key, &fleetv1alpha1.ClusterImport{}); err != nil {
 		return nil // An import that is created later checks for members itself.
 	}

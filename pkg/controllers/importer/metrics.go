@@ -72,7 +72,7 @@ func (s *states) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func stateOf(status fleetv1alpha1.ClusterImportStatus, deleting bool) string {
+func metricState(status fleetv1alpha1.ClusterImportStatus, deleting bool) string {
 	switch {
 	case deleting:
 		return stateUnimporting

@@ -22,12 +22,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// sweep removes the leftovers of deleted imports of a name, whose finalizer a user removed. An existing import of
+// deleteOrphans removes the leftovers of deleted imports of a name, whose finalizer a user removed. An existing import of
 // that name is left alone. It runs the steps of un-import, with all of their checks, and reports whether something is
 // left.
 //
 // The Secret with the kubeconfig is also looked up by name, unless mayHave says that the existing import has it.
-func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName, there types.UID, mayHave bool) (left bool, err error) {
+func (r *Reconciler) deleteOrphans(ctx context.Context, key types.NamespacedName, there types.UID, mayHave bool) (left bool, err error) {
 	orphans, err := r.orphans(ctx, key, !mayHave)
 	if err != nil {
 		return false, err
@@ -46,15 +46,15 @@ func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName, there 
 	return left, nil
 }
 
-// gone handles a request for an import that does not exist.
-func (r *Reconciler) gone(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
+// finalize handles a request for an import that does not exist.
+func (r *Reconciler) finalize(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	r.forget(key)
 	// The cache may not have it yet.
 	there := &fleetv1alpha1.ClusterImport{}
 	if err := r.live.Get(ctx, key, there); client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot get ClusterImport %q: %w", key, err)
 	}
-	left, err := r.sweep(ctx, key, there.UID, mayHave(there))
+	left, err := r.deleteOrphans(ctx, key, there.UID, mayHave(there))
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: scope.Retry}, nil
 	}
@@ -64,9 +64,9 @@ func (r *Reconciler) gone(ctx context.Context, key types.NamespacedName) (reconc
 	return reconcile.Result{}, err
 }
 
-// former checks that nothing of an earlier import of the same name blocks this one.
-func (r *Reconciler) former(ctx context.Context, p *scope.Scope) error {
-	left, err := r.sweep(ctx, p.Key(), p.Import.UID, mayHave(p.Import))
+// checkPrevious checks that nothing of an earlier import of the same name blocks this one.
+func (r *Reconciler) checkPrevious(ctx context.Context, p *scope.Scope) error {
+	left, err := r.deleteOrphans(ctx, p.Key(), p.Import.UID, mayHave(p.Import))
 	if err != nil || !left {
 		return err
 	}
@@ -91,7 +91,7 @@ func (r *Reconciler) orphans(ctx context.Context, key types.NamespacedName, with
 			return nil, fmt.Errorf("cannot list %s: %w", gvk.GroupKind(), err)
 		}
 		for i := range list.Items {
-			recall(&add(types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])).Spec, &list.Items[i])
+			inferSpec(&add(types.UID(list.Items[i].GetLabels()[fleetv1alpha1.ImportUIDLabel])).Spec, &list.Items[i])
 		}
 	}
 	if withSecret {
@@ -129,8 +129,8 @@ func (r *Reconciler) importOfKubeconfig(ctx context.Context, key types.Namespace
 	return types.UID(secret.Labels[fleetv1alpha1.ImportUIDLabel]), nil
 }
 
-// recall fills a spec from what an object reveals about it.
-func recall(spec *fleetv1alpha1.ClusterImportSpec, o *unstructured.Unstructured) {
+// inferSpec fills a spec from what an object reveals about it.
+func inferSpec(spec *fleetv1alpha1.ClusterImportSpec, o *unstructured.Unstructured) {
 	gk := o.GroupVersionKind().GroupKind()
 	for _, name := range []reflection.Cloud{reflection.EKS, reflection.AKS, reflection.GKE} {
 		kinds := reflection.Kinds(name)

@@ -29,8 +29,8 @@ func (r *Reconciler) own(p *scope.Scope, labelled []unstructured.Unstructured) [
 		if p.IsOurs(&o) && p.Wanted.Makes(&o) {
 			return false
 		}
-		if !p.Strangers[scope.KeyOf(&o)] {
-			p.Strangers[scope.KeyOf(&o)] = true
+		if !p.Strangers[scope.NewObjectKey(&o)] {
+			p.Strangers[scope.NewObjectKey(&o)] = true
 			// Readers of events in this namespace do not learn the name of another one.
 			r.recorder.Eventf(p.Import, nil, corev1.EventTypeWarning, fleetv1alpha1.ReasonNameTaken, "Import",
 				"A %s has the label of this import, but was not created by it; it is left alone", o.GetKind())

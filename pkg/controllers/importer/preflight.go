@@ -33,7 +33,7 @@ func (r *Reconciler) preflight(ctx context.Context, p *scope.Scope) error {
 	known := r.kinds.get(p.Wanted.Cloud)
 	if known == nil {
 		var err error
-		if known, err = r.look(ctx, p.Wanted.Cloud); err != nil {
+		if known, err = r.observeKinds(ctx, p.Wanted.Cloud); err != nil {
 			return err
 		}
 		r.kinds.put(p.Wanted.Cloud, known)
@@ -66,8 +66,8 @@ func (r *Reconciler) managedKinds(p *scope.Scope) []schema.GroupVersionKind {
 	return all
 }
 
-// look queries the hub for the kinds of a cloud, and for the manager's rights to them.
-func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKinds, error) {
+// observeKinds queries the hub for the kinds of a cloud, and for the manager's rights to them.
+func (r *Reconciler) observeKinds(ctx context.Context, name reflection.Cloud) (*cloudKinds, error) {
 	found := &cloudKinds{versions: reflection.ServedVersions{}, schemas: reflection.Schemas{}}
 	for _, kind := range madeKinds(name) {
 		if err := r.lookManaged(ctx, kind, found.versions); err != nil {
@@ -78,14 +78,14 @@ func (r *Reconciler) look(ctx context.Context, name reflection.Cloud) (*cloudKin
 		return nil, err
 	}
 	for _, gvk := range reflection.ReflectedKinds(name) {
-		crd, err := r.crdOf(ctx, gvk.GroupKind())
+		crd, err := r.getCRD(ctx, gvk.GroupKind())
 		if err != nil {
 			return nil, err
 		}
 		if crd == nil {
 			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the provider of Cluster API for %s", gvk.GroupKind(), name)
 		}
-		all := reflection.SchemasOf(crd)
+		all := reflection.NewSchemas(crd)
 		if all[gvk] == nil {
 			return nil, scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s in version %s", gvk.GroupKind(), gvk.Version)
 		}
@@ -123,7 +123,7 @@ func (r *Reconciler) oneGeneration(ctx context.Context, name reflection.Cloud, s
 func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into reflection.ServedVersions) error {
 	served := false
 	for _, gk := range []schema.GroupKind{kind.Namespaced(), kind.Legacy()} {
-		crd, err := r.crdOf(ctx, gk)
+		crd, err := r.getCRD(ctx, gk)
 		if err != nil {
 			return err
 		}
@@ -158,8 +158,8 @@ func (r *Reconciler) lookManaged(ctx context.Context, kind reflection.Kind, into
 	return scope.Stop(fleetv1alpha1.ConditionPreflight, fleetv1alpha1.ReasonKindsMissing, "The hub does not serve %s: install the Crossplane provider for %s", kind, kind.Provider)
 }
 
-// crdOf returns the CRD of a kind, or nil if the hub does not serve the kind.
-func (r *Reconciler) crdOf(ctx context.Context, gk schema.GroupKind) (*apiextensionsv1.CustomResourceDefinition, error) {
+// getCRD returns the CRD of a kind, or nil if the hub does not serve the kind.
+func (r *Reconciler) getCRD(ctx context.Context, gk schema.GroupKind) (*apiextensionsv1.CustomResourceDefinition, error) {
 	mapping, err := r.mapper.RESTMapping(gk)
 	if meta.IsNoMatchError(err) {
 		return nil, nil //nolint:nilnil // As documented.

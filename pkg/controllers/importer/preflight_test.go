@@ -116,8 +116,8 @@ func TestImportWaitsForItsProvider(t *testing.T) {
 	}
 }
 
-// TestPoolsThatNothingTellsOf: EKS lists its node groups nowhere, and there is no kubeconfig to ask for Nodes.
-func TestPoolsThatNothingTellsOf(t *testing.T) {
+// TestPoolsWithoutSource: EKS lists its node groups nowhere, and there is no kubeconfig to ask for Nodes.
+func TestPoolsWithoutSource(t *testing.T) {
 	imp := anImport()
 	imp.Spec.EKS.NodeGroupNames = nil
 	h := newHub(t, imp)

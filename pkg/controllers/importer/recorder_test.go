@@ -106,9 +106,9 @@ func (r *recorder) names(imp string) {
 	}
 }
 
-// nameOf is the name of an object, with what differs from import to import replaced. A name that no import gives is
+// objectName is the name of an object, with what differs from import to import replaced. A name that no import gives is
 // left as it is, and so is in no golden file.
-func (r *recorder) nameOf(name string) string {
+func (r *recorder) objectName(name string) string {
 	for _, shape := range r.shapes {
 		if shape.name.MatchString(name) {
 			return shape.shown
@@ -144,7 +144,7 @@ func (r *recorder) after(verb string, dryRun bool, obj client.Object, err error)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen[fmt.Sprintf("%s %s %q %s", verb, gvk.GroupKind(), r.nameOf(obj.GetName()), scope)] = true
+	r.seen[fmt.Sprintf("%s %s %q %s", verb, gvk.GroupKind(), r.objectName(obj.GetName()), scope)] = true
 	what := verb + gvk.Kind + obj.GetName()
 	if err == nil && r.losing && !dryRun && !r.lost[what] {
 		r.lost[what] = true

@@ -40,7 +40,7 @@ func TestReferencesOfAPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			imp := &fleetv1alpha1.ClusterImport{Status: fleetv1alpha1.ClusterImportStatus{References: tc.before}}
 			p := &scope.Scope{Import: imp, References: tc.now, Reflected: tc.reflected}
-			if diff := cmp.Diff(tc.want, referencesOf(p)); diff != "" {
+			if diff := cmp.Diff(tc.want, buildReferences(p)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

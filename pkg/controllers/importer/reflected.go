@@ -55,7 +55,7 @@ func (r *Reconciler) reflect(ctx context.Context, p *scope.Scope, selected func(
 		if !selected(o.Role) {
 			continue
 		}
-		p.WantedReflected[scope.KeyOf(o.Object)] = true
+		p.WantedReflected[scope.NewObjectKey(o.Object)] = true
 		if p.Frozen || p.Skipped[o.Pool] {
 			continue
 		}
@@ -146,7 +146,7 @@ func (r *Reconciler) prune(ctx context.Context, p *scope.Scope) error {
 		}
 		own := r.own(p, list.Items)
 		for i := range own {
-			if !p.WantedReflected[scope.KeyOf(&own[i])] {
+			if !p.WantedReflected[scope.NewObjectKey(&own[i])] {
 				if err := r.takeBack(ctx, p, &own[i]); err != nil {
 					return err
 				}
@@ -154,7 +154,7 @@ func (r *Reconciler) prune(ctx context.Context, p *scope.Scope) error {
 		}
 	}
 	for _, m := range p.Managed {
-		if p.WantedManaged[scope.KeyOf(m)] || !m.GetDeletionTimestamp().IsZero() {
+		if p.WantedManaged[scope.NewObjectKey(m)] || !m.GetDeletionTimestamp().IsZero() {
 			continue
 		}
 		if err := r.removeManaged(ctx, m); err != nil {

@@ -127,7 +127,7 @@ func TestRestoredImport(t *testing.T) {
 			}
 			if tc.want == fleetv1alpha1.ReasonUnexpectedPolicy {
 				there := h.list(observedCluster)
-				if len(there) != 1 || !there[0].GetDeletionTimestamp().IsZero() || !slices.Equal(policiesOf(&there[0]), []string{"*"}) {
+				if len(there) != 1 || !there[0].GetDeletionTimestamp().IsZero() || !slices.Equal(managementPolicies(&there[0]), []string{"*"}) {
 					t.Errorf("%s\nwant it left alone, got %v", tc.reason, there)
 				}
 				return

@@ -74,7 +74,7 @@ func (u *usage) note(req *http.Request) {
 	if info.Subresource != "" {
 		resource += "/" + info.Subresource
 	}
-	u.seen[grantOf(info.Verb, info.APIGroup, resource)] = true
+	u.seen[formatGrant(info.Verb, info.APIGroup, resource)] = true
 }
 
 func (u *usage) count() int {
@@ -83,19 +83,19 @@ func (u *usage) count() int {
 	return u.requests
 }
 
-// grantOf names a right. Of the two groups that a kind of managed resource can be served in a hub uses one.
-func grantOf(verb, group, resource string) string {
+// formatGrant names a right. Of the two groups that a kind of managed resource can be served in a hub uses one.
+func formatGrant(verb, group, resource string) string {
 	return verb + " " + resource + "." + strings.Replace(group, ".m.upbound.io", ".upbound.io", 1)
 }
 
 // unshown are the rights of config/imports that the importer uses in no test of this package, and why it needs them.
 func unshown() map[string]string {
 	return map[string]string{
-		grantOf("create", "fleet.masthead.dev", "clusterimports/objects"): "the admission policies ask for it; nothing serves it",
-		grantOf("get", "apiextensions.crossplane.io", "managedresourcedefinitions"): "it is requested only in hubs with Crossplane's definitions, " +
+		formatGrant("create", "fleet.masthead.dev", "clusterimports/objects"): "the admission policies ask for it; nothing serves it",
+		formatGrant("get", "apiextensions.crossplane.io", "managedresourcedefinitions"): "it is requested only in hubs with Crossplane's definitions, " +
 			"which lookManaged names in its refusal",
-		grantOf("get", "azure.upbound.io", "clusterproviderconfigs"): "namespaced managed resources of Azure have it, of which there is no Go module",
-		grantOf("get", "gcp.upbound.io", "clusterproviderconfigs"):   "namespaced managed resources of Google have it, of which there is no Go module",
+		formatGrant("get", "azure.upbound.io", "clusterproviderconfigs"): "namespaced managed resources of Azure have it, of which there is no Go module",
+		formatGrant("get", "gcp.upbound.io", "clusterproviderconfigs"):   "namespaced managed resources of Google have it, of which there is no Go module",
 	}
 }
 
@@ -125,7 +125,7 @@ func (u *usage) rightsAreMinimal() error {
 		return err
 	}
 	maps.Copy(all, imports)
-	all[grantOf("create", "authorization.k8s.io", "selfsubjectaccessreviews")] = true // Everybody may ask that.
+	all[formatGrant("create", "authorization.k8s.io", "selfsubjectaccessreviews")] = true // Everybody may ask that.
 	maps.Copy(all, tokenRights())
 	var wrong []error
 	for _, used := range slices.Sorted(maps.Keys(u.seen)) {
@@ -148,7 +148,7 @@ func (u *usage) rightsAreMinimal() error {
 
 // grants are the rights of all ClusterRoles in a folder.
 func grants(dir string) (map[string]bool, error) {
-	roles, err := rolesOf(dir)
+	roles, err := readRoles(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func grants(dir string) (map[string]bool, error) {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
 					for _, verb := range rule.Verbs {
-						all[grantOf(verb, group, resource)] = true
+						all[formatGrant(verb, group, resource)] = true
 					}
 				}
 			}
@@ -167,8 +167,8 @@ func grants(dir string) (map[string]bool, error) {
 	return all, nil
 }
 
-// rolesOf are the ClusterRoles in a folder.
-func rolesOf(dir string) ([]*rbacv1.ClusterRole, error) {
+// readRoles are the ClusterRoles in a folder.
+func readRoles(dir string) ([]*rbacv1.ClusterRole, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("no files in %s: %w", dir, err)
@@ -195,7 +195,7 @@ func rolesOf(dir string) ([]*rbacv1.ClusterRole, error) {
 // grant gives the service account the rights of config/rbac and config/imports.
 func (w *world) grant(ctx context.Context) error {
 	for _, dir := range []string{"../../../config/rbac", "../../../config/imports"} {
-		roles, err := rolesOf(dir)
+		roles, err := readRoles(dir)
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func (r *kubeconfigs) whileTheSourceFails(ctx context.Context, p *scope.Scope, w
 
 // accountKubeconfig is a kubeconfig with the server and the authority of the source's, and a token of the account.
 func (r *kubeconfigs) accountKubeconfig(ctx context.Context, p *scope.Scope, account fleetv1alpha1.ServiceAccountReference, source []byte) ([]byte, error) {
-	cluster, err := clusterOf(source, r.creds)
+	cluster, err := parseCluster(source, r.creds)
 	if err != nil {
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func (r *kubeconfigs) accountKubeconfig(ctx context.Context, p *scope.Scope, acc
 	return content, nil
 }
 
-// clusterOf is the address of a kubeconfig's API server, and its authority.
-func clusterOf(kubeconfig []byte, o credentials.Options) (*clientcmdapi.Cluster, error) {
+// parseCluster is the address of a kubeconfig's API server, and its authority.
+func parseCluster(kubeconfig []byte, o credentials.Options) (*clientcmdapi.Cluster, error) {
 	parsed, err := credentials.Parse(kubeconfig, o)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the kubeconfig: %w", err)
@@ -119,7 +119,7 @@ func (r *kubeconfigs) accountRequest(
 ) token.Request {
 	return token.Request{
 		Hash: objects.DigestParts(
-			[]byte(p.Import.UID), []byte(sourceOf(p.Import.Spec)), []byte(account.Namespace), []byte(account.Name), []byte(cluster.Server), cluster.CertificateAuthorityData,
+			[]byte(p.Import.UID), []byte(describeSource(p.Import.Spec)), []byte(account.Namespace), []byte(account.Name), []byte(cluster.Server), cluster.CertificateAuthorityData,
 			[]byte(cluster.TLSServerName), []byte(strconv.FormatBool(cluster.InsecureSkipTLSVerify)),
 		),
 		Credentials: objects.DigestParts(source),

@@ -169,7 +169,7 @@ func (w *accountWorld) pass() *scope.Scope { return scope.New(w.imp) }
 // reason is that of KubeconfigReady after a pass, whose status is kept. It checks that the message holds no secret.
 func (w *accountWorld) reason(p *scope.Scope) string {
 	w.t.Helper()
-	w.imp.Status = statusOf(p, w.clock.Now())
+	w.imp.Status = buildStatus(p, w.clock.Now())
 	c := meta.FindStatusCondition(w.imp.Status.Conditions, fleetv1alpha1.ConditionKubeconfigReady)
 	if c == nil {
 		return ""
@@ -549,8 +549,8 @@ func TestServiceAccountIsExchanged(t *testing.T) {
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = nil
 		w.look()
 		for i := range DefaultMaxConcurrentReconciles {
-			w.r.places.Enter(types.NamespacedName{Namespace: "other", Name: fmt.Sprint(i)})
-			w.r.places.Enter(types.NamespacedName{Namespace: "others", Name: fmt.Sprint(i)})
+			w.r.places.Acquire(types.NamespacedName{Namespace: "other", Name: fmt.Sprint(i)})
+			w.r.places.Acquire(types.NamespacedName{Namespace: "others", Name: fmt.Sprint(i)})
 		}
 		w.imp.Spec.Kubeconfig.ServiceAccountRef = new(importReader)
 		if p, got := w.look(); got != fleetv1alpha1.ReasonServiceAccountTokenUnavailable || !p.Waits {

@@ -20,10 +20,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
-// sourceOf names the source of credentials in a spec: its kind, and a digest of what distinguishes it from others of
+// describeSource names the source of credentials in a spec: its kind, and a digest of what distinguishes it from others of
 // its kind. It excludes what the source gives: a recreated Secret of the same name, or a token that the provider
 // replaced, is the same source. It also excludes the ServiceAccount of the imported cluster, which has its own mark.
-func sourceOf(s fleetv1alpha1.ClusterImportSpec) string {
+func describeSource(s fleetv1alpha1.ClusterImportSpec) string {
 	source, k := s.KubeconfigSource(), s.Kubeconfig
 	parts := []string{string(source)}
 	named := func(ref *fleetv1alpha1.SecretKeyReference) { parts = append(parts, "Secret", ref.Name, ref.Key) }
@@ -65,7 +65,7 @@ func mark(p *scope.Scope, secret *corev1.Secret) {
 	if secret.Annotations == nil {
 		secret.Annotations = map[string]string{}
 	}
-	secret.Annotations[fleetv1alpha1.ImportSourceAnnotation] = sourceOf(p.Import.Spec)
+	secret.Annotations[fleetv1alpha1.ImportSourceAnnotation] = describeSource(p.Import.Spec)
 	secret.Annotations[fleetv1alpha1.ImportContentAnnotation] = objects.DigestParts(secret.Data[kubeconfigKey])
 	if p.Account != nil {
 		maps.Copy(secret.Annotations, map[string]string{
@@ -75,9 +75,9 @@ func mark(p *scope.Scope, secret *corev1.Secret) {
 	}
 }
 
-// saysOf is what a mark of a Secret says about the kubeconfig in it. It is empty if the Secret does not hold the
+// currentMark is what a mark of a Secret says about the kubeconfig in it. It is empty if the Secret does not hold the
 // kubeconfig that was written with its marks.
-func saysOf(secret *corev1.Secret, mark string) string {
+func currentMark(secret *corev1.Secret, mark string) string {
 	if secret.Annotations[fleetv1alpha1.ImportContentAnnotation] != objects.DigestParts(secret.Data[kubeconfigKey]) {
 		return ""
 	}
@@ -86,13 +86,13 @@ func saysOf(secret *corev1.Secret, mark string) string {
 
 // isOfAccount reports whether a Secret holds a token of an account.
 func isOfAccount(secret *corev1.Secret, account fleetv1alpha1.ServiceAccountReference) bool {
-	return saysOf(secret, fleetv1alpha1.ImportServiceAccountAnnotation) == account.Namespace+"/"+account.Name
+	return currentMark(secret, fleetv1alpha1.ImportServiceAccountAnnotation) == account.Namespace+"/"+account.Name
 }
 
 // accountExpiry is when the account token in a Secret expires, and whether it works until then. A claim that it lives
 // longer than was requested is not trusted.
 func accountExpiry(secret *corev1.Secret, now time.Time) (at time.Time, works bool) {
-	at, err := time.Parse(time.RFC3339, saysOf(secret, fleetv1alpha1.ImportTokenExpirationAnnotation))
+	at, err := time.Parse(time.RFC3339, currentMark(secret, fleetv1alpha1.ImportTokenExpirationAnnotation))
 	return at, err == nil && now.Before(at) && !at.After(now.Add(workload.TokenLife))
 }
 
@@ -100,14 +100,14 @@ func accountExpiry(secret *corev1.Secret, now time.Time) (at time.Time, works bo
 // ServiceAccount of the imported cluster, a token of that one. A Secret without marks does not.
 func isWanted(p *scope.Scope, secret *corev1.Secret) bool {
 	account := p.Import.Spec.ServiceAccount()
-	return saysOf(secret, fleetv1alpha1.ImportSourceAnnotation) == sourceOf(p.Import.Spec) && (account == nil || isOfAccount(secret, *account))
+	return currentMark(secret, fleetv1alpha1.ImportSourceAnnotation) == describeSource(p.Import.Spec) && (account == nil || isOfAccount(secret, *account))
 }
 
 // holdsOtherCredentials reports whether a Secret's marks name other credentials than those. One without marks for its
 // source, as older versions of Masthead left it, is kept until the source is read.
 func holdsOtherCredentials(p *scope.Scope, secret *corev1.Secret) bool {
-	account, source := p.Import.Spec.ServiceAccount(), saysOf(secret, fleetv1alpha1.ImportSourceAnnotation)
-	return source != "" && source != sourceOf(p.Import.Spec) || account != nil && !isOfAccount(secret, *account)
+	account, source := p.Import.Spec.ServiceAccount(), currentMark(secret, fleetv1alpha1.ImportSourceAnnotation)
+	return source != "" && source != describeSource(p.Import.Spec) || account != nil && !isOfAccount(secret, *account)
 }
 
 // withdrawingOthers removes the Secret if the credentials that the spec asks for are missing and it holds other ones:

@@ -210,7 +210,7 @@ func TestSourcesDiffer(t *testing.T) {
 			a.ClientSecretRef, a.WorkloadIdentity = fleetv1alpha1.SecretKeyReference{}, &fleetv1alpha1.AzureWorkloadIdentity{ServiceAccountName: "a"}
 		}),
 	} {
-		source := sourceOf(fleetv1alpha1.ClusterImportSpec{Kubeconfig: k})
+		source := describeSource(fleetv1alpha1.ClusterImportSpec{Kubeconfig: k})
 		if before, known := seen[source]; known {
 			t.Errorf("the sources %d and %d are one: %s", before, i, source)
 		}
@@ -220,7 +220,7 @@ func TestSourcesDiffer(t *testing.T) {
 		"The default is what is meant without it.": {Source: fleetv1alpha1.KubeconfigSourceProvider, User: fleetv1alpha1.KubeconfigUserUser},
 		"The account has a mark of its own.":       {ServiceAccountRef: new(importReader)},
 	} {
-		if source := sourceOf(fleetv1alpha1.ClusterImportSpec{Kubeconfig: k}); seen[source] != 0 || source == "" {
+		if source := describeSource(fleetv1alpha1.ClusterImportSpec{Kubeconfig: k}); seen[source] != 0 || source == "" {
 			t.Errorf("%s\ngot another source: %s", reason, source)
 		}
 	}

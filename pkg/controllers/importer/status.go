@@ -38,9 +38,9 @@ func (r *Reconciler) report(ctx context.Context, p *scope.Scope) error {
 	// A pass that timed out is reported, too.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reportTimeout)
 	defer cancel()
-	status := statusOf(p, r.clock.Now())
+	status := buildStatus(p, r.clock.Now())
 	ready := meta.FindStatusCondition(status.Conditions, fleetv1alpha1.ConditionReady)
-	r.states.set(p.Key(), stateOf(status, !p.Import.DeletionTimestamp.IsZero()))
+	r.states.set(p.Key(), metricState(status, !p.Import.DeletionTimestamp.IsZero()))
 	if equality.Semantic.DeepEqual(p.Import.Status, status) {
 		return nil
 	}
@@ -71,19 +71,19 @@ func (r *Reconciler) report(ctx context.Context, p *scope.Scope) error {
 	return nil
 }
 
-// statusOf is the status of an import after a pass. Parts that the pass did not reach are unchanged.
-func statusOf(p *scope.Scope, now time.Time) fleetv1alpha1.ClusterImportStatus {
+// buildStatus is the status of an import after a pass. Parts that the pass did not reach are unchanged.
+func buildStatus(p *scope.Scope, now time.Time) fleetv1alpha1.ClusterImportStatus {
 	before := p.Import.Status
 	status := *before.DeepCopy()
 	status.ObservedGeneration = p.Import.Generation
 	if p.Facts != nil {
-		status.Observed = observedOf(*p.Facts)
+		status.Observed = buildObserved(*p.Facts)
 	}
 	if p.Reflection.Objects != nil {
-		status.Lossy = lossyOf(p.Lossy)
+		status.Lossy = buildLossy(p.Lossy)
 	}
 	if len(p.References) > 0 && len(p.Reflection.Objects) > 0 {
-		status.References = referencesOf(p)
+		status.References = buildReferences(p)
 	}
 	if p.KubeconfigNow != nil {
 		status.Kubeconfig = &fleetv1alpha1.ImportKubeconfigStatus{SecretName: scope.KubeconfigName(p.Import)}
@@ -102,13 +102,13 @@ func statusOf(p *scope.Scope, now time.Time) fleetv1alpha1.ClusterImportStatus {
 		// The cluster's identity stays: it must not become another cluster.
 		status.References, status.Lossy, status.Kubeconfig = nil, nil, nil
 	}
-	status.Conditions = conditionsOf(p, now)
+	status.Conditions = buildConditions(p, now)
 	return status
 }
 
-// conditionsOf are the conditions of an import after a pass, sorted by type. One that the pass did not reach is
+// buildConditions are the conditions of an import after a pass, sorted by type. One that the pass did not reach is
 // unchanged, and, like one whose status is the same as before, keeps its last transition time.
-func conditionsOf(p *scope.Scope, now time.Time) []metav1.Condition {
+func buildConditions(p *scope.Scope, now time.Time) []metav1.Condition {
 	before := p.Import.Status
 	conditions := p.Conditions
 	if !p.Emptied {
@@ -135,9 +135,9 @@ func conditionsOf(p *scope.Scope, now time.Time) []metav1.Condition {
 	return result
 }
 
-// referencesOf are the objects of the import. A pass that ended early does not know all of them: the policies rely on
+// buildReferences are the objects of the import. A pass that ended early does not know all of them: the policies rely on
 // the Cluster in the status, which must not go missing because something else was refused.
-func referencesOf(p *scope.Scope) []fleetv1alpha1.ImportReference {
+func buildReferences(p *scope.Scope) []fleetv1alpha1.ImportReference {
 	all := p.References
 	if !p.Reflected {
 		for _, was := range p.Import.Status.References {
@@ -228,8 +228,8 @@ func stalled(ready metav1.Condition) []metav1.Condition {
 	return []metav1.Condition{ready, c}
 }
 
-// observedOf is the part of the facts that users see.
-func observedOf(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
+// buildObserved is the part of the facts that users see.
+func buildObserved(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
 	o := &fleetv1alpha1.ObservedCluster{
 		Cloud: fleetv1alpha1.ImportCloud(f.Cloud), ID: scope.Cut(f.ID, scope.MaxID),
 		Region: scope.Cut(f.Location, 64), Version: scope.Cut(f.Version, 64),
@@ -246,8 +246,8 @@ func observedOf(f reflection.Facts) *fleetv1alpha1.ObservedCluster {
 	return o
 }
 
-// lossyOf is the part of the lossy fields that users see.
-func lossyOf(all []reflection.Lossy) []fleetv1alpha1.LossyField {
+// buildLossy is the part of the lossy fields that users see.
+func buildLossy(all []reflection.Lossy) []fleetv1alpha1.LossyField {
 	var out []fleetv1alpha1.LossyField
 	for _, l := range all[:min(len(all), maxLossy)] {
 		kind, name, _ := strings.Cut(l.Object, "/")

@@ -121,7 +121,7 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 	return func(ctx context.Context, p *scope.Scope) (int, error) {
 		left := 0
 		for _, gvk := range kinds {
-			items, err := r.liveOf(ctx, p, gvk)
+			items, err := r.listLive(ctx, p, gvk)
 			if err != nil {
 				return 0, err
 			}
@@ -134,7 +134,7 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 				continue
 			}
 			// Objects without finalizers are gone now.
-			if items, err = r.liveOf(ctx, p, gvk); err != nil {
+			if items, err = r.listLive(ctx, p, gvk); err != nil {
 				return 0, err
 			}
 			for i := range items {
@@ -148,8 +148,8 @@ func (r *Reconciler) takeBackAll(kinds ...schema.GroupVersionKind) func(context.
 	}
 }
 
-// liveOf lists the objects of a kind that the import created. A kind that is no longer served has none.
-func (r *Reconciler) liveOf(ctx context.Context, p *scope.Scope, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
+// listLive lists the objects of a kind that the import created. A kind that is no longer served has none.
+func (r *Reconciler) listLive(ctx context.Context, p *scope.Scope, gvk schema.GroupVersionKind) ([]unstructured.Unstructured, error) {
 	list := unstructuredList(gvk)
 	err := r.live.List(ctx, list, client.MatchingLabels{fleetv1alpha1.ImportUIDLabel: string(p.Import.UID)})
 	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
@@ -192,7 +192,7 @@ func (r *Reconciler) removeAllManaged(ctx context.Context, p *scope.Scope) (int,
 			if err != nil {
 				return 0, fmt.Errorf("cannot find out whether the hub serves %s: %w", gk, err)
 			}
-			items, err := r.liveOf(ctx, p, mapping.GroupVersionKind)
+			items, err := r.listLive(ctx, p, mapping.GroupVersionKind)
 			if apierrors.IsForbidden(err) && left == 0 {
 				continue // The rights are those to the group that the import used.
 			}

@@ -35,7 +35,7 @@ func TestVerdictsOnClusterImports(t *testing.T) {
 		for _, c := range append(append([]metav1.Condition{}, reached...), change...) {
 			p.Set(c)
 		}
-		imp.Status = statusOf(p, now)
+		imp.Status = buildStatus(p, now)
 		return verdict.Object(t, kind, imp)
 	}
 	no := func(of, reason string) metav1.Condition {
@@ -49,7 +49,7 @@ func TestVerdictsOnClusterImports(t *testing.T) {
 		imp := &fleetv1alpha1.ClusterImport{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "customers", Name: "shop", Generation: 2, DeletionTimestamp: &metav1.Time{Time: now},
 		}}
-		imp.Status = statusOf(scope.New(imp), now)
+		imp.Status = buildStatus(scope.New(imp), now)
 		return verdict.Object(t, kind, imp)
 	}
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{

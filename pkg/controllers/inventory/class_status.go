@@ -26,7 +26,7 @@ func countByClass(profiles []inventoryv1alpha1.ClusterProfile) map[string]classC
 	for i := range profiles {
 		p := &profiles[i]
 		class := propertyValue(p.Status.Properties, PropertyEnrollmentClass)
-		if _, ours := clusterOf(p); !ours || class == "" {
+		if _, ours := parseClusterName(p); !ours || class == "" {
 			continue
 		}
 		n := counts[class]

@@ -109,7 +109,7 @@ func kindsServed(cluster connection.Cluster, refused map[string]string) metav1.C
 		list = append(list, crd+" ("+reason+")")
 	}
 	c.Status, c.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonDefinitionsRefused
-	c.Message = condition.Text("Definitions refused: "+someOf(list), maxMessageLength)
+	c.Message = condition.Text("Definitions refused: "+abbreviate(list), maxMessageLength)
 	return c
 }
 
@@ -132,12 +132,12 @@ func kindsSynced(cluster connection.Cluster) metav1.Condition {
 			c.Reason = fleetv1alpha1.ReasonKindsNotSynced
 		}
 	}
-	c.Message = condition.Text("Not synced: "+someOf(list), maxMessageLength)
+	c.Message = condition.Text("Not synced: "+abbreviate(list), maxMessageLength)
 	return c
 }
 
-// someOf names the first of a list, in a stable order, and counts the rest.
-func someOf(list []string) string {
+// abbreviate names the first of a list, in a stable order, and counts the rest.
+func abbreviate(list []string) string {
 	slices.Sort(list)
 	if n := len(list) - namedKinds; n > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(list[:namedKinds], ", "), n)

@@ -44,7 +44,7 @@ type Options struct {
 	Fleet Fleet
 
 	// Sources are queried before a profile is removed. A profile of any other source is kept.
-	Sources []connection.Describer
+	Sources []connection.EnrolmentGetter
 
 	// Definitions are the refused definitions of clusters. Default: none.
 	Definitions *Definitions
@@ -66,7 +66,7 @@ type request struct {
 type reconciler struct {
 	hub         client.Client
 	fleet       Fleet
-	sources     connection.Describers
+	sources     connection.EnrolmentGetters
 	definitions *Definitions
 	clock       clock.Clock
 	recorder    events.EventRecorder
@@ -98,7 +98,7 @@ func setupProfiles(mgr manager.Manager, o Options) error {
 	r := &reconciler{
 		hub:         mgr.GetClient(),
 		fleet:       o.Fleet,
-		sources:     connection.DescribersOf(o.Sources),
+		sources:     connection.NewEnrolmentGetters(o.Sources),
 		definitions: o.Definitions,
 		clock:       o.Clock,
 		recorder:    mgr.GetEventRecorder(fleetv1alpha1.FieldManager),
@@ -278,7 +278,7 @@ func (r *reconciler) remove(
 	if existing == nil || !existing.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if about, ok := clusterOf(existing); !ok || about != name {
+	if about, ok := parseClusterName(existing); !ok || about != name {
 		return nil
 	}
 	// The preconditions ensure that the deleted object is the one that was read.

@@ -212,7 +212,7 @@ func startHub(t *testing.T, fleet *fakeFleet, prepare func(hub), modify ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := Options{Fleet: fleet, Sources: []connection.Describer{fleet}, SkipNameValidation: new(true)}
+	options := Options{Fleet: fleet, Sources: []connection.EnrolmentGetter{fleet}, SkipNameValidation: new(true)}
 	for _, m := range modify {
 		m(&options)
 	}

@@ -25,9 +25,9 @@ func isOurs(profile *inventoryv1alpha1.ClusterProfile) bool {
 		profile.Spec.ClusterManager.Name == fleetv1alpha1.FieldManager
 }
 
-// clusterOf returns the name of the cluster that a ClusterProfile of ours describes. A profile that names a cluster
+// parseClusterName returns the name of the cluster that a ClusterProfile of ours describes. A profile that names a cluster
 // whose profile belongs elsewhere has none: it was copied or altered, and must not describe that cluster.
-func clusterOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool) {
+func parseClusterName(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool) {
 	if !isOurs(profile) {
 		return "", false
 	}
@@ -42,7 +42,7 @@ func clusterOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool
 // clusterAffectedBy returns the cluster whose ClusterProfile has the name of this one, regardless of who wrote this
 // one. It maps the removal of a foreign profile, or of our marks on one, to the cluster that needs the name.
 func clusterAffectedBy(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool) {
-	if name, ok := clusterOf(profile); ok {
+	if name, ok := parseClusterName(profile); ok {
 		return name, true
 	}
 	source, object, ok := strings.Cut(profile.Name, "-")

@@ -12,7 +12,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 )
 
-func TestClusterOf(t *testing.T) {
+func TestParseClusterName(t *testing.T) {
 	ours := func(modify func(*inventoryv1alpha1.ClusterProfile)) *inventoryv1alpha1.ClusterProfile {
 		p := &inventoryv1alpha1.ClusterProfile{
 			ObjectMeta: metav1.ObjectMeta{
@@ -73,7 +73,7 @@ func TestClusterOf(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got result
-			got.Of, got.OK = clusterOf(tc.profile)
+			got.Of, got.OK = parseClusterName(tc.profile)
 			got.Affected, got.AffectedOK = clusterAffectedBy(tc.profile)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)

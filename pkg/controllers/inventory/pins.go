@@ -36,17 +36,17 @@ func (p *pins) Load(ctx context.Context) (map[mcr.ClusterName]connection.Pin, er
 	}
 	loaded := make(map[mcr.ClusterName]connection.Pin, len(profiles.Items))
 	for i := range profiles.Items {
-		if name, pin, ok := pinOf(&profiles.Items[i]); ok {
+		if name, pin, ok := parsePin(&profiles.Items[i]); ok {
 			loaded[name] = pin
 		}
 	}
 	return loaded, nil
 }
 
-// pinOf reads the pin in one profile. A profile that was never connected has none, nor does one with several owners:
+// parsePin reads the pin in one profile. A profile that was never connected has none, nor does one with several owners:
 // which of them was connected is not known.
-func pinOf(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, connection.Pin, bool) {
-	name, ok := clusterOf(profile)
+func parsePin(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, connection.Pin, bool) {
+	name, ok := parseClusterName(profile)
 	if !ok || len(profile.OwnerReferences) != 1 {
 		return "", connection.Pin{}, false
 	}

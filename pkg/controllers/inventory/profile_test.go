@@ -335,7 +335,7 @@ func TestConditionsWhileConnecting(t *testing.T) {
 	}
 }
 
-func TestPinOf(t *testing.T) {
+func TestParsePin(t *testing.T) {
 	ofCluster := schema.GroupVersionKind{Group: "cluster.x-k8s.io", Version: "v1beta2", Kind: "Cluster"}
 	cases := map[string]struct {
 		reason  string
@@ -382,7 +382,7 @@ func TestPinOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, got, ok := pinOf(tc.profile)
+			_, got, ok := parsePin(tc.profile)
 			if ok != tc.wantOK {
 				t.Errorf("%s\npinOf: want %v, got %v", tc.reason, tc.wantOK, ok)
 			}

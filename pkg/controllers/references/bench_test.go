@@ -269,7 +269,7 @@ func (s *benchServer) fillSources(b *testing.B, ns string, n int) {
 func (s *benchServer) fill(b *testing.B, ns string, n int, policy commonv1alpha1.ResolvePolicy) {
 	b.Helper()
 	s.eachObject(b, ns, func(ctx context.Context, u *unstructured.Unstructured) error {
-		u.Object["spec"] = specOf("source", n, policy)
+		u.Object["spec"] = referenceSpec("source", n, policy)
 		return s.createServed(ctx, u)
 	})
 }
@@ -289,8 +289,8 @@ func (s *benchServer) createServed(ctx context.Context, u *unstructured.Unstruct
 	}
 }
 
-// specOf has n references, each to its own ConfigMap.
-func specOf(source string, n int, policy commonv1alpha1.ResolvePolicy) map[string]any {
+// referenceSpec has n references, each to its own ConfigMap.
+func referenceSpec(source string, n int, policy commonv1alpha1.ResolvePolicy) map[string]any {
 	references := make([]any, n)
 	for i := range references {
 		references[i] = map[string]any{
@@ -327,7 +327,7 @@ func (s *benchServer) resolveAnother(b *testing.B, ns string) {
 	before, name := s.traffic.seen(), fmt.Sprintf("%s-%d", another, s.others)
 	source := configMap(ns, name+"-0", map[string]string{"region": "eu-west-1"})
 	u := benchNetwork(ns, name)
-	u.Object["spec"] = specOf(name, 1, commonv1alpha1.ResolveOnce)
+	u.Object["spec"] = referenceSpec(name, 1, commonv1alpha1.ResolveOnce)
 	for _, obj := range []client.Object{source, u} {
 		if err := s.client.Create(b.Context(), obj); err != nil {
 			b.Fatal(err)

@@ -21,8 +21,8 @@ type outcome struct {
 	missing []*references.Error
 }
 
-// conditionOf is the condition that reports an outcome.
-func conditionOf(generation int64, o outcome) metav1.Condition {
+// newCondition is the condition that reports an outcome.
+func newCondition(generation int64, o outcome) metav1.Condition {
 	c := metav1.Condition{
 		Type: commonv1alpha1.ConditionReferencesResolved, Status: metav1.ConditionTrue, ObservedGeneration: generation,
 		Reason: commonv1alpha1.ReasonResolved, Message: "All references are resolved",

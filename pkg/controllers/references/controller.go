@@ -114,7 +114,7 @@ func Setup(mgr mcmanager.Manager, o Options) error {
 	}
 	o.Fleet.Subscribe(func(name mcr.ClusterName) {
 		w, engaged := r.workloads.Get(name)
-		if engaged && w.isOfAnother(r.classOf(name)) {
+		if engaged && w.isOfAnother(r.className(name)) {
 			w.enqueue()
 		}
 	})
@@ -142,8 +142,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req Request) (reconcile.Resu
 	return result, multicluster.AsForeign(err)
 }
 
-// classOf is the class that applies to a cluster.
-func (r *reconciler) classOf(name mcr.ClusterName) string {
+// className is the class that applies to a cluster.
+func (r *reconciler) className(name mcr.ClusterName) string {
 	if name == hubName {
 		return r.hubClass
 	}
@@ -153,7 +153,7 @@ func (r *reconciler) classOf(name mcr.ClusterName) string {
 
 // reconcileCluster decides which kinds of a cluster are managed.
 func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) error {
-	class, err := connection.Class(ctx, r.classes, r.classOf(w.name))
+	class, err := connection.Class(ctx, r.classes, r.className(w.name))
 	if err != nil {
 		return err
 	}
@@ -169,12 +169,12 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) error {
 		// They are not synced yet. An event follows when they are.
 		return nil //nolint:nilerr // The comment says so.
 	}
-	w.lookAfter(kinds, leftOut, tenancyOf(class.Spec.References))
+	w.lookAfter(kinds, leftOut, newTenancy(class.Spec.References))
 	return nil
 }
 
-// tenancyOf is what a class permits.
-func tenancyOf(spec fleetv1alpha1.ReferencesSpec) references.Tenancy {
+// newTenancy is what a class permits.
+func newTenancy(spec fleetv1alpha1.ReferencesSpec) references.Tenancy {
 	var t references.Tenancy
 	for _, c := range spec.ClusterScoped {
 		t.ClusterScoped = append(t.ClusterScoped, schema.GroupResource{Group: c.Group, Resource: c.Resource})

@@ -79,7 +79,7 @@ func (d *dependencies) set(key objectKey, req Request, sources []references.Sour
 	for _, s := range sources {
 		// Also if it is not watched: a cycle through it is still found.
 		d.link(key, keyOfSource(s))
-		watches = append(watches, watchOf(s))
+		watches = append(watches, watchedKind(s))
 	}
 	out := change{all: true}
 	for _, kind := range append(watches, others...) {
@@ -169,8 +169,8 @@ func (d *dependencies) uncount(namespace string, kinds []kindwatch.Kind) {
 	}
 }
 
-// dependentsOf returns the requests of the objects that depend on another one.
-func (d *dependencies) dependentsOf(key objectKey, which func(objectKey) bool) []Request {
+// requestsDependingOn returns the requests of the objects that depend on another one.
+func (d *dependencies) requestsDependingOn(key objectKey, which func(objectKey) bool) []Request {
 	var out []Request
 	for k := range d.dependents[key] {
 		if which(k) {
@@ -186,7 +186,7 @@ func (d *dependencies) changed(kind kindwatch.Kind) []Request {
 		d.changes++
 		d.changedAt[kind] = d.changes
 	}
-	return d.usersOf(kind)
+	return d.requestsUsing(kind)
 }
 
 // changedSince reports whether any of some kinds has changed since that change count.
@@ -194,8 +194,8 @@ func (d *dependencies) changedSince(kinds []kindwatch.Kind, since uint64) bool {
 	return slices.ContainsFunc(kinds, func(kind kindwatch.Kind) bool { return d.changedAt[kind] > since })
 }
 
-// usersOf returns the requests of the objects that depend on a watched kind.
-func (d *dependencies) usersOf(kind kindwatch.Kind) []Request {
+// requestsUsing returns the requests of the objects that depend on a watched kind.
+func (d *dependencies) requestsUsing(kind kindwatch.Kind) []Request {
 	var out []Request
 	for key := range d.users[kind] {
 		out = append(out, d.requests[key])

@@ -24,8 +24,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// networkOf makes a group serve Networks, and returns one that takes its region from a ConfigMap.
-func networkOf(t *testing.T, group, ns string, change func(*apiextensionsv1.CustomResourceDefinition)) *unstructured.Unstructured {
+// newNetwork makes a group serve Networks, and returns one that takes its region from a ConfigMap.
+func newNetwork(t *testing.T, group, ns string, change func(*apiextensionsv1.CustomResourceDefinition)) *unstructured.Unstructured {
 	t.Helper()
 	crd, err := withReferences("Network", apiextensionsv1.NamespaceScoped)
 	if err != nil {
@@ -77,7 +77,7 @@ func awaitRegion(t *testing.T, u *unstructured.Unstructured, want string) {
 // TestEventWhereThereIsNoCondition: objects of a kind whose status has no conditions get events.
 func TestEventWhereThereIsNoCondition(t *testing.T) {
 	ns := namespace(t)
-	u := networkOf(t, "plain.example.org", ns, func(crd *apiextensionsv1.CustomResourceDefinition) {
+	u := newNetwork(t, "plain.example.org", ns, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		delete(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties, "status")
 	})
 	createServed(t, u)
@@ -116,7 +116,7 @@ func TestEventWhereTheConditionIsRefused(t *testing.T) {
 		},
 	}
 	create(t, policy, binding)
-	u := networkOf(t, group, ns, func(*apiextensionsv1.CustomResourceDefinition) {})
+	u := newNetwork(t, group, ns, func(*apiextensionsv1.CustomResourceDefinition) {})
 
 	probe := u.DeepCopy()
 	probe.SetName("probe")

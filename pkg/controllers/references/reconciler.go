@@ -52,8 +52,8 @@ type reconciler struct {
 	logs     func(*Request) logr.Logger
 }
 
-// logOf names a cluster in log lines outside of a reconcile.
-func (r *reconciler) logOf(name mcr.ClusterName) logr.Logger {
+// loggerFor names a cluster in log lines outside of a reconcile.
+func (r *reconciler) loggerFor(name mcr.ClusterName) logr.Logger {
 	if r.logs == nil {
 		return logr.Discard()
 	}

@@ -84,7 +84,7 @@ func isSettled(obj *unstructured.Unstructured) bool {
 	if condition.Entry(obj, commonv1alpha1.ConditionReferencesResolved) == nil || !references.Settled(obj.Object) {
 		return false
 	}
-	_, changes := withCondition(obj, conditionOf(obj.GetGeneration(), outcome{}), metav1.Time{})
+	_, changes := withCondition(obj, newCondition(obj.GetGeneration(), outcome{}), metav1.Time{})
 	return !changes
 }
 
@@ -111,9 +111,9 @@ func needed(obj *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// objectOf is the cached part of an object of a kind, in the version that was last observed, and whether it is settled:
+// decodeEntry is the cached part of an object of a kind, in the version that was last observed, and whether it is settled:
 // then it is its name only.
-func objectOf(kind kindwatch.Kind, entry kindwatch.Entry) (obj *unstructured.Unstructured, isSettled bool, err error) {
+func decodeEntry(kind kindwatch.Kind, entry kindwatch.Entry) (obj *unstructured.Unstructured, isSettled bool, err error) {
 	obj = &unstructured.Unstructured{Object: map[string]any{}}
 	kept, _ := entry.Record.(content)
 	if kept != settled {

@@ -32,7 +32,7 @@ func settledThing() *unstructured.Unstructured {
 		},
 		"status": map[string]any{"phase": strings.Repeat("large ", 100), "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}},
 	}}
-	conditions, _ := withCondition(u, conditionOf(2, outcome{}), metav1.NewTime(time.Unix(0, 0)))
+	conditions, _ := withCondition(u, newCondition(2, outcome{}), metav1.NewTime(time.Unix(0, 0)))
 	_ = unstructured.SetNestedSlice(u.Object, conditions, "status", "conditions")
 	return u
 }
@@ -107,7 +107,7 @@ func TestWhatIsKept(t *testing.T) {
 		t.Fatal("nothing is kept")
 	}
 	entry := kindwatch.Entry{Key: thing("a").NamespacedName, UID: "u", ResourceVersion: "8", Record: record}
-	got, isSettled, err := objectOf(thingKind, entry)
+	got, isSettled, err := decodeEntry(thingKind, entry)
 	if err != nil || isSettled {
 		t.Fatalf("got %v, %v", isSettled, err)
 	}
@@ -132,7 +132,7 @@ func TestWhatIsKept(t *testing.T) {
 
 	record, _ = reduce(thingKind, settledThing())
 	entry.Record = record
-	got, isSettled, err = objectOf(thingKind, entry)
+	got, isSettled, err = decodeEntry(thingKind, entry)
 	if err != nil || !isSettled || got.GetKind() != "Thing" || got.GetName() != "a" || got.GetUID() != "u" || record.Size() != 0 {
 		t.Errorf("want the name of what is settled, got %v, %v, %v", got, isSettled, err)
 	}
@@ -140,7 +140,7 @@ func TestWhatIsKept(t *testing.T) {
 
 // TestSourceIsKeptByItsVersion: each change of an object that others depend on is news, and nothing else is kept of it.
 func TestSourceIsKeptByItsVersion(t *testing.T) {
-	kind := watchOf(sourceNamed("b"))
+	kind := watchedKind(sourceNamed("b"))
 	u := settledThing()
 	first, kept := reduce(kind, u)
 	u.SetResourceVersion("8")

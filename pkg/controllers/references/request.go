@@ -32,7 +32,7 @@ func (r Request) String() string {
 }
 
 // key names the object.
-func (r Request) key() objectKey { return keyOf(r.Kind.GroupKind(), r.NamespacedName) }
+func (r Request) key() objectKey { return newObjectKey(r.Kind.GroupKind(), r.NamespacedName) }
 
 // Cluster implements mcreconcile.ClusterAware.
 func (r Request) Cluster() mcr.ClusterName { return r.ClusterName }
@@ -56,8 +56,8 @@ type objectKey struct {
 
 func (k objectKey) String() string { return k.Kind + " " + k.NamespacedName.String() }
 
-func keyOf(gk schema.GroupKind, name types.NamespacedName) objectKey {
+func newObjectKey(gk schema.GroupKind, name types.NamespacedName) objectKey {
 	return objectKey{references.CanonicalKind(gk), name}
 }
 
-func keyOfSource(s references.Source) objectKey { return keyOf(s.GroupKind(), s.NamespacedName) }
+func keyOfSource(s references.Source) objectKey { return newObjectKey(s.GroupKind(), s.NamespacedName) }

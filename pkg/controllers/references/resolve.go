@@ -44,17 +44,17 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 		r.forget(w, req)
 		return reconcile.Result{}, nil //nolint:nilerr // Not to be there, or to have no references, is no error.
 	}
-	obj, isSettled, err := objectOf(req.Kind, entry)
+	obj, isSettled, err := decodeEntry(req.Kind, entry)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if isSettled {
 		_, _ = w.depend(req, 0, nil)
 		r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, commonv1alpha1.ReasonResolved) })
-		r.tell(w, req, obj, commonv1alpha1.ReasonResolved, conditionOf(0, outcome{}))
+		r.emitChange(w, req, obj, commonv1alpha1.ReasonResolved, newCondition(0, outcome{}))
 		return reconcile.Result{}, nil
 	}
-	refs, err := references.Of(obj.Object)
+	refs, err := references.Parse(obj.Object)
 	if err != nil {
 		_, _ = w.depend(req, 0, nil)
 		failed := &references.Error{Reason: commonv1alpha1.ReasonInvalidReference, Cause: err}

@@ -56,7 +56,7 @@ func TestSourceThatChangesDuringTheLook(t *testing.T) {
 			r, w := idle(t)
 			r.resolver, w.recorder = references.NewResolver(), events.NewFakeRecorder(10)
 			change := func() {
-				w.changed(kindwatch.Event{Kind: watchOf(settings), Entry: &kindwatch.Entry{Key: settings.NamespacedName}})
+				w.changed(kindwatch.Event{Kind: watchedKind(settings), Entry: &kindwatch.Entry{Key: settings.NamespacedName}})
 			}
 			w.reader = emptyReader{then: func() {
 				if tc.changes {
@@ -74,7 +74,7 @@ func TestSourceThatChangesDuringTheLook(t *testing.T) {
 					map[string]any{"resource": "configmaps", "name": "settings", "fromFieldPath": "data.a", "toFieldPath": "spec.a"},
 				}},
 			}}
-			refs, err := references.Of(obj.Object)
+			refs, err := references.Parse(obj.Object)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -27,7 +27,7 @@ import (
 func (r *reconciler) report(
 	ctx context.Context, w *workload, req Request, rules *declared, obj *unstructured.Unstructured, o outcome,
 ) (shows bool, err error) {
-	c := conditionOf(obj.GetGeneration(), o)
+	c := newCondition(obj.GetGeneration(), o)
 	r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, c.Reason) })
 	shown, _ := condition.Find(obj, commonv1alpha1.ConditionReferencesResolved)
 	shows = true
@@ -39,14 +39,14 @@ func (r *reconciler) report(
 		}
 		shows = !refused
 	}
-	r.tell(w, req, obj, shown.Reason, c)
+	r.emitChange(w, req, obj, shown.Reason, c)
 	return shows, nil
 }
 
-// tell records the reason of an object's condition, and emits an event if it is news. shown is the reason of the
+// emitChange records the reason of an object's condition, and emits an event if it is news. shown is the reason of the
 // previous condition: after a start, it is what was last reported.
-func (r *reconciler) tell(w *workload, req Request, obj *unstructured.Unstructured, shown string, c metav1.Condition) {
-	before := w.tell(req, c.Reason)
+func (r *reconciler) emitChange(w *workload, req Request, obj *unstructured.Unstructured, shown string, c metav1.Condition) {
+	before := w.noteReason(req, c.Reason)
 	if before == "" {
 		before = shown
 	}

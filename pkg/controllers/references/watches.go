@@ -13,8 +13,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// watchOf is the metadata watch of one object, which reports its changes.
-func watchOf(s references.Source) kindwatch.Kind {
+// watchedKind is the metadata watch of one object, which reports its changes.
+func watchedKind(s references.Source) kindwatch.Kind {
 	selector := fields.Set{"metadata.name": s.Name}
 	if s.Namespace != "" {
 		selector["metadata.namespace"] = s.Namespace

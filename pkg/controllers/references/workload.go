@@ -185,7 +185,7 @@ func (w *workload) ignore() {
 	w.dependencies.changes = changes // A reconcile that began before compares with it.
 	w.mu.Unlock()
 	for kind := range users {
-		w.watcher.Release(ownerOf(kind))
+		w.watcher.Release(watchOwner(kind))
 	}
 }
 
@@ -283,10 +283,10 @@ func (w *workload) depend(
 	}
 	w.mu.Unlock()
 	for _, kind := range change.start {
-		w.watcher.Set(ownerOf(kind), kind)
+		w.watcher.Set(watchOwner(kind), kind)
 	}
 	for _, kind := range change.stop {
-		w.watcher.Release(ownerOf(kind))
+		w.watcher.Release(watchOwner(kind))
 	}
 	for _, r := range wake {
 		w.queue.Add(r)
@@ -305,14 +305,16 @@ func (w *workload) depend(
 // cyclicDependents returns the requests of the objects that depend on another one and have a reported cycle, which may
 // have ended there. The caller holds mu.
 func (w *workload) cyclicDependents(key objectKey) []Request {
-	return w.dependencies.dependentsOf(key, func(k objectKey) bool { return w.reported[k] == commonv1alpha1.ReasonCycle })
+	return w.dependencies.requestsDependingOn(key, func(k objectKey) bool { return w.reported[k] == commonv1alpha1.ReasonCycle })
 }
 
-func ownerOf(kind kindwatch.Kind) string { return "source/" + kind.String() + "/" + kind.FieldSelector }
+func watchOwner(kind kindwatch.Kind) string {
+	return "source/" + kind.String() + "/" + kind.FieldSelector
+}
 
-// tell records the reported reason of an object, and returns the previous one; empty if there was none. For a kind that
+// noteReason records the reported reason of an object, and returns the previous one; empty if there was none. For a kind that
 // is no longer managed nothing is recorded.
-func (w *workload) tell(req Request, reason string) (before string) {
+func (w *workload) noteReason(req Request, reason string) (before string) {
 	key := req.key()
 	w.mu.Lock()
 	defer w.mu.Unlock()

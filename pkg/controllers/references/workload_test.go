@@ -81,7 +81,7 @@ func TestCycleThatHasEnded(t *testing.T) {
 	ring := func() {
 		for from, to := range map[string]string{"a": "b", "b": "c", "c": "a"} {
 			_, _ = w.depend(thing(from), 0, []references.Source{sourceNamed(to)})
-			w.tell(thing(from), commonv1alpha1.ReasonCycle)
+			w.noteReason(thing(from), commonv1alpha1.ReasonCycle)
 		}
 		queued(w)
 	}
@@ -90,9 +90,9 @@ func TestCycleThatHasEnded(t *testing.T) {
 	if got := queued(w); !slices.Equal(got, []string{"b"}) {
 		t.Errorf("c does not depend on a any more: want b, which depends on c, to be looked at, got %v", got)
 	}
-	w.tell(thing("c"), commonv1alpha1.ReasonResolved)
+	w.noteReason(thing("c"), commonv1alpha1.ReasonResolved)
 	queued(w)
-	w.tell(thing("b"), commonv1alpha1.ReasonResolved)
+	w.noteReason(thing("b"), commonv1alpha1.ReasonResolved)
 	if got := queued(w); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("b does not report a cycle any more: want a, which depends on b, to be looked at, got %v", got)
 	}
@@ -105,7 +105,7 @@ func TestCycleThatHasEnded(t *testing.T) {
 
 	ring()
 	_, _ = w.depend(thing("c"), 0, []references.Source{sourceNamed("a")})
-	w.tell(thing("c"), commonv1alpha1.ReasonCycle)
+	w.noteReason(thing("c"), commonv1alpha1.ReasonCycle)
 	if got := queued(w); len(got) > 0 {
 		t.Errorf("nothing changed: want nothing to be looked at, got %v", got)
 	}
@@ -117,7 +117,7 @@ func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 	r, w := idle(t)
 	late := func() {
 		_, _ = w.depend(thing("a"), 0, []references.Source{sourceNamed("b")}, watchOfDefinition(schema.GroupResource{Group: "g", Resource: "x"}))
-		w.tell(thing("a"), commonv1alpha1.ReasonSourceNotFound)
+		w.noteReason(thing("a"), commonv1alpha1.ReasonSourceNotFound)
 		r.whileLookedAfter(w, thingKind, func() { r.metrics.object(thing("a"), commonv1alpha1.ReasonSourceNotFound) })
 	}
 	late()
@@ -146,7 +146,7 @@ func TestOldVersionComesLate(t *testing.T) {
 	after.Kind.Version = "v2"
 	waits := func(req Request) {
 		_, _ = w.depend(req, 0, []references.Source{sourceNamed("b")})
-		w.tell(req, commonv1alpha1.ReasonSourceNotFound)
+		w.noteReason(req, commonv1alpha1.ReasonSourceNotFound)
 		r.metrics.object(req, commonv1alpha1.ReasonSourceNotFound)
 	}
 	waits(before)

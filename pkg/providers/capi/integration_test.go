@@ -57,7 +57,7 @@ func TestEnrolmentOnARealHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := t.Context()
-	content := kubeconfigOf(t, hub, cfg)
+	content := parseKubeconfig(t, hub, cfg)
 	p := startProvider(t, cfg, scheme)
 	cluster := func() *clusterv1.Cluster {
 		c := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c1", Labels: map[string]string{fleetv1alpha1.EnrollLabel: "gold"}}}
@@ -197,8 +197,8 @@ func startHub(t *testing.T) *rest.Config {
 	return cfg
 }
 
-// kubeconfigOf returns a kubeconfig with the token of a ServiceAccount that may only get kube-system.
-func kubeconfigOf(t *testing.T, hub client.Client, cfg *rest.Config) []byte {
+// parseKubeconfig returns a kubeconfig with the token of a ServiceAccount that may only get kube-system.
+func parseKubeconfig(t *testing.T, hub client.Client, cfg *rest.Config) []byte {
 	t.Helper()
 	ctx := t.Context()
 	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "masthead"}}

@@ -131,7 +131,7 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 	if err != nil {
 		return connection.Kubeconfig{}, err
 	}
-	data, err := kubeconfigOf(secret, e.Object.Name)
+	data, err := parseKubeconfig(secret, e.Object.Name)
 	if err != nil {
 		return connection.Kubeconfig{}, err
 	}
@@ -152,7 +152,7 @@ func (s *Source) Watches(hub cluster.Cluster) ([]source.TypedSource[connection.K
 	return []source.TypedSource[connection.Key]{
 		source.TypedKind(hub.GetCache(), &clusterv1.Cluster{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, c *clusterv1.Cluster) []connection.Key {
-				return []connection.Key{connection.KeyOf(SourceName, client.ObjectKeyFromObject(c))}
+				return []connection.Key{connection.NewKey(SourceName, client.ObjectKeyFromObject(c))}
 			})),
 		source.TypedKind(metadata, secret, handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, m *metav1.PartialObjectMetadata) []connection.Key { return keysOfSecret(m) })),
@@ -227,9 +227,9 @@ func notReady(c *clusterv1.Cluster) string {
 	return ""
 }
 
-// kubeconfigOf returns the kubeconfig in the Secret of the Cluster of that name. The Secret must be labelled for the
+// parseKubeconfig returns the kubeconfig in the Secret of the Cluster of that name. The Secret must be labelled for the
 // Cluster: one that only has the right name may be anything, for example a ServiceAccount token.
-func kubeconfigOf(secret *corev1.Secret, clusterName string) ([]byte, error) {
+func parseKubeconfig(secret *corev1.Secret, clusterName string) ([]byte, error) {
 	if got := secret.Labels[clusterv1.ClusterNameLabel]; got != clusterName {
 		return nil, &credentials.InvalidError{Reason: credentials.ReasonNotOurs, Message: fmt.Sprintf(
 			"Secret %q does not carry the label %s=%s", secret.Name, clusterv1.ClusterNameLabel, clusterName)}

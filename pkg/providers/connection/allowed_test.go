@@ -63,7 +63,7 @@ func TestClassThatArrivesWhileItIsLookedForWakesTheEnrolment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := KeyOf("fake", nn("a"))
+	key := NewKey("fake", nn("a"))
 	woken := false
 	p.classes.hub = fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {

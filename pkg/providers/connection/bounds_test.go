@@ -40,8 +40,8 @@ func newFleet(t *testing.T, n int) *fleet {
 	return f
 }
 
-// kubeconfigOf returns the kubeconfig of a cluster, with a name of the server or without.
-func (f *fleet) kubeconfigOf(t *testing.T, i int, serverName string) []byte {
+// newKubeconfig returns the kubeconfig of a cluster, with a name of the server or without.
+func (f *fleet) newKubeconfig(t *testing.T, i int, serverName string) []byte {
 	t.Helper()
 	kubeconfig := connectiontest.Kubeconfig(t, fmt.Sprintf("%s/%02d", f.URL, i), connectiontest.Authority(f.Server), "token")
 	return bytes.Replace(kubeconfig, []byte(`"server"`), []byte(`"tls-server-name":"`+serverName+`","server"`), 1)
@@ -98,7 +98,7 @@ func TestOffboardingIsBounded(t *testing.T) {
 		p.OnOffboard(func(ctx context.Context, name mcr.ClusterName) error { inside.enter(ctx, name); return nil })
 	}, func(o *Options) { o.MaxPerNamespace = minConcurrentReconciles })
 	for i, name := range f.names {
-		src.set(name, f.kubeconfigOf(t, i, ""))
+		src.set(name, f.newKubeconfig(t, i, ""))
 	}
 	for _, name := range f.names {
 		h.waitFor(t, name, StateConnected, "")
@@ -128,13 +128,13 @@ func TestReplacingConnectionsIsBounded(t *testing.T) {
 		o.MaxPerNamespace, o.HandoverTimeout = minConcurrentReconciles, time.Hour
 	})
 	for i, name := range f.names {
-		src.set(name, f.kubeconfigOf(t, i, ""))
+		src.set(name, f.newKubeconfig(t, i, ""))
 	}
 	for _, name := range f.names {
 		h.waitFor(t, name, StateConnected, "")
 	}
 	for i, name := range f.names {
-		src.set(name, f.kubeconfigOf(t, i, "example.com"))
+		src.set(name, f.newKubeconfig(t, i, "example.com"))
 	}
 	inside.check(t, allocation.Replace, len(f.names))
 }

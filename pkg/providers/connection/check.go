@@ -27,8 +27,8 @@ const (
 // checker probes the active connection, and checks whether its credentials are still those of its Secret.
 type checker struct {
 	o        *Options
-	contact  *contact
-	claimant *claimant
+	contact  *dialer
+	marker   *hubMarker
 	view     *view
 	metrics  *metrics
 	schedule schedule
@@ -45,9 +45,9 @@ func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *reaso
 	defer cancel()
 	r.probedAt = c.o.Clock.Now()
 	defer func() { r.slow = c.o.Clock.Since(r.probedAt) >= slowProbe }()
-	r.conn.transport.Trust()
+	r.conn.transport.ClearUnauthorized()
 
-	health, why := c.contact.ask(ctx, r.conn.prober, r.conn.creds.Token())
+	health, why := c.contact.probe(ctx, r.conn.prober, r.conn.creds.Token())
 	if why != nil && why.Reason == fleetv1alpha1.ReasonUnauthorized {
 		ev, why := c.reauthorize(ctx, r, why)
 		return ev, why, nil
@@ -56,7 +56,7 @@ func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *reaso
 		why = c.identify(ctx, r)
 	}
 	if why == nil {
-		why = c.claimant.verify(ctx, r)
+		why = c.marker.verify(ctx, r)
 	}
 	switch {
 	case why != nil && endsConnection(why.Reason):

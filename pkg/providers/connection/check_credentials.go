@@ -67,7 +67,7 @@ func (c *checker) checkUntried(r *record, creds *credentials.Credentials, why *r
 // accepted. Any other change would need a new connection, for which it is too late.
 func (c *checker) checkDraining(r *record, creds *credentials.Credentials, version string) lifecycle.Event {
 	r.probedAt = c.o.Clock.Now()
-	r.conn.transport.Trust()
+	r.conn.transport.ClearUnauthorized()
 	if creds == nil || credentials.Compare(r.conn.creds, creds) != credentials.TokenChanged {
 		return ""
 	}
@@ -83,7 +83,7 @@ func (c *checker) tryToken(ctx context.Context, r *record, creds *credentials.Cr
 		if err != nil {
 			return "", nil, err
 		}
-		_, why := c.contact.ask(ctx, r.conn.prober, creds.Token())
+		_, why := c.contact.probe(ctx, r.conn.prober, creds.Token())
 		leave()
 		if why != nil && why.Reason == fleetv1alpha1.ReasonUnauthorized {
 			c.metrics.failed(r.name, why.Reason)

@@ -22,9 +22,9 @@ import (
 // connector makes connections.
 type connector struct {
 	o          *Options
-	contact    *contact
+	contact    *dialer
 	identities *identities
-	claimant   *claimant
+	marker     *hubMarker
 	view       *view
 	records    *records
 	metrics    *metrics
@@ -101,11 +101,11 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 		}
 	}()
 	name, guarded := r.name, c.panics.guard(ctx, r, t.SetPanicked)
-	c.metrics.panicsOf(name) // Create the series at zero.
+	c.metrics.panicCounter(name) // Create the series at zero.
 	t.Serve(transport.Owner{
-		Wrap: c.o.WrapTransport, Limits: c.o.Limits, Watches: c.metrics.watchesOf(name), Requests: c.metrics.requestsOf(name), Guard: guarded,
+		Wrap: c.o.WrapTransport, Limits: c.o.Limits, Watches: c.metrics.watchCounter(name), Requests: c.metrics.requestCounts(name), Guard: guarded,
 		Pacing: &transport.Pacing{
-			Events: r.events, Answers: r.answers, Clock: clock.RealClock{}, Paused: c.metrics.pausesOf(name),
+			Events: r.events, Answers: r.answers, Clock: clock.RealClock{}, Paused: c.metrics.pauseCounter(name),
 			Delayed: func(err error) { c.view.eventsDelayed(name, err) },
 		},
 		Refused: func(err error) { c.view.answerRefused(name, err) },
@@ -119,7 +119,7 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 
 func (c *connector) establish(ctx context.Context, r *record, creds *credentials.Credentials, t *transport.Transport) (*connected, *reason.Failure) {
 	pr := probe.New(t, c.o.ProbeTimeout)
-	health, why := c.contact.ask(ctx, pr, creds.Token())
+	health, why := c.contact.probe(ctx, pr, creds.Token())
 	if why != nil {
 		return nil, why
 	}
@@ -131,7 +131,7 @@ func (c *connector) establish(ctx context.Context, r *record, creds *credentials
 	if why := c.identities.claim(ctx, r, uid); why != nil {
 		return nil, why
 	}
-	if why := c.claimant.begin(ctx, r, pr, creds.Token()); why != nil {
+	if why := c.marker.begin(ctx, r, pr, creds.Token()); why != nil {
 		return nil, why
 	}
 	//nolint:contextcheck // The connection outlives the reconcile that makes it: its context is the provider's.

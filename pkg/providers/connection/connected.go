@@ -201,5 +201,5 @@ func (c *connected) close(cause error) {
 func (c *connected) swapToken(creds *credentials.Credentials) {
 	c.creds = creds
 	c.transport.SetToken(creds.Token())
-	c.transport.Trust()
+	c.transport.ClearUnauthorized()
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
-// contact provides what contacting a cluster needs: a place, its credentials, and a measured probe.
-type contact struct {
+// dialer provides what contacting a cluster needs: a place, its credentials, and a measured probe.
+type dialer struct {
 	o         *Options
 	sources   map[string]Source
 	admission *allocation.Admission[Key]
@@ -29,7 +29,7 @@ type contact struct {
 var errBusy = errors.New("too many clusters are being contacted")
 
 // enter requests a place to contact a cluster; errBusy if none is free.
-func (c *contact) enter(r *record, l allocation.Lane) (leave func(), err error) {
+func (c *dialer) enter(r *record, l allocation.Lane) (leave func(), err error) {
 	leave, ok := c.admission.Enter(r.key, r.key.Namespace, l)
 	r.waits[l] = !ok
 	if !ok {
@@ -39,7 +39,7 @@ func (c *contact) enter(r *record, l allocation.Lane) (leave func(), err error) 
 }
 
 // readCredentials reads the Secret from the hub's API server.
-func (c *contact) readCredentials(ctx context.Context, r *record) (*credentials.Credentials, *reason.Failure) {
+func (c *dialer) readCredentials(ctx context.Context, r *record) (*credentials.Credentials, *reason.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.RequestTimeout)
 	defer cancel()
 	raw, err := c.sources[r.key.Source].Kubeconfig(ctx, &r.enrolment)
@@ -64,8 +64,8 @@ func (c *contact) readCredentials(ctx context.Context, r *record) (*credentials.
 	return creds, nil
 }
 
-// ask probes the cluster and records the duration.
-func (c *contact) ask(ctx context.Context, pr probe.Prober, token string) (metav1.ConditionStatus, *reason.Failure) {
+// probe probes the cluster and records the duration.
+func (c *dialer) probe(ctx context.Context, pr probe.Prober, token string) (metav1.ConditionStatus, *reason.Failure) {
 	start := c.o.Clock.Now()
 	health, why := pr.Ready(ctx, token)
 	c.metrics.duration.Observe(c.o.Clock.Since(start).Seconds())

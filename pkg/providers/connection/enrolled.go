@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Describer is the part of a Source that decides whether an object is enrolled.
-type Describer interface {
+// EnrolmentGetter is the part of a Source that decides whether an object is enrolled.
+type EnrolmentGetter interface {
 	// Name is the first part of the cluster names, for example "capi". It is constant and contains no slash.
 	Name() string
 
@@ -24,12 +24,12 @@ type Describer interface {
 	Describe(ctx context.Context, key types.NamespacedName) (*Enrolment, error)
 }
 
-// Describers are consulted before published objects of a cluster are removed.
-type Describers map[string]Describer
+// EnrolmentGetters are consulted before published objects of a cluster are removed.
+type EnrolmentGetters map[string]EnrolmentGetter
 
-// DescribersOf indexes sources by their names.
-func DescribersOf(sources []Describer) Describers {
-	out := make(Describers, len(sources))
+// NewEnrolmentGetters indexes sources by their names.
+func NewEnrolmentGetters(sources []EnrolmentGetter) EnrolmentGetters {
+	out := make(EnrolmentGetters, len(sources))
 	for _, s := range sources {
 		out[s.Name()] = s
 	}
@@ -39,7 +39,7 @@ func DescribersOf(sources []Describer) Describers {
 // HasLeft reports whether a cluster that is not in the fleet is no longer enrolled, according to its source. An
 // enrolled cluster may not be in the fleet yet: the fleet is never known to be complete. A cluster of an unknown source
 // has not left.
-func (d Describers) HasLeft(ctx context.Context, key Key) (bool, error) {
+func (d EnrolmentGetters) HasLeft(ctx context.Context, key Key) (bool, error) {
 	source, ok := d[key.Source]
 	if !ok {
 		return false, nil

@@ -72,7 +72,7 @@ func TestTouchedSecretKeepsTheBackOff(t *testing.T) {
 	connectiontest.Eventually(t, "other credentials are tried at once", func() bool { return f.count(everything) > attempts })
 	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonUnauthorized)
 	h.stop()
-	if got := h.records.get(KeyOf("fake", nn("a"))).attempts; got != 1 {
+	if got := h.records.get(NewKey("fake", nn("a"))).attempts; got != 1 {
 		t.Errorf("want the failures of other credentials forgotten, got %d", got)
 	}
 }
@@ -91,7 +91,7 @@ func TestNoCredentialsKeepTheBackOff(t *testing.T) {
 	}
 	h.waitFor(t, "a", StateBackoff, fleetv1alpha1.ReasonUnauthorized)
 	h.stop()
-	if got := h.records.get(KeyOf("fake", nn("a"))).attempts; got != 4 {
+	if got := h.records.get(NewKey("fake", nn("a"))).attempts; got != 4 {
 		t.Errorf("want the failures counted on, got %d", got)
 	}
 }

@@ -206,7 +206,7 @@ func TestFlappingClusterBacksOff(t *testing.T) {
 	src.set("a", f.kubeconfig(t, s.token(t)))
 	connectiontest.Eventually(t, "it was connected and lost several times", func() bool { return len(h.engagements("a")) > 5 })
 	h.stop()
-	if got := h.records.get(KeyOf("fake", nn("a"))).attempts; got < 5 {
+	if got := h.records.get(NewKey("fake", nn("a"))).attempts; got < 5 {
 		t.Errorf("want the back-off to have grown with each loss, got %d attempts in a row", got)
 	}
 }
@@ -227,7 +227,7 @@ func TestBackoffIsResetWhenAConnectionSettles(t *testing.T) {
 	before := probes()
 	connectiontest.Eventually(t, "it was probed for longer than it takes", func() bool { return probes() > before+4 })
 	h.stop()
-	if got := h.records.get(KeyOf("fake", nn("a"))).attempts; got != 0 {
+	if got := h.records.get(NewKey("fake", nn("a"))).attempts; got != 0 {
 		t.Errorf("want earlier failures forgotten, got %d", got)
 	}
 }
@@ -253,7 +253,7 @@ func TestStoppedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	pid := processOf(t, s1)
+	pid := findProcess(t, s1)
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -273,8 +273,8 @@ func TestStoppedProcess(t *testing.T) {
 	h.waitReconciled(t, "b", "after")
 }
 
-// processOf finds the process of an API server that this test binary started.
-func processOf(t *testing.T, s *apiServer) int {
+// findProcess finds the process of an API server that this test binary started.
+func findProcess(t *testing.T, s *apiServer) int {
 	t.Helper()
 	u, err := url.Parse(s.cfg.Host)
 	if err != nil {

@@ -341,7 +341,7 @@ func (s *fakeSource) Watches(cluster.Cluster) ([]source.TypedSource[Key], error)
 		defer s.mu.Unlock()
 		s.queue = q
 		for nn := range s.entries {
-			q.Add(KeyOf("fake", nn))
+			q.Add(NewKey("fake", nn))
 		}
 		return nil
 	})}, nil
@@ -355,7 +355,7 @@ func nn(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "ns", Name: name}
 }
 
-func clusterName(name string) mcr.ClusterName { return KeyOf("fake", nn(name)).ClusterName() }
+func clusterName(name string) mcr.ClusterName { return NewKey("fake", nn(name)).ClusterName() }
 
 // set enrols an object, or changes it. setQuietly does so without notifying the provider.
 func (s *fakeSource) set(name string, kubeconfig []byte, change ...func(*Enrolment)) {
@@ -405,7 +405,7 @@ func (s *fakeSource) wake(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.queue != nil {
-		s.queue.Add(KeyOf("fake", nn(name)))
+		s.queue.Add(NewKey("fake", nn(name)))
 	}
 }
 

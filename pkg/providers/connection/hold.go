@@ -28,8 +28,8 @@ type classRules struct {
 	quota    *allocation.Quota[Key]
 }
 
-// hold returns why an enrolment must not be connected, or nil.
-func (c *classRules) hold(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
+// admissionProblem returns why an enrolment must not be connected, or nil.
+func (c *classRules) admissionProblem(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
 	if e == nil {
 		return nil, nil //nolint:nilnil // Nothing to hold.
 	}

@@ -22,15 +22,15 @@ import (
 // maxClaimAttempts is how often claiming is tried when the marker changes concurrently.
 const maxClaimAttempts = 3
 
-// claimant claims workload clusters for this hub, and releases them.
-type claimant struct {
+// hubMarker claims workload clusters for this hub, and releases them.
+type hubMarker struct {
 	o       *Options
 	classes *classRules
 }
 
-// hold checks whether a cluster belongs to this hub, and claims it if requested and free. It returns whether the
+// ensure checks whether a cluster belongs to this hub, and claims it if requested and free. It returns whether the
 // cluster is held, or why it cannot be.
-func (c *claimant) hold(ctx context.Context, r *record, pr probe.Prober, token string, claim bool) (bool, *reason.Failure) {
+func (c *hubMarker) ensure(ctx context.Context, r *record, pr probe.Prober, token string, claim bool) (bool, *reason.Failure) {
 	takeOver, err := hubidentity.Parse(r.enrolment.TakeOverFrom)
 	if err != nil {
 		takeOver = "" // No hub has that identity.
@@ -46,7 +46,7 @@ func (c *claimant) hold(ctx context.Context, r *record, pr probe.Prober, token s
 			r.hub = want.Owner()
 			return true, nil
 		case hubidentity.VerdictOther:
-			return false, otherHub(hubidentity.MarkerOf(have))
+			return false, otherHub(hubidentity.GetMarker(have))
 		case hubidentity.VerdictFree:
 		}
 		if !claim {
@@ -69,7 +69,7 @@ func markerIn(have *metav1.ObjectMeta) *hubidentity.Marker {
 	if have == nil {
 		return nil
 	}
-	m := hubidentity.MarkerOf(have)
+	m := hubidentity.GetMarker(have)
 	return &m
 }
 
@@ -86,7 +86,7 @@ func otherHub(m hubidentity.Marker) *reason.Failure {
 }
 
 // begin checks for a new connection whether the cluster belongs to this hub, and blocks writes if it does not.
-func (c *claimant) begin(ctx context.Context, r *record, pr probe.Prober, token string) *reason.Failure {
+func (c *hubMarker) begin(ctx context.Context, r *record, pr probe.Prober, token string) *reason.Failure {
 	if c.o.Hub.ID == "" {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (c *claimant) begin(ctx context.Context, r *record, pr probe.Prober, token 
 	if err != nil {
 		return reason.New(fleetv1alpha1.ReasonConnecting, "The EnrollmentClass cannot be read from the hub")
 	}
-	held, why := c.hold(ctx, r, pr, token, writes && !r.unenrolled)
+	held, why := c.ensure(ctx, r, pr, token, writes && !r.unenrolled)
 	r.hubAt = c.o.Clock.Now()
 	if why != nil && (writes || noAnswer(why)) {
 		return why
@@ -109,7 +109,7 @@ func noAnswer(why *reason.Failure) bool {
 }
 
 // verify checks whether a connected cluster still belongs to this hub.
-func (c *claimant) verify(ctx context.Context, r *record) *reason.Failure {
+func (c *hubMarker) verify(ctx context.Context, r *record) *reason.Failure {
 	if c.o.Hub.ID == "" {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (c *claimant) verify(ctx context.Context, r *record) *reason.Failure {
 		return nil
 	}
 	r.hubAt = c.o.Clock.Now()
-	now, why := c.hold(ctx, r, r.conn.prober, r.conn.creds.Token(), claim)
+	now, why := c.ensure(ctx, r, r.conn.prober, r.conn.creds.Token(), claim)
 	if why != nil && noAnswer(why) {
 		return why
 	}
@@ -134,7 +134,7 @@ func (c *claimant) verify(ctx context.Context, r *record) *reason.Failure {
 }
 
 // release releases a cluster that leaves, so that another hub can claim it.
-func (c *claimant) release(ctx context.Context, conn *connected, token string) *reason.Failure {
+func (c *hubMarker) release(ctx context.Context, conn *connected, token string) *reason.Failure {
 	if c.o.Hub.ID == "" || conn.transport.Unclaimed() {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (c *claimant) release(ctx context.Context, conn *connected, token string) *
 		if why != nil || have == nil {
 			return why
 		}
-		m := hubidentity.MarkerOf(have)
+		m := hubidentity.GetMarker(have)
 		if m.Holder.ID != c.o.Hub.ID {
 			return nil
 		}

@@ -101,7 +101,7 @@ func (f *hubFixture) belongsTo(id hubidentity.Identity, predecessors ...hubident
 		if obj == nil {
 			return false
 		}
-		m := hubidentity.MarkerOf(obj)
+		m := hubidentity.GetMarker(obj)
 		return m.Holder.ID == id && slices.Equal(m.Predecessors, predecessors)
 	})
 }
@@ -175,7 +175,7 @@ func TestOfTwoHubsAtTheSameInstantOneHasTheCluster(t *testing.T) {
 		}
 		return connected == 1 && refused == len(hubs)-1
 	})
-	holder := hubidentity.MarkerOf(f.marker()).Holder.ID
+	holder := hubidentity.GetMarker(f.marker()).Holder.ID
 	for i, h := range hubs {
 		if got := len(h.engagements("a")); got != 0 && ids[i] != holder {
 			t.Errorf("the hub %q was engaged with a cluster of the hub %q", ids[i], holder)

@@ -78,7 +78,7 @@ func CredentialsVersion(secret metav1.Object) string {
 	return string(secret.GetUID()) + "/" + secret.GetResourceVersion()
 }
 
-// KeyOf returns the key of an object of a source.
-func KeyOf(sourceName string, nn types.NamespacedName) Key {
+// NewKey returns the key of an object of a source.
+func NewKey(sourceName string, nn types.NamespacedName) Key {
 	return Key{Source: sourceName, Namespace: nn.Namespace, Name: nn.Name}
 }

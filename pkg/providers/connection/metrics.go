@@ -163,24 +163,24 @@ func (m *metrics) waited(name mcr.ClusterName, d time.Duration) {
 	m.throttled.WithLabelValues(metric.ClusterValues(name)...).Add(d.Seconds())
 }
 
-// watchesOf counts the watches of one connection. A request still in flight when the series is deleted adds to a
+// watchCounter counts the watches of one connection. A request still in flight when the series is deleted adds to a
 // detached counter; it does not re-create the series.
-func (m *metrics) watchesOf(name mcr.ClusterName) prometheus.Counter {
+func (m *metrics) watchCounter(name mcr.ClusterName) prometheus.Counter {
 	return m.watches.WithLabelValues(metric.ClusterValues(name)...)
 }
 
-// pausesOf counts, like watchesOf, how long watches of one connection were not read.
-func (m *metrics) pausesOf(name mcr.ClusterName) prometheus.Counter {
+// pauseCounter counts, like watchCounter, how long watches of one connection were not read.
+func (m *metrics) pauseCounter(name mcr.ClusterName) prometheus.Counter {
 	return m.paused.WithLabelValues(metric.ClusterValues(name)...)
 }
 
-// panicsOf counts the panics of one cluster. The caller ensures that the cluster is enrolled.
-func (m *metrics) panicsOf(name mcr.ClusterName) prometheus.Counter {
+// panicCounter counts the panics of one cluster. The caller ensures that the cluster is enrolled.
+func (m *metrics) panicCounter(name mcr.ClusterName) prometheus.Counter {
 	return m.panics.WithLabelValues(metric.ClusterValues(name)...)
 }
 
-// requestsOf counts the requests to a cluster until it is forgotten.
-func (m *metrics) requestsOf(name mcr.ClusterName) *transport.Counts {
+// requestCounts counts the requests to a cluster until it is forgotten.
+func (m *metrics) requestCounts(name mcr.ClusterName) *transport.Counts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := m.counts[name]

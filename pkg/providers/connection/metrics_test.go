@@ -18,9 +18,9 @@ import (
 // TestRequestsOfAForgottenClusterAreNotCounted has a request end after its cluster was forgotten.
 func TestRequestsOfAForgottenClusterAreNotCounted(t *testing.T) {
 	m := newMetrics(prometheus.NewPedanticRegistry())
-	before := m.requestsOf("capi/a/b")
+	before := m.requestCounts("capi/a/b")
 	before.Add("get", &http.Response{StatusCode: http.StatusOK})
-	m.requestsOf("capi/a/b").Add("get", &http.Response{StatusCode: http.StatusCreated})
+	m.requestCounts("capi/a/b").Add("get", &http.Response{StatusCode: http.StatusCreated})
 	if got := testutil.ToFloat64(m.requests.WithLabelValues("a", "b", "capi", "get", "2xx")); got != 2 {
 		t.Errorf("requests of all connections are counted together: want 2, got %v", got)
 	}
@@ -29,7 +29,7 @@ func TestRequestsOfAForgottenClusterAreNotCounted(t *testing.T) {
 	if n := testutil.CollectAndCount(m.requests); n != 0 {
 		t.Errorf("want no series of a cluster that was forgotten, got %d", n)
 	}
-	after := m.requestsOf("capi/a/b")
+	after := m.requestCounts("capi/a/b")
 	after.Add("list", nil)
 	before.Add("list", nil)
 	if got := testutil.ToFloat64(m.requests.WithLabelValues("a", "b", "capi", "list", transport.NoAnswer)); got != 1 {

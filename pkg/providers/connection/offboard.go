@@ -29,10 +29,10 @@ const (
 
 // offboarding drains clusters before they are disengaged, and offboards those that leave for good.
 type offboarding struct {
-	o        *Options
-	claimant *claimant
-	records  *records
-	life     *lifetime
+	o       *Options
+	marker  *hubMarker
+	records *records
+	life    *lifetime
 	// admission bounds how many clusters are offboarded at once: un-enrolling a class would list all its clusters.
 	admission *allocation.Admission[Key]
 
@@ -75,7 +75,7 @@ func (f *offboarding) start(r *record, logger logr.Logger) {
 				return
 			}
 			f.offboard(ctx, name, logger)
-			if why := f.claimant.release(ctx, conn, conn.transport.Token()); why != nil {
+			if why := f.marker.release(ctx, conn, conn.transport.Token()); why != nil {
 				logger.Error(why, "Offboarded cluster without releasing it to other hubs")
 			}
 		})

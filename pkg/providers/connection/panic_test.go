@@ -46,7 +46,7 @@ func TestPanicAfterLeavingBringsNoSeriesBack(t *testing.T) {
 	h := newHarness(t, src)
 	src.set("a", listServer(t, 22, func(w io.Writer, r *http.Request) { honestPage(w, r, 1, 1) }))
 	h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
-	r := h.records.get(KeyOf("fake", nn("a")))
+	r := h.records.get(NewKey("fake", nn("a")))
 	late := h.panics.guard(t.Context(), r, func() bool { return true })
 	if err := late.Do("before", func() { panic("of a test") }); err == nil {
 		t.Fatal("want the panic returned")
@@ -223,7 +223,7 @@ func TestPanicCostsTheClusterItsConnection(t *testing.T) { //nolint:tparallel //
 				if err != nil {
 					t.Fatal(err)
 				}
-				multicluster.GuardOf(cl).Go("a test", func() { trap.step(inHandler) })
+				multicluster.GetGuard(cl).Go("a test", func() { trap.step(inHandler) })
 			},
 		},
 	}

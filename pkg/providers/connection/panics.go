@@ -36,6 +36,6 @@ func (p *panics) count(r *record) {
 	p.records.mu.RLock()
 	defer p.records.mu.RUnlock()
 	if p.records.byKey[r.key] == r {
-		p.metrics.panicsOf(r.name).Inc()
+		p.metrics.panicCounter(r.name).Inc()
 	}
 }

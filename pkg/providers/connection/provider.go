@@ -89,7 +89,7 @@ func (p *Provider) InClass(class string) []mcr.ClusterName { return p.view.ofCla
 
 // ByIdentifier returns the enrolled cluster that holds an effective identifier, connected or not.
 func (p *Provider) ByIdentifier(id string) (Cluster, bool) {
-	k, ok := p.identities.arbiter.HolderOf(id)
+	k, ok := p.identities.arbiter.Holder(id)
 	if !ok {
 		return Cluster{}, false
 	}

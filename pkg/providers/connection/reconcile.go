@@ -47,11 +47,11 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		return reconcile.Result{}, fmt.Errorf("cannot describe the enrolment of cluster %q: %w", key, err)
 	}
 	// Make the record first: events that are not yet in the cache read by hold then find it and requeue its key.
-	r = p.recordOf(key, e)
+	r = p.ensureRecord(key, e)
 	if r != nil {
 		r.waits = [allocation.Lanes]bool{}
 	}
-	held, err := p.classes.hold(ctx, key, e)
+	held, err := p.classes.admissionProblem(ctx, key, e)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -74,7 +74,7 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 			return reconcile.Result{}, err
 		}
 		if r.state == StateRemoved {
-			if r = p.recordOf(key, e); r == nil { // A new object of the same name starts from scratch.
+			if r = p.ensureRecord(key, e); r == nil { // A new object of the same name starts from scratch.
 				p.classes.quota.Leave(key)
 				return reconcile.Result{}, nil
 			}
@@ -94,11 +94,11 @@ func (p *Provider) checkLeaving(ctx context.Context, r *record) error {
 	return err
 }
 
-// recordOf returns the record of a key, and creates it for a new enrolment; nil without an enrolment or a record. It
+// ensureRecord returns the record of a key, and creates it for a new enrolment; nil without an enrolment or a record. It
 // updates the record's class. Only the worker that holds a key creates its record.
-func (p *Provider) recordOf(key Key, e *Enrolment) *record {
+func (p *Provider) ensureRecord(key Key, e *Enrolment) *record {
 	r := p.records.get(key)
-	pin, pinned := p.records.pinOf(key)
+	pin, pinned := p.records.getPin(key)
 	switch {
 	case e == nil && r == nil && pinned:
 		// Its enrolment ended while no manager ran, or the manager ended before it was offboarded.

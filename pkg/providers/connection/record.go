@@ -29,7 +29,7 @@ type record struct {
 	name     mcr.ClusterName
 	throttle *transport.Throttle
 	// events and answers limit how much of the cluster is read.
-	events, answers *transport.Allowance
+	events, answers *transport.RateLimiter
 	// class is the enrolment's class at the last Describe. The lock of records guards it, because watches read it.
 	class string
 
@@ -137,7 +137,7 @@ func (r *record) observeConnection(o *lifecycle.Observation) {
 	// A cluster is offboarded as far as possible even after a panic: nothing cleans up later. If starting the drain
 	// panicked, the drain has no end.
 	o.Lost = r.conn.transport.Panicked() && (r.state != StateDraining || r.drain == nil)
-	if t := r.conn.transport; t.Suspect() || r.state != StateDraining && t.ClaimWanted() {
+	if t := r.conn.transport; t.Unauthorized() || r.state != StateDraining && t.ClaimWanted() {
 		o.SuspectAt = r.probedAt.Add(minProbeInterval)
 	}
 	// A request was answered 401, or needs the cluster to be claimed: probe soon, but not repeatedly. Once a probe has

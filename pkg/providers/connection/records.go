@@ -40,8 +40,8 @@ func (rs *records) pin(pins map[Key]Pin) {
 	rs.pins = pins
 }
 
-// pinOf returns the pin of an enrolment that was not reconciled yet.
-func (rs *records) pinOf(k Key) (Pin, bool) {
+// getPin returns the pin of an enrolment that was not reconciled yet.
+func (rs *records) getPin(k Key) (Pin, bool) {
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()
 	p, ok := rs.pins[k]

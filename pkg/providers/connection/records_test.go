@@ -37,7 +37,7 @@ func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 		p.records.wakeBy(q)
 		enrol := func(name string, uid types.UID) *record {
 			e := &Enrolment{Object: ObjectReference{Namespace: "ns", Name: name, UID: uid}}
-			return p.recordOf(KeyOf("fake", nn(name)), e)
+			return p.ensureRecord(NewKey("fake", nn(name)), e)
 		}
 		for i := range n {
 			holder, other := enrol(fmt.Sprint("holder-", i), types.UID(fmt.Sprint("h", i))), enrol(fmt.Sprint("other-", i), types.UID(fmt.Sprint("o", i)))
@@ -50,9 +50,9 @@ func TestOneReleaseWakesThoseThatWaitForIt(t *testing.T) {
 			other.state, other.reason = StateBackoff, fleetv1alpha1.ReasonDuplicateCluster
 			p.view.publish(other)
 		}
-		p.identities.release(KeyOf("fake", nn("holder-3")))
-		other := KeyOf("fake", nn("other-3"))
-		if !slices.Equal(q.added, []Key{other}) || !p.recordOf(other, nil).retryNow.Load() {
+		p.identities.release(NewKey("fake", nn("holder-3")))
+		other := NewKey("fake", nn("other-3"))
+		if !slices.Equal(q.added, []Key{other}) || !p.ensureRecord(other, nil).retryNow.Load() {
 			t.Errorf("of %d that were refused, want the one to be tried again that waited, got %d: %v", n, len(q.added), q.added)
 		}
 	}
@@ -99,7 +99,7 @@ func TestAClassCostsTheSameInAFleetOfAnySize(t *testing.T) {
 				class = "gold"
 			}
 			e := &Enrolment{Class: class, Object: ObjectReference{Namespace: "ns", Name: fmt.Sprint("w", i)}}
-			p.view.publish(p.recordOf(KeyOf("fake", nn(e.Object.Name)), e))
+			p.view.publish(p.ensureRecord(NewKey("fake", nn(e.Object.Name)), e))
 		}
 		changed := 0
 		events := classHandler(p, func(mcr.ClusterName, ClassQueue) { changed++ })
@@ -124,7 +124,7 @@ func TestAClusterIsInOneClass(t *testing.T) {
 	}
 	var r *record
 	for _, class := range []string{"gold", "silver"} {
-		r = p.recordOf(KeyOf("fake", nn("w")), &Enrolment{Class: class, Object: ObjectReference{Namespace: "ns", Name: "w"}})
+		r = p.ensureRecord(NewKey("fake", nn("w")), &Enrolment{Class: class, Object: ObjectReference{Namespace: "ns", Name: "w"}})
 		r.enrolment.Class = class
 		p.view.publish(r)
 	}

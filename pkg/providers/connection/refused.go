@@ -18,8 +18,8 @@ import (
 // repeated, so that the condition does not flap.
 const refusalDuration = 10 * time.Minute
 
-// limitOf returns the metric label value for a refusal.
-func limitOf(err error) string {
+// exceededLimit returns the metric label value for a refusal.
+func exceededLimit(err error) string {
 	if refused, ok := errors.AsType[*bounded.Error](err); ok {
 		return string(refused.Limit)
 	}
@@ -49,7 +49,7 @@ func (v *view) beyondLimits(name mcr.ClusterName, err error, count bool) {
 		return // The state already reports why a cluster is not connected.
 	}
 	if count {
-		v.metrics.refused.WithLabelValues(metric.ClusterValues(name, limitOf(err))...).Inc()
+		v.metrics.refused.WithLabelValues(metric.ClusterValues(name, exceededLimit(err))...).Inc()
 	}
 	now, said := v.clock.Now(), Refusal{why.Reason, why.Message}
 	old := v.refusals[name]

@@ -56,15 +56,15 @@ func New(o Options) (*Provider, error) {
 	p.identities = &identities{arbiter: allocation.NewArbiter[Key](), sources: p.sources, records: p.records}
 	p.panics = &panics{metrics: p.metrics, records: p.records}
 
-	claims := &claimant{o: &o, classes: p.classes}
-	talk := &contact{o: &o, sources: p.sources, admission: p.admission, metrics: p.metrics}
+	claims := &hubMarker{o: &o, classes: p.classes}
+	talk := &dialer{o: &o, sources: p.sources, admission: p.admission, metrics: p.metrics}
 	p.connector = &connector{
-		o: &o, contact: talk, identities: p.identities, claimant: claims, view: p.view, records: p.records,
+		o: &o, contact: talk, identities: p.identities, marker: claims, view: p.view, records: p.records,
 		metrics: p.metrics, panics: p.panics, life: p.life,
 	}
-	p.checker = &checker{o: &o, contact: talk, claimant: claims, view: p.view, metrics: p.metrics, schedule: p.schedule}
+	p.checker = &checker{o: &o, contact: talk, marker: claims, view: p.view, metrics: p.metrics, schedule: p.schedule}
 	p.engager = &engager{o: &o, view: p.view, metrics: p.metrics, life: p.life}
-	p.offboarding = &offboarding{o: &o, claimant: claims, records: p.records, life: p.life, admission: p.admission}
+	p.offboarding = &offboarding{o: &o, marker: claims, records: p.records, life: p.life, admission: p.admission}
 	return p, nil
 }
 

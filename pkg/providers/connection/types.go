@@ -32,7 +32,7 @@ var ErrNoCredentials = errors.New("no credentials")
 
 // A Source defines which clusters to connect, and with which credentials. It never contacts them.
 type Source interface {
-	Describer
+	EnrolmentGetter
 
 	// Kubeconfig reads the one Secret of the enrolment from the API server, so that no Secret is ever in a cache. It
 	// returns ErrNoCredentials if there is none.

@@ -41,8 +41,8 @@ type Endpoint struct {
 // or the certificates are larger than MaxPublicAuthorities. Every call returns the same pointer; do not modify it.
 func (c *Credentials) Endpoint() *Endpoint { return c.endpoint }
 
-// endpointOf returns the publishable part of a validated cluster.
-func endpointOf(host string, c *clientcmdv1.Cluster, proxy *url.URL) *Endpoint {
+// newEndpoint returns the publishable part of a validated cluster.
+func newEndpoint(host string, c *clientcmdv1.Cluster, proxy *url.URL) *Endpoint {
 	e := &Endpoint{
 		Server: host, Authorities: certificatesIn(c.CertificateAuthorityData), TLSServerName: c.TLSServerName,
 		InsecureSkipTLSVerify: c.InsecureSkipTLSVerify,

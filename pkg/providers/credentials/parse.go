@@ -72,7 +72,7 @@ func parse(kubeconfig []byte, o Options) (*Credentials, *InvalidError) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := clusterOf(file, context)
+	cluster, err := findCluster(file, context)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +109,8 @@ func current(kubeconfig []byte) (*clientcmdv1.Config, *clientcmdv1.Context, *cli
 	return file, context, &user.AuthInfo, nil
 }
 
-// clusterOf returns the cluster of a context.
-func clusterOf(file *clientcmdv1.Config, context *clientcmdv1.Context) (*clientcmdv1.Cluster, *InvalidError) {
+// findCluster returns the cluster of a context.
+func findCluster(file *clientcmdv1.Config, context *clientcmdv1.Context) (*clientcmdv1.Cluster, *InvalidError) {
 	cluster, err := named(file.Clusters, "cluster", context.Cluster, func(c clientcmdv1.NamedCluster) string { return c.Name })
 	if err != nil {
 		return nil, err
@@ -350,7 +350,7 @@ func build(c *clientcmdv1.Cluster, u *clientcmdv1.AuthInfo, o Options) (*Credent
 	return &Credentials{
 		config:   cfg,
 		token:    u.Token,
-		endpoint: endpointOf(host, c, proxy),
+		endpoint: newEndpoint(host, c, proxy),
 		print: fingerprint{
 			host: host, ca: ca, clientCert: clientCert, hasToken: u.Token != "",
 			transport: digest(fmt.Appendf(nil, "%q %t %q %t", c.TLSServerName, c.InsecureSkipTLSVerify, c.ProxyURL, c.DisableCompression)),

@@ -36,7 +36,7 @@ func parseUser(kubeconfig []byte) (*User, *InvalidError) {
 		return nil, invalid(ReasonAmbiguous, "The kubeconfig's user has both a token and a client certificate")
 	}
 	if context.Cluster != "" {
-		cluster, err := clusterOf(file, context)
+		cluster, err := findCluster(file, context)
 		if err != nil {
 			return nil, err
 		}

@@ -112,7 +112,7 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 		// Re-created since the cache was read: once the cache catches up, it is another enrolment.
 		return connection.Kubeconfig{}, fmt.Errorf("cannot use Secret %q, which is not the enrolled one: %w", nn, connection.ErrNoCredentials)
 	}
-	key, err := keyOf(secret)
+	key, err := kubeconfigKey(secret)
 	if err != nil {
 		return connection.Kubeconfig{}, err
 	}
@@ -121,8 +121,8 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 	}, nil
 }
 
-// keyOf returns the key of a Secret's kubeconfig. Two different values are refused: any choice would be a guess.
-func keyOf(secret *corev1.Secret) (string, error) {
+// kubeconfigKey returns the key of a Secret's kubeconfig. Two different values are refused: any choice would be a guess.
+func kubeconfigKey(secret *corev1.Secret) (string, error) {
 	a, hasA := secret.Data[keyKubeconfig]
 	b, hasB := secret.Data[keyValue]
 	switch {
@@ -149,7 +149,7 @@ func (s *Source) Watches(hub cluster.Cluster) ([]source.TypedSource[connection.K
 	return []source.TypedSource[connection.Key]{
 		source.TypedKind(metadata, metadataOfSecret(), handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, m *metav1.PartialObjectMetadata) []connection.Key {
-				return []connection.Key{connection.KeyOf(SourceName, client.ObjectKeyFromObject(m))}
+				return []connection.Key{connection.NewKey(SourceName, client.ObjectKeyFromObject(m))}
 			})),
 	}, nil
 }

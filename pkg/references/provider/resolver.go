@@ -85,7 +85,7 @@ func (r *ReferenceResolver) resolve(ctx context.Context, mg resource.Managed) er
 	if err != nil {
 		return err
 	}
-	refs, err := references.Of(object.Object)
+	refs, err := references.Parse(object.Object)
 	if err != nil && len(references.Pending(object.Object)) > 0 {
 		return fmt.Errorf("cannot read the references of the managed resource: %w", err)
 	}

@@ -57,7 +57,7 @@ func statuses(results []result) *report.Table {
 			if r.complete < r.apps {
 				row[2] = fmt.Sprintf("%d of them after %s", r.complete, duration(r.first))
 			}
-			row = append(row, seconds(r.processor), fmt.Sprintf("%.1f", float64(r.requests.Of(auditlog.Work))/float64(max(r.complete, 1))))
+			row = append(row, seconds(r.processor), fmt.Sprintf("%.1f", float64(r.requests.Count(auditlog.Work))/float64(max(r.complete, 1))))
 		}
 		if len(r.latencies) > 0 {
 			for _, p := range []int{50, 99, 100} {
@@ -84,12 +84,12 @@ func atRest(results []result) *report.Table {
 		perMinute := func(n int) string {
 			return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)*time.Minute.Seconds()/r.idle.duration.Seconds()), ".0")
 		}
-		work, writes := r.idle.onWorkload.Of(auditlog.Work), r.idle.onWorkload.Writes(auditlog.Work)
+		work, writes := r.idle.onWorkload.Count(auditlog.Work), r.idle.onWorkload.Writes(auditlog.Work)
 		hub := ""
 		if r.period == 0 {
-			hub = perMinute(r.idle.onHub.Of(auditlog.Work))
+			hub = perMinute(r.idle.onHub.Count(auditlog.Work))
 		}
-		t.Add(r.name(), strconv.Itoa(r.apps), perMinute(work-writes), perMinute(writes), perMinute(r.idle.onWorkload.Of(auditlog.Watch)),
+		t.Add(r.name(), strconv.Itoa(r.apps), perMinute(work-writes), perMinute(writes), perMinute(r.idle.onWorkload.Count(auditlog.Watch)),
 			seconds(time.Duration(float64(r.idle.processor)*time.Minute.Seconds()/r.idle.duration.Seconds())), hub, fmt.Sprintf("%.0f s", r.idle.duration.Seconds()))
 	}
 	return t

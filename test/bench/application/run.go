@@ -153,7 +153,7 @@ func (w *world) first(ctx context.Context, s subject, t *tracker, r *result) (ru
 	}
 	err = t.wait(ctx, r.apps, w.settings.patience, program.exited)
 	r.first, r.complete = time.Since(begun), t.count()
-	u, usageErr := process.UsageOf(program.pid)
+	u, usageErr := process.ReadUsage(program.pid)
 	r.processor = u.Processor
 	_, tailErr := tails.Read()
 	r.requests = tails.AtWorkloads
@@ -188,7 +188,7 @@ func (w *world) rest(ctx context.Context, user string, program running, r *resul
 	if tails, err = w.tails(user); err != nil {
 		return err
 	}
-	before, err := process.UsageOf(program.pid)
+	before, err := process.ReadUsage(program.pid)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (w *world) rest(ctx context.Context, user string, program running, r *resul
 		return errors.New("the program has ended")
 	case <-time.After(d):
 	}
-	after, err := process.UsageOf(program.pid)
+	after, err := process.ReadUsage(program.pid)
 	if err != nil {
 		return err
 	}
@@ -212,12 +212,12 @@ func (w *world) rest(ctx context.Context, user string, program running, r *resul
 
 // weigh measures how much memory the program has at the end.
 func weigh(ctx context.Context, program running, r *result) error {
-	u, err := process.UsageOf(program.pid)
+	u, err := process.ReadUsage(program.pid)
 	if err != nil {
 		return err
 	}
 	r.resident = u.Resident
-	used, err := process.InUseOf(ctx, program.metrics)
+	used, err := process.ReadInUse(ctx, program.metrics)
 	r.heap = used.Heap
 	return err
 }

@@ -73,7 +73,7 @@ func TestCountBroken(t *testing.T) {
 	}
 }
 
-func TestClassOf(t *testing.T) {
+func TestClassify(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		request Request
@@ -90,7 +90,7 @@ func TestClassOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := ClassOf(tc.request); got != tc.want {
+			if got := Classify(tc.request); got != tc.want {
 				t.Errorf("%s got %q, want %q", tc.reason, got, tc.want)
 			}
 		})
@@ -100,7 +100,7 @@ func TestClassOf(t *testing.T) {
 func TestCounts(t *testing.T) {
 	c := Counts{{Verb: "patch", Resource: "widgets", Name: "a"}: 1, {Verb: "get", Resource: "/readyz"}: 2}
 	c.Add(Counts{{Verb: "patch", Resource: "widgets", Name: "a"}: 1, {Verb: "patch", Resource: "widgets", Name: "b"}: 1})
-	if got := c.Of(Work); got != 3 {
+	if got := c.Count(Work); got != 3 {
 		t.Errorf("Counts of the same class are summed: got %d, want 3", got)
 	}
 	if got, want := c.String(), "3 patch widgets, 2 get /readyz"; got != want {
@@ -146,7 +146,7 @@ func TestTail(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.Of(Work); got != want {
+		if got := c.Count(Work); got != want {
 			t.Errorf("%s got %d, want %d", reason, got, want)
 		}
 	}

@@ -36,8 +36,8 @@ const (
 	Probe Class = "probe"
 )
 
-// ClassOf returns the class of a request.
-func ClassOf(r Request) Class {
+// Classify returns the class of a request.
+func Classify(r Request) Class {
 	switch {
 	case r.Verb == "watch":
 		return Watch
@@ -70,11 +70,11 @@ func (c Counts) Add(other Counts) {
 	}
 }
 
-// Of is how many requests are of a class.
-func (c Counts) Of(class Class) int {
+// Count is how many requests are of a class.
+func (c Counts) Count(class Class) int {
 	sum := 0
 	for r, n := range c {
-		if ClassOf(r) == class {
+		if Classify(r) == class {
 			sum += n
 		}
 	}
@@ -85,7 +85,7 @@ func (c Counts) Of(class Class) int {
 func (c Counts) Writes(class Class) int {
 	sum := 0
 	for r, n := range c {
-		if r.Writes() && ClassOf(r) == class {
+		if r.Writes() && Classify(r) == class {
 			sum += n
 		}
 	}
@@ -143,14 +143,14 @@ func Count(lines []byte, user string) (Counts, error) {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return nil, fmt.Errorf("cannot parse a line of an audit log: %w", err)
 		}
-		if r, ok := requestOf(e); ok && r.User == user {
+		if r, ok := parseRequest(e); ok && r.User == user {
 			counts[r]++
 		}
 	}
 	return counts, nil
 }
 
-func requestOf(e event) (Request, bool) {
+func parseRequest(e event) (Request, bool) {
 	begun := e.Stage == "ResponseStarted"
 	if begun != (e.Verb == "watch") || !begun && e.Stage != "ResponseComplete" && e.Stage != "Panic" {
 		return Request{}, false

@@ -43,13 +43,13 @@ func (t *Tails) Read() (work int, err error) {
 		return 0, err
 	}
 	t.AtHub.Add(c)
-	work = c.Of(Work)
+	work = c.Count(Work)
 	for _, log := range t.workloads {
 		if c, err = log.Count(t.user); err != nil {
 			return 0, err
 		}
 		t.AtWorkloads.Add(c)
-		work += c.Of(Work)
+		work += c.Count(Work)
 	}
 	return work, nil
 }

@@ -127,7 +127,7 @@ func (w *world) beside(ctx context.Context, s settings, round int, r *result) (p
 		return p, err
 	}
 	r.said = append(r.said, time.Since(enrolled))
-	u, err := process.UsageOf(w.manager.PID())
+	u, err := process.ReadUsage(w.manager.PID())
 	if err != nil {
 		return p, err
 	}
@@ -183,7 +183,7 @@ func (w *world) atRest(ctx context.Context, s settings) error {
 	const look, little = 5 * time.Second, 5 * time.Second / 20
 	end := time.Now().Add(s.patience)
 	for {
-		before, err := process.UsageOf(w.manager.PID())
+		before, err := process.ReadUsage(w.manager.PID())
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (w *world) atRest(ctx context.Context, s settings) error {
 			return ctx.Err()
 		case <-time.After(look):
 		}
-		after, err := process.UsageOf(w.manager.PID())
+		after, err := process.ReadUsage(w.manager.PID())
 		if err != nil || after.Processor-before.Processor < little || time.Now().After(end) {
 			return err
 		}
@@ -207,7 +207,7 @@ func (w *world) pace(ctx context.Context, s settings, prefix string, d time.Dura
 		return p, err
 	}
 	begun := time.Now()
-	before, err := process.UsageOf(w.manager.PID())
+	before, err := process.ReadUsage(w.manager.PID())
 	if err != nil {
 		return p, err
 	}
@@ -224,7 +224,7 @@ func (w *world) pace(ctx context.Context, s settings, prefix string, d time.Dura
 	}
 	samples := l.Samples()
 	p.up, p.back = claims.Durations(samples, claims.Created, claims.Arrived), claims.Durations(samples, claims.Written, claims.Returned)
-	after, err := process.UsageOf(w.manager.PID())
+	after, err := process.ReadUsage(w.manager.PID())
 	if err != nil {
 		return p, err
 	}
@@ -239,7 +239,7 @@ func (w *world) serversUsage() (process.Usage, error) {
 	if w.servers == nil {
 		return process.Usage{}, nil
 	}
-	return process.UsageOf(w.servers.pid())
+	return process.ReadUsage(w.servers.pid())
 }
 
 // forgetPeak makes the kernel reset the peak of the manager's memory.
@@ -251,7 +251,7 @@ func (w *world) forgetPeak() error {
 }
 
 func (w *world) rest(ctx context.Context) (r rest, err error) {
-	if r.inUse, err = process.InUseOf(ctx, w.manager.Metrics); err != nil {
+	if r.inUse, err = process.ReadInUse(ctx, w.manager.Metrics); err != nil {
 		return r, err
 	}
 	m, err := w.manager.Metrics(ctx)

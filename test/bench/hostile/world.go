@@ -108,19 +108,19 @@ func (w *world) down(ctx context.Context) error {
 
 const secretsPath = "/api/v1/namespaces/default/secrets"
 
-func nameOf(a hostile.Attack) string { return "hostile-" + a.Name }
+func attackName(a hostile.Attack) string { return "hostile-" + a.Name }
 
 // enrol enrols each hostile API server by a Secret.
 func (w *world) enrol(ctx context.Context, servers *servers) error {
 	for _, a := range servers.attacks {
-		secret := apiserver.Manifest("v1", "Secret", "default", nameOf(a), map[string]any{
+		secret := apiserver.Manifest("v1", "Secret", "default", attackName(a), map[string]any{
 			"data": map[string]any{"kubeconfig": base64.StdEncoding.EncodeToString(servers.kubeconfigs[a.Name])},
 		})
-		if err := w.hub.Apply(ctx, secretsPath+"/"+nameOf(a), secret); err != nil {
+		if err := w.hub.Apply(ctx, secretsPath+"/"+attackName(a), secret); err != nil {
 			return err
 		}
 		label := []byte(`{"metadata":{"labels":{"masthead.dev/enroll":"` + claims.ClassName + `"}}}`)
-		if err := w.hub.Do(ctx, http.MethodPatch, secretsPath+"/"+nameOf(a), apiserver.TypeMerge, label); err != nil {
+		if err := w.hub.Do(ctx, http.MethodPatch, secretsPath+"/"+attackName(a), apiserver.TypeMerge, label); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (w *world) enrol(ctx context.Context, servers *servers) error {
 func (w *world) unenrol(ctx context.Context, attacks []hostile.Attack) error {
 	var errs []error
 	for _, a := range attacks {
-		errs = append(errs, w.hub.Remove(ctx, secretsPath+"/"+nameOf(a)))
+		errs = append(errs, w.hub.Remove(ctx, secretsPath+"/"+attackName(a)))
 	}
 	for _, a := range attacks {
 		errs = append(errs, until(ctx, func() (bool, error) {
@@ -145,7 +145,7 @@ func (w *world) unenrol(ctx context.Context, attacks []hostile.Attack) error {
 // profile returns the ClusterProfile of a hostile cluster; nil if there is none.
 func (w *world) profile(ctx context.Context, a hostile.Attack) (*profile, error) {
 	var p profile
-	err := w.hub.Get(ctx, "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/default/clusterprofiles/kubeconfig-"+nameOf(a), &p)
+	err := w.hub.Get(ctx, "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/default/clusterprofiles/kubeconfig-"+attackName(a), &p)
 	if errors.Is(err, apiserver.ErrNotFound) {
 		return nil, nil //nolint:nilnil // As the comment says.
 	}

@@ -22,9 +22,9 @@ const (
 // goroutines. The rest of its memory is what it may use next, and garbage.
 type InUse struct{ Heap, Stacks int64 }
 
-// InUseOf reads the metrics of a program, which produces garbage, until there have been two garbage collections, and
+// ReadInUse reads the metrics of a program, which produces garbage, until there have been two garbage collections, and
 // returns the smallest heap that it has seen: the metric counts garbage as well, except right after a collection.
-func InUseOf(ctx context.Context, read func(context.Context) (harness.Metrics, error)) (InUse, error) {
+func ReadInUse(ctx context.Context, read func(context.Context) (harness.Metrics, error)) (InUse, error) {
 	const patience = time.Minute
 	var smallest, stacks, last float64
 	begun, collections := time.Now(), -1

@@ -21,8 +21,8 @@ type Usage struct {
 	Resident, Peak int64
 }
 
-// UsageOf sums up what processes have used.
-func UsageOf(pids ...int) (Usage, error) {
+// ReadUsage sums up what processes have used.
+func ReadUsage(pids ...int) (Usage, error) {
 	var sum Usage
 	for _, pid := range pids {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

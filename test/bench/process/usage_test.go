@@ -35,15 +35,15 @@ func TestParseUsage(t *testing.T) {
 	}
 }
 
-func TestUsageOf(t *testing.T) {
-	one, err := UsageOf(os.Getpid())
+func TestReadUsage(t *testing.T) {
+	one, err := ReadUsage(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if one.Resident == 0 || one.Peak < one.Resident {
 		t.Errorf("A process that runs has memory, and never had less than its peak: got %+v", one)
 	}
-	if _, err := UsageOf(os.Getpid(), -1); err == nil {
+	if _, err := ReadUsage(os.Getpid(), -1); err == nil {
 		t.Error("Of a process that is not there nothing can be said.")
 	}
 }

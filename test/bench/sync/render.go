@@ -24,7 +24,7 @@ func render(results []result, where string, s settings) string {
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
-func perObject(c auditlog.Counts, n int) float64 { return float64(c.Of(auditlog.Work)) / float64(n) }
+func perObject(c auditlog.Counts, n int) float64 { return float64(c.Count(auditlog.Work)) / float64(n) }
 
 func requests(workloads, hub auditlog.Counts, n int) string {
 	a, b := perObject(workloads, n), perObject(hub, n)
@@ -112,7 +112,7 @@ func atRest(results []result) *report.Table {
 		if r.idle != nil {
 			row = append(row, r.idle.duration.String())
 			for _, class := range []auditlog.Class{auditlog.Work, auditlog.Watch, auditlog.Lease, auditlog.Probe} {
-				row = append(row, strconv.Itoa(r.idle.requests.Of(class)))
+				row = append(row, strconv.Itoa(r.idle.requests.Count(class)))
 			}
 		}
 		t.Add(row...)

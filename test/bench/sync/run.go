@@ -193,7 +193,7 @@ func (w *world) burst(ctx context.Context, s subject, k claims.Kind, r *result) 
 	if t, err = w.tail(s.user()); err != nil {
 		return err
 	}
-	if r.rest, err = process.UsageOf(s.pids()...); err != nil {
+	if r.rest, err = process.ReadUsage(s.pids()...); err != nil {
 		return err
 	}
 	if r.withLatency && w.settings.settle > 0 {
@@ -226,7 +226,7 @@ func (w *world) burst(ctx context.Context, s subject, k claims.Kind, r *result) 
 		return err
 	}
 	r.onHub, r.onWorkloads = t.AtHub, t.AtWorkloads
-	u, err := process.UsageOf(s.pids()...)
+	u, err := process.ReadUsage(s.pids()...)
 	r.processor, r.peak = u.Processor-max(r.rest.Processor, r.settled.Processor), u.Peak
 	return err
 }
@@ -240,7 +240,7 @@ func (w *world) settle(ctx context.Context, s subject, r *result) error {
 	case <-time.After(w.settings.settle):
 	}
 	var err error
-	r.settled, err = process.UsageOf(s.pids()...)
+	r.settled, err = process.ReadUsage(s.pids()...)
 	return err
 }
 
@@ -256,7 +256,7 @@ func (w *world) pace(ctx context.Context, s subject, k claims.Kind) (*pacedResul
 	if err != nil {
 		return nil, err
 	}
-	before, err := process.UsageOf(s.pids()...)
+	before, err := process.ReadUsage(s.pids()...)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +266,7 @@ func (w *world) pace(ctx context.Context, s subject, k claims.Kind) (*pacedResul
 	if err := t.Settle(ctx); err != nil {
 		return nil, err
 	}
-	after, err := process.UsageOf(s.pids()...)
+	after, err := process.ReadUsage(s.pids()...)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +296,7 @@ func (w *world) rest(ctx context.Context, s subject) (*idleResult, error) {
 	t.AtHub.Add(t.AtWorkloads)
 	r := &idleResult{duration: w.settings.idle, requests: t.AtHub}
 	if read := s.metrics(); read != nil {
-		if r.inUse, err = process.InUseOf(ctx, read); err != nil {
+		if r.inUse, err = process.ReadInUse(ctx, read); err != nil {
 			return nil, err
 		}
 	}

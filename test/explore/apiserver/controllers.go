@@ -47,7 +47,7 @@ func (s *Server) Run(step Step) {
 // next is what a controller does with an object; nil for nothing.
 func (s *Server) next(key Key, obj *unstructured.Unstructured) (string, func()) {
 	switch {
-	case key.GroupResource == definitions && s.kindOf(key.Name) == nil && obj.GetDeletionTimestamp() == nil:
+	case key.GroupResource == definitions && s.findKind(key.Name) == nil && obj.GetDeletionTimestamp() == nil:
 		return "establish", func() { s.establish(key, obj) }
 	case obj.GetDeletionTimestamp() == nil && s.isGarbage(obj):
 		return "collect", func() { s.remove(key) }
@@ -56,7 +56,7 @@ func (s *Server) next(key Key, obj *unstructured.Unstructured) (string, func()) 
 	case key.GroupResource == namespaces:
 		return s.emptied(key, obj, func(other Key) bool { return other.Namespace == key.Name })
 	case key.GroupResource == definitions:
-		k := s.kindOf(key.Name)
+		k := s.findKind(key.Name)
 		return s.emptied(key, obj, func(other Key) bool { return k != nil && other.GroupResource == k.groupResource() })
 	case slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents):
 		if dependents := s.dependents(obj); len(dependents) > 0 {
@@ -195,8 +195,8 @@ func (s *Server) byKind(gk schema.GroupKind) *kind {
 	return nil
 }
 
-// kindOf returns the kind of a definition, nil before it is established.
-func (s *Server) kindOf(definition string) *kind {
+// findKind returns the kind of a definition, nil before it is established.
+func (s *Server) findKind(definition string) *kind {
 	for _, k := range s.kinds {
 		if k.definition == definition {
 			return k
@@ -227,7 +227,7 @@ func (s *Server) establish(key Key, old *unstructured.Unstructured) {
 
 // define follows the changes of a definition.
 func (s *Server) define(change Change) {
-	k := s.kindOf(change.Key.Name)
+	k := s.findKind(change.Key.Name)
 	switch {
 	case change.New == nil && k != nil:
 		delete(s.kinds, k.groupResource())

@@ -338,11 +338,11 @@ func respond(req *http.Request, code int, out any) *http.Response {
 
 // refuse answers with an error, as its Status.
 func refuse(req *http.Request, err error) *http.Response {
-	status := statusOf(err)
+	status := newStatus(err)
 	return respond(req, int(status.Code), status)
 }
 
-func statusOf(err error) metav1.Status {
+func newStatus(err error) metav1.Status {
 	status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}
 	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
 		status = known.Status()

@@ -194,7 +194,7 @@ func (w *Watch) encode(e event) []byte {
 	var object any
 	switch {
 	case e.Type == watch.Error:
-		status := statusOf(apierrors.NewResourceExpired("too old resource version"))
+		status := newStatus(apierrors.NewResourceExpired("too old resource version"))
 		object = status
 	case e.object != nil:
 		object = w.call.shown(e.object)

@@ -48,7 +48,7 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	}
 	composite := &observed.Resource.Unstructured
 
-	o, err := parseOrders(ordersOf(req, composite))
+	o, err := parseOrders(readOrders(req, composite))
 	if err != nil {
 		response.Fatal(rsp, err)
 		return rsp, nil
@@ -74,11 +74,11 @@ func (f *Function) RunFunction(_ context.Context, req *fnv1.RunFunctionRequest) 
 	return rsp, nil
 }
 
-// ordersOf returns the annotations that the step of the Composition has as its input, overridden by those of the
+// readOrders returns the annotations that the step of the Composition has as its input, overridden by those of the
 // composite. The input is for composites that cannot have the annotations because they come from a workload cluster,
 // from which the annotations are not copied. The input is {apiVersion: localfleet.masthead.dev/v1alpha1, kind: Orders,
 // annotations: {...}}.
-func ordersOf(req *fnv1.RunFunctionRequest, composite *unstructured.Unstructured) map[string]string {
+func readOrders(req *fnv1.RunFunctionRequest, composite *unstructured.Unstructured) map[string]string {
 	input := &unstructured.Unstructured{Object: req.GetInput().AsMap()}
 	orders, _, _ := unstructured.NestedStringMap(input.Object, "annotations")
 	out := maps.Clone(orders)

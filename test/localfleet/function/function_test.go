@@ -149,11 +149,11 @@ func TestOrdersOfTheCompositionAreThoseOfACompositeThatHasNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	composite := &unstructured.Unstructured{Object: newComposite(time.Now(), map[string]any{AnnotationConfigMaps: "2"})}
-	got := ordersOf(&fnv1.RunFunctionRequest{Input: input}, composite)
+	got := readOrders(&fnv1.RunFunctionRequest{Input: input}, composite)
 	if diff := cmp.Diff(map[string]string{AnnotationSecrets: "1", AnnotationConfigMaps: "2"}, got); diff != "" {
 		t.Errorf("want the composite's own orders to go first (-want +got):\n%s", diff)
 	}
-	if got := ordersOf(&fnv1.RunFunctionRequest{}, composite); len(got) != 1 {
+	if got := readOrders(&fnv1.RunFunctionRequest{}, composite); len(got) != 1 {
 		t.Errorf("want a step without input to say nothing, got %v", got)
 	}
 }

@@ -32,7 +32,7 @@ func ClosedSince(crd *unstructured.Unstructured) (time.Time, bool) {
 	if err != nil {
 		return time.Time{}, false
 	}
-	versions := crossplane.VersionsOf(crd)
+	versions := crossplane.Versions(crd)
 	for _, v := range versions {
 		if v, ok := v.(map[string]any); !ok || !hasClosingRule(v) {
 			return time.Time{}, false

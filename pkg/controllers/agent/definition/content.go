@@ -134,7 +134,7 @@ func Stamped(crd *unstructured.Unstructured, owner hubidentity.Owner) *unstructu
 // IsOurs reports whether a definition in a workload cluster was installed by a hub's Masthead, and has no other owner
 // since.
 func IsOurs(crd *unstructured.Unstructured, owner hubidentity.Owner) bool {
-	return managed.MarksOf(crd).AreOf(owner)
+	return managed.GetMarks(crd).BelongTo(owner)
 }
 
 // SameDefinition reports whether a definition in a workload cluster is what it should be.

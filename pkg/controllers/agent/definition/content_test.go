@@ -98,7 +98,7 @@ func TestObservesGeneration(t *testing.T) {
 			spec := agenttest.Parse(t, fmt.Sprintf(`{'kind':'x','versions':[{'name':'v1','schema':{'openAPIV3Schema':{'type':'object','properties':{'status':%s}%s}}%s}]}`,
 				tc.status, tc.root, subresources)).Object
 			observesGeneration(spec)
-			version, _ := crossplane.VersionsOf(&unstructured.Unstructured{Object: map[string]any{"spec": maps.Clone(spec)}})[0].(map[string]any)
+			version, _ := crossplane.Versions(&unstructured.Unstructured{Object: map[string]any{"spec": maps.Clone(spec)}})[0].(map[string]any)
 			got, _, _ := unstructured.NestedFieldNoCopy(version, "schema", "openAPIV3Schema", "properties", "status")
 			want := agenttest.Parse(t, `{'kind':'x','status':`+tc.want+`}`).Object["status"]
 			if diff := cmp.Diff(want, got); diff != "" {

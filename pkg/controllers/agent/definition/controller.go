@@ -38,14 +38,14 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 		return reconcile.Result{}, nil
 	}
 	defer r.forgetGone(req.ClusterName)
-	l, err := r.look(ctx, w, cluster, req.Name)
+	l, err := r.observe(ctx, w, cluster, req.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if l.PublishedKnown && l.ClusterKnown && !l.Offered {
 		r.forget(w, req, l)
 	}
-	return r.carryOut(ctx, PhaseOf(l.Facts), w, cluster, req, l)
+	return r.carryOut(ctx, DecidePhase(l.Facts), w, cluster, req, l)
 }
 
 // carryOut executes the phase of a definition.
@@ -106,7 +106,7 @@ func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, l looked) 
 		delete(r.wanted, req.Name)
 		r.mu.Unlock()
 	}
-	if PhaseOf(l.Facts) != Withdrawn {
+	if DecidePhase(l.Facts) != Withdrawn {
 		r.forgetReported(req)
 	}
 }
@@ -129,12 +129,12 @@ type looked struct {
 	states string
 }
 
-// look gathers a definition's state from watches and caches.
+// observe gathers a definition's state from watches and caches.
 //
 // A definition that is not offered stays in the cluster as long as it has claims, because deleting it would delete
 // them, which is their owners' decision. Its claims are still watched, so that deleting one also deletes it in the hub,
 // and does not hang on our finalizer.
-func (r *Reconciler) look(ctx context.Context, w *view.Cluster, cluster connection.Cluster, name string) (looked, error) {
+func (r *Reconciler) observe(ctx context.Context, w *view.Cluster, cluster connection.Cluster, name string) (looked, error) {
 	p, offered, known := r.hub.Publication(name)
 	current, err := w.Watcher.Get(view.OwnedCRDKind, types.NamespacedName{Name: name})
 	l := looked{publication: p, Facts: Facts{

@@ -39,7 +39,7 @@ func onlyVersion(spec map[string]any, only string) {
 
 // StorageVersion returns the version in which a definition's objects are stored.
 func StorageVersion(crd *unstructured.Unstructured) string {
-	for _, v := range crossplane.VersionsOf(crd) {
+	for _, v := range crossplane.Versions(crd) {
 		version, _ := v.(map[string]any)
 		if storage, _ := version["storage"].(bool); storage {
 			name, _ := version["name"].(string)
@@ -53,7 +53,7 @@ func StorageVersion(crd *unstructured.Unstructured) string {
 // cluster may still store objects. They are not served. An API server does not allow removing such a version, and its
 // removal from the hub only means that the hub's objects were converted.
 func KeepingStored(want, have *unstructured.Unstructured) *unstructured.Unstructured {
-	ours := crossplane.VersionsOf(want)
+	ours := crossplane.Versions(want)
 	versions := managed.KeepStored(ours, have, func(version map[string]any) { version["served"] = false })
 	if len(versions) == len(ours) {
 		return want

@@ -4,7 +4,7 @@
 // Package definition keeps the CustomResourceDefinitions of the published claim kinds in the workload clusters, and
 // thereby decides which kinds are synchronised where.
 //
-// PhaseOf is a pure function from watched state to the phase of one definition in one cluster; the Reconciler executes
+// DecidePhase is a pure function from watched state to the phase of one definition in one cluster; the Reconciler executes
 // the phase. A definition with another owner is never written. One with objects is never deleted (withdrawal.go).
 // DefinitionFor returns the content that a cluster shall have, RetainedKind how a kind that is no longer offered is
 // followed, and ClosedDefinition a definition that refuses new objects; these are pure, too.

@@ -32,7 +32,7 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 		// Not there yet or not synced yet: its appearance requeues the definition.
 		return nil, nil //nolint:nilerr,nilnil // See above.
 	}
-	of := managed.StateOf(meta, r.hub.HubKind(published).Version)
+	of := managed.CompareState(meta, r.hub.HubKind(published).Version)
 
 	r.mu.Lock()
 	want, ok := r.wanted[name]
@@ -44,12 +44,12 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 	if err != nil || crd == nil {
 		return nil, err
 	}
-	hub := HubDefinitionOf(crd)
+	hub := NewHubDefinition(crd)
 	r.hub.SetServed(hub.kind, hub.served)
 	kind := r.hub.HubKind(published)
 	d := DefinitionFor(crd, kind.Version)
 	want = wantedDefinition{
-		of: managed.StateOf(crd, kind.Version), crd: d, hash: objects.Digest(d.Object), kind: kind, converts: NeedsConversion(crd),
+		of: managed.CompareState(crd, kind.Version), crd: d, hash: objects.Digest(d.Object), kind: kind, converts: NeedsConversion(crd),
 	}
 
 	r.mu.Lock()
@@ -64,7 +64,7 @@ func (r *Reconciler) ensure(
 	current *unstructured.Unstructured, want *wantedDefinition,
 ) (reconcile.Result, error) {
 	owner := w.Owner()
-	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.Verified.Is(req.Name, managed.StateOf(current, want.hash)) {
+	if current != nil && IsOurs(current, owner) && owner.IsStamped(current) && w.Verified.Is(req.Name, managed.CompareState(current, want.hash)) {
 		return r.Accept(ctx, w, cluster, req, p.Kind)
 	}
 	have, err := r.get(ctx, w.Reader, req.Name)
@@ -96,7 +96,7 @@ func (r *Reconciler) ensure(
 	if err != nil {
 		return r.unwritten(ctx, w, cluster, req, p.Kind, before, err)
 	}
-	w.Verified.Set(req.Name, managed.StateOf(have, want.hash))
+	w.Verified.Set(req.Name, managed.CompareState(have, want.hash))
 	return r.Accept(ctx, w, cluster, req, p.Kind)
 }
 
@@ -109,7 +109,7 @@ func (r *Reconciler) unwritten(
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
 	p := &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionRejected, Message: managed.Definition(req.Name).Refused(err)}
-	switch managed.AnswerOf(err) {
+	switch managed.ClassifyAnswer(err) {
 	case managed.Outdated:
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case managed.Forbidden:
@@ -147,7 +147,7 @@ func (r *Reconciler) retain(w *view.Cluster, have *unstructured.Unstructured, hu
 	if have == nil {
 		return
 	}
-	kind, ok := ClaimKindOf(have)
+	kind, ok := ClaimKind(have)
 	if ok && r.Follow(w, have.GetName(), view.Followed{Kind: kind, InHub: true, Retained: kind != hub}) {
 		r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
 	}
@@ -172,14 +172,14 @@ func (r *Reconciler) refuseForeign(
 ) reconcile.Result {
 	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
 	const consequence = "its objects are not synchronised"
-	message := managed.Definition(req.Name).NotOurs(managed.MarksOf(have), w.Owner(), consequence)
-	if _, ok := managed.MarksOf(have).OtherHub(w.Owner()); ok {
+	message := managed.Definition(req.Name).NotOurs(managed.GetMarks(have), w.Owner(), consequence)
+	if _, ok := managed.GetMarks(have).OtherHub(w.Owner()); ok {
 		// That hub manages the claims, including those that it took over.
 		r.Unfollow(w, req.Name)
 		r.refuse(ctx, cluster, req, &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: message})
 		return result
 	}
-	if theirs, ok := ClaimKindOf(have); ok && theirs.GroupKind() == p.Kind.GroupKind() {
+	if theirs, ok := ClaimKind(have); ok && theirs.GroupKind() == p.Kind.GroupKind() {
 		result = r.drain(w, have, p.Kind)
 	} else {
 		r.Unfollow(w, req.Name)

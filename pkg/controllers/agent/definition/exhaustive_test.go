@@ -57,10 +57,10 @@ func situations() iter.Seq[situation] {
 	}
 }
 
-// TestPhaseExhaustive checks what no definition ever is, in every situation. What each is, is in TestPhaseOf.
+// TestPhaseExhaustive checks what no definition ever is, in every situation. What each is, is in TestDecidePhase.
 func TestPhaseExhaustive(t *testing.T) {
 	is := func(s situation, phases ...Phase) bool {
-		return slices.Contains(phases, PhaseOf(s.Facts))
+		return slices.Contains(phases, DecidePhase(s.Facts))
 	}
 	known := func(s situation) bool { return s.Facts.PublishedKnown && s.Facts.ClusterKnown }
 	exhaustive.Check(t, situations(), []exhaustive.Property[situation]{

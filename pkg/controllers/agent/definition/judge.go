@@ -37,14 +37,14 @@ func (r *Reconciler) Judge(
 		if !following {
 			return reconcile.Result{}, nil
 		}
-		if _, other := managed.MarksOf(crd).OtherHub(w.Owner()); other {
+		if _, other := managed.GetMarks(crd).OtherHub(w.Owner()); other {
 			r.Unfollow(w, req.Name)
 			return reconcile.Result{}, nil
 		}
 		return r.drain(w, crd, before.Kind), nil
 	}
 	f, ok := view.Followed{}, false
-	if _, could := ClaimKindOf(crd); could {
+	if _, could := ClaimKind(crd); could {
 		hub, known, err := r.hubDefinition(ctx, req.Name)
 		if err != nil || !known {
 			return reconcile.Result{}, err
@@ -74,7 +74,7 @@ func (r *Reconciler) Judge(
 // could add the finalizer.
 func (r *Reconciler) drain(w *view.Cluster, have *unstructured.Unstructured, kind kindwatch.Kind) reconcile.Result {
 	crd := have.GetName()
-	if theirs, ok := ClaimKindOf(have); ok && theirs.GroupKind() == kind.GroupKind() {
+	if theirs, ok := ClaimKind(have); ok && theirs.GroupKind() == kind.GroupKind() {
 		kind = theirs // In a version that the cluster serves.
 	}
 	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
@@ -132,12 +132,12 @@ func (r *Reconciler) hubDefinition(ctx context.Context, name string) (hub *HubDe
 	r.mu.Lock()
 	kept, ok := r.judgeable[name]
 	r.mu.Unlock()
-	if !ok || kept.of != ownership.VersionOf(meta) {
+	if !ok || kept.of != ownership.SecretVersion(meta) {
 		crd, err := r.get(ctx, r.hubReader, name)
 		if err != nil || crd == nil {
 			return nil, false, err // The watch is about to report the deletion.
 		}
-		kept = *HubDefinitionOf(crd)
+		kept = *NewHubDefinition(crd)
 		r.mu.Lock()
 		r.judgeable[name] = kept
 		r.mu.Unlock()

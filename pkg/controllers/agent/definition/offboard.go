@@ -30,7 +30,7 @@ type KindFunc func(kind kindwatch.Kind, known bool, err error) error
 func (r *Reconciler) Offboard(ctx context.Context, w *view.Cluster, fn KindFunc) error {
 	followed := w.FollowedNames()
 	for _, crd := range followed {
-		if err := r.kindOf(ctx, w, crd, fn); err != nil {
+		if err := r.forKind(ctx, w, crd, fn); err != nil {
 			return err
 		}
 	}
@@ -39,7 +39,7 @@ func (r *Reconciler) Offboard(ctx context.Context, w *view.Cluster, fn KindFunc)
 		if before.Has(crd.GetName()) || !IsOurs(crd, w.Owner()) || ManagedByOther(crd) {
 			return nil
 		}
-		return r.kindOf(ctx, w, crd.GetName(), fn)
+		return r.forKind(ctx, w, crd.GetName(), fn)
 	}
 	ours, err := w.Watcher.List(view.OwnedCRDKind)
 	if err != nil {
@@ -56,8 +56,8 @@ func (r *Reconciler) Offboard(ctx context.Context, w *view.Cluster, fn KindFunc)
 	return nil
 }
 
-// kindOf opens one definition, and calls fn with its kind.
-func (r *Reconciler) kindOf(ctx context.Context, w *view.Cluster, name string, fn KindFunc) error {
+// forKind opens one definition, and calls fn with its kind.
+func (r *Reconciler) forKind(ctx context.Context, w *view.Cluster, name string, fn KindFunc) error {
 	f, following := w.Followed(name)
 	_, err := w.Watcher.List(f.Kind)
 	known := following && err == nil
@@ -80,7 +80,7 @@ func (r *Reconciler) kindOf(ctx context.Context, w *view.Cluster, name string, f
 		return nil // Its claims are gone, too.
 	}
 	// The followed version need not be a served one.
-	kind, ok := ClaimKindOf(crd)
+	kind, ok := ClaimKind(crd)
 	if !ok {
 		return nil
 	}

@@ -35,7 +35,7 @@ const (
 	Withdrawn Phase = "Withdrawn"
 )
 
-// Facts are the inputs of PhaseOf. They come from watches and caches.
+// Facts are the inputs of DecidePhase. They come from watches and caches.
 type Facts struct {
 	// PublishedKnown reports whether the hub's offer is known, or cannot be known; ClusterKnown reports whether the
 	// cluster's state is known.
@@ -66,8 +66,8 @@ func (f Facts) ours() bool {
 	return f.Current != nil && IsOurs(f.Current, f.Owner) && f.Following && !f.Followed.DeletionsOnly
 }
 
-// PhaseOf returns the phase of a definition. It is a pure function: the table of its cases is in phase_test.go.
-func PhaseOf(f Facts) Phase {
+// DecidePhase returns the phase of a definition. It is a pure function: the table of its cases is in phase_test.go.
+func DecidePhase(f Facts) Phase {
 	ours := f.ours()
 	leaves := Withdrawn
 	if !ours || f.Kept {

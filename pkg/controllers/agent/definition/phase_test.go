@@ -14,8 +14,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
-// TestPhaseOf covers every state of a definition, with its phase.
-func TestPhaseOf(t *testing.T) {
+// TestDecidePhase covers every state of a definition, with its phase.
+func TestDecidePhase(t *testing.T) {
 	owner := hubidentity.Owner{ID: agenttest.OurHub}
 	labelled := func(by hubidentity.Owner) *unstructured.Unstructured {
 		crd := &unstructured.Unstructured{Object: map[string]any{}}
@@ -75,7 +75,7 @@ func TestPhaseOf(t *testing.T) {
 			for _, given := range tc.given {
 				given(&f)
 			}
-			if got := PhaseOf(f); got != tc.want {
+			if got := DecidePhase(f); got != tc.want {
 				t.Errorf("%s want %s, got %s", tc.because, tc.want, got)
 			}
 		})

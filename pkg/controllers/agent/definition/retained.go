@@ -33,7 +33,7 @@ const MaxRetainedKinds = 100
 //   - if the hub has none, there is nothing in the hub to delete, and the kind is followed in the workload cluster
 //     only.
 func RetainedKind(crd *unstructured.Unstructured, hub *HubDefinition) (view.Followed, bool) {
-	kind, ok := ClaimKindOf(crd)
+	kind, ok := ClaimKind(crd)
 	if !ok {
 		return view.Followed{}, false
 	}
@@ -62,17 +62,17 @@ type HubDefinition struct {
 	served    []string
 }
 
-// HubDefinitionOf returns the relevant parts of a hub definition; nil if there is none.
-func HubDefinitionOf(hub *unstructured.Unstructured) *HubDefinition {
+// NewHubDefinition returns the relevant parts of a hub definition; nil if there is none.
+func NewHubDefinition(hub *unstructured.Unstructured) *HubDefinition {
 	if hub == nil {
 		return nil
 	}
-	kind, served := managed.KindOf(hub)
+	kind, served := managed.ServedKind(hub)
 	if !served {
 		kind.Version = StorageVersion(hub) // Its watch says that it is not served.
 	}
 	return &HubDefinition{
-		of: ownership.VersionOf(hub), kind: kind, published: couldBeClaims(hub, kind) && isPublishedDefinition(hub), served: servedVersions(hub),
+		of: ownership.SecretVersion(hub), kind: kind, published: couldBeClaims(hub, kind) && isPublishedDefinition(hub), served: servedVersions(hub),
 	}
 }
 
@@ -107,10 +107,10 @@ func ManagedByOther(crd *unstructured.Unstructured) bool {
 		group == crossplane.XRDKind.Group && crd.GetAnnotations()[fleetv1alpha1.MirroredAnnotation] != ""
 }
 
-// ClaimKindOf returns the kind that a definition defines, if it could be a claim kind. Applications, whose definition
+// ClaimKind returns the kind that a definition defines, if it could be a claim kind. Applications, whose definition
 // bears our label as well, never are: another controller manages them, and no hub offers them.
-func ClaimKindOf(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
-	kind, ok := managed.KindOf(crd)
+func ClaimKind(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
+	kind, ok := managed.ServedKind(crd)
 	return kind, ok && couldBeClaims(crd, kind)
 }
 
@@ -122,7 +122,7 @@ func couldBeClaims(crd *unstructured.Unstructured, kind kindwatch.Kind) bool {
 
 func servedVersions(crd *unstructured.Unstructured) []string {
 	var out []string
-	for _, v := range crossplane.VersionsOf(crd) {
+	for _, v := range crossplane.Versions(crd) {
 		version, _ := v.(map[string]any)
 		name, _ := version["name"].(string)
 		if served, _ := version["served"].(bool); served && name != "" {

@@ -73,7 +73,7 @@ func TestRetainedKind(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := RetainedKind(agenttest.Parse(t, tc.crd), HubDefinitionOf(agenttest.Parse(t, tc.hubs)))
+			got, ok := RetainedKind(agenttest.Parse(t, tc.crd), NewHubDefinition(agenttest.Parse(t, tc.hubs)))
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(view.Followed{})); diff != "" || ok != (tc.want != view.Followed{}) {
 				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
 			}

@@ -121,7 +121,7 @@ func (r *Reconciler) graceLeft(since time.Time) time.Duration {
 // hasNoObjects reports whether an API server says that a definition has no objects. A server that serves no version of
 // it proves nothing.
 func (r *Reconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) (bool, error) {
-	kind, ok := managed.KindOf(crd)
+	kind, ok := managed.ServedKind(crd)
 	if !ok {
 		return false, nil
 	}

@@ -41,7 +41,7 @@ func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstru
 		return nil, 0, err
 	}
 	spec, changes := propagation.LateSpec(s.Claim, hub, s.Form)
-	if !changes || r.Ledger.Of(s.Request).Shown == objects.Digest(spec) {
+	if !changes || r.Ledger.Entry(s.Request).Shown == objects.Digest(spec) {
 		return nil, 0, nil
 	}
 	if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
@@ -78,10 +78,10 @@ func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstru
 // Record records the claim's object in the hub, if that is not recorded and the claim's status does not imply it.
 func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
 	record := ownership.RecordFor(s.Claim, hub)
-	if ownership.Records(s.Claim, hub) || r.Ledger.Of(s.Request).Recorded == record {
+	if ownership.Records(s.Claim, hub) || r.Ledger.Entry(s.Request).Recorded == record {
 		return nil, 0, nil
 	}
-	if was, _ := ownership.RecordOf(s.Claim); was.UID == "" && was.Namespace == hub.GetNamespace() && !was.Existed(s.Claim) {
+	if was, _ := ownership.GetRecord(s.Claim); was.UID == "" && was.Namespace == hub.GetNamespace() && !was.Existed(s.Claim) {
 		// The object is new, and its status will say that it exists.
 		if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
 			return nil, left, nil

@@ -53,10 +53,10 @@ func (r *Secrets) Pull(ctx context.Context, s *scope.Scope, hub *unstructured.Un
 	if s.Form == crossplane.FormComposite {
 		pull = r.pullComposed
 	}
-	s.InTheWay = nil
+	s.BlockingSecrets = nil
 	p, retryAfter, err := pull(ctx, s, hub)
 	if err == nil {
-		s.Workload.AwaitSecrets(s.Request, s.InTheWay...)
+		s.Workload.AwaitSecrets(s.Request, s.BlockingSecrets...)
 	}
 	return p, retryAfter, err
 }
@@ -111,7 +111,7 @@ func (r *Secrets) pullOne(
 	case !ownership.ControlledBy(seen, hub):
 		return secretNotControlled(d.from), condition.SlowRetry(), nil
 	}
-	if have != nil && upToDate(have, s.Claim, ownership.VersionOf(seen), s.Workload.CopyState(d.to)) {
+	if have != nil && upToDate(have, s.Claim, ownership.SecretVersion(seen), s.Workload.CopyState(d.to)) {
 		return nil, 0, nil
 	}
 	return r.copySecret(ctx, s, hub, d)
@@ -184,7 +184,7 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 	}
 	exists, owner := err == nil, s.Workload.Owner()
 	if other, ok := owner.Other(have); exists && ok {
-		s.InTheWay = append(s.InTheWay, to)
+		s.BlockingSecrets = append(s.BlockingSecrets, to)
 		return &condition.Problem{
 			Reason:  fleetv1alpha1.ReasonSecretConflict,
 			Message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
@@ -192,14 +192,14 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 	}
 	controlled := ownership.ControlledBy(have, s.Claim)
 	if exists && !controlled && !isOrphan(have, s.Form, owner) {
-		s.InTheWay = append(s.InTheWay, to)
+		s.BlockingSecrets = append(s.BlockingSecrets, to)
 		return &condition.Problem{
 			Reason:  fleetv1alpha1.ReasonSecretConflict,
 			Message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
 		}, condition.SlowRetry(), nil
 	}
 	if controlled && sameContent(have, from, owner) {
-		s.Workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: have.GetResourceVersion()})
+		s.Workload.Wrote(to, view.CopyState{Of: ownership.SecretVersion(from), Version: have.GetResourceVersion()})
 		return nil, 0, nil
 	}
 	if exists && !changeable(have, from) {
@@ -221,8 +221,8 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 	if err != nil {
 		return secretProblem(err, "write", to, s.ClusterName)
 	}
-	s.Workload.Wrote(to, view.CopyState{Of: ownership.VersionOf(from), Version: want.GetResourceVersion()})
-	s.Workload.Watcher.Observe(view.OwnedSecretKind, to, metadataOf(want))
+	s.Workload.Wrote(to, view.CopyState{Of: ownership.SecretVersion(from), Version: want.GetResourceVersion()})
+	s.Workload.Watcher.Observe(view.OwnedSecretKind, to, reduceToMetadata(want))
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteSecret)
 	return nil, 0, nil
 }
@@ -269,7 +269,7 @@ func connectionSecret(
 	if want.Annotations == nil {
 		want.Annotations = map[string]string{}
 	}
-	want.Annotations[view.HubSecretVersionAnnotation] = ownership.VersionOf(from)
+	want.Annotations[view.HubSecretVersionAnnotation] = ownership.SecretVersion(from)
 	if !ownership.ControlledBy(want, claim) {
 		owner := metav1.NewControllerRef(claim, claim.GroupVersionKind())
 		// Blocking the owner's deletion needs an extra right in clusters that enforce it, and nothing waits for the Secret.
@@ -279,8 +279,8 @@ func connectionSecret(
 	return want
 }
 
-// metadataOf returns a Secret without its content, as the watch keeps it.
-func metadataOf(secret *corev1.Secret) *unstructured.Unstructured {
+// reduceToMetadata returns a Secret without its content, as the watch keeps it.
+func reduceToMetadata(secret *corev1.Secret) *unstructured.Unstructured {
 	out := &unstructured.Unstructured{Object: map[string]any{}}
 	out.SetGroupVersionKind(view.OwnedSecretKind.GroupVersionKind)
 	out.SetNamespace(secret.Namespace)

@@ -30,8 +30,8 @@ func (r *Secrets) pullComposed(ctx context.Context, s *scope.Scope, hub *unstruc
 	if state, _ := s.Workload.Watcher.State(view.OwnedSecretKind); state != kindwatch.StateSynced {
 		return workloadSecretsUnknown(s), 0, nil
 	}
-	wanted := sets.New(r.Hub.ComposedOf(hub)...)
-	for _, name := range s.Workload.CopiesOf(s.Claim.GetUID()) {
+	wanted := sets.New(r.Hub.ComposedSecrets(hub)...)
+	for _, name := range s.Workload.Copies(s.Claim.GetUID()) {
 		if composes(hub, name) {
 			wanted.Insert(name)
 		}
@@ -54,7 +54,7 @@ func (r *Secrets) pullComposed(ctx context.Context, s *scope.Scope, hub *unstruc
 		if first == nil {
 			first = p
 		}
-		retryAfter = condition.Sooner(retryAfter, after)
+		retryAfter = condition.MinNonZero(retryAfter, after)
 	}
 	return first, retryAfter, nil
 }

@@ -30,7 +30,7 @@ import (
 // deleteCopies deletes connection Secrets that a claim no longer asks for, because it names another one or none. It
 // deletes only our copies that the claim controls, as a live read shows.
 func (r *Secrets) deleteCopies(ctx context.Context, s *scope.Scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
-	for _, name := range s.Workload.CopiesOf(s.Claim.GetUID()) {
+	for _, name := range s.Workload.Copies(s.Claim.GetUID()) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
 		if wanted.Has(name) {
 			continue

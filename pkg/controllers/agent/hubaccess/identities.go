@@ -208,7 +208,7 @@ func (i *Clients) Last(key Key) *Access {
 // Reject records that the hub has refused the credentials of a context's identity. They are read again before their
 // next use.
 func (i *Clients) Reject(ctx context.Context) {
-	access, err := AccessOf(ctx)
+	access, err := FromContext(ctx)
 	if err != nil {
 		return
 	}
@@ -336,12 +336,12 @@ func readUser(ctx context.Context, secrets client.Reader, key Key) (*credentials
 		}
 		return nil, nil, fmt.Errorf("cannot get Secret %q in cluster %q: %w", key.Secret, key.Cluster, err)
 	}
-	user, p := userOf(secret, key.Secret)
+	user, p := parseUser(secret, key.Secret)
 	return user, p, nil
 }
 
-// userOf returns the credentials in a Secret.
-func userOf(secret *corev1.Secret, name types.NamespacedName) (*credentials.User, *condition.Problem) {
+// parseUser returns the credentials in a Secret.
+func parseUser(secret *corev1.Secret, name types.NamespacedName) (*credentials.User, *condition.Problem) {
 	kubeconfig, ok := secret.Data[fleetv1alpha1.CredentialsSecretKey]
 	if !ok {
 		return nil, &condition.Problem{

@@ -257,7 +257,7 @@ func FuzzCredentialsSecret(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kubeconfig []byte) {
 		secret := &corev1.Secret{Data: map[string][]byte{fleetv1alpha1.CredentialsSecretKey: kubeconfig}}
-		user, p := userOf(secret, types.NamespacedName{Namespace: "foo", Name: "creds"})
+		user, p := parseUser(secret, types.NamespacedName{Namespace: "foo", Name: "creds"})
 		if (user == nil) == (p == nil) {
 			t.Fatalf("want either a user or a problem, got %v and %v", user, p)
 		}

@@ -46,9 +46,9 @@ func (k Key) Mark() string {
 
 const markOfSecret = "secret/"
 
-// CreatorOf returns the identity that an object of the hub names as its creator, if the owner of the claim's namespace
+// ParseCreator returns the identity that an object of the hub names as its creator, if the owner of the claim's namespace
 // provided it.
-func CreatorOf(obj metav1.Object, cluster mcr.ClusterName, namespace string) (Key, bool) {
+func ParseCreator(obj metav1.Object, cluster mcr.ClusterName, namespace string) (Key, bool) {
 	name, ok := strings.CutPrefix(obj.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation], markOfSecret+namespace+"/")
 	if !ok || namespace == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return Key{}, false
@@ -112,8 +112,8 @@ func (a *Access) In(ctx context.Context) context.Context {
 // ErrNoIdentity means that the context has no identity.
 var ErrNoIdentity = errors.New("the context has no identity for the hub") //nolint:gochecknoglobals // A constant.
 
-// AccessOf returns the hub with the rights of a context's identity.
-func AccessOf(ctx context.Context) (*Access, error) {
+// FromContext returns the hub with the rights of a context's identity.
+func FromContext(ctx context.Context) (*Access, error) {
 	if a, ok := ctx.Value(accessKey{}).(*Access); ok {
 		return a, nil
 	}
@@ -122,7 +122,7 @@ func AccessOf(ctx context.Context) (*Access, error) {
 
 // AsManager reports whether a context uses the manager's own rights.
 func AsManager(ctx context.Context) bool {
-	a, err := AccessOf(ctx)
+	a, err := FromContext(ctx)
 	return err == nil && a.Key.isManager()
 }
 
@@ -140,7 +140,7 @@ func (r RefusalError) Unwrap() error { return r.Answer }
 
 // do calls what with the access of the context's identity.
 func do(ctx context.Context, what func(*Access) error) error {
-	a, err := AccessOf(ctx)
+	a, err := FromContext(ctx)
 	if err != nil {
 		return err
 	}

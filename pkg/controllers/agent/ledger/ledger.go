@@ -74,8 +74,8 @@ type Ledger struct {
 	entries request.Map[Entry]
 }
 
-// Of returns the entry of a claim, or an empty one.
-func (l *Ledger) Of(req request.Request) Entry {
+// Entry returns the entry of a claim, or an empty one.
+func (l *Ledger) Entry(req request.Request) Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e, _ := l.entries.Get(req)

@@ -29,8 +29,8 @@ type Version struct {
 	ResourceVersion string
 }
 
-// VersionOf returns the current state of an object.
-func VersionOf(obj *unstructured.Unstructured) Version {
+// NewVersion returns the current state of an object.
+func NewVersion(obj *unstructured.Unstructured) Version {
 	return Version{UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion()}
 }
 

@@ -89,8 +89,8 @@ func (m *Metrics) noteChange(req request.Request, change func(*Changes)) {
 	m.changed.Set(req, c)
 }
 
-// ChangesOf returns the changes that a reconcile beginning now will have seen.
-func (m *Metrics) ChangesOf(req request.Request) Changes {
+// TakeChanges returns the changes that a reconcile beginning now will have seen.
+func (m *Metrics) TakeChanges(req request.Request) Changes {
 	if m == nil {
 		return Changes{}
 	}
@@ -100,24 +100,24 @@ func (m *Metrics) ChangesOf(req request.Request) Changes {
 	return c
 }
 
-// Carried records that the hub matches the claim.
-func (m *Metrics) Carried(req request.Request, seen Changes, now time.Time) {
+// ObservePushed records that the hub matches the claim.
+func (m *Metrics) ObservePushed(req request.Request, seen Changes, now time.Time) {
 	if m != nil && !seen.claim.IsZero() {
 		m.latencies.claimToHub.WithLabelValues(metric.ClusterValues(req.ClusterName)...).Observe(now.Sub(seen.claim).Seconds())
-		m.Settle(req, Changes{claim: seen.claim})
+		m.Discard(req, Changes{claim: seen.claim})
 	}
 }
 
-// Shown records that the claim shows the hub's status.
-func (m *Metrics) Shown(req request.Request, seen Changes, now time.Time) {
+// ObserveShown records that the claim shows the hub's status.
+func (m *Metrics) ObserveShown(req request.Request, seen Changes, now time.Time) {
 	if m != nil && !seen.Hub.IsZero() {
 		m.latencies.hubToStatus.WithLabelValues(metric.ClusterValues(req.ClusterName)...).Observe(now.Sub(seen.Hub).Seconds())
-		m.Settle(req, Changes{Hub: seen.Hub})
+		m.Discard(req, Changes{Hub: seen.Hub})
 	}
 }
 
-// Settle drops changes that were answered, or need no answer. Newer ones stay.
-func (m *Metrics) Settle(req request.Request, answered Changes) {
+// Discard drops changes that were answered, or need no answer. Newer ones stay.
+func (m *Metrics) Discard(req request.Request, answered Changes) {
 	if m == nil {
 		return
 	}

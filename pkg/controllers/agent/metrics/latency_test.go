@@ -33,7 +33,7 @@ func TestLatencies(t *testing.T) {
 			m.ClaimChanged(req, now)
 		}
 	}
-	begin := func(m *Metrics) Changes { return m.ChangesOf(req) }
+	begin := func(m *Metrics) Changes { return m.TakeChanges(req) }
 
 	for _, tc := range []struct {
 		reason     string
@@ -43,57 +43,57 @@ func TestLatencies(t *testing.T) {
 	}{
 		{"A new claim is carried.", func(m *Metrics) {
 			reported(m, added, at(0))
-			m.Carried(req, begin(m), at(3))
+			m.ObservePushed(req, begin(m), at(3))
 		}, 3, -1, false},
 		{"The oldest change counts.", func(m *Metrics) {
 			reported(m, added, at(0))
 			reported(m, edited, at(2))
-			m.Carried(req, begin(m), at(3))
+			m.ObservePushed(req, begin(m), at(3))
 		}, 3, -1, false},
 		{"A change that comes while the claim is carried counts from when it came.", func(m *Metrics) {
 			reported(m, added, at(0))
 			s := begin(m)
-			m.Carried(req, s, at(1))
+			m.ObservePushed(req, s, at(1))
 			reported(m, edited, at(2))
-			m.Settle(req, s)
-			m.Carried(req, begin(m), at(6))
+			m.Discard(req, s)
+			m.ObservePushed(req, begin(m), at(6))
 		}, 1 + 4, -1, false},
 		{"What was there before is not timed.", func(m *Metrics) {
 			reported(m, with(added, func(e *kindwatch.Event) { e.Initial = true }), at(0))
-			m.Carried(req, begin(m), at(3))
+			m.ObservePushed(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor is what the manager wrote itself.", func(m *Metrics) {
 			reported(m, with(edited, func(e *kindwatch.Event) { e.SelfInduced = true }), at(0))
-			m.Carried(req, begin(m), at(3))
+			m.ObservePushed(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor a change of the status.", func(m *Metrics) {
 			reported(m, with(edited, func(e *kindwatch.Event) { e.Old = claim(2) }), at(0))
-			m.Carried(req, begin(m), at(3))
+			m.ObservePushed(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"Nor a claim that goes.", func(m *Metrics) {
 			reported(m, with(edited, func(e *kindwatch.Event) { e.Type = kindwatch.Deleted }), at(0))
-			m.Carried(req, begin(m), at(3))
+			m.ObservePushed(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"A reconcile that has nothing to carry ends the wait.", func(m *Metrics) {
 			reported(m, added, at(0))
 			s := begin(m)
-			m.Settle(req, s)
-			m.Carried(req, begin(m), at(3))
+			m.Discard(req, s)
+			m.ObservePushed(req, begin(m), at(3))
 		}, -1, -1, false},
 		{"What is written again has been carried.", func(m *Metrics) {
 			reported(m, added, at(0))
-			m.Carried(req, begin(m), at(3))
-			m.Carried(req, begin(m), at(9))
+			m.ObservePushed(req, begin(m), at(3))
+			m.ObservePushed(req, begin(m), at(9))
 		}, 3, -1, false},
 		{"The status is shown.", func(m *Metrics) {
 			m.HubChanged(req, at(0))
 			m.HubChanged(req, at(1))
-			m.Shown(req, begin(m), at(2))
+			m.ObserveShown(req, begin(m), at(2))
 		}, -1, 2, false},
 		{"The ways are timed apart.", func(m *Metrics) {
 			reported(m, added, at(0))
 			m.HubChanged(req, at(1))
-			m.Shown(req, begin(m), at(2))
+			m.ObserveShown(req, begin(m), at(2))
 		}, -1, 1, true},
 		{"A claim that is forgotten is not waited for.", func(m *Metrics) {
 			m.HubChanged(req, at(0))
@@ -105,7 +105,7 @@ func TestLatencies(t *testing.T) {
 		}, -1, -1, false},
 		{"A cluster leaves nothing.", func(m *Metrics) {
 			reported(m, added, at(0))
-			m.Carried(req, begin(m), at(3))
+			m.ObservePushed(req, begin(m), at(3))
 			m.HubChanged(req, at(4))
 			m.ForgetCluster(req.ClusterName)
 		}, -1, -1, false},
@@ -116,7 +116,7 @@ func TestLatencies(t *testing.T) {
 		for name, want := range map[string]float64{
 			"masthead_agent_claim_to_hub_seconds": tc.up, "masthead_agent_hub_to_status_seconds": tc.down,
 		} {
-			if got := sumOf(t, registry, name); got != want {
+			if got := histogramSum(t, registry, name); got != want {
 				t.Errorf("%s\n%s: want %v, got %v", tc.reason, name, want, got)
 			}
 		}
@@ -129,8 +129,8 @@ func TestLatencies(t *testing.T) {
 	}
 }
 
-// sumOf is the sum of what a histogram observed; -1 if it observed nothing.
-func sumOf(t *testing.T, registry *prometheus.Registry, name string) float64 {
+// histogramSum is the sum of what a histogram observed; -1 if it observed nothing.
+func histogramSum(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {

@@ -28,16 +28,16 @@ func Adoptable(obj, claim metav1.Object, us Source, home Residence) bool {
 		return false
 	}
 	former := home.Succeeds(obj)
-	formerlyOurs := former && Of(true, obj, us) == Ours
-	if _, named := SourceOf(obj); named && !formerlyOurs {
+	formerlyOurs := former && Classify(true, obj, us) == Ours
+	if _, named := GetSource(obj); named && !formerlyOurs {
 		return false
 	}
-	switch consent, _ := annotationOf(obj, fleetv1alpha1.AdoptableByAnnotation); consent {
+	switch consent, _ := getAnnotation(obj, fleetv1alpha1.AdoptableByAnnotation); consent {
 	case us.String(), Source{Identifier: us.Identifier, Namespace: anyNamespace}.String():
 		return true
 	}
-	adopt, _ := annotationOf(claim, fleetv1alpha1.AdoptAnnotation)
-	from, _ := annotationOf(obj, fleetv1alpha1.ReleasedFromAnnotation)
+	adopt, _ := getAnnotation(claim, fleetv1alpha1.AdoptAnnotation)
+	from, _ := getAnnotation(obj, fleetv1alpha1.ReleasedFromAnnotation)
 	return !former && adopt == "true" && from == us.String()
 }
 

@@ -16,9 +16,9 @@ import (
 // equals no identifier in use. All readers cut: an index must find what it has stored when the object is gone.
 const maxValue = 512
 
-// mark is annotationOf for such an annotation.
+// mark is getAnnotation for such an annotation.
 func mark(obj metav1.Object, name string) (string, bool) {
-	value, found := annotationOf(obj, name)
+	value, found := getAnnotation(obj, name)
 	if len(value) > maxValue {
 		value = strings.Clone(value[:maxValue]) // A part of a string keeps all of it in memory.
 	}
@@ -41,10 +41,10 @@ func Annotations(obj metav1.Object) map[string]string {
 	return out
 }
 
-// annotationOf is obj.GetAnnotations()[name], and whether it exists. GetAnnotations of an unstructured object copies
+// getAnnotation is obj.GetAnnotations()[name], and whether it exists. GetAnnotations of an unstructured object copies
 // all annotations. For the few that are read here, each time a claim is reconciled, that was a twelfth of the manager's
 // allocations.
-func annotationOf(obj metav1.Object, name string) (string, bool) {
+func getAnnotation(obj metav1.Object, name string) (string, bool) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		value, found := obj.GetAnnotations()[name]

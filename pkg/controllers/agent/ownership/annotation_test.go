@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestAnnotationOf(t *testing.T) {
+func TestGetAnnotation(t *testing.T) {
 	t.Parallel()
 	object := func(metadata any) metav1.Object {
 		return &unstructured.Unstructured{Object: map[string]any{"metadata": metadata}}
@@ -45,7 +45,7 @@ func TestAnnotationOf(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got, found := annotationOf(tc.obj, "a"); got != tc.want || found != tc.found {
+			if got, found := getAnnotation(tc.obj, "a"); got != tc.want || found != tc.found {
 				t.Errorf("%s: got %q, %t, want %q, %t", tc.reason, got, found, tc.want, tc.found)
 			}
 			if got, found := tc.obj.GetAnnotations()["a"]; got != tc.want || found != tc.found {
@@ -57,7 +57,7 @@ func TestAnnotationOf(t *testing.T) {
 
 func TestAnnotationOfCopiesNothing(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "x"}}}}
-	if n := testing.AllocsPerRun(100, func() { annotationOf(u, "a") }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { getAnnotation(u, "a") }); n != 0 {
 		t.Errorf("reading an annotation allocates %.0f times, want none", n)
 	}
 }

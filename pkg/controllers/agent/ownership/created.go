@@ -32,7 +32,7 @@ func WasCreatedWithin(obj metav1.Object, now time.Time, within time.Duration) bo
 
 // CreatedAt returns when an object of the hub was created for a claim, if it has not been changed for it since.
 func CreatedAt(obj metav1.Object) (time.Time, bool) {
-	annotation, _ := annotationOf(obj, fleetv1alpha1.CreatedAtAnnotation)
+	annotation, _ := getAnnotation(obj, fleetv1alpha1.CreatedAtAnnotation)
 	at, err := time.Parse(time.RFC3339, annotation)
 	return at, err == nil
 }

@@ -38,9 +38,9 @@ func (s Source) Annotations() map[string]string {
 // String is the source as annotations name it. A namespace has no slash, so that the text is unique.
 func (s Source) String() string { return s.Identifier + "/" + s.Namespace }
 
-// SourceOf returns the source that an object of the hub names. An object with only one of the annotations names a
+// GetSource returns the source that an object of the hub names. An object with only one of the annotations names a
 // source that no cluster has.
-func SourceOf(obj metav1.Object) (Source, bool) {
+func GetSource(obj metav1.Object) (Source, bool) {
 	identifier, hasIdentifier := mark(obj, fleetv1alpha1.SourceUIDAnnotation)
 	namespace, hasNamespace := mark(obj, fleetv1alpha1.SourceNamespaceAnnotation)
 	return Source{Identifier: identifier, Namespace: namespace}, hasIdentifier || hasNamespace
@@ -48,7 +48,7 @@ func SourceOf(obj metav1.Object) (Source, bool) {
 
 // FormerSource returns the source whose deleted claim left an object in the hub, if one did.
 func FormerSource(obj metav1.Object) (Source, bool) {
-	if _, named := SourceOf(obj); named {
+	if _, named := GetSource(obj); named {
 		return Source{}, false
 	}
 	from, _ := mark(obj, fleetv1alpha1.ReleasedFromAnnotation)
@@ -79,13 +79,13 @@ const (
 	Unowned State = "Unowned"
 )
 
-// Of returns the ownership of an object in the hub. An unowned object may not simply be taken: it was not made for the
+// Classify returns the ownership of an object in the hub. An unowned object may not simply be taken: it was not made for the
 // source that happens to have a claim of the same name. An empty identifier owns nothing.
-func Of(exists bool, obj metav1.Object, us Source) State {
+func Classify(exists bool, obj metav1.Object, us Source) State {
 	if !exists {
 		return None
 	}
-	s, named := SourceOf(obj)
+	s, named := GetSource(obj)
 	switch {
 	case !named:
 		return Unowned
@@ -95,20 +95,20 @@ func Of(exists bool, obj metav1.Object, us Source) State {
 	return Foreign
 }
 
-// HolderOf names the holder of a name in the hub.
-func HolderOf(holder metav1.Object) string {
-	s, named := SourceOf(holder)
+// DescribeHolder names the holder of a name in the hub.
+func DescribeHolder(holder metav1.Object) string {
+	s, named := GetSource(holder)
 	by := "an object that was created in the hub"
 	if named {
 		by = fmt.Sprintf("the namespace %q of the cluster with the identifier %q", s.Namespace, s.Identifier)
 	}
-	if from, _ := annotationOf(holder, fleetv1alpha1.ReleasedFromAnnotation); !named && from != "" {
+	if from, _ := getAnnotation(holder, fleetv1alpha1.ReleasedFromAnnotation); !named && from != "" {
 		by = "an object that a deleted claim left in the hub"
 	}
 	return by
 }
 
-// VersionOf identifies a state of a Secret of the hub.
-func VersionOf(secret metav1.Object) string {
+// SecretVersion identifies a state of a Secret of the hub.
+func SecretVersion(secret metav1.Object) string {
 	return string(secret.GetUID()) + "/" + secret.GetResourceVersion()
 }

@@ -11,7 +11,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-func TestOwnershipOf(t *testing.T) {
+func TestClassify(t *testing.T) {
 	us := Source{Identifier: "w1", Namespace: "foo"}
 	for name, tc := range map[string]struct {
 		reason      string
@@ -34,7 +34,7 @@ func TestOwnershipOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := &metav1.ObjectMeta{Annotations: tc.annotations}
-			if got := Of(!tc.absent, obj, tc.us); got != tc.want {
+			if got := Classify(!tc.absent, obj, tc.us); got != tc.want {
 				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
 			}
 		})

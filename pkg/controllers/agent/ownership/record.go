@@ -44,17 +44,17 @@ func (r Record) Existed(claim *unstructured.Unstructured) bool {
 // Belongs reports whether an object of the hub that names the source of a claim is the claim's, other than by being
 // where the claim goes now.
 func Belongs(obj metav1.Object, claim *unstructured.Unstructured) bool {
-	if was, ok := RecordOf(claim); ok && was.Existed(claim) {
+	if was, ok := GetRecord(claim); ok && was.Existed(claim) {
 		return obj.GetNamespace() == was.Namespace
 	}
-	uid, _ := annotationOf(obj, fleetv1alpha1.SourceClaimUIDAnnotation)
+	uid, _ := getAnnotation(obj, fleetv1alpha1.SourceClaimUIDAnnotation)
 	_, before, _ := parse(claim) // A restored claim has another UID than the one in its record.
 	return IsFor(obj, claim) || uid != "" && types.UID(uid) == before
 }
 
 // IsFor reports whether an object of the hub was created for a claim, or is a copy of such an object.
 func IsFor(obj, claim metav1.Object) bool {
-	uid, _ := annotationOf(obj, fleetv1alpha1.SourceClaimUIDAnnotation)
+	uid, _ := getAnnotation(obj, fleetv1alpha1.SourceClaimUIDAnnotation)
 	return uid != "" && types.UID(uid) == claim.GetUID()
 }
 
@@ -70,14 +70,14 @@ func (r Record) Consent(claim metav1.Object) string {
 // isSpent reports whether the owner of a claim has consented to the loss of the recorded object. The claim's current
 // object is recorded then, so that the consent does not cover the next loss.
 func (r Record) isSpent(claim metav1.Object) bool {
-	consent, _ := annotationOf(claim, fleetv1alpha1.RecreateAnnotation)
+	consent, _ := getAnnotation(claim, fleetv1alpha1.RecreateAnnotation)
 	return consent == r.Consent(claim)
 }
 
 // Announcement returns what a claim should record of the place where its object is about to be created, or nothing: for
 // a claim that records an object or this very place, or shows conditions of an earlier object.
 func Announcement(claim *unstructured.Unstructured, namespace string) string {
-	was, ok := RecordOf(claim)
+	was, ok := GetRecord(claim)
 	if crossplane.IsReported(claim) || ok && (was.UID != "" || was.Namespace == namespace) {
 		return ""
 	}
@@ -86,15 +86,15 @@ func Announcement(claim *unstructured.Unstructured, namespace string) string {
 
 // Records reports whether a claim's record identifies its object in the hub.
 func Records(claim *unstructured.Unstructured, hub metav1.Object) bool {
-	was, ok := RecordOf(claim)
+	was, ok := GetRecord(claim)
 	if !ok || was.Namespace != hub.GetNamespace() || !was.Existed(claim) {
 		return false
 	}
 	return was.UID == hub.GetUID() || was.UID == "" && !was.isSpent(claim)
 }
 
-// RecordOf returns a claim's record. A record copied from another claim does not count.
-func RecordOf(claim metav1.Object) (Record, bool) {
+// GetRecord returns a claim's record. A record copied from another claim does not count.
+func GetRecord(claim metav1.Object) (Record, bool) {
 	was, uid, ok := parse(claim)
 	if !ok || uid != claim.GetUID() {
 		return Record{}, false
@@ -104,7 +104,7 @@ func RecordOf(claim metav1.Object) (Record, bool) {
 
 // parse returns the record in a claim's annotation, and the UID of the claim that it is about.
 func parse(claim metav1.Object) (was Record, uid types.UID, ok bool) {
-	annotation, _ := annotationOf(claim, fleetv1alpha1.HubObjectAnnotation)
+	annotation, _ := getAnnotation(claim, fleetv1alpha1.HubObjectAnnotation)
 	parts := strings.Split(annotation, "/")
 	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {
 		return Record{}, "", false

@@ -12,7 +12,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-func TestRecordOf(t *testing.T) {
+func TestGetRecord(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, value string
 		shown         bool // whether the claim shows a condition of Crossplane's
@@ -31,7 +31,7 @@ func TestRecordOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := aClaim(tc.value, tc.shown)
-			if got, recorded := RecordOf(claim); got != tc.want || recorded != tc.recorded {
+			if got, recorded := GetRecord(claim); got != tc.want || recorded != tc.recorded {
 				t.Errorf("%s want %v (%t), got %v (%t)", tc.reason, tc.want, tc.recorded, got, recorded)
 			}
 		})

@@ -24,11 +24,11 @@ type Residence struct{ Cluster, Namespace types.UID }
 // known reports whether both are known.
 func (h Residence) known() bool { return h.Cluster != "" && h.Namespace != "" }
 
-// ResidenceOf returns the residence that an object of the hub names, if any. Objects from before these annotations name
+// GetResidence returns the residence that an object of the hub names, if any. Objects from before these annotations name
 // none.
-func ResidenceOf(obj metav1.Object) Residence {
-	cluster, _ := annotationOf(obj, fleetv1alpha1.SourceClusterUIDAnnotation)
-	namespace, _ := annotationOf(obj, fleetv1alpha1.SourceNamespaceUIDAnnotation)
+func GetResidence(obj metav1.Object) Residence {
+	cluster, _ := getAnnotation(obj, fleetv1alpha1.SourceClusterUIDAnnotation)
+	namespace, _ := getAnnotation(obj, fleetv1alpha1.SourceNamespaceUIDAnnotation)
 	return Residence{Cluster: types.UID(cluster), Namespace: types.UID(namespace)}
 }
 
@@ -46,6 +46,6 @@ func (h Residence) Annotations() map[string]string {
 // Succeeds reports whether the residence is a namespace that reuses the name of an earlier one in the same cluster,
 // which an object of the hub belonged to. An unknown residence succeeds none.
 func (h Residence) Succeeds(obj metav1.Object) bool {
-	was := ResidenceOf(obj)
+	was := GetResidence(obj)
 	return h.known() && was.known() && was.Cluster == h.Cluster && was.Namespace != h.Namespace
 }

@@ -100,7 +100,7 @@ func (s claimState) claim(r record) *unstructured.Unstructured {
 	set(s.Moves, fleetv1alpha1.OnTargetChangeAnnotation, fleetv1alpha1.OnTargetChangeRecreate)
 	set(s.Demands, fleetv1alpha1.AdoptAnnotation, "true")
 	claim.SetAnnotations(annotations)
-	if was, ok := ownership.RecordOf(claim); ok && s.Consents {
+	if was, ok := ownership.GetRecord(claim); ok && s.Consents {
 		annotations[fleetv1alpha1.RecreateAnnotation] = was.Consent(claim)
 		claim.SetAnnotations(annotations)
 	}
@@ -251,7 +251,7 @@ func (s *situation) String() string {
 		steps = append(steps, fmt.Sprintf("%s at %q (%s)", step.Do, step.At.Namespace, step.Policy))
 	}
 	return fmt.Sprintf("claim %+v, hub %s target %s old %s, setting %+v: steps %q problem %q down %t all %t",
-		s.claimState, s.Hub, s.Target, s.Old, s.setting, steps, why, s.plan.Down.Object != nil, s.plan.Down.All)
+		s.claimState, s.Hub, s.Target, s.Old, s.setting, steps, why, s.plan.Down.Object != nil, s.plan.Down.WithSecrets)
 }
 
 // facts are what the agent gathers in a situation.
@@ -363,7 +363,7 @@ func TestDecideExhaustive(t *testing.T) {
 	serves := func(s *situation) bool { return s.class != nil && s.Class != "Disabled" }
 	isLive := func(s *situation) bool { return s.Life == live }
 	existed := func(s *situation) bool {
-		was, ok := ownership.RecordOf(s.f.Claim)
+		was, ok := ownership.GetRecord(s.f.Claim)
 		return ok && was.Existed(s.f.Claim)
 	}
 	// isClaims reports whether an object is the claim's by a rule of this test's own: where the claim goes, it names the
@@ -419,7 +419,7 @@ func TestDecideExhaustive(t *testing.T) {
 			When: func(s *situation) bool {
 				return s.Paused || !isLive(s) || s.Unauthenticated || !serves(s) || !s.Targeted || s.Published != "Offered"
 			},
-			Holds: func(s *situation) bool { return len(s.does(Push, Adopt, Protect, Rehearse)) == 0 },
+			Holds: func(s *situation) bool { return len(s.does(Push, Adopt, Protect, DryRunCreate)) == 0 },
 		},
 		{
 			Sentence: "Nothing is pushed with unresolved references.",
@@ -467,7 +467,7 @@ func TestDecideExhaustive(t *testing.T) {
 			When: func(s *situation) bool {
 				return isLive(s) && removes(s) && s.Old != madeGoing && (s.target == nil || !s.f.Owns(s.target))
 			},
-			Holds: func(s *situation) bool { return s.before(Rehearse, Remove) },
+			Holds: func(s *situation) bool { return s.before(DryRunCreate, Remove) },
 		},
 		{
 			Sentence: "Only what is at the target, recorded, or the claim's own is removed.",
@@ -521,7 +521,7 @@ func TestDecideExhaustive(t *testing.T) {
 				return s.Unauthenticated || !serves(s) || s.Paused || !s.Targeted ||
 					s.Withdrawn && s.plan.Down.Object != nil && s.plan.Down.Object.GetNamespace() == "old"
 			},
-			Holds: func(s *situation) bool { return !s.plan.Down.All },
+			Holds: func(s *situation) bool { return !s.plan.Down.WithSecrets },
 		},
 		{
 			Sentence: "Nothing flows from an object that is not the claim's, unless it is adopted.",
@@ -532,12 +532,14 @@ func TestDecideExhaustive(t *testing.T) {
 		},
 		{
 			Sentence: "A claim that goes or is disabled gets no password.",
-			When:     func(s *situation) bool { return !isLive(s) || s.Class == "Disabled" }, Holds: func(s *situation) bool { return !s.plan.Down.All },
+			When:     func(s *situation) bool { return !isLive(s) || s.Class == "Disabled" }, Holds: func(s *situation) bool { return !s.plan.Down.WithSecrets },
 		},
 		{
 			Sentence: "Nothing is reported of a claim that is gone.",
 			When:     func(s *situation) bool { return s.Life == vanished },
-			Holds:    func(s *situation) bool { return s.plan.Silent && s.plan.Problem == nil && s.plan.Down.Object == nil },
+			Holds: func(s *situation) bool {
+				return s.plan.SkipReport && s.plan.Problem == nil && s.plan.Down.Object == nil
+			},
 		},
 		{
 			Sentence: "What is not done is explained, or is done when something that is not known yet becomes known.",
@@ -574,5 +576,5 @@ func (p Plan) equal(q Plan) bool {
 	same := slices.EqualFunc(p.Steps, q.Steps, func(a, b Step) bool {
 		return a.Do == b.Do && a.At == b.At && a.Saw == b.Saw && a.Policy == b.Policy
 	})
-	return same && p.Down == q.Down && p.Silent == q.Silent && (p.Problem == nil) == (q.Problem == nil) && p.Again == q.Again && p.Slowly == q.Slowly
+	return same && p.Down == q.Down && p.SkipReport == q.SkipReport && (p.Problem == nil) == (q.Problem == nil) && p.RequeueAfter == q.RequeueAfter && p.RequeueSlowly == q.RequeueSlowly
 }

@@ -34,9 +34,9 @@ type Facts struct {
 	// before.
 	Protected bool
 
-	// Us is the claim's source, to be named by the hub's object. Home is where that source is now, as far as known.
-	Us   ownership.Source
-	Home ownership.Residence
+	// Source is the claim's source, to be named by the hub's object. Home is where that source is now, as far as known.
+	Source    ownership.Source
+	Residence ownership.Residence
 
 	// NamespaceObject is the claim's namespace in the workload cluster, reduced to what the agent uses; nil if unknown or
 	// gone.
@@ -113,8 +113,8 @@ func (f *Facts) IsPaused() bool { return !f.Vanished && isPaused(f.Claim) }
 // ownership returns the ownership of an object in the hub, as seen by the claim. An object that was created for this
 // very claim stays its own, even if it names an earlier namespace: the watch of namespaces can be behind.
 func (f *Facts) ownership(obj metav1.Object) ownership.State {
-	owned := ownership.Of(true, obj, f.Us)
-	if owned == ownership.Ours && f.Home.Succeeds(obj) && !ownership.IsFor(obj, f.Claim) {
+	owned := ownership.Classify(true, obj, f.Source)
+	if owned == ownership.Ours && f.Residence.Succeeds(obj) && !ownership.IsFor(obj, f.Claim) {
 		return ownership.Former
 	}
 	return owned
@@ -136,7 +136,7 @@ func (f *Facts) PlaceIn(namespace string) ownership.Place {
 
 // RecordedPlace returns where the claim records its object, if it does.
 func (f *Facts) RecordedPlace() (ownership.Place, bool) {
-	was, ok := ownership.RecordOf(f.Claim)
+	was, ok := ownership.GetRecord(f.Claim)
 	return f.PlaceIn(was.Namespace), ok
 }
 

@@ -27,11 +27,11 @@ const (
 	// Push creates the claim's object, or updates it to match the claim.
 	Push Action = "Push"
 
-	// Rehearse dry-runs the write of the claim's object in the hub.
-	Rehearse Action = "Rehearse"
+	// DryRunCreate dry-runs the write of the claim's object in the hub.
+	DryRunCreate Action = "DryRunCreate"
 
-	// Disclose limits the reported problem to what the identity used may learn.
-	Disclose Action = "Disclose"
+	// CheckVisibility limits the reported problem to what the identity used may learn.
+	CheckVisibility Action = "CheckVisibility"
 
 	// Remove deletes or releases the claim's object, according to the step's policy.
 	Remove Action = "Remove"
@@ -67,8 +67,8 @@ type Down struct {
 	// Object is the claim's object in the hub, whose status is shown; nil if unknown.
 	Object *unstructured.Unstructured
 
-	// All means that late fields and Secrets are pulled too, which needs an identity in the hub.
-	All bool
+	// WithSecrets means that late fields and Secrets are pulled too, which needs an identity in the hub.
+	WithSecrets bool
 }
 
 // Plan is how a claim is reconciled.
@@ -76,18 +76,18 @@ type Plan struct {
 	Steps []Step
 	Down  Down
 
-	// Silent means that nothing is reported once the steps succeed. Otherwise Problem is reported; nil means none. Holder
+	// SkipReport means that nothing is reported once the steps succeed. Otherwise Problem is reported; nil means none. Holder
 	// holds the claim's name in the hub, if that is the problem.
-	Silent  bool
-	Problem *condition.Problem
-	Holder  string
+	SkipReport bool
+	Problem    *condition.Problem
+	Holder     string
 
 	// WaitAt is the place in the hub whose changes requeue the claim.
 	WaitAt *ownership.Place
 
-	// Again is when to requeue; Slowly requeues after condition.SlowRetry.
-	Again  time.Duration
-	Slowly bool
+	// RequeueAfter is when to requeue; RequeueSlowly requeues after condition.SlowRetry.
+	RequeueAfter  time.Duration
+	RequeueSlowly bool
 }
 
 // Decide computes the plan for a claim. It is a pure function: its cases are tabled in plan_test.go.
@@ -102,23 +102,23 @@ func Decide(f Facts) Plan {
 	case f.IsPaused():
 		return Plan{Problem: paused("It is not synchronised in either direction")}
 	case f.Class != nil && f.Pairing == nil:
-		return Plan{Silent: f.Unpaired == nil, Problem: f.Unpaired, Down: Down{Object: f.Own()}}
+		return Plan{SkipReport: f.Unpaired == nil, Problem: f.Unpaired, Down: Down{Object: f.Own()}}
 	case f.Unauthenticated != nil:
-		return Plan{Problem: f.Unauthenticated, Again: f.RetryAfter, Down: Down{Object: f.Own()}}
+		return Plan{Problem: f.Unauthenticated, RequeueAfter: f.RetryAfter, Down: Down{Object: f.Own()}}
 	case !f.PublishedKnown:
-		return Plan{Silent: true}
+		return Plan{SkipReport: true}
 	case f.Target == nil || !f.Offered:
 		// Without a class the identity is unknown, and without a published kind its fields are. No password flows once a
 		// claim may not have its target: that is how an administrator withdraws a namespace.
-		return Plan{Problem: f.cause(), Down: Down{Object: f.Own(), All: f.Class != nil && f.Published && f.Untargeted == nil}}
+		return Plan{Problem: f.untargetedProblem(), Down: Down{Object: f.Own(), WithSecrets: f.Class != nil && f.Published && f.Untargeted == nil}}
 	case !f.Hub.Known:
-		return Plan{Silent: f.Hub.Unknown == nil, Problem: f.Hub.Unknown, WaitAt: f.Target}
+		return Plan{SkipReport: f.Hub.Unknown == nil, Problem: f.Hub.Unknown, WaitAt: f.Target}
 	}
 	return decideTarget(f)
 }
 
-// cause returns why the claim has no target.
-func (f *Facts) cause() *condition.Problem {
+// untargetedProblem returns why the claim has no target.
+func (f *Facts) untargetedProblem() *condition.Problem {
 	switch {
 	case f.Class == nil:
 		return classNotFound(f.ClassName)
@@ -131,16 +131,16 @@ func (f *Facts) cause() *condition.Problem {
 // decideDisabled leaves alone a claim whose class is Disabled.
 func decideDisabled(f Facts) Plan {
 	if f.Protected {
-		return Plan{Silent: true, Steps: []Step{{Do: Release}}}
+		return Plan{SkipReport: true, Steps: []Step{{Do: Release}}}
 	}
-	return Plan{Silent: true, Steps: []Step{{Do: Forget}}}
+	return Plan{SkipReport: true, Steps: []Step{{Do: Forget}}}
 }
 
 // decideTarget decides about a claim whose target, and the object there, are known.
 func decideTarget(f Facts) Plan {
 	there := f.Hub.Target
 	moves := Recreates(f.Claim, f.Pairing.NamespaceAnnotations())
-	taken := there != nil && !f.Owns(there) && !ownership.Adoptable(there, f.Claim, f.Us, f.Home)
+	taken := there != nil && !f.Owns(there) && !ownership.Adoptable(there, f.Claim, f.Source, f.Residence)
 	// A taken name blocks only claims that want to move there.
 	if from := f.Elsewhere(); from != nil && (!taken || !moves) {
 		return decideMove(f, *from, moves)
@@ -153,7 +153,7 @@ func decideTarget(f Facts) Plan {
 			return *p
 		}
 	}
-	carried := Plan{Down: Down{Object: f.Own(), All: true}}
+	carried := Plan{Down: Down{Object: f.Own(), WithSecrets: true}}
 	if carried.Problem = f.Unresolved; carried.Problem != nil {
 		return carried
 	}
@@ -176,7 +176,7 @@ func decideCreation(f Facts) *Plan {
 	case there != nil:
 		return &Plan{Problem: recreating(f.Kind.Kind, *f.Target), WaitAt: f.Target, Down: Down{Object: there}}
 	case f.Full != nil:
-		return &Plan{Problem: f.Full, Slowly: true}
+		return &Plan{Problem: f.Full, RequeueSlowly: true}
 	}
 	return nil
 }
@@ -184,12 +184,12 @@ func decideCreation(f Facts) *Plan {
 // decideTaken decides about a claim whose name in the hub is taken.
 func decideTaken(f Facts) Plan {
 	there := f.Hub.Target
-	p := Plan{WaitAt: f.Target, Down: Down{Object: f.Own()}, Steps: []Step{{Do: Disclose, At: *f.Target, Saw: there}}}
+	p := Plan{WaitAt: f.Target, Down: Down{Object: f.Own()}, Steps: []Step{{Do: CheckVisibility, At: *f.Target, Saw: there}}}
 	if f.ownership(there) == ownership.Former {
-		p.Problem = namespaceRecreated(f.Kind.Kind, f.Target.Namespace, f.Name, f.Us)
+		p.Problem = namespaceRecreated(f.Kind.Kind, f.Target.Namespace, f.Name, f.Source)
 		return p
 	}
-	p.Holder = ownership.HolderOf(there)
+	p.Holder = ownership.DescribeHolder(there)
 	p.Problem = conflict(f.Kind.Kind, f.Target.Namespace, f.Name, p.Holder)
 	return p
 }
@@ -202,7 +202,7 @@ func decideTaken(f Facts) Plan {
 func decideMove(f Facts, from PlacedObject, moves bool) Plan {
 	stays := Plan{Problem: targetChanged(from.Place, *f.Target), WaitAt: &from.Place}
 	if own := f.recorded(); own != nil {
-		stays.Down = Down{Object: own, All: !f.Pairing.withdrawn(from.Place.Namespace)}
+		stays.Down = Down{Object: own, WithSecrets: !f.Pairing.withdrawn(from.Place.Namespace)}
 	}
 	if !moves {
 		return stays
@@ -212,7 +212,7 @@ func decideMove(f Facts, from PlacedObject, moves bool) Plan {
 		stays.Problem = p
 		return stays
 	}
-	move := Plan{Silent: true, Again: condition.Soon, WaitAt: &from.Place, Down: stays.Down}
+	move := Plan{SkipReport: true, RequeueAfter: condition.Soon, WaitAt: &from.Place, Down: stays.Down}
 	begun := from.Object.GetDeletionTimestamp() != nil
 	if arrived := f.Hub.Target != nil && f.Owns(f.Hub.Target); !begun && !arrived {
 		if f.Unresolved != nil {
@@ -224,7 +224,7 @@ func decideMove(f Facts, from PlacedObject, moves bool) Plan {
 			stays.Problem = f.Full // As above.
 			return stays
 		}
-		move.Steps = append(move.Steps, Step{Do: Rehearse, At: *f.Target})
+		move.Steps = append(move.Steps, Step{Do: DryRunCreate, At: *f.Target})
 	}
 	move.Steps = append(move.Steps, Step{Do: Remove, At: from.Place, Saw: from.Object, Policy: policy, To: f.Target})
 	return move
@@ -239,23 +239,23 @@ func decideDeletion(f Facts) Plan {
 	release := Step{Do: Release}
 	switch {
 	case !f.Protected:
-		return Plan{Silent: true, Steps: []Step{{Do: Forget}}}
+		return Plan{SkipReport: true, Steps: []Step{{Do: Forget}}}
 	case f.IsDisabled():
-		return Plan{Silent: true, Steps: []Step{release}}
+		return Plan{SkipReport: true, Steps: []Step{release}}
 	case f.IsPaused():
 		return Plan{Problem: paused("It is being deleted, and nothing is deleted in the hub")}
 	case f.Unauthenticated != nil:
-		return Plan{Problem: f.Unauthenticated, Again: f.RetryAfter, Down: Down{Object: f.Own()}}
+		return Plan{Problem: f.Unauthenticated, RequeueAfter: f.RetryAfter, Down: Down{Object: f.Own()}}
 	case !f.Hub.Known && f.Hub.Gone:
-		return Plan{Silent: true, Steps: []Step{release}}
+		return Plan{SkipReport: true, Steps: []Step{release}}
 	case !f.Hub.Known:
-		return Plan{Silent: f.Hub.Unknown == nil, Problem: f.Hub.Unknown}
+		return Plan{SkipReport: f.Hub.Unknown == nil, Problem: f.Hub.Unknown}
 	}
 	policy, p := deletionPolicy(f.Class, f.ClassName, f.Claim)
 	if p != nil {
 		return Plan{Problem: p, Down: Down{Object: f.Own()}}
 	}
-	return Plan{Silent: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, release)}
+	return Plan{SkipReport: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, release)}
 }
 
 // decideVanished decides about a claim that is gone although it had our finalizer. Nothing is reported.
@@ -263,18 +263,18 @@ func decideVanished(f Facts) Plan {
 	forget := Step{Do: Forget}
 	switch {
 	case f.IsDisabled():
-		return Plan{Silent: true, Steps: []Step{forget}}
+		return Plan{SkipReport: true, Steps: []Step{forget}}
 	case f.Unauthenticated != nil:
-		return Plan{Silent: true, Again: f.RetryAfter}
+		return Plan{SkipReport: true, RequeueAfter: f.RetryAfter}
 	case !f.Hub.Known && !f.Hub.Gone:
-		return Plan{Silent: true, Slowly: true}
+		return Plan{SkipReport: true, RequeueSlowly: true}
 	}
 	policy, p := deletionPolicy(f.Class, f.ClassName, f.Claim)
 	if p != nil || isPaused(f.Claim) {
 		// Its owner cannot correct or unpause it any more: do what can be undone.
 		policy = fleetv1alpha1.DeletionPolicyOrphan
 	}
-	return Plan{Silent: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, forget)}
+	return Plan{SkipReport: true, Steps: append(removals(f, policy), Step{Do: AwaitCreations}, forget)}
 }
 
 // removals removes the claim's objects from the hub.

@@ -29,9 +29,9 @@ func offeredClaim(claim *unstructured.Unstructured) Facts {
 	}}}
 	return Facts{
 		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
-		HubKind: at.Kind, Claim: claim, Us: ownership.Source{Identifier: "w1", Namespace: "foo"},
-		Home:  ownership.Residence{Cluster: "c1", Namespace: "n1"},
-		Class: class, ClassName: "default", PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
+		HubKind: at.Kind, Claim: claim, Source: ownership.Source{Identifier: "w1", Namespace: "foo"},
+		Residence: ownership.Residence{Cluster: "c1", Namespace: "n1"},
+		Class:     class, ClassName: "default", PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
 		Pairing: &Pairing{Class: "default", Agent: class.Spec.Agent, Namespace: "foo"}, Target: &at,
 	}
 }
@@ -204,21 +204,21 @@ func TestDecide(t *testing.T) {
 			because: "The class allows no more objects.", given: []func(*Facts){full}, tells: fleetv1alpha1.ReasonClaimLimitReached,
 		},
 		"FullAndThere":    {because: "What exists stays.", given: []func(*Facts){synced, full}, steps: []Action{Protect, Push}, Down: all},
-		"FullAndConflict": {because: "The holder is named.", given: []func(*Facts){full, func(f *Facts) { f.Hub.Target = object("bar", them) }}, steps: []Action{Disclose}, tells: fleetv1alpha1.ReasonConflict, waits: "bar"},
+		"FullAndConflict": {because: "The holder is named.", given: []func(*Facts){full, func(f *Facts) { f.Hub.Target = object("bar", them) }}, steps: []Action{CheckVisibility}, tells: fleetv1alpha1.ReasonConflict, waits: "bar"},
 		"Conflict": {
 			because: "A name that another source holds is left alone, and waited for.",
 			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", them) }},
-			steps:   []Action{Disclose}, tells: fleetv1alpha1.ReasonConflict, waits: "bar",
+			steps:   []Action{CheckVisibility}, tells: fleetv1alpha1.ReasonConflict, waits: "bar",
 		},
 		"Unowned": {
 			because: "So is an object that names no source.",
 			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = object("bar", ownership.Source{}) }},
-			steps:   []Action{Disclose}, tells: fleetv1alpha1.ReasonConflict, waits: "bar",
+			steps:   []Action{CheckVisibility}, tells: fleetv1alpha1.ReasonConflict, waits: "bar",
 		},
 		"Former": {
 			because: "A namespace that was made again does not inherit.",
 			given:   []func(*Facts){func(f *Facts) { f.Hub.Target = former() }},
-			steps:   []Action{Disclose}, tells: fleetv1alpha1.ReasonNamespaceRecreated, waits: "bar",
+			steps:   []Action{CheckVisibility}, tells: fleetv1alpha1.ReasonNamespaceRecreated, waits: "bar",
 		},
 		"Adoptable": {
 			because: "An object whose owner in the hub consents is adopted before it is pushed.",
@@ -244,7 +244,7 @@ func TestDecide(t *testing.T) {
 		"MovesFromElsewhere": {
 			because: "The claim's own object moves, whether or not the claim records it.",
 			given:   []func(*Facts){func(f *Facts) { f.Protected = true; elsewhere(f, "old") }, recreate},
-			steps:   []Action{Rehearse, Remove}, removes: []string{"old"}, tells: "silent", waits: "old",
+			steps:   []Action{DryRunCreate, Remove}, removes: []string{"old"}, tells: "silent", waits: "old",
 		},
 		"TargetChanged": {
 			because: "Nothing moves silently. What the hub has comes back.",
@@ -261,7 +261,7 @@ func TestDecide(t *testing.T) {
 		},
 		"Moves": {
 			because: "Who asks for it is moved, if the hub would accept it.",
-			given:   []func(*Facts){movedAway, recreate}, steps: []Action{Rehearse, Remove}, removes: []string{"old"},
+			given:   []func(*Facts){movedAway, recreate}, steps: []Action{DryRunCreate, Remove}, removes: []string{"old"},
 			tells: "silent", Down: all, waits: "old",
 		},
 		"MovesAndHasBegun": {
@@ -292,7 +292,7 @@ func TestDecide(t *testing.T) {
 		"MovesToATakenName": {
 			because: "Who wants to move to a name that is taken waits for it. The object that is there comes back.",
 			given:   []func(*Facts){movedAway, recreate, func(f *Facts) { f.Hub.Target = object("bar", them) }},
-			steps:   []Action{Disclose}, tells: fleetv1alpha1.ReasonConflict, Down: status, waits: "bar",
+			steps:   []Action{CheckVisibility}, tells: fleetv1alpha1.ReasonConflict, Down: status, waits: "bar",
 		},
 		"MovesWithAMisspeltPolicy": {
 			because: "Nothing is deleted on a guess.",
@@ -458,7 +458,7 @@ func TestDecide(t *testing.T) {
 			if p.Problem != nil {
 				tells = p.Problem.Reason
 			}
-			if p.Silent {
+			if p.SkipReport {
 				tells += "silent"
 			}
 			if tells != tc.tells {
@@ -467,7 +467,7 @@ func TestDecide(t *testing.T) {
 			brings := nothing
 			if p.Down.Object != nil {
 				brings = status
-				if p.Down.All {
+				if p.Down.WithSecrets {
 					brings = all
 				}
 			}

@@ -41,7 +41,7 @@ func isPaused(claim metav1.Object) bool {
 // class or the claim's owner has to consent. The owner names the deleted object, so that the consent does not cover the
 // next loss.
 func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePolicy, moves bool, kind string, place ownership.Place) *condition.Problem {
-	was, recorded := ownership.RecordOf(claim)
+	was, recorded := ownership.GetRecord(claim)
 	switch {
 	case !recorded, !was.Existed(claim), policy == fleetv1alpha1.RecreatePolicyAlways,
 		claim.GetAnnotations()[fleetv1alpha1.RecreateAnnotation] == was.Consent(claim),

@@ -36,10 +36,10 @@ func benchmarkClaim(b *testing.B) *unstructured.Unstructured {
 // BenchmarkPush measures the check whether a claim has to be pushed.
 func BenchmarkPush(b *testing.B) {
 	claim, us := benchmarkClaim(b), ownership.Source{Identifier: "w1", Namespace: "foo"}
-	hub := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim)
+	hub := buildIntent(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim)
 	b.ReportAllocs()
 	for b.Loop() {
-		if !Applied(intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim), hub, crossplane.FormClaim) {
+		if !Applied(buildIntent(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim), hub, crossplane.FormClaim) {
 			b.Fatal("it is there already")
 		}
 	}
@@ -54,7 +54,7 @@ func BenchmarkStatus(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		c := Condition(claim, nil)
-		status := StatusOf(claim, hub, true, c, now)
+		status := BuildStatus(claim, hub, true, c, now)
 		if c.Status != metav1.ConditionTrue || !StatusDiffers(claim, status) {
 			b.Fatal("the claim does not show it yet")
 		}

@@ -20,7 +20,7 @@ import (
 
 func TestIntentHasTheRequestedKindAndName(t *testing.T) {
 	forged := agenttest.Parse(t, `{'apiVersion':'v1','kind':'Secret','metadata':{'name':'other','namespace':'kube-system'},'spec':{}}`)
-	got := intentOf(forged, ownershiptest.InBar("db"), ownership.Source{Identifier: "w1", Namespace: "foo"}, crossplane.FormClaim)
+	got := buildIntent(forged, ownershiptest.InBar("db"), ownership.Source{Identifier: "w1", Namespace: "foo"}, crossplane.FormClaim)
 	if got.GroupVersionKind() != ownershiptest.InBar("").Kind.GroupVersionKind || got.GetNamespace() != "bar" || got.GetName() != "db" {
 		t.Errorf("want the kind and name of the request, regardless of the claim, got %v", got.Object)
 	}
@@ -38,7 +38,7 @@ func TestTravelling(t *testing.T) {
 	claim.SetLabels(in)
 	claim.SetAnnotations(in)
 	us := ownership.Source{Identifier: "id", Namespace: "ns"}
-	got := intentOf(claim, ownership.Place{}, us, crossplane.FormClaim, "acmeco.org/*", "release")
+	got := buildIntent(claim, ownership.Place{}, us, crossplane.FormClaim, "acmeco.org/*", "release")
 	if diff := cmp.Diff(want, got.GetLabels()); diff != "" {
 		t.Errorf("want the user's labels only (-want +got):\n%s", diff)
 	}
@@ -95,7 +95,7 @@ func TestApplied(t *testing.T) {
 		}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			intent := intentOf(agenttest.Parse(t, claim), ownershiptest.InBar("db"), us, crossplane.FormClaim)
+			intent := buildIntent(agenttest.Parse(t, claim), ownershiptest.InBar("db"), us, crossplane.FormClaim)
 			hub := intent.DeepCopy()
 			unstructured.RemoveNestedField(hub.Object, "spec", "nothing")
 			tc.change(hub)
@@ -113,7 +113,7 @@ func set(u *unstructured.Unstructured, value string, path ...string) {
 func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	us := ownership.Source{Identifier: "w1", Namespace: "foo"}
 	claim := agenttest.Parse(t, `{'metadata':{'name':'db','labels':{'team':'a'}},'spec':{'version':'5.7'}}`)
-	before := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim).GetAnnotations()[ownership.AppliedHashAnnotation]
+	before := buildIntent(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim).GetAnnotations()[ownership.AppliedHashAnnotation]
 
 	// Changes of the claim in the workload cluster that are not pushed leave the intent unchanged.
 	claim.SetFinalizers([]string{"x"})
@@ -123,7 +123,7 @@ func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	claim.SetAnnotations(map[string]string{"kubectl.kubernetes.io/last-applied-configuration": "{}", "crossplane.io/paused": "true"})
 	set(claim, "x", "status", "address")
 	set(claim, "x", "spec", "resourceRef", "name")
-	intent := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim)
+	intent := buildIntent(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim)
 	if got := intent.GetAnnotations()[ownership.AppliedHashAnnotation]; got != before {
 		t.Errorf("want the same hash, got %q and %q", before, got)
 	}
@@ -132,13 +132,13 @@ func TestIntentChangesWithTheClaimOnly(t *testing.T) {
 	}
 
 	unstructured.RemoveNestedField(claim.Object, "spec", "version")
-	if got := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim).GetAnnotations()[ownership.AppliedHashAnnotation]; got == before {
+	if got := buildIntent(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim).GetAnnotations()[ownership.AppliedHashAnnotation]; got == before {
 		t.Error("want another hash when a field is removed")
 	}
 }
 
-// FuzzIntentOf throws at IntentOf what the owner of a workload cluster could write.
-func FuzzIntentOf(f *testing.F) {
+// FuzzIntent throws at IntentOf what the owner of a workload cluster could write.
+func FuzzIntent(f *testing.F) {
 	f.Add(`{"metadata":{"name":"db","annotations":{"agent.crossplane.io/source-uid":"forged"}},"spec":{"resourceRef":{"name":"x"}}}`)
 	f.Add(`{"metadata":{"name":"db"},"spec":{"resourceRefs":[{"name":"x"}],"crossplane":{"resourceRefs":[{"name":"x"}]}}}`)
 	f.Add(`{"metadata":{"name":"db","labels":{"/":"x","crossplane.io/x":"y"}},"spec":[]}`)
@@ -159,11 +159,11 @@ func FuzzIntentOf(f *testing.F) {
 		}
 		us := ownership.Source{Identifier: "w1", Namespace: "foo"}
 		before := claim.DeepCopy()
-		intent := intentOf(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim)
+		intent := buildIntent(claim, ownershiptest.InBar("db"), us, crossplane.FormClaim)
 		if diff := cmp.Diff(before.Object, claim.Object); diff != "" {
 			t.Errorf("want the claim unchanged (-before +after):\n%s", diff)
 		}
-		if ownership.Of(true, intent, us) != ownership.Ours || intent.GetNamespace() != "bar" {
+		if ownership.Classify(true, intent, us) != ownership.Ours || intent.GetNamespace() != "bar" {
 			t.Errorf("want it to be ours and in the target namespace, got %v", intent.Object)
 		}
 		spec, _ := intent.Object["spec"].(map[string]any)
@@ -186,7 +186,7 @@ func FuzzIntentOf(f *testing.F) {
 	})
 }
 
-// intentOf is Intent with only the annotations that name the source.
-func intentOf(claim *unstructured.Unstructured, place ownership.Place, us ownership.Source, f crossplane.Form, excluded ...string) *unstructured.Unstructured {
+// buildIntent is Intent with only the annotations that name the source.
+func buildIntent(claim *unstructured.Unstructured, place ownership.Place, us ownership.Source, f crossplane.Form, excluded ...string) *unstructured.Unstructured {
 	return Intent(claim, place, us.Annotations(), f, excluded...)
 }

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patchOf is a patch as it travels.
-func patchOf(t *testing.T, p client.Patch, err error) map[string]any {
+// decodePatch is a patch as it travels.
+func decodePatch(t *testing.T, p client.Patch, err error) map[string]any {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestStatusPatch(t *testing.T) {
 			}
 			want["metadata"] = map[string]any{"resourceVersion": "7"}
 			p, err := StatusPatch(object(tc.from), tc.to)
-			if diff := cmp.Diff(want, patchOf(t, p, err)); diff != "" {
+			if diff := cmp.Diff(want, decodePatch(t, p, err)); diff != "" {
 				t.Errorf("%s\n-client.MergeFrom, +ours:\n%s", tc.reason, diff)
 			}
 		})
@@ -106,7 +106,7 @@ func TestMetadataPatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, err := MetadataPatch(tc.from, tc.to)
-			if diff := cmp.Diff(parsed(t, data), patchOf(t, p, err)); diff != "" {
+			if diff := cmp.Diff(parsed(t, data), decodePatch(t, p, err)); diff != "" {
 				t.Errorf("%s\n-client.MergeFrom, +ours:\n%s", tc.reason, diff)
 			}
 		})

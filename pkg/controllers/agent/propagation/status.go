@@ -34,7 +34,7 @@ func Condition(claim *unstructured.Unstructured, p *condition.Problem) metav1.Co
 	return c
 }
 
-// StatusOf returns the desired status of a claim in a workload cluster: the whole status of the hub's object, and our
+// BuildStatus returns the desired status of a claim in a workload cluster: the whole status of the hub's object, and our
 // conditions: AgentSynced, and its equivalent for tools. Without an object in the hub, it is the claim's current status
 // with our conditions.
 //
@@ -42,7 +42,7 @@ func Condition(claim *unstructured.Unstructured, p *condition.Problem) metav1.Co
 //
 // Generations observed by conditions of the hub's object are translated to generations of the claim. current means that
 // the hub's object matches the claim.
-func StatusOf(claim, hub *unstructured.Unstructured, current bool, ours metav1.Condition, now time.Time) map[string]any {
+func BuildStatus(claim, hub *unstructured.Unstructured, current bool, ours metav1.Condition, now time.Time) map[string]any {
 	from := claim
 	if hub != nil {
 		from = hub

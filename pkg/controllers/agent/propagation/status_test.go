@@ -14,7 +14,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 )
 
-func TestStatusOf(t *testing.T) {
+func TestBuildStatus(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	const at, earlier = "'lastTransitionTime':'2026-05-01T12:00:00Z'", "'lastTransitionTime':'2026-01-01T00:00:00Z'"
 	const synced = `{'type':'AgentSynced','status':'True','reason':'Synced','message':'The hub holds this claim.','observedGeneration':3,`
@@ -132,13 +132,13 @@ func TestStatusOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := agenttest.Parse(t, tc.claim)
-			got := StatusOf(claim, agenttest.Parse(t, tc.Hub), !tc.behind, Condition(claim, tc.problem), now)
+			got := BuildStatus(claim, agenttest.Parse(t, tc.Hub), !tc.behind, Condition(claim, tc.problem), now)
 			want := agenttest.Parse(t, `{'kind':'x','status':`+tc.want+`}`).Object["status"]
 			if diff := cmp.Diff(want, any(got)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 			claim.Object["status"] = got
-			if again := StatusOf(claim, agenttest.Parse(t, tc.Hub), !tc.behind, Condition(claim, tc.problem), now.Add(time.Hour)); StatusDiffers(claim, again) {
+			if again := BuildStatus(claim, agenttest.Parse(t, tc.Hub), !tc.behind, Condition(claim, tc.problem), now.Add(time.Hour)); StatusDiffers(claim, again) {
 				t.Errorf("%s want nothing to write the second time, got %v after %v", tc.reason, again, got)
 			}
 		})

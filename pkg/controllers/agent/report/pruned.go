@@ -35,7 +35,7 @@ func withoutTransition(status map[string]any) map[string]any {
 
 // statusPruned reports whether the schema pruned this status when it was written last.
 func (r *Reporter) statusPruned(s *scope.Scope, c metav1.Condition, status map[string]any) bool {
-	return r.Ledger.Of(s.Request).Pruned == prunedStatus(s.Claim, c.Reason, status)
+	return r.Ledger.Entry(s.Request).Pruned == prunedStatus(s.Claim, c.Reason, status)
 }
 
 // rememberPruned remembers a status if the cluster did not keep it as it was written.
@@ -55,6 +55,6 @@ func (r *Reporter) lastReported(s *scope.Scope) (string, bool) {
 		reason, _ := shown["reason"].(string)
 		return reason, true
 	}
-	t := r.Ledger.Of(s.Request).Pruned
+	t := r.Ledger.Entry(s.Request).Pruned
 	return t.Reason, t != ledger.PrunedStatus{} && t.UID == s.Claim.GetUID()
 }

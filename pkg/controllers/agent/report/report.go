@@ -32,8 +32,8 @@ type Metrics interface {
 	// Requirement counts a claim by its condition's reason. An empty reason stops counting it.
 	Requirement(req request.Request, reason string)
 	scope.Writes
-	// Shown records that the claim now shows a change of the hub's object.
-	Shown(req request.Request, seen metrics.Changes, now time.Time)
+	// ObserveShown records that the claim now shows a change of the hub's object.
+	ObserveShown(req request.Request, seen metrics.Changes, now time.Time)
 }
 
 // Reporter reports the state of claims to users.
@@ -54,7 +54,7 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 		return result, nil
 	}
 	c := agentSynced(s, o)
-	if o.AsShown {
+	if o.KeepCondition {
 		shown, found := propagation.ShownAgentSynced(s.Claim)
 		if !found {
 			return result, nil
@@ -65,20 +65,20 @@ func (r *Reporter) Report(ctx context.Context, s *scope.Scope, o scope.Outcome) 
 	} else if err := r.noteConflict(ctx, s, o.Holder); err != nil {
 		return reconcile.Result{}, err
 	}
-	if !o.AsShown {
+	if !o.KeepCondition {
 		// The workload cluster writes what the claim shows, and its texts must not become series. The last reason found stays
 		// counted.
 		r.Metrics.Requirement(s.Request, c.Reason)
 	}
 	now := r.Clock.Now()
-	if o.Problem == nil && !o.AsShown {
+	if o.Problem == nil && !o.KeepCondition {
 		if left := propagation.AwaitsFirstStatus(s.Claim, o.Hub, now, r.Patience); left > 0 {
 			s.AwaitsStatus = true
 			// Claims that are not in the hub yet have priority.
 			return reconcile.Result{RequeueAfter: left, Priority: new(handler.LowPriority)}, nil
 		}
 	}
-	status := propagation.StatusOf(s.Claim, o.Hub, o.Current, c, now)
+	status := propagation.BuildStatus(s.Claim, o.Hub, o.Current, c, now)
 	if !propagation.StatusDiffers(s.Claim, status) || r.statusPruned(s, c, status) {
 		return result, nil
 	}
@@ -129,7 +129,7 @@ func (r *Reporter) writeStatus(
 	}
 	r.Metrics.Wrote(s.ClusterName, metrics.WriteStatus)
 	if o.Hub != nil {
-		r.Metrics.Shown(s.Request, s.Changes, r.Clock.Now())
+		r.Metrics.ObserveShown(s.Request, s.Changes, r.Clock.Now())
 	}
 
 	switch {

@@ -28,8 +28,8 @@ type Outcome struct {
 	// Problem is why the claim is not synchronised; nil if it is.
 	Problem *condition.Problem
 
-	// AsShown means that it is unknown whether the claim is synchronised, so that its condition stays as it is.
-	AsShown bool
+	// KeepCondition means that it is unknown whether the claim is synchronised, so that its condition stays as it is.
+	KeepCondition bool
 
 	// Holder holds the claim's name in the hub, if that is the problem.
 	Holder string

@@ -42,8 +42,8 @@ type Scope struct {
 	// Altered is a field whose pushed value the hub has replaced, as a mutating webhook does; empty if there is none.
 	Altered string
 
-	// InTheWay are the foreign Secrets found in place of the claim's.
-	InTheWay []types.NamespacedName
+	// BlockingSecrets are the foreign Secrets found in place of the claim's.
+	BlockingSecrets []types.NamespacedName
 }
 
 // Writes counts writes.
@@ -76,7 +76,7 @@ func PatchClaim(ctx context.Context, s *Scope, claim *unstructured.Unstructured,
 // have been conditional on the state that was read: otherwise the answer can contain unseen changes.
 func (s *Scope) ObserveClaim(claim *unstructured.Unstructured) {
 	if claim.GetUID() == s.Claim.GetUID() { // A cluster may answer with another object.
-		s.Wrote = append(s.Wrote, ledger.VersionOf(claim))
+		s.Wrote = append(s.Wrote, ledger.NewVersion(claim))
 	}
 	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
 }
@@ -94,14 +94,14 @@ func (s *Scope) Intent(ctx context.Context, place ownership.Place, hub *unstruct
 // residence, the claim's UID, and the identity that created it. Adopting an object, or taking it over from another
 // cluster, counts as creating it.
 func (s *Scope) Marks(ctx context.Context, hub *unstructured.Unstructured) map[string]string {
-	marks := s.Us.Annotations()
-	maps.Copy(marks, s.Home.Annotations())
+	marks := s.Source.Annotations()
+	maps.Copy(marks, s.Residence.Annotations())
 	marks[fleetv1alpha1.SourceClaimUIDAnnotation] = string(s.Claim.GetUID())
 	creator := ""
-	if hub != nil && ownership.ResidenceOf(hub).Cluster == s.Home.Cluster {
+	if hub != nil && ownership.GetResidence(hub).Cluster == s.Residence.Cluster {
 		creator = hub.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation]
 	}
-	if access, err := hubaccess.AccessOf(ctx); creator == "" && err == nil {
+	if access, err := hubaccess.FromContext(ctx); creator == "" && err == nil {
 		creator = access.Key.Mark()
 	}
 	if creator != "" {

@@ -50,10 +50,10 @@ var NamespaceKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	}, ","),
 }
 
-// claimOf returns the claim of an object in the hub, or nil if the cluster does not have it. known is false while the
+// getClaim returns the claim of an object in the hub, or nil if the cluster does not have it. known is false while the
 // watch cannot tell.
-func (w *Cluster) claimOf(from ownership.Origin) (claim *unstructured.Unstructured, known bool) {
-	kind, followed := w.KindOf(from.Resource.String())
+func (w *Cluster) getClaim(from ownership.Origin) (claim *unstructured.Unstructured, known bool) {
+	kind, followed := w.KindFor(from.Resource.String())
 	if !followed {
 		return nil, false
 	}
@@ -85,8 +85,8 @@ func (i Identity) same(other Identity) bool { return i == other && i.Cluster != 
 type Cluster struct {
 	Connection
 
-	// Verified are the definitions that were compared with those derived from the hub's and found right.
-	Verified *managed.Verified[string]
+	// AppliedState are the definitions that were compared with those derived from the hub's and found right.
+	Verified *managed.AppliedState[string]
 
 	mu sync.Mutex
 

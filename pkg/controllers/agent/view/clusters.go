@@ -76,8 +76,8 @@ func NewClusters(o ClustersOptions) *Clusters {
 	return s
 }
 
-// ownerOf returns a getter of the cluster's hub. Another hub can take over while the cluster is connected.
-func (s *Clusters) ownerOf(name mcr.ClusterName) func() hubidentity.Owner {
+// ownerFunc returns a getter of the cluster's hub. Another hub can take over while the cluster is connected.
+func (s *Clusters) ownerFunc(name mcr.ClusterName) func() hubidentity.Owner {
 	return func() hubidentity.Owner {
 		c, _ := s.Fleet.Lookup(name)
 		return c.Hub
@@ -92,8 +92,8 @@ func (s *Clusters) engage(name mcr.ClusterName, cl cluster.Cluster) (*Cluster, e
 		Client:   cl.GetClient(),
 		Reader:   cl.GetAPIReader(),
 		Recorder: cl.GetEventRecorder(ControllerName),
-		Guard:    multicluster.GuardOf(cl),
-		Owner:    s.ownerOf(name),
+		Guard:    multicluster.GetGuard(cl),
+		Owner:    s.ownerFunc(name),
 	})
 	watched, err := multicluster.WatchOptions(cl)
 	if err != nil {

@@ -33,7 +33,7 @@ func TestNothingIsTakenOverFromAnotherCluster(t *testing.T) {
 			old.Wrote(types.NamespacedName{Name: "s"}, CopyState{Version: "7"})
 			s.Add("w1", nil, old)
 			s.Add("w1", nil, now)
-			_, kinds := now.KindOf(crd)
+			_, kinds := now.KindFor(crd)
 			if kinds != tc.takeOver || (now.WroteVersion(types.NamespacedName{Name: "s"}) == "7") != tc.takeOver || (len(gone) == 0) != tc.takeOver {
 				t.Errorf("%s want taken over %v, got kinds %v, secrets %v, disengaged %d", tc.reason, tc.takeOver, kinds, now.secrets, len(gone))
 			}

@@ -90,8 +90,8 @@ func (h *Hub) unindexComposed(secret *unstructured.Unstructured) {
 	}
 }
 
-// ComposedOf returns the names of the Secrets that a composite controls, in its own namespace.
-func (h *Hub) ComposedOf(composite *unstructured.Unstructured) []string {
+// ComposedSecrets returns the names of the Secrets that a composite controls, in its own namespace.
+func (h *Hub) ComposedSecrets(composite *unstructured.Unstructured) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var names []string

@@ -76,8 +76,8 @@ func (w *Cluster) untrackCopy(secret *unstructured.Unstructured) {
 	}
 }
 
-// CopiesOf returns the names of the Secrets with our label that an object controls. They are in its namespace.
-func (w *Cluster) CopiesOf(owner types.UID) []string {
+// Copies returns the names of the Secrets with our label that an object controls. They are in its namespace.
+func (w *Cluster) Copies(owner types.UID) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return sets.List(w.copies[owner])

@@ -22,9 +22,9 @@ func (h *Hub) Judgement(crd *unstructured.Unstructured, name string) (states str
 	if crd == nil {
 		return "", true
 	}
-	states = ownership.VersionOf(crd)
+	states = ownership.SecretVersion(crd)
 	if err == nil {
-		states += " " + ownership.VersionOf(hub)
+		states += " " + ownership.SecretVersion(hub)
 	}
 	return states, true
 }

@@ -40,14 +40,14 @@ func (d deletions) forgetKinds(kinds sets.Set[schema.GroupResource]) {
 	maps.DeleteFunc(d, func(key ownership.Place, _ deletion) bool { return kinds.Has(key.Kind.GroupResource()) })
 }
 
-// Deleted records that the hub has accepted a deletion that was conditional on this state of an object.
-func (h *Hub) Deleted(key ownership.Place, obj *unstructured.Unstructured) {
-	h.recordDeletion(key, deletion{of: ledger.VersionOf(obj)})
+// MarkDeleted records that the hub has accepted a deletion that was conditional on this state of an object.
+func (h *Hub) MarkDeleted(key ownership.Place, obj *unstructured.Unstructured) {
+	h.recordDeletion(key, deletion{of: ledger.NewVersion(obj)})
 }
 
-// Gone records that the hub no longer had an object after it was seen in this state.
-func (h *Hub) Gone(key ownership.Place, obj *unstructured.Unstructured) {
-	h.recordDeletion(key, deletion{of: ledger.VersionOf(obj), gone: true})
+// MarkGone records that the hub no longer had an object after it was seen in this state.
+func (h *Hub) MarkGone(key ownership.Place, obj *unstructured.Unstructured) {
+	h.recordDeletion(key, deletion{of: ledger.NewVersion(obj), gone: true})
 }
 
 func (h *Hub) recordDeletion(key ownership.Place, d deletion) {
@@ -69,7 +69,7 @@ func (h *Hub) forgetReported(key ownership.Place) {
 		return
 	}
 	known, err := h.Watcher.Get(key.Kind, key.NamespacedName)
-	if apierrors.IsNotFound(err) || err == nil && ledger.VersionOf(known) != d.of {
+	if apierrors.IsNotFound(err) || err == nil && ledger.NewVersion(known) != d.of {
 		delete(h.deleted, key)
 	}
 }
@@ -83,7 +83,7 @@ func (h *Hub) Get(key ownership.Place) (*unstructured.Unstructured, error) {
 	d, ok := h.deleted[key]
 	h.mu.Unlock()
 	obj, err := h.Watcher.Get(key.Kind, key.NamespacedName)
-	if err != nil || !ok || d.of != ledger.VersionOf(obj) {
+	if err != nil || !ok || d.of != ledger.NewVersion(obj) {
 		return obj, err
 	}
 	if d.gone {

@@ -64,7 +64,7 @@ func TestWhatWeDeletedIsSeenToBeGoing(t *testing.T) {
 			if tc.before != nil {
 				tc.before(h)
 			}
-			h.Deleted(place, at("u", "1000"))
+			h.MarkDeleted(place, at("u", "1000"))
 			if tc.then != nil {
 				tc.then(h)
 			}
@@ -85,7 +85,7 @@ func TestWhatTheHubNoLongerHasIsNotFound(t *testing.T) {
 	obj.SetUID("old")
 	obj.SetResourceVersion("1000")
 	h.Observe(place, obj)
-	h.Gone(place, obj)
+	h.MarkGone(place, obj)
 	if got, err := h.Get(place); !apierrors.IsNotFound(err) {
 		t.Errorf("Want the object not to be found before the watch reports its deletion, got %v (%v).", got, err)
 	}

@@ -74,8 +74,8 @@ type Hub struct {
 	// taken are the origins for which an object may be created now; see TakeRoom.
 	taken setmap.Map[string, ownership.Origin]
 
-	// newborns are the origins created just now, released those whose claims were released since.
-	newborns, released newborns
+	// recentCreations are the origins created just now, released those whose claims were released since.
+	recentCreations, released recentCreations
 
 	// deleted are the deletions that the watch has yet to report.
 	deleted deletions
@@ -97,33 +97,33 @@ type servedVersions struct {
 // NewHub returns a Hub with an empty cache. Set its Watcher before using it.
 func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Request], definitions *request.Queue[mcreconcile.Request]) *Hub {
 	h := &Hub{
-		Clock:        clock.RealClock{},
-		newborns:     newborns{},
-		released:     newborns{},
-		deleted:      deletions{},
-		Fleet:        fleet,
-		Clusters:     w,
-		Requirements: requirements,
-		Definitions:  definitions,
-		published:    map[string]crossplane.Publication{},
-		watched:      setmap.Map[kindwatch.Kind, mcr.ClusterName]{},
-		wants:        map[mcr.ClusterName]sets.Set[kindwatch.Kind]{},
-		following:    map[schema.GroupResource]kindwatch.Kind{},
-		served:       map[schema.GroupResource]servedVersions{},
-		composed:     map[types.UID]sets.Set[types.NamespacedName]{},
-		origins:      originIndex{},
-		left:         originIndex{},
-		taken:        setmap.Map[string, ownership.Origin]{},
-		waiting:      setmap.Map[ownership.Place, request.Request]{},
-		waitsAt:      request.Map[ownership.Place]{},
+		Clock:           clock.RealClock{},
+		recentCreations: recentCreations{},
+		released:        recentCreations{},
+		deleted:         deletions{},
+		Fleet:           fleet,
+		Clusters:        w,
+		Requirements:    requirements,
+		Definitions:     definitions,
+		published:       map[string]crossplane.Publication{},
+		watched:         setmap.Map[kindwatch.Kind, mcr.ClusterName]{},
+		wants:           map[mcr.ClusterName]sets.Set[kindwatch.Kind]{},
+		following:       map[schema.GroupResource]kindwatch.Kind{},
+		served:          map[schema.GroupResource]servedVersions{},
+		composed:        map[types.UID]sets.Set[types.NamespacedName]{},
+		origins:         originIndex{},
+		left:            originIndex{},
+		taken:           setmap.Map[string, ownership.Origin]{},
+		waiting:         setmap.Map[ownership.Place, request.Request]{},
+		waitsAt:         request.Map[ownership.Place]{},
 	}
 	h.Kept = Kept{hub: h, charged: map[ownership.Place]charge{}, accounts: map[payer]*account{}}
 	return h
 }
 
-// MustSource returns the source that an object names, or the zero value.
-func MustSource(obj *unstructured.Unstructured) ownership.Source {
-	s, _ := ownership.SourceOf(obj)
+// SourceOrZero returns the source that an object names, or the zero value.
+func SourceOrZero(obj *unstructured.Unstructured) ownership.Source {
+	s, _ := ownership.GetSource(obj)
 	return s
 }
 
@@ -137,22 +137,22 @@ func (h *Hub) Observe(key ownership.Place, obj *unstructured.Unstructured) {
 	defer h.mu.Unlock()
 	// If the cache learns of the deletion after this, the handler of that event waits for mu and removes the object.
 	current, err := h.Watcher.Get(key.Kind, key.NamespacedName)
-	if apierrors.IsNotFound(err) || err == nil && MustSource(current) != MustSource(obj) {
+	if apierrors.IsNotFound(err) || err == nil && SourceOrZero(current) != SourceOrZero(obj) {
 		return
 	}
 	h.trackLocked(key, kindwatch.Event{Type: kindwatch.Added, Kind: key.Kind, Object: obj})
 }
 
-// PlacesOf returns the places in the hub whose objects name an origin. Objects that the watch does not have are
+// Places returns the places in the hub whose objects name an origin. Objects that the watch does not have are
 // skipped: their event can be under way.
-func (h *Hub) PlacesOf(o ownership.Origin) []ownership.Place {
+func (h *Hub) Places(o ownership.Origin) []ownership.Place {
 	h.mu.Lock()
 	places := h.origins.places(o)
 	h.mu.Unlock()
 	out := places[:0]
 	for _, key := range places {
 		obj, err := h.Watcher.Get(key.Kind, key.NamespacedName)
-		if apierrors.IsNotFound(err) || err == nil && MustSource(obj) != o.Source {
+		if apierrors.IsNotFound(err) || err == nil && SourceOrZero(obj) != o.Source {
 			continue
 		}
 		out = append(out, key)
@@ -251,7 +251,7 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 		h.untrack(key, e.Object)
 		return
 	}
-	s, named := ownership.SourceOf(e.Object)
+	s, named := ownership.GetSource(e.Object)
 	if former, ok := ownership.FormerSource(e.Object); ok {
 		h.left.insert(ownership.Origin{Source: former, Resource: key.Kind.GroupResource(), Name: key.Name}, key)
 	}
@@ -260,18 +260,18 @@ func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
 	}
 	from := ownership.Origin{Source: s, Resource: e.Kind.GroupResource(), Name: e.Object.GetName()}
 	h.origins.insert(from, key)
-	h.trackNewborn(from, e.Object)
+	h.trackCreation(from, e.Object)
 }
 
 func (h *Hub) untrack(key ownership.Place, obj *unstructured.Unstructured) {
 	if former, ok := ownership.FormerSource(obj); ok {
 		h.left.remove(ownership.Origin{Source: former, Resource: key.Kind.GroupResource(), Name: key.Name}, key)
 	}
-	s, named := ownership.SourceOf(obj)
+	s, named := ownership.GetSource(obj)
 	if !named {
 		return
 	}
 	from := ownership.Origin{Source: s, Resource: key.Kind.GroupResource(), Name: key.Name}
 	h.origins.remove(from, key)
-	h.newborns.remove(from)
+	h.recentCreations.remove(from)
 }

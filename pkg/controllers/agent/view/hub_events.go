@@ -128,7 +128,7 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 		h.Requirements.Add(r)
 	}
 	if e.Old != nil {
-		if before, _ := ownership.SourceOf(e.Old); before != MustSource(e.Object) {
+		if before, _ := ownership.GetSource(e.Old); before != SourceOrZero(e.Object) {
 			h.enqueueSource(e.Kind, e.Old, e.Initial, nil)
 		}
 	}
@@ -142,7 +142,7 @@ func (h *Hub) handleClaim(e kindwatch.Event) {
 // own object goes ahead. Another object that names its source takes no turn from its cluster: the claim waits for what
 // is at its target, and ignores the rest.
 func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured, initial bool, changed func(request.Request) bool) {
-	s, named := ownership.SourceOf(obj)
+	s, named := ownership.GetSource(obj)
 	if !named || s.Identifier == "" {
 		return
 	}
@@ -152,8 +152,8 @@ func (h *Hub) enqueueSource(kind kindwatch.Kind, obj *unstructured.Unstructured,
 	}
 	var claim *unstructured.Unstructured
 	if w, engaged := h.Clusters.Get(cluster.Name); engaged {
-		claim, _ = w.claimOf(ownership.Origin{Source: s, Resource: kind.GroupResource(), Name: obj.GetName()})
-		if theirs, followed := w.KindOf(kind.GroupResource().String()); followed {
+		claim, _ = w.getClaim(ownership.Origin{Source: s, Resource: kind.GroupResource(), Name: obj.GetName()})
+		if theirs, followed := w.KindFor(kind.GroupResource().String()); followed {
 			kind = theirs
 		}
 	}

@@ -102,13 +102,13 @@ func TestObservedObjectsAreInTheIndexOfOrigins(t *testing.T) {
 	obj.SetResourceVersion("1000")
 	h.Observe(ownershiptest.InBar("db"), obj)
 	o := ownership.Origin{Source: us, Resource: kind.GroupResource(), Name: "db"}
-	if diff := cmp.Diff([]ownership.Place{ownershiptest.InBar("db")}, h.PlacesOf(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
+	if diff := cmp.Diff([]ownership.Place{ownershiptest.InBar("db")}, h.Places(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
 		t.Errorf("want what was written to be known (-want +got):\n%s", diff)
 	}
 	gone := obj.DeepCopy()
 	gone.SetNamespace("gone")
 	h.track(ownership.Place{Kind: kind, NamespacedName: types.NamespacedName{Namespace: "gone", Name: "db"}}, kindwatch.Event{Type: kindwatch.Added, Kind: kind, Object: gone})
-	if diff := cmp.Diff([]ownership.Place{ownershiptest.InBar("db")}, h.PlacesOf(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
+	if diff := cmp.Diff([]ownership.Place{ownershiptest.InBar("db")}, h.Places(o), cmp.AllowUnexported(ownership.Place{})); diff != "" {
 		t.Errorf("want what the watch does not know to be no place (-want +got):\n%s", diff)
 	}
 }

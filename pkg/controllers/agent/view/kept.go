@@ -81,15 +81,15 @@ type account struct {
 	yielding bool
 }
 
-// hold charges a payer for an object instead of what was charged for it before, and reports whether there is room.
-func (c *Kept) hold(at ownership.Place, by payer, bytes int64) bool {
+// reserve charges a payer for an object instead of what was charged for it before, and reports whether there is room.
+func (c *Kept) reserve(at ownership.Place, by payer, bytes int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.drop(at)
 	a := c.accounts[by]
 	if a == nil {
 		a = &account{payer: by, Account: c.budget.Account(by.namespace, by.identifier, nil), places: sets.New[ownership.Place]()}
-		a.holder = a.Holder(func(error) { c.yield(a) })
+		a.holder = a.Holder(func(error) { c.evict(a) })
 		c.accounts[by] = a
 	}
 	room := !a.yielding && a.holder.Hold(a.bytes+bytes) == nil
@@ -145,9 +145,9 @@ func (c *Kept) settle(a *account) {
 	}
 }
 
-// yield reduces everything that a payer is charged for. Its objects are kept whole again as they change, if there is
+// evict reduces everything that a payer is charged for. Its objects are kept whole again as they change, if there is
 // room.
-func (c *Kept) yield(a *account) {
+func (c *Kept) evict(a *account) {
 	c.mu.Lock()
 	a.yielding = true
 	places := a.places.UnsortedList()
@@ -196,8 +196,8 @@ func (c *Kept) Keep(kind kindwatch.Kind, obj *unstructured.Unstructured, size in
 		return obj
 	}
 	at := ownership.Place{Kind: kind, NamespacedName: types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
-	if id := MustSource(obj).Identifier; id != "" && !IsReduced(obj) {
-		if _, enrolled := c.hub.Fleet.ByIdentifier(id); enrolled && c.hold(at, payer{namespace: at.Namespace, identifier: id}, size) {
+	if id := SourceOrZero(obj).Identifier; id != "" && !IsReduced(obj) {
+		if _, enrolled := c.hub.Fleet.ByIdentifier(id); enrolled && c.reserve(at, payer{namespace: at.Namespace, identifier: id}, size) {
 			return obj
 		}
 	}
@@ -216,7 +216,7 @@ func (c *Kept) reduce(at ownership.Place) {
 // ReduceSource reduces the objects that name a cluster that is not enrolled any more.
 func (c *Kept) ReduceSource(identifier string) {
 	for _, from := range c.hub.originsIn(identifier) {
-		for _, at := range c.hub.PlacesOf(from) {
+		for _, at := range c.hub.Places(from) {
 			c.reduce(at)
 		}
 	}

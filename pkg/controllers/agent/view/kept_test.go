@@ -106,7 +106,7 @@ func TestKeep(t *testing.T) {
 			if !IsReduced(got) || got.Object["spec"] != nil || got.GetLabels() != nil || len(got.GetFinalizers()) > 0 {
 				t.Errorf("%s Want it reduced, got %v.", tc.reason, got.Object)
 			}
-			if MustSource(got) != MustSource(tc.obj) || got.GetUID() != tc.obj.GetUID() || got.GetResourceVersion() != tc.obj.GetResourceVersion() {
+			if SourceOrZero(got) != SourceOrZero(tc.obj) || got.GetUID() != tc.obj.GetUID() || got.GetResourceVersion() != tc.obj.GetResourceVersion() {
 				t.Errorf("want whose it is to be known, got %v", got.Object)
 			}
 		})
@@ -198,7 +198,7 @@ func TestChargesEnd(t *testing.T) {
 		"Reduced":   func(h *Hub, _ *unstructured.Unstructured) { h.Kept.ReduceSource("w1") },
 		"Released":  func(h *Hub, o *unstructured.Unstructured) { o.SetAnnotations(nil); h.Observe(at, o) },
 		"Unwatched": func(h *Hub, _ *unstructured.Unstructured) { h.Want(hubOffers) },
-		"Yielded":   func(h *Hub, _ *unstructured.Unstructured) { h.Kept.yield(h.Kept.charged[at].account) },
+		"Yielded":   func(h *Hub, _ *unstructured.Unstructured) { h.Kept.evict(h.Kept.charged[at].account) },
 		"WatchBehind": func(h *Hub, _ *unstructured.Unstructured) {
 			_ = h.Kept.Keep(at.Kind, large(t, in("bar", "late"), us, 1, 64<<10), 64<<10)
 			h.Kept.release(at)

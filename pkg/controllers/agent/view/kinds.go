@@ -98,8 +98,8 @@ func (w *Cluster) Followed(crd string) (Followed, bool) {
 	return f, ok
 }
 
-// KindOf returns the claim kind followed for a CRD.
-func (w *Cluster) KindOf(crd string) (kindwatch.Kind, bool) {
+// KindFor returns the claim kind followed for a CRD.
+func (w *Cluster) KindFor(crd string) (kindwatch.Kind, bool) {
 	f, ok := w.Followed(crd)
 	return f.Kind, ok
 }

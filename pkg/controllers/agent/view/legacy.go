@@ -48,7 +48,7 @@ func (h *Hub) legacyPublications() ([]crossplane.Publication, bool) {
 		if err != nil {
 			return nil, false
 		}
-		if published, ok := crossplane.LegacyPublicationOf(p, d); ok {
+		if published, ok := crossplane.ParseLegacyPublication(p, d); ok {
 			out = append(out, published)
 		}
 	}

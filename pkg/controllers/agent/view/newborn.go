@@ -18,38 +18,38 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// NewbornFor is how long after the creation of an object in the hub a missing claim is taken for one that was perhaps
+// RecentCreation is how long after the creation of an object in the hub a missing claim is taken for one that was perhaps
 // deleted at the instant of the creation. A killed manager has a successor by then.
-const NewbornFor = 5 * time.Minute
+const RecentCreation = 5 * time.Minute
 
-// leastNewborns is how many origins of a cluster are recorded before old ones are pruned.
-const leastNewborns = 64
+// leastRecentCreations is how many origins of a cluster are recorded before old ones are pruned.
+const leastRecentCreations = 64
 
-// newborns are the origins of objects just created in the hub, by cluster identifier. Old ones are pruned when their
+// recentCreations are the origins of objects just created in the hub, by cluster identifier. Old ones are pruned when their
 // number has doubled since the last time, so that the cost of each is constant.
-type newborns map[string]*cohort
+type recentCreations map[string]*clusterCreations
 
-type cohort struct {
+type clusterCreations struct {
 	// created is the creation time of each origin's object.
 	created map[ownership.Origin]time.Time
 	// limit is the number of origins at which old ones are pruned.
 	limit int
 }
 
-func (n newborns) insert(o ownership.Origin, created, now time.Time) {
+func (n recentCreations) insert(o ownership.Origin, created, now time.Time) {
 	c := n[o.Identifier]
 	if c == nil {
-		c = &cohort{created: map[ownership.Origin]time.Time{}, limit: leastNewborns}
+		c = &clusterCreations{created: map[ownership.Origin]time.Time{}, limit: leastRecentCreations}
 		n[o.Identifier] = c
 	}
 	c.created[o] = created
 	if len(c.created) >= c.limit {
-		maps.DeleteFunc(c.created, func(_ ownership.Origin, at time.Time) bool { return now.Sub(at) >= NewbornFor })
-		c.limit = max(leastNewborns, 2*len(c.created))
+		maps.DeleteFunc(c.created, func(_ ownership.Origin, at time.Time) bool { return now.Sub(at) >= RecentCreation })
+		c.limit = max(leastRecentCreations, 2*len(c.created))
 	}
 }
 
-func (n newborns) remove(o ownership.Origin) {
+func (n recentCreations) remove(o ownership.Origin) {
 	c := n[o.Identifier]
 	if c == nil {
 		return
@@ -61,7 +61,7 @@ func (n newborns) remove(o ownership.Origin) {
 }
 
 // forgetKinds drops the origins of kinds that are no longer watched.
-func (n newborns) forgetKinds(kinds sets.Set[schema.GroupResource]) {
+func (n recentCreations) forgetKinds(kinds sets.Set[schema.GroupResource]) {
 	for identifier, c := range n {
 		maps.DeleteFunc(c.created, func(o ownership.Origin, _ time.Time) bool { return kinds.Has(o.Resource) })
 		if len(c.created) == 0 {
@@ -71,7 +71,7 @@ func (n newborns) forgetKinds(kinds sets.Set[schema.GroupResource]) {
 }
 
 // in returns the origins in a cluster.
-func (n newborns) in(identifier string) []ownership.Origin {
+func (n recentCreations) in(identifier string) []ownership.Origin {
 	if c := n[identifier]; c != nil {
 		return slices.Collect(maps.Keys(c.created))
 	}
@@ -79,61 +79,61 @@ func (n newborns) in(identifier string) []ownership.Origin {
 }
 
 // of returns the origins of a kind in a cluster.
-func (n newborns) of(identifier string, kind schema.GroupResource) []ownership.Origin {
+func (n recentCreations) of(identifier string, kind schema.GroupResource) []ownership.Origin {
 	return slices.DeleteFunc(n.in(identifier), func(o ownership.Origin) bool { return o.Resource != kind })
 }
 
-func (n newborns) has(o ownership.Origin, now time.Time) bool {
+func (n recentCreations) has(o ownership.Origin, now time.Time) bool {
 	at := n.at(o)
-	return !at.IsZero() && now.Sub(at) < NewbornFor
+	return !at.IsZero() && now.Sub(at) < RecentCreation
 }
 
 // at returns the time recorded for an origin, or the zero time.
-func (n newborns) at(o ownership.Origin) time.Time {
+func (n recentCreations) at(o ownership.Origin) time.Time {
 	if c := n[o.Identifier]; c != nil {
 		return c.created[o]
 	}
 	return time.Time{}
 }
 
-// trackNewborn maintains the index of new objects. The caller holds mu.
-func (h *Hub) trackNewborn(o ownership.Origin, obj *unstructured.Unstructured) {
+// trackCreation maintains the index of new objects. The caller holds mu.
+func (h *Hub) trackCreation(o ownership.Origin, obj *unstructured.Unstructured) {
 	now := h.Clock.Now()
-	if at, ok := ownership.CreatedAt(obj); ok && ownership.WasCreatedWithin(obj, now, NewbornFor) && at.After(h.released.at(o)) {
-		h.newborns.insert(o, at, now)
+	if at, ok := ownership.CreatedAt(obj); ok && ownership.WasCreatedWithin(obj, now, RecentCreation) && at.After(h.released.at(o)) {
+		h.recentCreations.insert(o, at, now)
 		return
 	}
-	h.newborns.remove(o)
+	h.recentCreations.remove(o)
 }
 
-// IsNewborn reports whether the object of an origin was just created and its claim was not released since.
-func (h *Hub) IsNewborn(o ownership.Origin) bool {
+// IsRecentCreation reports whether the object of an origin was just created and its claim was not released since.
+func (h *Hub) IsRecentCreation(o ownership.Origin) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.newborns.has(o, h.Clock.Now())
+	return h.recentCreations.has(o, h.Clock.Now())
 }
 
-// Released records that the claim of an origin was released while its object stays: a missing claim then means nothing.
+// MarkReleased records that the claim of an origin was released while its object stays: a missing claim then means nothing.
 // The record is dropped when it no longer matters, and lost on restart.
-func (h *Hub) Released(o ownership.Origin) {
+func (h *Hub) MarkReleased(o ownership.Origin) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.releasedLocked(o)
+	h.markReleasedLocked(o)
 }
 
-func (h *Hub) releasedLocked(o ownership.Origin) {
-	if now := h.Clock.Now(); h.newborns.has(o, now) {
+func (h *Hub) markReleasedLocked(o ownership.Origin) {
+	if now := h.Clock.Now(); h.recentCreations.has(o, now) {
 		h.released.insert(o, now, now)
 	}
-	h.newborns.remove(o)
+	h.recentCreations.remove(o)
 }
 
-// ReleasedAll is Released for every claim of a cluster that is no longer managed.
-func (h *Hub) ReleasedAll(identifier string) {
+// MarkAllReleased is Released for every claim of a cluster that is no longer managed.
+func (h *Hub) MarkAllReleased(identifier string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, o := range h.newborns.in(identifier) {
-		h.releasedLocked(o)
+	for _, o := range h.recentCreations.in(identifier) {
+		h.markReleasedLocked(o)
 	}
 }
 
@@ -145,10 +145,10 @@ func (h *Hub) EnqueueUnclaimed(w *Cluster, kind kindwatch.Kind) {
 		return
 	}
 	h.mu.Lock()
-	origins := h.newborns.of(cluster.EffectiveIdentifier(), kind.GroupResource())
+	origins := h.recentCreations.of(cluster.EffectiveIdentifier(), kind.GroupResource())
 	h.mu.Unlock()
 	for _, from := range origins {
-		if claim, known := w.claimOf(from); !known || claim != nil {
+		if claim, known := w.getClaim(from); !known || claim != nil {
 			continue
 		}
 		h.Requirements.AddInitial(request.Request{

@@ -22,7 +22,7 @@ func TestNewborns(t *testing.T) {
 	origin := func(kind schema.GroupResource, name string) ownership.Origin {
 		return ownership.Origin{Source: ownership.Source{Identifier: "a", Namespace: "team"}, Resource: kind, Name: name}
 	}
-	n := newborns{}
+	n := recentCreations{}
 	if got := n.of("a", kind); len(got) != 0 {
 		t.Errorf("want nothing at first, got %v", got)
 	}
@@ -30,7 +30,7 @@ func TestNewborns(t *testing.T) {
 	for i := range 3600 {
 		at := start.Add(time.Duration(i) * time.Second)
 		n.insert(origin(kind, fmt.Sprint(i)), at, at)
-		if kept, newborn := len(n["a"].created), int(NewbornFor/time.Second); kept > 2*newborn+leastNewborns {
+		if kept, newborn := len(n["a"].created), int(RecentCreation/time.Second); kept > 2*newborn+leastRecentCreations {
 			t.Fatalf("want about %d kept, got %d after %d", newborn, kept, i)
 		}
 	}
@@ -63,25 +63,25 @@ func TestReleased(t *testing.T) {
 	other.Name = "other"
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
 	ownership.MarkCreated(obj, now.Now())
-	h.trackNewborn(from, obj)
-	h.trackNewborn(other, obj)
-	h.Released(from)
-	h.trackNewborn(from, obj) // As after a relist of the hub.
-	if h.IsNewborn(from) || !h.IsNewborn(other) {
+	h.trackCreation(from, obj)
+	h.trackCreation(other, obj)
+	h.MarkReleased(from)
+	h.trackCreation(from, obj) // As after a relist of the hub.
+	if h.IsRecentCreation(from) || !h.IsRecentCreation(other) {
 		t.Error("want the object of a claim that was let go to be no newborn, and the other to be one still")
 	}
-	h.ReleasedAll("a")
-	if h.IsNewborn(other) {
+	h.MarkAllReleased("a")
+	if h.IsRecentCreation(other) {
 		t.Error("want no newborn left of a cluster that is left alone")
 	}
 	now.Step(time.Millisecond)
 	ownership.MarkCreated(obj, now.Now())
-	h.trackNewborn(from, obj)
-	if !h.IsNewborn(from) {
+	h.trackCreation(from, obj)
+	if !h.IsRecentCreation(from) {
 		t.Error("want what is created later to be a newborn")
 	}
-	now.Step(NewbornFor)
-	if h.IsNewborn(from) {
+	now.Step(RecentCreation)
+	if h.IsRecentCreation(from) {
 		t.Error("want it to be none when it has grown old")
 	}
 }

@@ -15,7 +15,7 @@ import (
 // followed there, without a claim in it.
 //
 // Orphans arise in two ways. A cluster was replaced or restored, and does not have its claims yet: then they are
-// awaited. Or a claim was deleted just as it got its finalizer, and no manager ran within NewbornFor of that. A missing
+// awaited. Or a claim was deleted just as it got its finalizer, and no manager ran within RecentCreation of that. A missing
 // claim alone proves neither, so nothing older is deleted because of it (see docs/claims.md). A person has to
 // decide.
 //
@@ -63,12 +63,12 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 		}
 		orphans, strays := 0, 0
 		for _, from := range o.hub.originsIn(cluster.EffectiveIdentifier()) {
-			switch claim, known := w.claimOf(from); {
+			switch claim, known := w.getClaim(from); {
 			case !known:
 			case claim == nil:
 				orphans++
 			default:
-				for _, place := range o.hub.PlacesOf(from) {
+				for _, place := range o.hub.Places(from) {
 					if obj, err := o.hub.Get(place); err == nil && isStray(obj, claim) {
 						strays++
 					}
@@ -84,12 +84,12 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 // isStray reports whether an object that names a claim's source is not the claim's. A claim that records no place may
 // soon take over what is at its target.
 func isStray(obj, claim *unstructured.Unstructured) bool {
-	_, recorded := ownership.RecordOf(claim)
+	_, recorded := ownership.GetRecord(claim)
 	return recorded && !recordsPlace(claim, obj) && !ownership.Belongs(obj, claim)
 }
 
 // recordsPlace reports whether a claim records the place of an object.
 func recordsPlace(claim, obj *unstructured.Unstructured) bool {
-	was, recorded := ownership.RecordOf(claim)
+	was, recorded := ownership.GetRecord(claim)
 	return recorded && was.Namespace == obj.GetNamespace()
 }

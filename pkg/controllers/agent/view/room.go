@@ -88,5 +88,5 @@ func countsFor(obj *unstructured.Unstructured) ownership.Source {
 	if former, ok := ownership.FormerSource(obj); ok {
 		return former
 	}
-	return MustSource(obj)
+	return SourceOrZero(obj)
 }

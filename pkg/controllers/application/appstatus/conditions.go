@@ -86,8 +86,8 @@ func someNames(names []string) string {
 	return list
 }
 
-// readyOf is the KEP's field ready: the readiness of the health check's Pod, or Unknown without a health check.
-func readyOf(o Observation) corev1.ConditionStatus {
+// readyStatus is the KEP's field ready: the readiness of the health check's Pod, or Unknown without a health check.
+func readyStatus(o Observation) corev1.ConditionStatus {
 	ready := o.HealthCheck.Ready
 	if o.Application.Spec.HealthCheck == nil || ready != corev1.ConditionTrue && ready != corev1.ConditionFalse {
 		return corev1.ConditionUnknown
@@ -97,7 +97,7 @@ func readyOf(o Observation) corev1.ConditionStatus {
 
 // healthCheckCondition is the condition for the health check's Pod.
 func healthCheckCondition(o Observation) metav1.Condition {
-	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthCheckPassed, Status: metav1.ConditionStatus(readyOf(o))}
+	c := metav1.Condition{Type: appsv1alpha1.ConditionHealthCheckPassed, Status: metav1.ConditionStatus(readyStatus(o))}
 	switch p := o.HealthCheck.Problem; {
 	case o.Application.Spec.HealthCheck == nil:
 		c.Reason, c.Message = appsv1alpha1.ReasonNoHealthCheck, "The Application has no health check."

@@ -48,7 +48,7 @@ func TestRetrievingDependencies(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := DependenciesOf(tc.app, !tc.blind, func(key record.ApplicationKey) *appsv1alpha1.Application { return there[key] })
+			got := BuildDependencies(tc.app, !tc.blind, func(key record.ApplicationKey) *appsv1alpha1.Application { return there[key] })
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(DependencyView{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}

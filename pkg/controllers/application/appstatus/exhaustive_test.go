@@ -118,8 +118,8 @@ func situations() iter.Seq[*situation] {
 	}
 	jobs := part{health: appsv1alpha1.HealthHealthy, modify: []func(*ComponentView){asFinishedJob}}
 	befores := map[string]appsv1alpha1.ApplicationStatus{
-		"": {}, "Finished": Of(observe([]part{jobs, jobs}), statusTime(0)),
-		"Degraded": Of(observe([]part{{health: appsv1alpha1.HealthDegraded}, {health: appsv1alpha1.HealthDegraded}}), statusTime(0)),
+		"": {}, "Finished": Build(observe([]part{jobs, jobs}), statusTime(0)),
+		"Degraded": Build(observe([]part{{health: appsv1alpha1.HealthDegraded}, {health: appsv1alpha1.HealthDegraded}}), statusTime(0)),
 	}
 	return func(yield func(*situation) bool) {
 		for _, combination := range combinations {
@@ -143,7 +143,7 @@ func situations() iter.Seq[*situation] {
 						default:
 							checked(corev1.ConditionStatus(check), nil)(&s.o)
 						}
-						s.status = Of(s.o, statusTime(1))
+						s.status = Build(s.o, statusTime(1))
 						if !yield(s) {
 							return
 						}
@@ -286,7 +286,7 @@ func TestStatusExhaustive(t *testing.T) {
 				again := s.o
 				again.Application = s.o.Application.DeepCopy()
 				again.Application.Status = *s.status.DeepCopy()
-				return Equal(s.status, Of(again, statusTime(60)))
+				return Equal(s.status, Build(again, statusTime(60)))
 			},
 		},
 	})

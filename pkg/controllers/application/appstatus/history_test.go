@@ -19,7 +19,7 @@ func TestHistoryHasTheLastTenChanges(t *testing.T) {
 	healths := []appsv1alpha1.Health{appsv1alpha1.HealthProgressing, appsv1alpha1.HealthHealthy}
 	var status appsv1alpha1.ApplicationStatus
 	step := func(minute int, h appsv1alpha1.Health) {
-		status.History = historyOf(status, h, strings.Repeat("x", 300), statusTime(minute))
+		status.History = appendHistory(status, h, strings.Repeat("x", 300), statusTime(minute))
 		status.Health = h
 	}
 	for i := range 25 {
@@ -35,7 +35,7 @@ func TestHistoryHasTheLastTenChanges(t *testing.T) {
 		}
 	}
 	upgraded := appsv1alpha1.ApplicationStatus{Health: appsv1alpha1.HealthHealthy}
-	if got := historyOf(upgraded, appsv1alpha1.HealthHealthy, "", statusTime(0)); got != nil {
+	if got := appendHistory(upgraded, appsv1alpha1.HealthHealthy, "", statusTime(0)); got != nil {
 		t.Errorf("a status of an older version is not written for its history, got %v", got)
 	}
 }

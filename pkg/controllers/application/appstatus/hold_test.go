@@ -45,7 +45,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			hide: func(o *Observation) {
 				o.Components[0] = component("db", appsv1alpha1.HealthHealthy, asFinishedJob, notSeen(appsv1alpha1.ReasonSyncing))
 			},
-			status: Of(observed(with(component("db", appsv1alpha1.HealthHealthy, asFinishedJob))), statusTime(-1)),
+			status: Build(observed(with(component("db", appsv1alpha1.HealthHealthy, asFinishedJob))), statusTime(-1)),
 		},
 		{
 			name: "discovered", reason: "What was discovered keeps what is said of it, wherever it is.",
@@ -56,7 +56,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 		},
 		{
 			name: "what an inventory names elsewhere", reason: "Without it, all would be well for a moment.",
-			before: []func(*Observation){with(component("db", appsv1alpha1.HealthHealthy), ViewOf(
+			before: []func(*Observation){with(component("db", appsv1alpha1.HealthHealthy), NewComponentView(
 				schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonNotAllowed, Message: "It is elsewhere."}))},
 			hide: func(o *Observation) {
 				notSeen(appsv1alpha1.ReasonSyncing)(&o.Components[1])
@@ -66,7 +66,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			name: "nothing discovered", reason: "A kind of which nothing was found is not news because it is read again.",
 			before: []func(*Observation){with(component("db", appsv1alpha1.HealthHealthy))},
 			hide: func(o *Observation) {
-				o.Components = append(o.Components, ViewOf(
+				o.Components = append(o.Components, NewComponentView(
 					schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."}))
 			},
 		},
@@ -95,7 +95,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			earlier := observed(tc.before...)
 			earlier.Application.Status = tc.status
-			before := Of(earlier, statusTime(0))
+			before := Build(earlier, statusTime(0))
 			o := observed(tc.before...)
 			o.Application.Status = before
 			tc.hide(&o)
@@ -106,7 +106,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			if !o.Hold() {
 				t.Fatalf("%s Want all of it to be held", tc.reason)
 			}
-			if diff := cmp.Diff(before, Of(o, statusTime(1))); diff != "" {
+			if diff := cmp.Diff(before, Build(o, statusTime(1))); diff != "" {
 				t.Errorf("%s\n%s", tc.reason, diff)
 			}
 		})
@@ -131,7 +131,7 @@ func TestWhatAStatusSaysNothingOfIsNotHeld(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := Of(observed(with(component("db", appsv1alpha1.HealthHealthy))), statusTime(0))
+			before := Build(observed(with(component("db", appsv1alpha1.HealthHealthy))), statusTime(0))
 			o := observed(tc.now)
 			o.Application.Status = before
 			o.Application.Generation++

@@ -80,8 +80,8 @@ type DependencyView struct {
 	status *appsv1alpha1.ApplicationStatus
 }
 
-// ViewOf is the view of a discovered object, or of the reason why none can be observed.
-func ViewOf(gvk schema.GroupVersionKind, key types.NamespacedName, unseen *condition.Problem) ComponentView {
+// NewComponentView is the view of a discovered object, or of the reason why none can be observed.
+func NewComponentView(gvk schema.GroupVersionKind, key types.NamespacedName, unseen *condition.Problem) ComponentView {
 	return ComponentView{
 		discovered: true, Name: key.Name, Namespace: key.Namespace, Unseen: unseen,
 		Kind: appsv1alpha1.ComponentKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: key.Name},

@@ -55,7 +55,7 @@ func TestStatusNamesAndCounts(t *testing.T) {
 		func(o *Observation) { o.Selected = 9 },
 	)
 	now := statusTime(0)
-	got := Of(o, now)
+	got := Build(o, now)
 	truncated := now.Rfc3339Copy()
 
 	if want := []string{"cron", "mysql", "p", "web"}; !slices.Equal(got.Installed, want) {
@@ -93,21 +93,21 @@ func TestStatusNamesAndCounts(t *testing.T) {
 func TestStatusWithoutAHealthCheckIsNotReadyOrUnready(t *testing.T) {
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy)))
 	o.HealthCheck.Ready = corev1.ConditionTrue // This is from a Pod that is about to be removed.
-	if got := Of(o, statusTime(0)).Ready; got != corev1.ConditionUnknown {
+	if got := Build(o, statusTime(0)).Ready; got != corev1.ConditionUnknown {
 		t.Errorf("want Unknown, got %s", got)
 	}
 }
 
 func TestTimesMoveWithWhatTheyAreAbout(t *testing.T) {
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy), component("web", appsv1alpha1.HealthHealthy)), dependingOn(DependencyView{name: "mysql"}))
-	o.Application.Status = stored(t, Of(o, statusTime(0)))
+	o.Application.Status = stored(t, Build(o, statusTime(0)))
 	first := o.Application.Status
 
 	// Another message or another reason is not another health.
 	o.Components = []ComponentView{component("db", appsv1alpha1.HealthDegraded), component("web", appsv1alpha1.HealthHealthy)}
-	o.Application.Status = stored(t, Of(o, statusTime(1)))
+	o.Application.Status = stored(t, Build(o, statusTime(1)))
 	o.Components[0].Found.Health.Message = "It is worse."
-	second := Of(o, statusTime(2))
+	second := Build(o, statusTime(2))
 
 	since := func(s appsv1alpha1.ApplicationStatus, name string) metav1.Time {
 		i := slices.IndexFunc(s.Components, func(c appsv1alpha1.ComponentStatus) bool { return c.Name == name })
@@ -137,7 +137,7 @@ func TestForeignConditionsStay(t *testing.T) {
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy)))
 	foreign := metav1.Condition{Type: "Approved", Status: metav1.ConditionTrue, Reason: "Yes", LastTransitionTime: statusTime(-5).Rfc3339Copy()}
 	o.Application.Status.Conditions = []metav1.Condition{foreign}
-	got := Of(o, statusTime(0))
+	got := Build(o, statusTime(0))
 	if diff := cmp.Diff(&foreign, meta.FindStatusCondition(got.Conditions, "Approved")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -208,16 +208,16 @@ func TestStatusIsIdempotent(t *testing.T) {
 		if r.IntN(2) == 0 {
 			// It was in another state before.
 			before := randomObservation(r)
-			o.Application.Status = stored(t, Of(before, statusTime(0)))
+			o.Application.Status = stored(t, Build(before, statusTime(0)))
 		}
 		input := stored(t, o.Application.Status)
-		first := Of(o, statusTime(1))
+		first := Build(o, statusTime(1))
 		if diff := cmp.Diff(input, stored(t, o.Application.Status)); diff != "" {
 			t.Fatalf("seed %d: the status that was observed was changed:\n%s", seed, diff)
 		}
 		o.Application.Status = stored(t, first)
 		r.Shuffle(len(o.Components), func(i, j int) { o.Components[i], o.Components[j] = o.Components[j], o.Components[i] })
-		second := Of(o, statusTime(60))
+		second := Build(o, statusTime(60))
 		if !Equal(o.Application.Status, second) {
 			t.Fatalf("seed %d: the same observation led to another status:\n%s", seed, cmp.Diff(o.Application.Status, second))
 		}
@@ -244,7 +244,7 @@ func TestStatusIsBounded(t *testing.T) {
 		for i := range appsv1alpha1.MaxStatusEntries {
 			o.Dependencies = append(o.Dependencies, DependencyView{name: "d" + long(i)[1:]})
 		}
-		return Of(o, statusTime(0))
+		return Build(o, statusTime(0))
 	}
 	cases := map[string]struct {
 		reason string
@@ -288,7 +288,7 @@ func TestStatusIsBounded(t *testing.T) {
 
 func TestEqualStatus(t *testing.T) {
 	base := func(modify func(*appsv1alpha1.ApplicationStatus)) appsv1alpha1.ApplicationStatus {
-		s := Of(observed(with(component("db", appsv1alpha1.HealthHealthy))), statusTime(0))
+		s := Build(observed(with(component("db", appsv1alpha1.HealthHealthy))), statusTime(0))
 		modify(&s)
 		return s
 	}
@@ -321,11 +321,11 @@ func TestEqualStatus(t *testing.T) {
 	}
 }
 
-func TestSummaryOf(t *testing.T) {
+func TestSummarize(t *testing.T) {
 	healthy := observed(with(component("db", appsv1alpha1.HealthHealthy), component("web", appsv1alpha1.HealthHealthy, missing)), checked(corev1.ConditionTrue, nil)).Application
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy), component("web", appsv1alpha1.HealthHealthy, missing)), checked(corev1.ConditionTrue, nil))
 	healthy.Spec.Type, healthy.Spec.Version = "WordPress", "4.8\n"
-	healthy.Status = Of(o, statusTime(0))
+	healthy.Status = Build(o, statusTime(0))
 	fresh := &appsv1alpha1.Application{Spec: appsv1alpha1.ApplicationSpec{Components: map[string]appsv1alpha1.ComponentKind{"db": aStatefulSet}}}
 	forged := fresh.DeepCopy()
 	forged.Status = appsv1alpha1.ApplicationStatus{
@@ -358,7 +358,7 @@ func TestSummaryOf(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, SummaryOf(tc.app), cmp.AllowUnexported(rollup.Summary{})); diff != "" {
+			if diff := cmp.Diff(tc.want, Summarize(tc.app), cmp.AllowUnexported(rollup.Summary{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -369,8 +369,8 @@ func TestStatusOfAnUnobservedApplicationIsIdempotent(t *testing.T) {
 	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "The cluster is not enrolled any more."}
 	for name, app := range map[string]*appsv1alpha1.Application{"Whole": leftBehind(), "Empty": observed().Application} {
 		t.Run(name, func(t *testing.T) {
-			app.Status = stored(t, Of(UnseenApplication(app, why), statusTime(1)))
-			if second := Of(UnseenApplication(app, why), statusTime(60)); !Equal(app.Status, second) {
+			app.Status = stored(t, Build(UnseenApplication(app, why), statusTime(1)))
+			if second := Build(UnseenApplication(app, why), statusTime(60)); !Equal(app.Status, second) {
 				t.Errorf("the same observation led to another status:\n%s", cmp.Diff(app.Status, second))
 			}
 		})

@@ -20,12 +20,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/rollup"
 )
 
-// Of is the wanted status of an Application. It depends only on the observation, which includes the current status:
+// Build is the wanted status of an Application. It depends only on the observation, which includes the current status:
 // times change only with what they are about, so that an up-to-date Application is not written again.
 //
 // Health is that of the components alone. Dependencies' health is shown beside it and does not count: two Applications
 // that depend on each other would otherwise keep each other unhealthy forever.
-func Of(o Observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
+func Build(o Observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 	now = now.Rfc3339Copy() // The API server's precision.
 	old := o.Application.Status
 	components := componentEntries(o, now)
@@ -35,7 +35,7 @@ func Of(o Observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 	status := appsv1alpha1.ApplicationStatus{
 		ObservedGeneration:  o.Application.Generation,
 		Installed:           installedNames(components, dependencies),
-		Ready:               readyOf(o),
+		Ready:               readyStatus(o),
 		ComponentsInstalled: fmt.Sprintf("%d/%d", counts.Installed, counts.Total),
 		Health:              worstHealth(components),
 		Counts:              counts,
@@ -54,7 +54,7 @@ func Of(o Observation, now metav1.Time) appsv1alpha1.ApplicationStatus {
 	setReady(&status, o, set)
 	status.Message = statusMessage(o, components, dependencies)
 
-	status.History = historyOf(old, status.Health, status.Message, now)
+	status.History = appendHistory(old, status.Health, status.Message, now)
 
 	found, named := partition(components)
 	status.Truncated = max(len(found), len(named)) > appsv1alpha1.MaxStatusEntries
@@ -95,9 +95,9 @@ func UnseenApplication(app *appsv1alpha1.Application, why condition.Problem) Obs
 	return o
 }
 
-// SummaryOf is the summary of an Application for the hub, taken from the status that the cluster's users see. An
+// Summarize is the summary of an Application for the hub, taken from the status that the cluster's users see. An
 // Application without a status is Unknown.
-func SummaryOf(app *appsv1alpha1.Application) rollup.Summary {
+func Summarize(app *appsv1alpha1.Application) rollup.Summary {
 	s := rollup.Summary{
 		ApplicationType: condition.Text(app.Spec.Type, maxSummaryName),
 		Version:         condition.Text(app.Spec.Version, maxSummaryName),
@@ -136,7 +136,7 @@ func unseenDiscovered(app *appsv1alpha1.Application, why *condition.Problem) []C
 	for _, was := range app.Status.Discovered {
 		if was.Name != "" {
 			gvk := schema.GroupVersionKind(metav1.GroupVersionKind{Group: was.Group, Version: was.Version, Kind: was.Kind})
-			views = append(views, ViewOf(gvk, types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, why))
+			views = append(views, NewComponentView(gvk, types.NamespacedName{Namespace: was.Namespace, Name: was.Name}, why))
 		}
 	}
 	return views

@@ -280,7 +280,7 @@ func TestAJobThatHasFinished(t *testing.T) {
 			for i, step := range tc.steps {
 				o.Application.Generation++ // Other changes of the spec do not matter.
 				o.Components = []ComponentView{step}
-				o.Application.Status = stored(t, Of(o, statusTime(i)))
+				o.Application.Status = stored(t, Build(o, statusTime(i)))
 			}
 			s := o.Application.Status
 			all := s.Components
@@ -334,7 +334,7 @@ func TestACronJobKeepsItsHealthDuringARun(t *testing.T) {
 			o := observed()
 			for i, step := range tc.steps {
 				o.Components = []ComponentView{assess(step)}
-				o.Application.Status = stored(t, Of(o, statusTime(i)))
+				o.Application.Status = stored(t, Build(o, statusTime(i)))
 			}
 			if got := o.Application.Status.Components[0]; got.Health != tc.want || got.Message == "" && tc.want != healthy {
 				t.Errorf("%s Want %s, got %+v", tc.reason, tc.want, got)
@@ -353,7 +353,7 @@ func TestAJobThatHasFinishedIsListed(t *testing.T) {
 		job := component("migrate", appsv1alpha1.HealthHealthy, asFinishedJob)
 		for i := range 3 {
 			o.Components = append(o.Components[:2*appsv1alpha1.MaxStatusEntries], job)
-			o.Application.Status = stored(t, Of(o, statusTime(i)))
+			o.Application.Status = stored(t, Build(o, statusTime(i)))
 			missing(&job)
 		}
 		s := o.Application.Status
@@ -376,7 +376,7 @@ func TestHealthIsThatOfTheWorst(t *testing.T) {
 	}
 	for i, a := range order {
 		for j, b := range order {
-			got := Of(observed(with(view("a", a), view("b", b))), statusTime(0))
+			got := Build(observed(with(view("a", a), view("b", b))), statusTime(0))
 			want := order[max(i, j)]
 			if got.Health != want {
 				t.Errorf("%s and %s: want %s, got %s", a, b, want, got.Health)
@@ -566,7 +566,7 @@ func TestConditions(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			status := Of(tc.observation, statusTime(0))
+			status := Build(tc.observation, statusTime(0))
 			for conditionType, want := range map[string]wanted{
 				appsv1alpha1.ConditionInstalled: tc.installed, appsv1alpha1.ConditionHealthCheckPassed: tc.check,
 				appsv1alpha1.ConditionHealthy: tc.healthy, appsv1alpha1.ConditionComponentsWatched: tc.watched,
@@ -594,6 +594,6 @@ func TestConditions(t *testing.T) {
 func leftBehind() *appsv1alpha1.Application {
 	o := observed(with(component("db", appsv1alpha1.HealthHealthy)), checked(corev1.ConditionTrue, nil))
 	o.Application.Spec.Components = map[string]appsv1alpha1.ComponentKind{"db": aStatefulSet}
-	o.Application.Status = Of(o, statusTime(0))
+	o.Application.Status = Build(o, statusTime(0))
 	return o.Application
 }

@@ -21,7 +21,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 	healthy := func(name string) ComponentView { return component(name, appsv1alpha1.HealthHealthy) }
 	app := func(o Observation) *unstructured.Unstructured {
 		out := o.Application.DeepCopy()
-		out.Status = Of(o, statusTime(0))
+		out.Status = Build(o, statusTime(0))
 		return verdict.Object(t, kind, out)
 	}
 	edited := app(observed(with(healthy("db"))))
@@ -29,7 +29,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 	ended := app(observed(with(healthy("db"))))
 	ended.SetDeletionTimestamp(&metav1.Time{Time: statusTime(1).Time})
 	mended := observed(with(healthy("db")))
-	mended.Application.Status = Of(observed(with(component("db", appsv1alpha1.HealthDegraded))), statusTime(0))
+	mended.Application.Status = Build(observed(with(component("db", appsv1alpha1.HealthDegraded))), statusTime(0))
 	upgraded := observed(with(healthy("db")))
 	upgraded.Application.Status.Conditions = []metav1.Condition{{
 		Type: "Ready", Status: "Unknown", Reason: "NoHealthCheck", Message: "The Application has no health check.",

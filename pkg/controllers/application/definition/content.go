@@ -46,7 +46,7 @@ func SeenIn(crd metav1.Object) Seen {
 	written, _ := managed.ParseRecord(crd.GetAnnotations()[appsv1alpha1.DefinitionWrittenAnnotation])
 	return Seen{
 		uid: crd.GetUID(), generation: crd.GetGeneration(),
-		marks:    managed.MarksOf(crd),
+		marks:    managed.GetMarks(crd),
 		revision: revision,
 		written:  written,
 		deleting: crd.GetDeletionTimestamp() != nil,

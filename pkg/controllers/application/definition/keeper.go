@@ -52,9 +52,9 @@ type State struct {
 	Again time.Duration
 }
 
-// Keeper keeps the definition of Applications in workload clusters in line with this program's. It holds no state about
+// Installer keeps the definition of Applications in workload clusters in line with this program's. It holds no state about
 // a cluster: that is in the metadata of the definition there, which is watched. It is safe for concurrent use.
-type Keeper struct {
+type Installer struct {
 	want *wantedDefinition
 
 	// owner is the hub as the owner of objects in the cluster.
@@ -70,16 +70,16 @@ type Keeper struct {
 }
 
 // NewKeeper reads the definition embedded in the program.
-func NewKeeper(requestTimeout time.Duration, slowly func() time.Duration) (*Keeper, error) {
+func NewKeeper(requestTimeout time.Duration, slowly func() time.Duration) (*Installer, error) {
 	want, err := embeddedDefinition()
 	if err != nil {
 		return nil, err
 	}
-	return &Keeper{want: want, Users: &readonlypolicy.Users{}, Clock: clock.RealClock{}, requestTimeout: requestTimeout, slowly: slowly}, nil
+	return &Installer{want: want, Users: &readonlypolicy.Users{}, Clock: clock.RealClock{}, requestTimeout: requestTimeout, slowly: slowly}, nil
 }
 
-// Of returns the keeper for a cluster where the hub is this owner.
-func (k *Keeper) Of(owner hubidentity.Owner) *Keeper {
+// ForOwner returns the keeper for a cluster where the hub is this owner.
+func (k *Installer) ForOwner(owner hubidentity.Owner) *Installer {
 	out := *k
 	out.owner = owner
 	return &out
@@ -90,11 +90,11 @@ func (k *Keeper) Of(owner hubidentity.Owner) *Keeper {
 //
 // The definition is never deleted: that would delete every Application, and the garbage collector would delete
 // everything they own.
-func (k *Keeper) Ensure(ctx context.Context, cluster mcr.ClusterName, crds managed.Objects, seen *Seen) (State, error) {
+func (k *Installer) Ensure(ctx context.Context, cluster mcr.ClusterName, crds managed.Objects, seen *Seen) (State, error) {
 	if seen == nil {
 		return k.written(ctx, cluster, crds, nil)
 	}
-	if state, settled := k.judge(*seen); settled {
+	if state, settled := k.classify(*seen); settled {
 		return state, nil
 	}
 	// The watch can be behind, and only the full definition lists the versions in which objects are stored.
@@ -103,20 +103,20 @@ func (k *Keeper) Ensure(ctx context.Context, cluster mcr.ClusterName, crds manag
 	case apierrors.IsNotFound(err):
 		return k.written(ctx, cluster, crds, nil)
 	case apierrors.IsForbidden(err):
-		return k.despite(k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err), *seen), nil
+		return k.serveOlder(k.refused(fleetv1alpha1.ReasonDefinitionForbidden, err), *seen), nil
 	case err != nil:
 		return State{}, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
 	}
-	if state, settled := k.judge(SeenIn(have)); settled {
+	if state, settled := k.classify(SeenIn(have)); settled {
 		return state, nil
 	}
 	state, err := k.written(ctx, cluster, crds, have)
-	return k.despite(state, SeenIn(have)), err
+	return k.serveOlder(state, SeenIn(have)), err
 }
 
-// despite serves Applications with an older definition if the cluster refused the upgrade: the API server drops newer
+// serveOlder serves Applications with an older definition if the cluster refused the upgrade: the API server drops newer
 // fields.
-func (k *Keeper) despite(state State, seen Seen) State {
+func (k *Installer) serveOlder(state State, seen Seen) State {
 	if state.Problem == nil || !k.want.isOlder(seen) {
 		return state
 	}
@@ -126,10 +126,10 @@ func (k *Keeper) despite(state State, seen Seen) State {
 	return state
 }
 
-// judge interprets a cluster's definition by its metadata. It is not settled if the definition has to be written.
-func (k *Keeper) judge(seen Seen) (state State, settled bool) {
+// classify interprets a cluster's definition by its metadata. It is not settled if the definition has to be written.
+func (k *Installer) classify(seen Seen) (state State, settled bool) {
 	switch {
-	case !seen.marks.AreOf(k.owner):
+	case !seen.marks.BelongTo(k.owner):
 		return State{Again: k.slowly(), Problem: &condition.Problem{
 			Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: about.NotOurs(seen.marks, k.owner, unseen),
 		}}, true
@@ -147,7 +147,7 @@ func (k *Keeper) judge(seen Seen) (state State, settled bool) {
 }
 
 // written writes the definition, over the cluster's or new, and converts the response into what Ensure returns.
-func (k *Keeper) written(
+func (k *Installer) written(
 	ctx context.Context, cluster mcr.ClusterName, crds managed.Objects, have *unstructured.Unstructured,
 ) (State, error) {
 	wrote := managed.Update
@@ -158,7 +158,7 @@ func (k *Keeper) written(
 	if k.Users.Excuses(cluster, err, k.Clock.Now()) {
 		return State{Again: condition.Soon}, nil
 	}
-	switch managed.AnswerOf(err) {
+	switch managed.ClassifyAnswer(err) {
 	case managed.Accepted:
 		return State{Served: true, Wrote: wrote}, nil
 	case managed.Outdated:
@@ -172,10 +172,10 @@ func (k *Keeper) written(
 	return State{}, fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", Name, cluster, err)
 }
 
-func (k *Keeper) refused(reason string, err error) State {
+func (k *Installer) refused(reason string, err error) State {
 	return State{Again: k.slowly(), Problem: &condition.Problem{Reason: reason, Message: about.Refused(err)}}
 }
 
-func (k *Keeper) writer(crds managed.Objects) managed.Writer {
+func (k *Installer) writer(crds managed.Objects) managed.Writer {
 	return managed.Writer{Objects: crds, Owner: k.owner, Timeout: k.requestTimeout}
 }

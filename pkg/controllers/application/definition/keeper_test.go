@@ -63,7 +63,7 @@ type definitionFixture struct {
 	crds   dynamic.ResourceInterface
 	apps   dynamic.ResourceInterface
 	counts *countingDefinitions
-	keeper *Keeper
+	keeper *Installer
 }
 
 func newDefinitionFixture(t *testing.T) *definitionFixture {
@@ -89,7 +89,7 @@ func newDefinitionFixture(t *testing.T) *definitionFixture {
 	return f
 }
 
-func newKeeper(t *testing.T) *Keeper {
+func newKeeper(t *testing.T) *Installer {
 	t.Helper()
 	k, err := NewKeeper(time.Minute, func() time.Duration { return time.Minute })
 	if err != nil {
@@ -112,7 +112,7 @@ func (f *definitionFixture) now() *unstructured.Unstructured {
 }
 
 // ensure calls a keeper with what the watch would report now.
-func (f *definitionFixture) ensure(k *Keeper) State {
+func (f *definitionFixture) ensure(k *Installer) State {
 	f.T.Helper()
 	var seen *Seen
 	if crd := f.now(); crd != nil {
@@ -128,7 +128,7 @@ func (f *definitionFixture) ensure(k *Keeper) State {
 
 // writes expects the keeper to write the definition. The API server also writes it, when it establishes it, so that the
 // keeper can need more than one attempt.
-func (f *definitionFixture) writes(k *Keeper, what string) {
+func (f *definitionFixture) writes(k *Installer, what string) {
 	f.T.Helper()
 	f.Within("the keeper writes it", func() error {
 		state := f.ensure(k)
@@ -140,7 +140,7 @@ func (f *definitionFixture) writes(k *Keeper, what string) {
 }
 
 // settled expects the keeper to find everything as wanted, and to send no request.
-func (f *definitionFixture) settled(k *Keeper) {
+func (f *definitionFixture) settled(k *Installer) {
 	f.T.Helper()
 	before := *f.counts
 	if state := f.ensure(k); !state.Served || state.Problem != nil || state.Notice != nil || state.Wrote != "" || state.Again != 0 {
@@ -195,7 +195,7 @@ func annotate(obj *unstructured.Unstructured, key, value string) {
 
 // ofRevision is a keeper of another manager, whose definition has another revision and is distinguished by a short
 // name.
-func ofRevision(t *testing.T, revision, shortName string) *Keeper {
+func ofRevision(t *testing.T, revision, shortName string) *Installer {
 	t.Helper()
 	k := newKeeper(t)
 	object := k.want.object.DeepCopy()
@@ -312,13 +312,13 @@ func testDefinitionLife(f *definitionFixture) {
 func testDefinitionOfAnotherHub(f *definitionFixture) {
 	t := f.T
 	t.Helper()
-	theirs := f.keeper.Of(hubidentity.Owner{ID: "hub-b"})
+	theirs := f.keeper.ForOwner(hubidentity.Owner{ID: "hub-b"})
 	newer := ofRevision(t, "7", "newer")
 	f.writes(theirs, "create")
 	f.settled(theirs)
 
 	before := *f.counts
-	state := f.ensure(newer.Of(hubidentity.Owner{ID: "hub-a"}))
+	state := f.ensure(newer.ForOwner(hubidentity.Owner{ID: "hub-a"}))
 	if state.Served || state.Wrote != "" || state.Problem == nil || state.Problem.Reason != fleetv1alpha1.ReasonDefinitionForeign {
 		t.Fatalf("want it left alone, got %+v", state)
 	}
@@ -329,7 +329,7 @@ func testDefinitionOfAnotherHub(f *definitionFixture) {
 		t.Error("the definition of another hub was written")
 	}
 
-	heir := newer.Of(hubidentity.Owner{ID: "hub-a", Predecessors: []hubidentity.Identity{"hub-b"}})
+	heir := newer.ForOwner(hubidentity.Owner{ID: "hub-a", Predecessors: []hubidentity.Identity{"hub-b"}})
 	f.writes(heir, "update")
 	f.settled(heir)
 	if got := f.now().GetLabels()[fleetv1alpha1.HubLabel]; got != "hub-a" {

@@ -86,7 +86,7 @@ func (h *Checks) Forget(application types.UID) {
 	delete(h.attempts, application)
 }
 
-func (h *Checks) attemptsOf(application types.UID, hash string) healthCheckAttempts {
+func (h *Checks) getAttempts(application types.UID, hash string) healthCheckAttempts {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	a := h.attempts[application]
@@ -118,7 +118,7 @@ func (h *Checks) Ensure(
 	}
 	attempts := healthCheckAttempts{}
 	if want != nil {
-		attempts = h.attemptsOf(app.UID, want.Labels[appsv1alpha1.TemplateHashLabel])
+		attempts = h.getAttempts(app.UID, want.Labels[appsv1alpha1.TemplateHashLabel])
 	}
 	plan := planHealthCheck(app.UID, want, pods, attempts, h.clock.Now())
 	var errs []error

@@ -49,7 +49,7 @@ func (f *fakePods) CreatePod(_ context.Context, pod *corev1.Pod) error {
 	if f.answer != nil {
 		return f.answer
 	}
-	r := recordOf(f.t, pod)
+	r := newRecord(f.t, pod)
 	if _, taken := f.pods[r.Key]; taken {
 		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, pod.Name)
 	}
@@ -225,7 +225,7 @@ func TestHealthCheckPodThatIsLostAtOnceIsNotMadeInAHotLoop(t *testing.T) {
 
 func TestHealthCheckTouchesNoPodOfAnotherOwner(t *testing.T) {
 	other := func(c *checkup, modify func(*Record)) {
-		r := recordOf(c.t, Pod(c.app))
+		r := newRecord(c.t, Pod(c.app))
 		r.UID, r.Owner = "theirs", ""
 		modify(&r)
 		c.pods[r.Key] = r

@@ -20,8 +20,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck/healthchecktest"
 )
 
-// recordOf is a Pod as the watch has it.
-func recordOf(t *testing.T, pod *corev1.Pod) Record {
+// newRecord is a Pod as the watch has it.
+func newRecord(t *testing.T, pod *corev1.Pod) Record {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 	if err != nil {
@@ -201,7 +201,7 @@ func TestReducePod(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := recordOf(t, tc.pod)
+			got := newRecord(t, tc.pod)
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(Record{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}

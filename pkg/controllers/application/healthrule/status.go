@@ -29,7 +29,7 @@ func olderFirst(a, b fleetv1alpha1.HealthRule) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-func revisionOf(rule *fleetv1alpha1.HealthRule) revision {
+func newRevision(rule *fleetv1alpha1.HealthRule) revision {
 	return revision{uid: rule.UID, generation: rule.Generation}
 }
 
@@ -41,7 +41,7 @@ func follow(rules []fleetv1alpha1.HealthRule, before *followed, library *health.
 	inOrder := make([]*health.Rule, 0, len(rules))
 	decided := map[health.Selector]bool{}
 	for i := range rules {
-		at := revisionOf(&rules[i])
+		at := newRevision(&rules[i])
 		rule := before.rule(at)
 		if rule == nil {
 			rule = health.Compile(rules[i].Name, rules[i].Spec)
@@ -98,8 +98,8 @@ func ruleStatus(
 		Message: "The rule is followed", ObservedGeneration: rule.Generation,
 		LastTransitionTime: metav1.NewTime(now).Rfc3339Copy(),
 	}
-	compiled := f.rule(revisionOf(rule))
-	older, selector, all := f.shadowed(compiled, revisionOf(rule))
+	compiled := f.rule(newRevision(rule))
+	older, selector, all := f.shadowed(compiled, newRevision(rule))
 	switch err := compiled.Err(); {
 	case all:
 		ready.Status, ready.Reason = metav1.ConditionFalse, fleetv1alpha1.ReasonShadowed
@@ -158,7 +158,7 @@ func describeSelector(s health.Selector) string {
 
 func nameAt(rules []fleetv1alpha1.HealthRule, at revision) string {
 	for i := range rules {
-		if revisionOf(&rules[i]) == at {
+		if newRevision(&rules[i]) == at {
 			return rules[i].Name
 		}
 	}

@@ -30,8 +30,8 @@ var (
 	}
 )
 
-// InventoryOf names the object whose inventory a source follows.
-func InventoryOf(s appsv1alpha1.DiscoverySource, application string) (gvk schema.GroupVersionKind, key types.NamespacedName, ok bool) {
+// ParseInventory names the object whose inventory a source follows.
+func ParseInventory(s appsv1alpha1.DiscoverySource, application string) (gvk schema.GroupVersionKind, key types.NamespacedName, ok bool) {
 	of := func(gvk schema.GroupVersionKind, r *appsv1alpha1.DiscoveredRelease) (schema.GroupVersionKind, types.NamespacedName, bool) {
 		return gvk, types.NamespacedName{Namespace: OrOwn(r.Namespace, application), Name: r.Name}, true
 	}

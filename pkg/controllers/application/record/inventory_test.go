@@ -42,7 +42,7 @@ func TestEntriesOfAnInventoryThatAreNotUnderstood(t *testing.T) {
 				t.Fatalf("%s Want %d entries to be followed, got %+v", tc.reason, tc.kept, got)
 			}
 			said := ""
-			if p := got.Strange.Problem("infra", Sight{Own: "ns"}.Namespace); p != nil {
+			if p := got.Strange.Problem("infra", Visibility{Own: "ns"}.Namespace); p != nil {
 				said = strings.Replace(p.Message,
 					"entries of the inventory of \"infra\" are not understood, so the health of what they name is unknown.", "...", 1)
 			}

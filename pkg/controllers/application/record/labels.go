@@ -24,9 +24,9 @@ const separator = "\x00"
 
 var _ labels.Labels = LabelSet{}
 
-// LabelsOf returns the set of the labels in a map. The API server is not trusted: a label containing a separator would
+// NewLabelSet returns the set of the labels in a map. The API server is not trusted: a label containing a separator would
 // read as two, and is left out.
-func LabelsOf(m map[string]string) LabelSet {
+func NewLabelSet(m map[string]string) LabelSet {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		if strings.Contains(k, separator) || strings.Contains(m[k], separator) {

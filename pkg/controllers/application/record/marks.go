@@ -33,15 +33,15 @@ const (
 // maxMarkValue bounds the length of a value in a mark: no name that an Application can ask for is longer.
 const maxMarkValue = 512
 
-// markOf is a mark of objects in a namespace, which is empty for cluster-scoped objects. Only the last value may
+// newMark is a mark of objects in a namespace, which is empty for cluster-scoped objects. Only the last value may
 // contain slashes.
-func markOf(what, namespace string, values ...string) Mark {
+func newMark(what, namespace string, values ...string) Mark {
 	return Mark(what + "/" + namespace + "/" + strings.Join(values, "/"))
 }
 
 // objectMark is the mark of a single object.
 func objectMark(gk schema.GroupKind, key types.NamespacedName) Mark {
-	return markOf(markObject, key.Namespace, gk.Group, gk.Kind, key.Name)
+	return newMark(markObject, key.Namespace, gk.Group, gk.Kind, key.Name)
 }
 
 // marksOfObject are the marks that an object bears. Controllers copy labels and annotations of their own objects, and
@@ -55,7 +55,7 @@ func marksOfObject(gk schema.GroupKind, obj *unstructured.Unstructured, controll
 	add := func(what string, values ...string) {
 		long := func(v string) bool { return v == "" || len(v) > maxMarkValue }
 		if !slices.ContainsFunc(values, long) {
-			marks = append(marks, markOf(what, key.Namespace, values...))
+			marks = append(marks, newMark(what, key.Namespace, values...))
 		}
 	}
 	if !controlled {
@@ -66,15 +66,15 @@ func marksOfObject(gk schema.GroupKind, obj *unstructured.Unstructured, controll
 	add(markKustomization, labels[appsv1alpha1.FluxKustomizationNamespaceLabel], labels[appsv1alpha1.FluxKustomizationNameLabel])
 	add(markHelmRelease, labels[appsv1alpha1.FluxHelmReleaseNamespaceLabel], labels[appsv1alpha1.FluxHelmReleaseNameLabel])
 	if _, tracked := annotations[appsv1alpha1.ArgoTrackingAnnotation]; tracked || !controlled {
-		add(markArgo, argoApplicationOf(gk, key, labels, annotations))
+		add(markArgo, argoApplication(gk, key, labels, annotations))
 	}
 	return marks
 }
 
-// argoApplicationOf is the Application of Argo CD that applied an object; empty if none did. A tracking ID of another
+// argoApplication is the Application of Argo CD that applied an object; empty if none did. A tracking ID of another
 // object was copied, as many controllers copy annotations to objects they create, and is ignored. The label is then
 // ignored as well.
-func argoApplicationOf(gk schema.GroupKind, key types.NamespacedName, labels, annotations map[string]string) string {
+func argoApplication(gk schema.GroupKind, key types.NamespacedName, labels, annotations map[string]string) string {
 	id, tracked := annotations[appsv1alpha1.ArgoTrackingAnnotation]
 	if !tracked {
 		return labels[appsv1alpha1.ArgoInstanceLabel]
@@ -96,19 +96,19 @@ func argoApplicationOf(gk schema.GroupKind, key types.NamespacedName, labels, an
 func MarksOfSource(s appsv1alpha1.DiscoverySource, application, namespace string) []Mark {
 	switch {
 	case s.PartOf != "":
-		return []Mark{markOf(markPartOf, namespace, s.PartOf)}
+		return []Mark{newMark(markPartOf, namespace, s.PartOf)}
 	case s.Instance != "":
-		return []Mark{markOf(markInstance, namespace, s.Instance)}
+		return []Mark{newMark(markInstance, namespace, s.Instance)}
 	case s.HelmRelease != nil:
-		return []Mark{markOf(markHelm, namespace, OrOwn(s.HelmRelease.Namespace, application), s.HelmRelease.Name)}
+		return []Mark{newMark(markHelm, namespace, OrOwn(s.HelmRelease.Namespace, application), s.HelmRelease.Name)}
 	case s.FluxKustomization != nil:
-		return []Mark{markOf(markKustomization, namespace, OrOwn(s.FluxKustomization.Namespace, application), s.FluxKustomization.Name)}
+		return []Mark{newMark(markKustomization, namespace, OrOwn(s.FluxKustomization.Namespace, application), s.FluxKustomization.Name)}
 	case s.FluxHelmRelease != nil:
-		return []Mark{markOf(markHelmRelease, namespace, OrOwn(s.FluxHelmRelease.Namespace, application), s.FluxHelmRelease.Name)}
+		return []Mark{newMark(markHelmRelease, namespace, OrOwn(s.FluxHelmRelease.Namespace, application), s.FluxHelmRelease.Name)}
 	case s.ArgoApplication != nil && s.ArgoApplication.Namespace != "":
-		return []Mark{markOf(markArgo, namespace, s.ArgoApplication.Namespace+"_"+s.ArgoApplication.Name)}
+		return []Mark{newMark(markArgo, namespace, s.ArgoApplication.Namespace+"_"+s.ArgoApplication.Name)}
 	case s.ArgoApplication != nil:
-		return []Mark{markOf(markArgo, namespace, s.ArgoApplication.Name)}
+		return []Mark{newMark(markArgo, namespace, s.ArgoApplication.Name)}
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func keyOfSource(s appsv1alpha1.DiscoverySource, application string) sourceKey {
 
 // MarksWanted are all marks that an Application may look for, in the namespaces that it sees. They do not depend on
 // which objects exist.
-func MarksWanted(app *appsv1alpha1.Application, s Sight) []Mark {
+func MarksWanted(app *appsv1alpha1.Application, s Visibility) []Mark {
 	if app.Spec.Discover == nil {
 		return nil
 	}
@@ -184,7 +184,7 @@ func MarksWanted(app *appsv1alpha1.Application, s Sight) []Mark {
 				marks = append(marks, objectMark(gk, types.NamespacedName{Name: o.Name}))
 			}
 		}
-		if gvk, key, ok := InventoryOf(source, app.Namespace); ok && s.Namespace(key.Namespace) {
+		if gvk, key, ok := ParseInventory(source, app.Namespace); ok && s.Namespace(key.Namespace) {
 			marks = append(marks, objectMark(gvk.GroupKind(), key))
 		}
 	}

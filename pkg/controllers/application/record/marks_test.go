@@ -209,7 +209,7 @@ func TestSight(t *testing.T) {
 		{own: "shared", reason: "To be seen is not to see.", namespaces: []string{"shared"}},
 		{own: "c", reason: "Nothing is listed for it.", namespaces: []string{"c"}},
 	} {
-		s := Sight{Own: tc.own, Policy: p}
+		s := Visibility{Own: tc.own, Policy: p}
 		if diff := cmp.Diff(tc.namespaces, s.Namespaces([]string{"shared", "secret", tc.own})); diff != "" {
 			t.Errorf("%s: %s -want +got:\n%s", tc.own, tc.reason, diff)
 		}
@@ -224,7 +224,7 @@ func TestSight(t *testing.T) {
 
 func TestMarksWantedAreThoseThatMayBeSeen(t *testing.T) {
 	app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "shop"}}
-	if got := MarksWanted(app, Sight{Own: "a"}); got != nil {
+	if got := MarksWanted(app, Visibility{Own: "a"}); got != nil {
 		t.Errorf("want nothing without spec.discover, got %q", got)
 	}
 	app.Spec.Discover = &appsv1alpha1.Discovery{
@@ -244,7 +244,7 @@ func TestMarksWantedAreThoseThatMayBeSeen(t *testing.T) {
 		"object/a//Service/db", "object/a/helm.toolkit.fluxcd.io/HelmRelease/web",
 		"part-of/a/shop", "part-of/shared/shop",
 	}
-	if diff := cmp.Diff(want, MarksWanted(app, Sight{Own: "a", Policy: p})); diff != "" {
+	if diff := cmp.Diff(want, MarksWanted(app, Visibility{Own: "a", Policy: p})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -255,7 +255,7 @@ func TestWantedMarks(t *testing.T) {
 	a, b := ApplicationKey{Namespace: "ns", Name: "a"}, ApplicationKey{Namespace: "ns", Name: "b"}
 	obj := markedObject("v1", "ConfigMap", "ns", "cm", map[string]string{appsv1alpha1.PartOfLabel: "shop"}, nil)
 	gk := schema.GroupKind{Kind: "ConfigMap"}
-	shop := markOf(markPartOf, "ns", "shop")
+	shop := newMark(markPartOf, "ns", "shop")
 
 	if w.on(gk, obj, false) != nil {
 		t.Error("want nothing to be kept without a wanted mark")
@@ -267,10 +267,10 @@ func TestWantedMarks(t *testing.T) {
 	if again, _, _ := w.Want(b, []Mark{shop}); again != first {
 		t.Errorf("nothing is listed again for a mark that is looked for already: want %d, got %d", first, again)
 	}
-	if got := w.UsersOf([]Mark{shop}); len(got) != 2 {
+	if got := w.Users([]Mark{shop}); len(got) != 2 {
 		t.Errorf("want both Applications, got %v", got)
 	}
-	later, _, _ := w.Want(b, []Mark{markOf(markPartOf, "ns", "x"), shop})
+	later, _, _ := w.Want(b, []Mark{newMark(markPartOf, "ns", "x"), shop})
 	if later != first+1 {
 		t.Errorf("want a new generation for a new mark, got %d", later)
 	}
@@ -293,7 +293,7 @@ func TestWantedMarks(t *testing.T) {
 		t.Error("want a namespace to have no more than its share")
 	}
 	other := ApplicationKey{Namespace: "other", Name: "a"}
-	if _, _, ok := w.Want(other, []Mark{markOf(markPartOf, "other", "shop")}); !ok {
+	if _, _, ok := w.Want(other, []Mark{newMark(markPartOf, "other", "shop")}); !ok {
 		t.Error("want what one namespace looks for to leave room for others")
 	}
 	if _, _, ok := w.Want(a, many); ok || len(w.by[a]) != maxWantedOfNamespace {
@@ -326,7 +326,7 @@ func TestWantedMarks(t *testing.T) {
 // same mark of cluster-scoped objects, nor its own Application that also looks for other marks.
 func TestBlockDiscoveryOfOthersByManyApplicationsThatLookForTheSame(t *testing.T) {
 	w := NewWantedMarks(clocktesting.NewFakeClock(time.Now()))
-	shop, own := markOf(markPartOf, "", "shop"), markOf(markPartOf, "x", "mine")
+	shop, own := newMark(markPartOf, "", "shop"), newMark(markPartOf, "x", "mine")
 	attacker := func(i int) ApplicationKey { return ApplicationKey{Namespace: "x", Name: fmt.Sprint("a", i)} }
 	for i := range MaxUsesOfMark {
 		if _, leftOut, ok := w.Want(attacker(i), []Mark{shop}); !ok || len(leftOut) > 0 {
@@ -334,7 +334,7 @@ func TestBlockDiscoveryOfOthersByManyApplicationsThatLookForTheSame(t *testing.T
 		}
 	}
 	victim := ApplicationKey{Namespace: "z", Name: "shop"}
-	if _, leftOut, ok := w.Want(victim, []Mark{shop}); !ok || len(leftOut) > 0 || !slices.Contains(w.UsersOf([]Mark{shop}), victim) {
+	if _, leftOut, ok := w.Want(victim, []Mark{shop}); !ok || len(leftOut) > 0 || !slices.Contains(w.Users([]Mark{shop}), victim) {
 		t.Errorf("want another namespace to look for the same, got %t, without %q", ok, leftOut)
 	}
 	for range 2 {

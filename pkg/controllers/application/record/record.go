@@ -270,22 +270,22 @@ func (r *Pod) Size() int64 {
 	return int64(fixed + len(r.Hash) + len(r.Message))
 }
 
-// ComponentOf returns a record as a Component; nil if it is not one.
-func ComponentOf(r kindwatch.Record) *Component {
+// GetComponent returns a record as a Component; nil if it is not one.
+func GetComponent(r kindwatch.Record) *Component {
 	switch r := r.(type) {
 	case *Component:
 		return r
 	case *markedComponent:
 		return &r.Component
 	}
-	if app := applicationOf(r); app != nil {
+	if app := getApplication(r); app != nil {
 		return app.component
 	}
 	return nil
 }
 
-// applicationOf returns a record as an Application; nil if it is of something else.
-func applicationOf(r kindwatch.Record) *Application {
+// getApplication returns a record as an Application; nil if it is of something else.
+func getApplication(r kindwatch.Record) *Application {
 	switch r := r.(type) {
 	case *Application:
 		return r
@@ -295,8 +295,8 @@ func applicationOf(r kindwatch.Record) *Application {
 	return nil
 }
 
-// MarkingsOf returns the Markings of a record; nil if it has none.
-func MarkingsOf(r kindwatch.Record) *Markings {
+// GetMarkings returns the Markings of a record; nil if it has none.
+func GetMarkings(r kindwatch.Record) *Markings {
 	switch r := r.(type) {
 	case *markedComponent:
 		return r.Markings
@@ -311,7 +311,7 @@ func ApplicationIn(e *kindwatch.Entry) *appsv1alpha1.Application {
 	if e == nil {
 		return nil
 	}
-	rec := applicationOf(e.Record)
+	rec := getApplication(e.Record)
 	if rec == nil {
 		return nil
 	}

@@ -33,16 +33,16 @@ func TestAMarkedApplication(t *testing.T) {
 		return rec
 	}
 	plain := reduced()
-	r.wanted.Want(ApplicationKey{Namespace: "ns", Name: "suite"}, []Mark{markOf(markPartOf, "ns", "suite")})
+	r.wanted.Want(ApplicationKey{Namespace: "ns", Name: "suite"}, []Mark{newMark(markPartOf, "ns", "suite")})
 	found, again := reduced(), reduced()
-	m := MarkingsOf(found)
-	if MarkingsOf(plain) != nil || m == nil || !slices.Contains(found.IndexKeys(), string(m.Marks[0])) {
+	m := GetMarkings(found)
+	if GetMarkings(plain) != nil || m == nil || !slices.Contains(found.IndexKeys(), string(m.Marks[0])) {
 		t.Fatalf("want only the one that is looked for to have a mark, got %+v and %+v", plain, found)
 	}
 	if !found.Equal(again) || found.Equal(plain) || plain.Equal(found) || found.Size() <= plain.Size() {
 		t.Error("equal records must be equal, and only these, and marks must be paid for")
 	}
-	if got := ApplicationIn(&kindwatch.Entry{Record: found}); got == nil || got.Name != "shop" || ComponentOf(found) == nil {
+	if got := ApplicationIn(&kindwatch.Entry{Record: found}); got == nil || got.Name != "shop" || GetComponent(found) == nil {
 		t.Errorf("want it to be an Application and a component, got %+v", got)
 	}
 }

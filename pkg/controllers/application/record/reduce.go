@@ -138,7 +138,7 @@ func isApplication(ref map[string]any) bool {
 
 // assess completes the record of a candidate.
 func (r Reducer) assess(kind kindwatch.Kind, obj *unstructured.Unstructured, rec *Component) {
-	rec.Labels = LabelsOf(obj.GetLabels())
+	rec.Labels = NewLabelSet(obj.GetLabels())
 	rec.Deleting = obj.GetDeletionTimestamp() != nil
 	rec.Ignored = obj.GetAnnotations()[appsv1alpha1.IgnoreHealthAnnotation] == "true"
 	rec.Finished = kind.GroupKind() == JobKind && hasFinished(obj)

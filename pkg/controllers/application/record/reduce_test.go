@@ -115,7 +115,7 @@ func TestAJobHasFinished(t *testing.T) {
 
 func TestLabelSet(t *testing.T) {
 	in := map[string]string{"app": "shop", "empty": "", "tier": "web", "b\x00ad": "x", "worse": "a\x00pp\x00other"}
-	set := LabelsOf(in)
+	set := NewLabelSet(in)
 	for key, want := range map[string]string{"app": "shop", "empty": "", "tier": "web"} {
 		if got, ok := set.Lookup(key); !ok || got != want || !set.Has(key) || set.Get(key) != want {
 			t.Errorf("%s: want %q, got %q %t", key, want, got, ok)
@@ -126,10 +126,10 @@ func TestLabelSet(t *testing.T) {
 			t.Errorf("want no label %q", key)
 		}
 	}
-	if (LabelSet{}).Has("app") || LabelsOf(nil).Has("app") {
+	if (LabelSet{}).Has("app") || NewLabelSet(nil).Has("app") {
 		t.Error("want no labels where there are none")
 	}
-	if set != LabelsOf(in) || set == LabelsOf(map[string]string{"app": "shop"}) {
+	if set != NewLabelSet(in) || set == NewLabelSet(map[string]string{"app": "shop"}) {
 		t.Error("want sets to be equal if their labels are")
 	}
 	selector, err := labels.Parse("app=shop,tier in (web,db),!old")

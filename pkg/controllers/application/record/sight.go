@@ -24,8 +24,8 @@ type Policy struct {
 	Visibility []fleetv1alpha1.ApplicationVisibility
 }
 
-// PolicyOf returns the Policy of a class.
-func PolicyOf(class *fleetv1alpha1.EnrollmentClass) Policy {
+// NewPolicy returns the Policy of a class.
+func NewPolicy(class *fleetv1alpha1.EnrollmentClass) Policy {
 	spec := class.Spec.Applications
 	return Policy{
 		ObserveOnly:    spec.Mode == fleetv1alpha1.ApplicationsModeObserveOnly,
@@ -34,27 +34,27 @@ func PolicyOf(class *fleetv1alpha1.EnrollmentClass) Policy {
 	}
 }
 
-// Sight is what the Applications of a namespace see: that namespace, and what the class lists for it. It depends on the
+// Visibility is what the Applications of a namespace see: that namespace, and what the class lists for it. It depends on the
 // class alone, so it reveals nothing about which objects exist.
-type Sight struct {
+type Visibility struct {
 	Own string
 	Policy
 }
 
-func (s Sight) granted(grants func(fleetv1alpha1.ApplicationVisibility) bool) bool {
+func (s Visibility) granted(grants func(fleetv1alpha1.ApplicationVisibility) bool) bool {
 	return slices.ContainsFunc(s.Visibility, func(v fleetv1alpha1.ApplicationVisibility) bool {
 		return slices.Contains(v.From, s.Own) && grants(v)
 	})
 }
 
 // Namespace reports whether the objects of a namespace are seen.
-func (s Sight) Namespace(name string) bool {
+func (s Visibility) Namespace(name string) bool {
 	return name == s.Own || name != "" && s.granted(func(v fleetv1alpha1.ApplicationVisibility) bool { return slices.Contains(v.Namespaces, name) })
 }
 
 // Namespaces are the visible ones of those that an Application asks for: its own first, and the empty one for
 // cluster-scoped objects if any of these are seen.
-func (s Sight) Namespaces(requested []string) []string {
+func (s Visibility) Namespaces(requested []string) []string {
 	out := []string{s.Own}
 	for _, name := range requested {
 		if name != s.Own && s.Namespace(name) {
@@ -68,12 +68,12 @@ func (s Sight) Namespaces(requested []string) []string {
 }
 
 // AnyClusterScoped reports whether any cluster-scoped objects are seen.
-func (s Sight) AnyClusterScoped() bool {
+func (s Visibility) AnyClusterScoped() bool {
 	return s.granted(func(v fleetv1alpha1.ApplicationVisibility) bool { return len(v.ClusterScoped) > 0 })
 }
 
 // ClusterScoped reports whether the objects of a cluster-scoped kind are seen.
-func (s Sight) ClusterScoped(kind kindwatch.Kind) bool {
+func (s Visibility) ClusterScoped(kind kindwatch.Kind) bool {
 	return s.granted(func(v fleetv1alpha1.ApplicationVisibility) bool {
 		return slices.ContainsFunc(v.ClusterScoped, func(r fleetv1alpha1.ReferencedResource) bool {
 			return r.Group == kind.Group && (r.Resource == kind.Resource || r.Resource == everyResource)

@@ -174,8 +174,8 @@ func (w *WantedMarks) Current() uint64 {
 	return w.generation
 }
 
-// UsersOf are the Applications that look for any of the marks.
-func (w *WantedMarks) UsersOf(marks []Mark) []ApplicationKey {
+// Users are the Applications that look for any of the marks.
+func (w *WantedMarks) Users(marks []Mark) []ApplicationKey {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	users := sets.New[ApplicationKey]()

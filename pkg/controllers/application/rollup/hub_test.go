@@ -147,7 +147,7 @@ func (h *reportHub) start() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.rollup, err = Setup(mgr, h.fleet, []connection.Describer{h.fleet}, clock.RealClock{}, new(true))
+	h.rollup, err = Setup(mgr, h.fleet, []connection.EnrolmentGetter{h.fleet}, clock.RealClock{}, new(true))
 	if err != nil {
 		h.t.Fatal(err)
 	}

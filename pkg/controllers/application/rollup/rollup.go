@@ -204,7 +204,7 @@ func (r *Collector) replaced(cluster mcr.ClusterName) {
 // keep saves the current state before it may become outdated.
 func (c *rolledUp) keep() {
 	if c.complete {
-		t := totalOf(c.applications)
+		t := sumTotals(c.applications)
 		c.lastKnown = &fleetv1alpha1.LastKnownApplications{Applications: t.applications, Components: t.components}
 	}
 }
@@ -230,7 +230,7 @@ func (r *Collector) view(cluster mcr.ClusterName) rollupView {
 		lastKnown: c.lastKnown.DeepCopy(),
 	}
 	if c.complete {
-		v.totals = totalOf(c.applications)
+		v.totals = sumTotals(c.applications)
 	}
 	return v
 }

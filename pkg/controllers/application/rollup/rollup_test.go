@@ -122,7 +122,7 @@ func TestTotals(t *testing.T) {
 	add("shop", "gone", sum(appsv1alpha1.HealthMissing))
 	add("shop", "empty", Summary{Health: appsv1alpha1.HealthUnknown, Ready: corev1.ConditionUnknown})
 
-	got := totalOf(applications)
+	got := sumTotals(applications)
 	want := fleetv1alpha1.ApplicationCounts{
 		Total: 8, Healthy: 2, Suspended: 1, Progressing: 1, Unknown: 1, Missing: 1, Degraded: 2, Ready: 1, NotReady: 1, Installed: 2,
 	}
@@ -148,7 +148,7 @@ func TestTotals(t *testing.T) {
 	for i := range 20 {
 		add("many", fmt.Sprintf("x%02d", i), sum(appsv1alpha1.HealthDegraded))
 	}
-	if got := totalOf(applications); len(got.worst) != fleetv1alpha1.MaxWorstApplications || !got.more {
+	if got := sumTotals(applications); len(got.worst) != fleetv1alpha1.MaxWorstApplications || !got.more {
 		t.Errorf("want 10 of many, got %d, more: %t", len(got.worst), got.more)
 	}
 	if got := saturated(math.MaxInt64); got != math.MaxInt32 {

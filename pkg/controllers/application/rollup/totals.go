@@ -30,8 +30,8 @@ type totals struct {
 	more  bool
 }
 
-// totalOf sums up Applications.
-func totalOf(applications map[types.NamespacedName]roundSummary) totals {
+// sumTotals sums up Applications.
+func sumTotals(applications map[types.NamespacedName]roundSummary) totals {
 	var t totals
 	var wanted, installed int64
 	var unhealthy []unhealthyApplication

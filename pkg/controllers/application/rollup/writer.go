@@ -52,7 +52,7 @@ type rollupRequest struct {
 type rollupWriter struct {
 	hub     client.Client
 	fleet   rollupFleet
-	sources connection.Describers
+	sources connection.EnrolmentGetters
 	rollup  *Collector
 	clock   clock.PassiveClock
 
@@ -61,9 +61,9 @@ type rollupWriter struct {
 
 // Setup adds to a hub's manager the controller that writes ApplicationReports, and returns its Collector. Without
 // sources no report is ever removed.
-func Setup(mgr manager.Manager, fleet rollupFleet, sources []connection.Describer, c clock.PassiveClock, skipNameValidation *bool) (*Collector, error) {
+func Setup(mgr manager.Manager, fleet rollupFleet, sources []connection.EnrolmentGetter, c clock.PassiveClock, skipNameValidation *bool) (*Collector, error) {
 	w := &rollupWriter{
-		hub: mgr.GetClient(), fleet: fleet, sources: connection.DescribersOf(sources), rollup: newRollup(c), clock: c,
+		hub: mgr.GetClient(), fleet: fleet, sources: connection.NewEnrolmentGetters(sources), rollup: newRollup(c), clock: c,
 		own: ownWrites{last: map[mcr.ClusterName]ownWrite{}},
 	}
 	ctrl, err := controller.NewTyped(rollupName, mgr, controller.TypedOptions[rollupRequest]{

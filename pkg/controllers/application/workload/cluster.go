@@ -95,10 +95,10 @@ type Cluster struct {
 	refusals map[ObjectKey]Refusal
 
 	// mode is how the cluster's Applications are handled, and policy what is allowed. Each change of them makes another
-	// regime.
-	mode   Mode
-	policy record.Policy
-	regime uint64
+	// policy generation.
+	mode             Mode
+	policy           record.Policy
+	policyGeneration uint64
 
 	// Reported are Applications that the previous instance reported to the hub, until it is known which still exist.
 	Reported map[record.ApplicationKey]types.UID
@@ -164,7 +164,7 @@ func (w *Cluster) Application(key record.ApplicationKey) *appsv1alpha1.Applicati
 
 // Track records a new or changed Application. The state of a previous one of the same name is forgotten.
 func (w *Cluster) Track(key record.ApplicationKey, app *appsv1alpha1.Application) {
-	if uid, known := w.uidOf(key); known && uid != app.UID {
+	if uid, known := w.applicationUID(key); known && uid != app.UID {
 		w.Untrack(key)
 	}
 	w.mu.Lock()
@@ -178,8 +178,8 @@ func (w *Cluster) Track(key record.ApplicationKey, app *appsv1alpha1.Application
 	w.setDependencies(key, t, app.Spec.Dependencies)
 }
 
-// uidOf is the UID of the Application tracked under a key.
-func (w *Cluster) uidOf(key record.ApplicationKey) (uid types.UID, known bool) {
+// applicationUID is the UID of the Application tracked under a key.
+func (w *Cluster) applicationUID(key record.ApplicationKey) (uid types.UID, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t := w.applications[key]; t != nil {
@@ -278,11 +278,11 @@ func (w *Cluster) setKinds(key record.ApplicationKey, t *Tracked, kinds sets.Set
 		}
 		w.users[kind].Insert(key)
 	}
-	t.Kinds = kindSetOf(kinds)
+	t.Kinds = newKindSet(kinds)
 }
 
-// UsersOf are the Applications that use a kind.
-func (w *Cluster) UsersOf(kind kindwatch.Kind) []record.ApplicationKey {
+// Users are the Applications that use a kind.
+func (w *Cluster) Users(kind kindwatch.Kind) []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.users[kind]))
@@ -305,8 +305,8 @@ func (w *Cluster) usersOfGroup(group string) (keys []record.ApplicationKey, kind
 	return keys, kinds
 }
 
-// DependentsOf are the Applications that depend on one.
-func (w *Cluster) DependentsOf(key record.ApplicationKey) []record.ApplicationKey {
+// Dependents are the Applications that depend on one.
+func (w *Cluster) Dependents(key record.ApplicationKey) []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Collect(maps.Keys(w.dependents[key]))

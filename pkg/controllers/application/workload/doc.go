@@ -6,7 +6,7 @@
 //
 //   - cluster.go has the Applications, and the kinds watched for each; kinds.go resolves kinds, and unanswered.go has
 //     those that the API server did not answer for;
-//   - regime.go has what is allowed in the cluster; wake.go queues Applications, rate-limited;
+//   - policy.go has what is allowed in the cluster; wake.go queues Applications, rate-limited;
 //   - events.go finds the Applications affected by an event; live.go queries the watches and the API server;
 //   - refusals.go has the writes that the cluster refused; settling.go how long a status waits.
 //

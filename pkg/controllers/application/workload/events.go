@@ -19,7 +19,7 @@ import (
 // ComponentChanged wakes the Application that an object names, the one it named before, and those that own it.
 func (w *Cluster) ComponentChanged(e kindwatch.Event) {
 	if e.Type == kindwatch.StateChanged {
-		w.WakeLater(w.UsersOf(e.Kind)...)
+		w.WakeLater(w.Users(e.Kind)...)
 		return
 	}
 	if e.Initial {
@@ -28,28 +28,28 @@ func (w *Cluster) ComponentChanged(e kindwatch.Event) {
 	}
 	keys := sets.New[record.ApplicationKey]()
 	for _, entry := range []*kindwatch.Entry{e.Entry, e.OldEntry} {
-		keys.Insert(w.applicationsOf(e.Kind, entry)...)
+		keys.Insert(w.applicationsFor(e.Kind, entry)...)
 	}
 	w.Wake(slices.Collect(maps.Keys(keys))...)
 }
 
-// applicationsOf are the Applications affected by an object: Retrieving Applications in the KEP. Those that do not name
+// applicationsFor are the Applications affected by an object: Retrieving Applications in the KEP. Those that do not name
 // the kind are excluded.
-func (w *Cluster) applicationsOf(kind kindwatch.Kind, entry *kindwatch.Entry) []record.ApplicationKey {
+func (w *Cluster) applicationsFor(kind kindwatch.Kind, entry *kindwatch.Entry) []record.ApplicationKey {
 	if entry == nil {
 		return nil
 	}
 	var keys []record.ApplicationKey
 	if pod, ok := entry.Record.(*record.Pod); ok {
-		return w.ownersOf(kind, []record.Owner{{UID: pod.Owner}})
+		return w.owners(kind, []record.Owner{{UID: pod.Owner}})
 	}
-	rec := record.ComponentOf(entry.Record)
+	rec := record.GetComponent(entry.Record)
 	if rec == nil {
 		return nil
 	}
-	keys = w.ownersOf(kind, rec.Owners)
-	if m := record.MarkingsOf(entry.Record); m != nil {
-		keys = append(keys, w.Wanted.UsersOf(m.Marks)...)
+	keys = w.owners(kind, rec.Owners)
+	if m := record.GetMarkings(entry.Record); m != nil {
+		keys = append(keys, w.Wanted.Users(m.Marks)...)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,7 +59,7 @@ func (w *Cluster) applicationsOf(kind kindwatch.Kind, entry *kindwatch.Entry) []
 	return keys
 }
 
-func (w *Cluster) ownersOf(kind kindwatch.Kind, owners []record.Owner) []record.ApplicationKey {
+func (w *Cluster) owners(kind kindwatch.Kind, owners []record.Owner) []record.ApplicationKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var keys []record.ApplicationKey

@@ -36,7 +36,7 @@ func TestRetrievingApplications(t *testing.T) {
 		{name: "both", reason: "It moved from one to another.", kind: watchedKind, record: &record.Component{Application: bakery, Owners: []record.Owner{{UID: "shop"}}}, want: []record.ApplicationKey{shop, bakery}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := w.applicationsOf(tc.kind, &kindwatch.Entry{Record: tc.record})
+			got := w.applicationsFor(tc.kind, &kindwatch.Entry{Record: tc.record})
 			if !slices.Equal(got, tc.want) {
 				t.Errorf("%s Want %v, got %v", tc.reason, tc.want, got)
 			}

@@ -48,9 +48,9 @@ type NamedKind struct {
 	Leaving bool
 }
 
-// KindsOf are the kinds that an Application names. Two versions of a kind are two kinds here: each is watched as named,
+// Kinds are the kinds that an Application names. Two versions of a kind are two kinds here: each is watched as named,
 // although the objects are the same, because Masthead does not decide which version determines health.
-func KindsOf(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
+func Kinds(app *appsv1alpha1.Application) map[schema.GroupVersionKind]struct{} {
 	out := make(map[schema.GroupVersionKind]struct{}, len(app.Spec.Components))
 	for _, c := range app.Spec.Components {
 		out[schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}] = struct{}{}

@@ -15,7 +15,7 @@ import (
 // mostly strings: a set would take two KiB per Application, and this takes eight bytes per kind.
 type KindSet []unique.Handle[kindwatch.Kind]
 
-func kindSetOf(kinds sets.Set[kindwatch.Kind]) KindSet {
+func newKindSet(kinds sets.Set[kindwatch.Kind]) KindSet {
 	if len(kinds) == 0 {
 		return nil
 	}

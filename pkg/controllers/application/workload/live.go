@@ -22,7 +22,7 @@ func (w *Cluster) IsThere(key record.ApplicationKey, uid types.UID) bool {
 	if err != nil || entry.UID != uid {
 		return false
 	}
-	rec := record.ComponentOf(entry.Record)
+	rec := record.GetComponent(entry.Record)
 	return rec != nil && !rec.Deleting
 }
 
@@ -42,8 +42,8 @@ func (w *Cluster) LiveUID(ctx context.Context, key record.ApplicationKey) (types
 	return live.UID, nil
 }
 
-// PodsOf are the Pods of health checks that an Application controls.
-func (w *Cluster) PodsOf(uid types.UID) ([]healthcheck.Record, error) {
+// Pods are the Pods of health checks that an Application controls.
+func (w *Cluster) Pods(uid types.UID) ([]healthcheck.Record, error) {
 	entries, err := w.Watcher.Lookup(record.HealthCheckPodKind, record.OwnerIndex(uid))
 	if err != nil {
 		return nil, err

@@ -18,50 +18,50 @@ import (
 // ErrNoPlace means that an import waits for its turn to ask.
 var ErrNoPlace = errors.New("others are being queried")
 
-// Places bound how many imports query an imported cluster, or a token endpoint, at once. There are half as many as
+// Slots bound how many imports query an imported cluster, or a token endpoint, at once. There are half as many as
 // workers, so hanging queries never block imports that query nothing. No namespace, which is a tenant, holds more than
 // half of them, and the one that holds the fewest is next. No import holds a worker while it waits: one without a
 // place is woken when it has one.
-type Places struct {
-	Shared *fairshare.Places[string]
+type Slots struct {
+	Shared *fairshare.Semaphore[string]
 	wake   func(types.NamespacedName)
 
 	mu sync.Mutex
 	// turns are those of waiting imports, and of woken ones that have not entered yet.
-	turns map[types.NamespacedName]*fairshare.Turn[string]
+	turns map[types.NamespacedName]*fairshare.Waiter[string]
 }
 
 // New creates the Places of an importer with so many workers.
-func New(workers int, wake func(types.NamespacedName)) *Places {
+func New(workers int, wake func(types.NamespacedName)) *Slots {
 	n := max(1, workers/2)
-	return &Places{Shared: fairshare.New[string](n, (n+1)/2), wake: wake, turns: map[types.NamespacedName]*fairshare.Turn[string]{}}
+	return &Slots{Shared: fairshare.New[string](n, (n+1)/2), wake: wake, turns: map[types.NamespacedName]*fairshare.Waiter[string]{}}
 }
 
-// Enter requests a place for an import. The caller calls leave afterwards. If there is none, the import is woken as
+// Acquire requests a place for an import. The caller calls leave afterwards. If there is none, the import is woken as
 // soon as it has one; until then it keeps its place in line, unless a pass settles without it.
-func (s *Places) Enter(key types.NamespacedName) (leave func(), ok bool) {
+func (s *Slots) Acquire(key types.NamespacedName) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	turn := s.turns[key]
 	if turn == nil {
-		turn = s.Shared.Enter(key.Namespace, func() { s.wake(key) })
+		turn = s.Shared.Acquire(key.Namespace, func() { s.wake(key) })
 	}
 	if !turn.Holds() {
 		s.turns[key] = turn
 		return nil, false
 	}
 	delete(s.turns, key)
-	return turn.Leave, true
+	return turn.Release, true
 }
 
-// Settle gives up the turn of an import that no longer waits.
-func (s *Places) Settle(key types.NamespacedName) {
+// Release gives up the turn of an import that no longer waits.
+func (s *Slots) Release(key types.NamespacedName) {
 	s.mu.Lock()
 	turn := s.turns[key]
 	delete(s.turns, key)
 	s.mu.Unlock()
 	if turn != nil {
-		turn.Leave()
+		turn.Release()
 	}
 }
 

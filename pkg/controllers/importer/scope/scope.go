@@ -74,8 +74,8 @@ type ObjectKey struct {
 	namespace, name string
 }
 
-// KeyOf is the key of an object.
-func KeyOf(o client.Object) ObjectKey {
+// NewObjectKey is the key of an object.
+func NewObjectKey(o client.Object) ObjectKey {
 	return ObjectKey{o.GetObjectKind().GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 

@@ -56,8 +56,8 @@ type exchangeStep struct {
 	ask      func(ctx context.Context, client *http.Client, shown string) (*oauth2.Token, error)
 }
 
-// ExchangeOf is the exchange for a spec that names a hub ServiceAccount.
-func ExchangeOf(s fleetv1alpha1.ClusterImportSpec) (Exchange, error) {
+// NewExchange is the exchange for a spec that names a hub ServiceAccount.
+func NewExchange(s fleetv1alpha1.ClusterImportSpec) (Exchange, error) {
 	if s.KubeconfigSource() == fleetv1alpha1.KubeconfigSourceAzureServicePrincipal {
 		return azureExchange(s.Kubeconfig.Azure), nil
 	}
@@ -173,7 +173,7 @@ func (t *Tokens) exchanged(ctx context.Context, steps []exchangeStep, shown stri
 		if err == nil {
 			err = sound(token, time.Now()) //nolint:forbidigo // The library's expiry is of the machine's clock.
 		}
-		t.requests.WithLabelValues(t.allowedBy(step.endpoint).String(), resultOf(err)).Inc()
+		t.requests.WithLabelValues(t.allowedBy(step.endpoint).String(), metricResult(err)).Inc()
 		if err != nil {
 			return nil, err
 		}

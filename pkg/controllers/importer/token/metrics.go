@@ -48,8 +48,8 @@ func (t *Tokens) Register(reg prometheus.Registerer) {
 	}
 }
 
-// resultOf is the result of a request.
-func resultOf(err error) string {
+// metricResult is the result of a request.
+func metricResult(err error) string {
 	_, endpoint := errors.AsType[*oauth2.RetrieveError](err)
 	_, cluster := errors.AsType[*workload.StatusError](err)
 	switch {

@@ -223,7 +223,7 @@ func (t *Tokens) Renewed(
 		err = r.check(token, now)
 	}
 	if !r.counts {
-		t.requests.WithLabelValues(endpoint, resultOf(err)).Inc()
+		t.requests.WithLabelValues(endpoint, metricResult(err)).Inc()
 	}
 	if err != nil {
 		failed = failedRequest{

@@ -118,8 +118,8 @@ func (e *StatusError) Is(target error) bool {
 	return target == errRefused && (e.code == http.StatusUnauthorized || e.code == http.StatusForbidden)
 }
 
-// ask sends a request and decodes the answer, reading at most so many bytes.
-func (w *Client) ask(ctx context.Context, method, path string, body, into any, most int64) error {
+// request sends a request and decodes the answer, reading at most so many bytes.
+func (w *Client) request(ctx context.Context, method, path string, body, into any, most int64) error {
 	var content io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
@@ -192,7 +192,7 @@ func (w *Client) may(ctx context.Context, verb, group, resource string) (bool, e
 		},
 	}
 	var answer authorizationv1.SelfSubjectAccessReview
-	if err := w.ask(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review, &answer, maxReview); err != nil {
+	if err := w.request(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review, &answer, maxReview); err != nil {
 		return false, err
 	}
 	return answer.Status.Allowed, nil
@@ -285,7 +285,7 @@ func (w *Client) nodes(ctx context.Context) ([]reflection.Node, error) {
 	for range maxPages {
 		var got nodePage
 		path := fmt.Sprintf("/api/v1/nodes?limit=%d&continue=%s", nodesPerPage, url.QueryEscape(next))
-		if err := w.ask(ctx, http.MethodGet, path, nil, &got, maxNodePage); err != nil {
+		if err := w.request(ctx, http.MethodGet, path, nil, &got, maxNodePage); err != nil {
 			return nil, err
 		}
 		if len(got.Items) > nodesPerPage || len(got.Metadata.Continue) > maxContinue {

@@ -29,8 +29,8 @@ import (
 
 var reader = fleetv1alpha1.ServiceAccountReference{Namespace: "masthead-import", Name: "reader"} //nolint:gochecknoglobals // A constant.
 
-// workloadOf returns a client of a server that answers with answer.
-func workloadOf(t *testing.T, answer http.HandlerFunc) *Client {
+// newWorkload returns a client of a server that answers with answer.
+func newWorkload(t *testing.T, answer http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -80,7 +80,7 @@ func TestAnswersOfAnImportedClusterAreBounded(t *testing.T) {
 		{"What is no JSON is no page", always("<html>"), bounded.LimitSyntax},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			nodes, err := workloadOf(t, c.answer).nodes(t.Context())
+			nodes, err := newWorkload(t, c.answer).nodes(t.Context())
 			if err == nil {
 				t.Fatalf("nodes(): want an error, got %d Nodes", len(nodes))
 			}
@@ -91,7 +91,7 @@ func TestAnswersOfAnImportedClusterAreBounded(t *testing.T) {
 		})
 	}
 	t.Run("The answer to a review is bounded, too, and the condition repeats nothing of it", func(t *testing.T) {
-		got := workloadOf(t, endless(`{"status":{"reason":"`, "secret")).access(t.Context())
+		got := newWorkload(t, endless(`{"status":{"reason":"`, "secret")).access(t.Context())
 		if got.Status != metav1.ConditionUnknown || got.Reason != fleetv1alpha1.ReasonAccessUnknown || strings.Contains(got.Message, "secret") {
 			t.Errorf("access(): want %s without what the cluster said, got %+v", fleetv1alpha1.ReasonAccessUnknown, got)
 		}
@@ -102,7 +102,7 @@ func TestAnswersOfAnImportedClusterAreBounded(t *testing.T) {
 func TestPagesThatNeverEnd(t *testing.T) {
 	var requests atomic.Int64
 	page := strings.Replace(items(nodesPerPage, `{}`), `{`, `{"metadata":{"continue":"more"},`, 1)
-	nodes, err := workloadOf(t, func(w http.ResponseWriter, _ *http.Request) {
+	nodes, err := newWorkload(t, func(w http.ResponseWriter, _ *http.Request) {
 		requests.Add(1)
 		_, _ = io.WriteString(w, page)
 	}).nodes(t.Context())
@@ -119,7 +119,7 @@ func TestOnlyWhatIsReadOfANodeIsKept(t *testing.T) {
 		{"metadata":{"labels":{"eks.amazonaws.com/nodegroup":"workers","eks.amazonaws.com/other":"x","kubernetes.io/os":"linux","typewriter":"x"}},
 		 "status":{"nodeInfo":{"kubeletVersion":"v1.34.1-eks-1"},"conditions":[{"type":"Ready","status":"True"}]}},
 		{"metadata":{"labels":{"karpenter.sh/nodepool":%q,"type":"virtual-kubelet"}},"status":{"nodeInfo":{"kubeletVersion":%q}}}]}`, long, long)
-	got, err := workloadOf(t, always(answer)).nodes(t.Context())
+	got, err := newWorkload(t, always(answer)).nodes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestPageOfLargeNodesIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := workloadOf(t, always(string(answer))).nodes(t.Context()); err != nil || len(got) != nodesPerPage {
+	if got, err := newWorkload(t, always(string(answer))).nodes(t.Context()); err != nil || len(got) != nodesPerPage {
 		t.Errorf("nodes(): want the %d Nodes of a page of %d bytes, got %d: %v", nodesPerPage, len(answer), len(got), err)
 	}
 }
@@ -200,7 +200,7 @@ func TestClusterThatFailsIsNoFaultOfTheSpec(t *testing.T) {
 func TestClusterThatNeverAnswersIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	release := make(chan struct{})
-	w := workloadOf(t, func(http.ResponseWriter, *http.Request) {
+	w := newWorkload(t, func(http.ResponseWriter, *http.Request) {
 		cancel()
 		<-release
 	})
@@ -208,7 +208,7 @@ func TestClusterThatNeverAnswersIsGivenUp(t *testing.T) {
 	if _, err := w.Token(ctx, reader); err == nil {
 		t.Error("want no token")
 	}
-	bounded, err := NewClient([]byte(kubeconfigOf("https://cluster.example.org", nil)), credentials.Options{})
+	bounded, err := NewClient([]byte(newKubeconfig("https://cluster.example.org", nil)), credentials.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestClusterThatNeverAnswersIsGivenUp(t *testing.T) {
 	}
 }
 
-func kubeconfigOf(server string, authority []byte) string {
+func newKubeconfig(server string, authority []byte) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],
 		"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"u","user":{"token":"t"}}]}`,
 		server, base64.StdEncoding.EncodeToString(authority))

@@ -69,9 +69,9 @@ func (c *Clusters) Remember(key types.NamespacedName, a Answer) Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a.memory = c.known[key].memory; a.memory == nil {
-		a.memory = c.memory.hold(key.Namespace, func(error) { c.dropNodes(key) })
+		a.memory = c.memory.reserve(key.Namespace, func(error) { c.dropNodes(key) })
 	}
-	if err := a.memory.Hold(sizeOf(a.Nodes)); err != nil {
+	if err := a.memory.Hold(nodesSize(a.Nodes)); err != nil {
 		a = a.withoutNodes()
 	}
 	c.known[key] = a
@@ -135,7 +135,7 @@ func (c *Clusters) Client(namespace string, kubeconfig []byte, o credentials.Opt
 	if err != nil {
 		return nil, err
 	}
-	w.open = func(abort func(error)) bounded.Account { return c.memory.hold(namespace, abort) }
+	w.open = func(abort func(error)) bounded.Account { return c.memory.reserve(namespace, abort) }
 	return w, nil
 }
 

@@ -36,8 +36,8 @@ func newAccounts(b *budget.Budget) *accounts {
 	return &accounts{budget: b, open: map[string]*account{}}
 }
 
-// hold returns an empty holding of a namespace's account. See budget.Account.Holder for yield.
-func (a *accounts) hold(namespace string, yield func(error)) *holding {
+// reserve returns an empty holding of a namespace's account. See budget.Account.Holder for yield.
+func (a *accounts) reserve(namespace string, yield func(error)) *holding {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := a.open[namespace]
@@ -79,8 +79,8 @@ func (h *holding) Close() {
 // What a Node takes beside its texts, in bytes: the struct, and the smallest map.
 const nodeSize = 400
 
-// sizeOf is about how many bytes Nodes take.
-func sizeOf(nodes []reflection.Node) int64 {
+// nodesSize is about how many bytes Nodes take.
+func nodesSize(nodes []reflection.Node) int64 {
 	size := int64(0)
 	for _, n := range nodes {
 		size += nodeSize + int64(len(n.KubeletVersion))

@@ -29,11 +29,11 @@ func answerOf(t *testing.T, c *Clusters, key types.NamespacedName, kubeconfig st
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer.UID = uidOf(key)
+	answer.UID = fakeUID(key)
 	return c.Remember(key, answer)
 }
 
-func uidOf(key types.NamespacedName) types.UID { return types.UID(key.String()) }
+func fakeUID(key types.NamespacedName) types.UID { return types.UID(key.String()) }
 
 // aClusterOfNodes answers like a cluster with ten thousand Nodes.
 func aClusterOfNodes(t *testing.T) (kubeconfig string) {
@@ -47,7 +47,7 @@ func aClusterOfNodes(t *testing.T) (kubeconfig string) {
 		_, _ = io.WriteString(w, page)
 	}))
 	t.Cleanup(server.Close)
-	return kubeconfigOf(server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	return newKubeconfig(server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 }
 
 // TestNodesCountInTheMemoryBudget: an imported cluster can report any number of Nodes. What is kept of them counts in
@@ -58,10 +58,10 @@ func TestNodesCountInTheMemoryBudget(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	c, key := NewClusters(clock, shared), types.NamespacedName{Namespace: "customers", Name: "c"}
 	answerOf(t, c, key, kubeconfig)
-	nodes, known := c.Nodes(key, uidOf(key))
+	nodes, known := c.Nodes(key, fakeUID(key))
 	used, by := shared.Used()
-	if !known || len(nodes) != nodesPerPage*maxPages || used < sizeOf(nodes)-1<<15 || len(by) != 1 || by[0].Class != budgetClass || by[0].Cluster != "ClusterImports/customers" {
-		t.Fatalf("want the Nodes charged to their namespace, got %d Nodes of %d bytes, and %v", len(nodes), sizeOf(nodes), by)
+	if !known || len(nodes) != nodesPerPage*maxPages || used < nodesSize(nodes)-1<<15 || len(by) != 1 || by[0].Class != budgetClass || by[0].Cluster != "ClusterImports/customers" {
+		t.Fatalf("want the Nodes charged to their namespace, got %d Nodes of %d bytes, and %v", len(nodes), nodesSize(nodes), by)
 	}
 
 	// Another cluster, which is within its share, needs the room.
@@ -70,7 +70,7 @@ func TestNodesCountInTheMemoryBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventuallyTrue(t, "the Nodes yield", func() bool {
-		_, known := c.Nodes(key, uidOf(key))
+		_, known := c.Nodes(key, fakeUID(key))
 		return !known
 	})
 	if err := other.Hold(6 << 20); err != nil {
@@ -78,14 +78,14 @@ func TestNodesCountInTheMemoryBudget(t *testing.T) {
 	}
 	clock.Step(scope.Resync)
 	again := answerOf(t, c, key, kubeconfig)
-	if _, known := c.Nodes(key, uidOf(key)); known || !strings.Contains(again.Condition().Message, "its Nodes are not kept") || again.GoodFor() != scope.Resync {
+	if _, known := c.Nodes(key, fakeUID(key)); known || !strings.Contains(again.Condition().Message, "its Nodes are not kept") || again.GoodFor() != scope.Resync {
 		t.Errorf("want no Nodes, a condition that says so, and the cluster left alone for %s, got %v after %s", scope.Resync, again.Condition(), again.GoodFor())
 	}
 
 	other.Close()
 	clock.Step(scope.Resync)
 	answerOf(t, c, key, kubeconfig)
-	if _, known := c.Nodes(key, uidOf(key)); !known {
+	if _, known := c.Nodes(key, fakeUID(key)); !known {
 		t.Error("want the Nodes again when there is room")
 	}
 	c.Forget(key)

@@ -72,7 +72,7 @@ func (w *Client) Token(ctx context.Context, account fleetv1alpha1.ServiceAccount
 		Status authenticationv1.TokenRequestStatus `json:"status"`
 	}
 	path := "/api/v1/namespaces/" + url.PathEscape(account.Namespace) + "/serviceaccounts/" + url.PathEscape(account.Name) + "/token"
-	if err := w.ask(ctx, http.MethodPost, path, request, &answer, maxReview); err != nil {
+	if err := w.request(ctx, http.MethodPost, path, request, &answer, maxReview); err != nil {
 		return nil, withoutAccountToken(account, err)
 	}
 	token := answer.Status.Token

@@ -48,7 +48,7 @@ func ProbeLane(failedOrSlow bool) Lane {
 	return Probe
 }
 
-// Places returns the number of places of each lane, given the number of concurrent first attempts.
+// Semaphore returns the number of places of each lane, given the number of concurrent first attempts.
 func Places(workers int) [Lanes]int {
 	half := max(1, workers/2)
 	return [Lanes]int{First: workers, Retry: half, Probe: workers, Recovery: half, Replace: half, Offboard: half}
@@ -77,11 +77,11 @@ func WorkersFor(workers int) int {
 // continues with steps that need none, and is requeued when it gets one.
 type Admission[K comparable] struct {
 	wake  func(K)
-	lanes [Lanes]*fairshare.Places[string]
+	lanes [Lanes]*fairshare.Semaphore[string]
 
 	mu sync.Mutex
 	// turns are the turns of waiting keys, and of requeued keys that have not entered yet.
-	turns map[waiter[K]]*fairshare.Turn[string]
+	turns map[waiter[K]]*fairshare.Waiter[string]
 }
 
 // waiter is a key that waits in a lane, at most once.
@@ -93,14 +93,14 @@ type waiter[K comparable] struct {
 // NewAdmission makes lanes for that many concurrent first attempts, of which perNamespace may be of one namespace; the
 // other lanes are shared in proportion.
 func NewAdmission[K comparable](workers, perNamespace int, wake func(K)) *Admission[K] {
-	a := &Admission[K]{wake: wake, turns: map[waiter[K]]*fairshare.Turn[string]{}}
+	a := &Admission[K]{wake: wake, turns: map[waiter[K]]*fairshare.Waiter[string]{}}
 	for lane, n := range Places(workers) {
 		a.lanes[lane] = fairshare.New[string](n, (n*perNamespace+workers-1)/workers)
 	}
 	return a
 }
 
-// Enter requests a place for a key of a namespace. Call leave after the contact. Without a free place, the key is
+// Acquire requests a place for a key of a namespace. Call leave after the contact. Without a free place, the key is
 // requeued when it gets one; until then it keeps its place in line, unless a reconcile settles without it.
 func (a *Admission[K]) Enter(k K, namespace string, l Lane) (leave func(), ok bool) {
 	a.mu.Lock()
@@ -108,14 +108,14 @@ func (a *Admission[K]) Enter(k K, namespace string, l Lane) (leave func(), ok bo
 	w := waiter[K]{k, l}
 	t, waits := a.turns[w]
 	if !waits {
-		t = a.lanes[l].Enter(namespace, func() { a.wake(k) })
+		t = a.lanes[l].Acquire(namespace, func() { a.wake(k) })
 	}
 	if !t.Holds() {
 		a.turns[w] = t
 		return nil, false
 	}
 	delete(a.turns, w)
-	return t.Leave, true
+	return t.Release, true
 }
 
 // Settle gives up the turns of a key in lanes in which it no longer waits.
@@ -130,7 +130,7 @@ func (a *Admission[K]) Settle(k K, waits [Lanes]bool) {
 		delete(a.turns, w)
 		a.mu.Unlock()
 		if ok {
-			t.Leave()
+			t.Release()
 		}
 	}
 }

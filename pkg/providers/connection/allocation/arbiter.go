@@ -180,8 +180,8 @@ func (a *Arbiter[K]) Held(k K) (Claim, bool) {
 	return c, ok
 }
 
-// HolderOf returns the holder of an identifier.
-func (a *Arbiter[K]) HolderOf(identifier string) (K, bool) {
+// Holder returns the holder of an identifier.
+func (a *Arbiter[K]) Holder(identifier string) (K, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	k, ok := a.byIdentifier[identifier]

@@ -76,7 +76,7 @@ func TestArbiterReleaseFreesEverything(t *testing.T) {
 	if got := ar.Claim(b, "o2", "u1", "id"); got.Verdict != VerdictGranted {
 		t.Errorf("after the release: want Granted, got %v", got)
 	}
-	if k, ok := ar.HolderOf("id"); !ok || k != b {
+	if k, ok := ar.Holder("id"); !ok || k != b {
 		t.Errorf("Holder: want %v, got %v %t", b, k, ok)
 	}
 }

@@ -86,9 +86,9 @@ func TestProberAnswers(t *testing.T) {
 			p := proberFor(t, s.URL, connectiontest.Authority(s), credentials.Options{AllowLoopback: true}, timeout)
 			var got want
 			health, why := p.Ready(t.Context(), "token")
-			got.health, got.ready = health, reasonOf(why)
+			got.health, got.ready = health, failureReason(why)
 			got.uid, why = p.Identity(t.Context(), "token")
-			got.uidWhy = reasonOf(why)
+			got.uidWhy = failureReason(why)
 			got.version = p.Version(t.Context(), "token")
 			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
@@ -97,7 +97,7 @@ func TestProberAnswers(t *testing.T) {
 	}
 }
 
-func reasonOf(f *reason.Failure) string {
+func failureReason(f *reason.Failure) string {
 	if f == nil {
 		return ""
 	}
@@ -192,7 +192,7 @@ func TestProxyAtADeniedAddressIsNotUsed(t *testing.T) {
 			}
 			defer tr.Close()
 			_, why := New(tr, 30*time.Second).Ready(t.Context(), "token")
-			if reasonOf(why) != tc.want || requests.Load() != tc.requests {
+			if failureReason(why) != tc.want || requests.Load() != tc.requests {
 				t.Errorf("%s\nwant %s and %d requests, got %v and %d", tc.reason, tc.want, tc.requests, why, requests.Load())
 			}
 		})

@@ -55,7 +55,7 @@ func boundAnswer(
 func bound(
 	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func(abort func(error)) bounded.Account, refused func(error),
 ) error {
-	subject, limits := limitsOf(resp, req, pathPrefix, l)
+	subject, limits := responseLimits(resp, req, pathPrefix, l)
 	failed := resp.StatusCode < 200 || resp.StatusCode >= 300
 	switch encoding := resp.Header.Get("Content-Encoding"); {
 	case resp.StatusCode < 200 || resp.StatusCode >= 300 && resp.StatusCode < 400:
@@ -100,8 +100,8 @@ const (
 	subjectEvent  = "event"
 )
 
-// limitsOf returns the subject and the limits of a response.
-func limitsOf(resp *http.Response, req *http.Request, pathPrefix string, l Limits) (string, bounded.Limits) {
+// responseLimits returns the subject and the limits of a response.
+func responseLimits(resp *http.Response, req *http.Request, pathPrefix string, l Limits) (string, bounded.Limits) {
 	switch {
 	case resp.StatusCode >= 300:
 		return subjectAnswer, l.Failure

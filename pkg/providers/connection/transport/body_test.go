@@ -60,8 +60,8 @@ func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	}
 }
 
-// clientOf returns a client with limited answers, for a server that speaks HTTP/2 like API servers.
-func clientOf(t *testing.T, h http.Handler, l Limits) kubernetes.Interface {
+// newClient returns a client with limited answers, for a server that speaks HTTP/2 like API servers.
+func newClient(t *testing.T, h http.Handler, l Limits) kubernetes.Interface {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
 	s.EnableHTTP2 = true
@@ -154,7 +154,7 @@ func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := tc.call(clientOf(t, tc.server, limits))
+			err := tc.call(newClient(t, tc.server, limits))
 			var refused *bounded.Error
 			switch {
 			case tc.limit == "" && err != nil:
@@ -198,7 +198,7 @@ func TestOnlyPlainJSONIsRequested(t *testing.T) {
 		})
 	}
 	var accepted atomic.Value
-	c := clientOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	c := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		accepted.Store(r.Header.Get("Accept-Encoding") + r.Header.Get("Accept"))
 		send(200, "application/json", "{}")(w, r)
 	}), Limits{}.WithDefaults())
@@ -215,7 +215,7 @@ func TestEventsOfAWatchAreLimited(t *testing.T) {
 		const head, tail = `{"type":"MODIFIED","object":`, "}\n"
 		return head + padded(n-len(head)-len(tail), "ConfigMap") + tail
 	}
-	c := clientOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	c := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		for range 10 { // Together far more than the limit of one.
 			_, _ = io.WriteString(w, event(1000))

@@ -21,15 +21,15 @@ type Limits struct {
 	Failure bounded.Limits
 	// Events is the pace of all watches of a cluster, including bookmarks and the objects of streaming lists. See
 	// DefaultEventPace.
-	Events Pace
+	Events RateLimit
 	// Answers is the pace of all other responses to the clients of a cluster. Responses other than lists wait only for
 	// bytes above 64 KiB, and probes are not delayed. See DefaultAnswerPace.
-	Answers Pace
+	Answers RateLimit
 }
 
-// Pace is how many events or responses are read from a cluster. Every 32 KiB count as one more. A cluster that sends
+// RateLimit is how many events or responses are read from a cluster. Every 32 KiB count as one more. A cluster that sends
 // more has to wait. Zero values mean the default.
-type Pace struct {
+type RateLimit struct {
 	// PerSecond is how many are read per second, and Burst how many at once.
 	PerSecond, Burst int
 	// SustainedPerSecond is how many are read per second in the long run, after SustainedBurst. It is lower, because only
@@ -47,8 +47,8 @@ type Pace struct {
 const sharedEventsPerCore, sharedAnswersPerCore = 250, 125
 
 // DefaultEventPace is the pace of watches. An honest cluster of 50,000 objects is listed in a few seconds at this pace.
-func DefaultEventPace() Pace {
-	return Pace{
+func DefaultEventPace() RateLimit {
+	return RateLimit{
 		PerSecond: 2_000, Burst: 1_000, SustainedPerSecond: 500, SustainedBurst: 100_000, BusyPerSecond: 100,
 		SharedPerSecond: sharedEventsPerCore * runtime.GOMAXPROCS(0), LeastPerSecond: 2,
 	}
@@ -56,15 +56,15 @@ func DefaultEventPace() Pace {
 
 // DefaultAnswerPace is the pace of responses: 64 MiB at once, 32 MiB per second, and 16 MiB in the long run. A claim
 // takes three responses.
-func DefaultAnswerPace() Pace {
-	return Pace{
+func DefaultAnswerPace() RateLimit {
+	return RateLimit{
 		PerSecond: 1_000, Burst: 2_000, SustainedPerSecond: 500, SustainedBurst: 50_000, BusyPerSecond: 50,
 		SharedPerSecond: sharedAnswersPerCore * runtime.GOMAXPROCS(0), LeastPerSecond: 1,
 	}
 }
 
 // Or replaces zero values by the defaults.
-func (p Pace) Or(defaults Pace) Pace {
+func (p RateLimit) Or(defaults RateLimit) RateLimit {
 	for _, n := range []struct {
 		is       *int
 		standard int

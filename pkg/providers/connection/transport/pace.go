@@ -38,9 +38,9 @@ const (
 // ErrEventsDelayed means that a cluster sends more than its pace.
 var ErrEventsDelayed = errors.New("the cluster sends more than is read")
 
-// An Allowance limits the events, or responses, read from one enrolled cluster, across its connections, so that closing
+// A RateLimiter limits the events, or responses, read from one enrolled cluster, across its connections, so that closing
 // connections does not increase it.
-type Allowance struct {
+type RateLimiter struct {
 	limiters []*rate.Limiter
 	// perSecond is the limit of the first limiter while no other cluster shares it.
 	perSecond float64
@@ -55,8 +55,8 @@ type Allowance struct {
 }
 
 // NewAllowance returns the allowance of one cluster. shared is nil if the cluster has no others to share with.
-func NewAllowance(p Pace, shared *Shared) *Allowance {
-	return &Allowance{
+func NewAllowance(p RateLimit, shared *Shared) *RateLimiter {
+	return &RateLimiter{
 		perSecond: float64(p.PerSecond), shared: shared, load: newLoad(p), limiters: []*rate.Limiter{
 			rate.NewLimiter(rate.Limit(p.PerSecond), p.Burst),
 			rate.NewLimiter(rate.Limit(p.SustainedPerSecond), p.SustainedBurst),
@@ -65,7 +65,7 @@ func NewAllowance(p Pace, shared *Shared) *Allowance {
 }
 
 // most returns how many events can be taken at once.
-func (a *Allowance) most() int64 {
+func (a *RateLimiter) most() int64 {
 	n := a.limiters[0].Burst()
 	for _, l := range a.limiters[1:] {
 		n = min(n, l.Burst())
@@ -73,7 +73,7 @@ func (a *Allowance) most() int64 {
 	return int64(n)
 }
 
-// taken is the result of Allowance.take.
+// taken is the result of RateLimiter.take.
 type taken struct {
 	// wait is how long the events have to wait.
 	wait time.Duration
@@ -90,7 +90,7 @@ func (t taken) giveBack(now time.Time) {
 }
 
 // take takes n events, no more than most.
-func (a *Allowance) take(n int64, now time.Time) taken {
+func (a *RateLimiter) take(n int64, now time.Time) taken {
 	first := a.limiters[0]
 	a.mu.Lock()
 	busy := a.load.add(n, now)
@@ -127,7 +127,7 @@ func (a *Allowance) take(n int64, now time.Time) taken {
 // Events and responses are counted separately: busy watches of a cluster do not delay writes to it.
 type Pacing struct {
 	// Events and Answers are the cluster's allowances, shared by its connections.
-	Events, Answers *Allowance
+	Events, Answers *RateLimiter
 	Clock           clock.Clock
 	// Paused counts the seconds of paused reading.
 	Paused prometheus.Counter
@@ -196,7 +196,7 @@ func (p *Pacing) ofBody(req *http.Request, pathPrefix string) func(stop <-chan s
 }
 
 // of returns a function that waits for an allowance.
-func (p *Pacing) of(ctx context.Context, a *Allowance) func(stop <-chan struct{}, events, bytes int64) {
+func (p *Pacing) of(ctx context.Context, a *RateLimiter) func(stop <-chan struct{}, events, bytes int64) {
 	unpaid, most := int64(0), a.most()
 	return func(stop <-chan struct{}, events, bytes int64) {
 		unpaid += bytes

@@ -28,7 +28,7 @@ type load struct {
 // woken is how long a waiting reader may take to continue: this time does not count as rest.
 const woken = time.Second
 
-func newLoad(p Pace) load {
+func newLoad(p RateLimit) load {
 	capacity := float64(p.Burst) / 2
 	return load{perSecond: float64(p.BusyPerSecond), capacity: capacity, level: capacity}
 }
@@ -74,18 +74,18 @@ type Shared struct {
 	perSecond, atLeast float64
 
 	mu   sync.Mutex
-	busy map[*Allowance]time.Time
+	busy map[*RateLimiter]time.Time
 	// swept is when clusters that are no longer busy were last removed.
 	swept time.Time
 }
 
 // NewShared returns the shared part of a pace.
-func NewShared(p Pace) *Shared {
-	return &Shared{perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), busy: map[*Allowance]time.Time{}}
+func NewShared(p RateLimit) *Shared {
+	return &Shared{perSecond: float64(p.SharedPerSecond), atLeast: float64(p.LeastPerSecond), busy: map[*RateLimiter]time.Time{}}
 }
 
 // share records whether a cluster is busy, and returns how many of its events may be read per second.
-func (s *Shared) share(a *Allowance, isBusy bool, alone float64, now time.Time) float64 {
+func (s *Shared) share(a *RateLimiter, isBusy bool, alone float64, now time.Time) float64 {
 	if s == nil {
 		return alone
 	}
@@ -97,7 +97,7 @@ func (s *Shared) share(a *Allowance, isBusy bool, alone float64, now time.Time) 
 }
 
 // note records whether a cluster is busy, and returns the number of busy clusters.
-func (s *Shared) note(a *Allowance, isBusy bool, now time.Time) int {
+func (s *Shared) note(a *RateLimiter, isBusy bool, now time.Time) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.swept) >= time.Second {

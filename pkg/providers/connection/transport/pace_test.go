@@ -43,7 +43,7 @@ func TestWatchesAreReadAtAPace(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	paused := prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}) //nolint:promlinter // A counter of the test.
 	tr.owner.Pacing = &Pacing{
-		Events:  NewAllowance(Pace{PerSecond: perSecond, Burst: burst}.Or(DefaultEventPace()), nil),
+		Events:  NewAllowance(RateLimit{PerSecond: perSecond, Burst: burst}.Or(DefaultEventPace()), nil),
 		Answers: NewAllowance(DefaultAnswerPace(), nil), Clock: clk, Paused: paused,
 	}
 
@@ -107,7 +107,7 @@ func TestAnswersAreReadAtAPace(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	tr.owner.Pacing = &Pacing{
 		Events:  NewAllowance(DefaultEventPace(), nil),
-		Answers: NewAllowance(Pace{PerSecond: 10, Burst: 50}.Or(DefaultAnswerPace()), nil),
+		Answers: NewAllowance(RateLimit{PerSecond: 10, Burst: 50}.Or(DefaultAnswerPace()), nil),
 		Clock:   clk, Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/configmaps", nil)
@@ -166,8 +166,8 @@ func TestAnswersAreReadAtAPace(t *testing.T) {
 func TestPaceCountsBytes(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	p := &Pacing{
-		Events:  NewAllowance(Pace{PerSecond: 1, Burst: 10}.Or(DefaultEventPace()), nil),
-		Answers: NewAllowance(Pace{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil), Clock: clk,
+		Events:  NewAllowance(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultEventPace()), nil),
+		Answers: NewAllowance(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil), Clock: clk,
 		Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	limiter := p.Events.limiters[0]
@@ -202,7 +202,7 @@ func TestPaceCountsBytes(t *testing.T) {
 func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	p := &Pacing{
-		Answers: NewAllowance(Pace{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil), Clock: clk,
+		Answers: NewAllowance(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil), Clock: clk,
 		Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	for range 100 {
@@ -227,7 +227,7 @@ func TestAnswersAboutOneObjectDoNotWait(t *testing.T) {
 // TestAllowance is about what a cluster may send in the long run, and when it is reported that it sends more. Before, a
 // cluster that sent as fast as it could was read at 2,000 events a second for ever, and no condition reported it.
 func TestAllowance(t *testing.T) {
-	limits := Pace{PerSecond: 20, Burst: 100, SustainedPerSecond: 5, SustainedBurst: 400}
+	limits := RateLimit{PerSecond: 20, Burst: 100, SustainedPerSecond: 5, SustainedBurst: 400}
 	a, now := NewAllowance(limits, nil), time.Unix(1_000, 0)
 	wokenLate := time.Duration(0)
 	read := func(d time.Duration) (events int64, reported int) {
@@ -272,7 +272,7 @@ func TestAllowance(t *testing.T) {
 // TestLoad is about which clusters are busy. Before, a cluster that sent just as much as it may, or that paused until
 // its burst had come back, was never busy, and many of them took the whole processor.
 func TestLoad(t *testing.T) {
-	p := Pace{Burst: 5_000, BusyPerSecond: 100}
+	p := RateLimit{Burst: 5_000, BusyPerSecond: 100}
 	for name, tc := range map[string]struct {
 		reason string
 		// sent is what the cluster sends in each second.
@@ -305,7 +305,7 @@ func TestLoad(t *testing.T) {
 // TestBusyClustersShareAPace has clusters that send endlessly, and one that sends a little. Before, each had 2,000
 // events a second for itself.
 func TestBusyClustersShareAPace(t *testing.T) {
-	limits := Pace{
+	limits := RateLimit{
 		PerSecond: 200, Burst: 100, SustainedPerSecond: 200, SustainedBurst: 1_000_000,
 		BusyPerSecond: 5, SharedPerSecond: 240, LeastPerSecond: 5,
 	}
@@ -323,13 +323,13 @@ func TestBusyClustersShareAPace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shared, start := NewShared(limits), time.Unix(1_000, 0)
 			type sender struct {
-				*Allowance
+				*RateLimiter
 				next   time.Time
 				events int64
 			}
 			senders := make([]*sender, tc.busy)
 			for i := range senders {
-				senders[i] = &sender{Allowance: NewAllowance(limits, shared), next: start}
+				senders[i] = &sender{RateLimiter: NewAllowance(limits, shared), next: start}
 			}
 			modest := NewAllowance(limits, shared)
 			const warm, measured = 100, 100
@@ -375,12 +375,12 @@ func TestBusyClustersShareAPace(t *testing.T) {
 // they no longer counted as busy by the time that the next event was read, and were read at full speed again: in the
 // end, each of many had 100 events a second, and not its share.
 func TestClusterThatIsReadSlowlyStaysBusy(t *testing.T) {
-	limits := Pace{
+	limits := RateLimit{
 		PerSecond: 2_000, Burst: 1_000, SustainedPerSecond: 500, SustainedBurst: 100_000,
 		BusyPerSecond: 100, SharedPerSecond: 100, LeastPerSecond: 5,
 	}
 	shared, start := NewShared(limits), time.Unix(1_000, 0)
-	senders := make([]*Allowance, 20)
+	senders := make([]*RateLimiter, 20)
 	next := make([]time.Time, len(senders))
 	for i := range senders {
 		senders[i], next[i] = NewAllowance(limits, shared), start
@@ -410,7 +410,7 @@ func TestClusterThatIsReadSlowlyStaysBusy(t *testing.T) {
 func TestObjectsOfAStreamCountLess(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	p := &Pacing{
-		Events: NewAllowance(Pace{PerSecond: 1, Burst: 50_000}.Or(DefaultEventPace()), nil), Clock: clk,
+		Events: NewAllowance(RateLimit{PerSecond: 1, Burst: 50_000}.Or(DefaultEventPace()), nil), Clock: clk,
 		Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 	}
 	stop := make(chan struct{})
@@ -456,7 +456,7 @@ func TestPagesAndTextsAreReadAtAPace(t *testing.T) {
 			tr := transportTo(t, s)
 			clk := clocktesting.NewFakeClock(time.Now())
 			tr.owner.Pacing = &Pacing{
-				Events: NewAllowance(DefaultEventPace(), nil), Answers: NewAllowance(Pace{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil),
+				Events: NewAllowance(DefaultEventPace(), nil), Answers: NewAllowance(RateLimit{PerSecond: 1, Burst: 10}.Or(DefaultAnswerPace()), nil),
 				Clock: clk, Paused: prometheus.NewCounter(prometheus.CounterOpts{Name: "paused"}),
 			}
 			ctx, cancel := context.WithCancel(t.Context())

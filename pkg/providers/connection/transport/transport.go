@@ -65,10 +65,10 @@ type Transport struct {
 	// unclaimed reports whether the cluster must be claimed for this hub before anything is written to it. claimWanted is
 	// set when a client's request needs the claim; unauthorized is then called, too.
 	unclaimed, claimWanted atomic.Bool
-	// suspect is set when a client's request is answered 401; unauthorized is called when it becomes set, and must not
+	// isUnauthorized is set when a client's request is answered 401; unauthorized is called when it becomes set, and must not
 	// block.
-	suspect      atomic.Bool
-	unauthorized func()
+	isUnauthorized atomic.Bool
+	unauthorized   func()
 	// dials counts the TCP connections made.
 	dials atomic.Int64
 	// panicked is set by SetPanicked.
@@ -121,11 +121,11 @@ func (t *Transport) SetPanicked() bool { return t.panicked.CompareAndSwap(false,
 // Panicked reports whether the cluster's data made the manager panic.
 func (t *Transport) Panicked() bool { return t.panicked.Load() }
 
-// Suspect reports whether a client's request was answered 401 since the last call of Trust.
-func (t *Transport) Suspect() bool { return t.suspect.Load() }
+// Unauthorized reports whether a client's request was answered 401 since the last call of Trust.
+func (t *Transport) Unauthorized() bool { return t.isUnauthorized.Load() }
 
-// Trust resets Suspect. The caller is about to check the credentials.
-func (t *Transport) Trust() { t.suspect.Store(false) }
+// ClearUnauthorized resets Suspect. The caller is about to check the credentials.
+func (t *Transport) ClearUnauthorized() { t.isUnauthorized.Store(false) }
 
 // HoldWrites makes writes fail until the cluster is claimed, or lets them through.
 func (t *Transport) HoldWrites(hold bool) { t.unclaimed.Store(hold) }
@@ -201,7 +201,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.owner.Watches.Inc()
 	}
 	resp, err := t.send(req, *t.authorization.Load(), t.owner.Pacing)
-	if err == nil && resp.StatusCode == http.StatusUnauthorized && t.suspect.CompareAndSwap(false, true) {
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && t.isUnauthorized.CompareAndSwap(false, true) {
 		t.unauthorized()
 	}
 	return resp, err

@@ -76,7 +76,7 @@ func play(ctx context.Context, args []string) error {
 	}
 	apis := map[string]fakecloud.API{}
 	for cluster, kubeconfig := range map[string]string{"eks": *eks, "aks": *aks, "gke": *gke} {
-		if apis[cluster], err = apiOf(ctx, kubeconfig); err != nil {
+		if apis[cluster], err = newAPI(ctx, kubeconfig); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func play(ctx context.Context, args []string) error {
 	if err := writeKey(tokens, apis["gke"], *dir); err != nil {
 		return err
 	}
-	cloud := cloudOf(apis)
+	cloud := newCloud(apis)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)
@@ -98,7 +98,7 @@ func play(ctx context.Context, args []string) error {
 	return <-done
 }
 
-func apiOf(ctx context.Context, kubeconfig string) (fakecloud.API, error) {
+func newAPI(ctx context.Context, kubeconfig string) (fakecloud.API, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return fakecloud.API{}, fmt.Errorf("cannot read the kubeconfig of a cluster: %w", err)
@@ -121,8 +121,8 @@ func writeKey(tokens *fakecloud.TokenEndpoint, api fakecloud.API, dir string) er
 	return nil
 }
 
-// cloudOf returns a cloud with the three clusters, each with two node pools.
-func cloudOf(apis map[string]fakecloud.API) *fakecloud.Cloud {
+// newCloud returns a cloud with the three clusters, each with two node pools.
+func newCloud(apis map[string]fakecloud.API) *fakecloud.Cloud {
 	cloud := fakecloud.New()
 	cloud.AddEKS(fakecloud.EKS{
 		Region: region, Name: eksName, API: apis["eks"], NodeGroups: []fakecloud.NodeGroup{{Name: "blue"}, {Name: goingPool}},

@@ -19,8 +19,8 @@ import (
 // maxThings is the maximum number of objects in one walk.
 const maxThings = 500
 
-// A Looker answers one question. It is not safe for concurrent use.
-type Looker struct {
+// A Collector answers one question. It is not safe for concurrent use.
+type Collector struct {
 	hub      *fleet.Hub
 	clusters []fleet.Cluster
 
@@ -28,18 +28,18 @@ type Looker struct {
 	onWay  map[why.Ref]bool
 }
 
-// New returns a Looker for a fleet.
-func New(hub *fleet.Hub, clusters []fleet.Cluster) *Looker {
-	return &Looker{hub: hub, clusters: clusters, onWay: map[why.Ref]bool{}}
+// New returns a Collector for a fleet.
+func New(hub *fleet.Hub, clusters []fleet.Cluster) *Collector {
+	return &Collector{hub: hub, clusters: clusters, onWay: map[why.Ref]bool{}}
 }
 
-// refOf names an object.
-func refOf(side *fleet.Side, kind, namespace, name string) why.Ref {
+// newRef names an object.
+func newRef(side *fleet.ClusterClient, kind, namespace, name string) why.Ref {
 	return why.Ref{Where: side.Name, Kind: kind, Namespace: namespace, Name: name}
 }
 
 // thing fetches an object. The namespace is ignored for a cluster-scoped kind.
-func (l *Looker) thing(ctx context.Context, side *fleet.Side, role why.Role, kind schema.GroupVersionKind, namespace, name string) *why.Thing {
+func (l *Collector) thing(ctx context.Context, side *fleet.ClusterClient, role why.Role, kind schema.GroupVersionKind, namespace, name string) *why.Thing {
 	if kind.Version == "" {
 		if m, err := side.Mapping(kind); err == nil {
 			kind = m.GroupVersionKind
@@ -48,7 +48,7 @@ func (l *Looker) thing(ctx context.Context, side *fleet.Side, role why.Role, kin
 	if namespaced, err := side.IsNamespaced(kind); err == nil && !namespaced {
 		namespace = ""
 	}
-	t := &why.Thing{Ref: refOf(side, kind.Kind, namespace, name), Role: role}
+	t := &why.Thing{Ref: newRef(side, kind.Kind, namespace, name), Role: role}
 	if l.looked++; l.looked > maxThings {
 		return absent(t, why.NotLooked, "Too many related objects: no more are read.")
 	}
@@ -76,7 +76,7 @@ func absent(t *why.Thing, why why.Absence, message string) *why.Thing {
 }
 
 // enter records that an object is on the path, and returns false if it already is: cycles are not followed.
-func (l *Looker) enter(ref why.Ref) (leave func(), ok bool) {
+func (l *Collector) enter(ref why.Ref) (leave func(), ok bool) {
 	if l.onWay[ref] {
 		return nil, false
 	}

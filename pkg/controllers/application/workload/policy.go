@@ -31,16 +31,16 @@ func (w *Cluster) SetMode(m Mode) bool {
 	news := w.mode != m
 	w.mode = m
 	if news {
-		w.regime++
+		w.policyGeneration++
 	}
 	return news
 }
 
-// CurrentRegime is the number of the current mode and policy.
-func (w *Cluster) CurrentRegime() uint64 {
+// PolicyGeneration is the number of the current mode and policy.
+func (w *Cluster) PolicyGeneration() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.regime
+	return w.policyGeneration
 }
 
 // CurrentMode is the current mode of the cluster.
@@ -59,16 +59,16 @@ func (w *Cluster) SetPolicy(p record.Policy) bool {
 	news := before.ObserveOnly != p.ObserveOnly || before.OwnsDiscovered != p.OwnsDiscovered ||
 		!equality.Semantic.DeepEqual(before.Visibility, p.Visibility)
 	if news {
-		w.regime++
+		w.policyGeneration++
 	}
 	return news
 }
 
-// SightOf is what the Applications of a namespace see.
-func (w *Cluster) SightOf(namespace string) record.Sight {
+// VisibilityIn is what the Applications of a namespace see.
+func (w *Cluster) VisibilityIn(namespace string) record.Visibility {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return record.Sight{Own: namespace, Policy: w.policy}
+	return record.Visibility{Own: namespace, Policy: w.policy}
 }
 
 // Idle stops reconciling the Applications of a cluster.
