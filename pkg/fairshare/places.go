@@ -56,9 +56,9 @@ type Waiter[P comparable] struct {
 	holds bool
 }
 
-// Acquire requests a place on behalf of a party. If the turn gets one at once, granted is not called. Otherwise (no place
-// is free, or the party holds its share) it is called when the turn gets one: once, without a lock held, by the caller
-// that released the place; it must not block.
+// Acquire requests a place on behalf of a party. If the turn gets one at once, granted is not called. Otherwise (no
+// place is free, or the party holds its share) it is called when the turn gets one: once, without a lock held, by the
+// caller that released the place; it must not block.
 func (s *Semaphore[P]) Acquire(id P, granted func()) *Waiter[P] {
 	s.mu.Lock()
 	p := s.parties[id]

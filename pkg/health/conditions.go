@@ -229,8 +229,8 @@ const (
 	statusUnknown = "Unknown"
 )
 
-// conditionStatus returns the status of a condition in Kubernetes' spelling; empty if there is none. Some controllers write it
-// in lower case or as a boolean.
+// conditionStatus returns the status of a condition in Kubernetes' spelling; empty if there is none. Some controllers
+// write it in lower case or as a boolean.
 func conditionStatus(c map[string]any) string {
 	switch s := c["status"].(type) {
 	case bool:

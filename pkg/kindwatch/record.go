@@ -90,16 +90,16 @@ type converter struct {
 // inNamespace reports whether the item is a namespaced object. Records are found by their index keys.
 func (i *item) inNamespace() bool { return i.object != nil && i.Key.Namespace != "" }
 
-// newConverter returns a converter that drops objects that the kind's selector does not match. With an invalid selector it
-// drops everything: an API server rejects that one, too.
+// newConverter returns a converter that drops objects that the kind's selector does not match. With an invalid selector
+// it drops everything: an API server rejects that one, too.
 func newConverter(kind Kind) converter {
 	selector, err := labels.Parse(kind.LabelSelector)
 	return converter{kind: kind, selects: func(l labels.Set) bool { return err == nil && (selector.Empty() || selector.Matches(l)) }}
 }
 
-// convert converts an object from a server to an item. It returns false for what cannot be an object of the kind, for what
-// the selector does not match, and for an item that it made earlier and that has neither object nor record. A server
-// that honours selectors sends no unmatched objects.
+// convert converts an object from a server to an item. It returns false for what cannot be an object of the kind, for
+// what the selector does not match, and for an item that it made earlier and that has neither object nor record. A
+// server that honours selectors sends no unmatched objects.
 func (h converter) convert(obj any) (*item, bool) {
 	if i, ok := obj.(*item); ok {
 		return i, i.kept()

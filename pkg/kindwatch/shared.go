@@ -51,8 +51,8 @@ type subscriber struct {
 	// running and left are guarded by the mutex of Shared.
 	running, left bool
 
-	// caughtUp is set when the subscriber has received the cached objects, and state is the last one that it received. Both
-	// are guarded by telling.
+	// caughtUp is set when the subscriber has received the cached objects, and state is the last one that it received.
+	// Both are guarded by telling.
 	caughtUp bool
 	state    State
 
@@ -98,8 +98,8 @@ func (f *subscriber) start(life context.Context) {
 	}()
 }
 
-// leave stops delivery to the subscriber, except for a running handler. The last one to leave ends the watch, and gets a
-// channel that is closed when it has ended.
+// leave stops delivery to the subscriber, except for a running handler. The last one to leave ends the watch, and gets
+// a channel that is closed when it has ended.
 func (f *subscriber) leave() <-chan struct{} {
 	k := f.watch
 	k.all.mu.Lock()

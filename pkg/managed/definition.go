@@ -57,8 +57,8 @@ func KeepStored(wanted []any, have *unstructured.Unstructured, kept func(version
 	return out
 }
 
-// ServedKind returns the kind that a definition defines, to read and write its objects: in the storage version if that is
-// served, because no other can hold more, else in the first served version.
+// ServedKind returns the kind that a definition defines, to read and write its objects: in the storage version if that
+// is served, because no other can hold more, else in the first served version.
 func ServedKind(crd *unstructured.Unstructured) (kindwatch.Kind, bool) {
 	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
 	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")

@@ -41,8 +41,8 @@ func (m Marks) IsMastheads() bool { return m.labelled }
 // detects by other signs a Crossplane that works with copies, and leaves them to it.
 func (m Marks) IsControlled() bool { return m.controlled }
 
-// BelongTo reports whether the object was created by the Masthead of this hub, or of one that it took over from, and has
-// not been taken over since.
+// BelongTo reports whether the object was created by the Masthead of this hub, or of one that it took over from, and
+// has not been taken over since.
 func (m Marks) BelongTo(owner hubidentity.Owner) bool {
 	return m.labelled && !m.controlled && owner.OwnsName(m.hub)
 }

@@ -23,8 +23,8 @@ type State struct {
 	metadata   string
 }
 
-// CompareState returns the state of an object that was compared with what is wanted. The generation does not count metadata,
-// so the caller passes the relevant ones.
+// CompareState returns the state of an object that was compared with what is wanted. The generation does not count
+// metadata, so the caller passes the relevant ones.
 func CompareState(have *unstructured.Unstructured, want string, metadata ...string) State {
 	return State{uid: have.GetUID(), generation: have.GetGeneration(), want: want, metadata: strings.Join(metadata, " ")}
 }

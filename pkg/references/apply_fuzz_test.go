@@ -151,9 +151,9 @@ func addFilled(t *testing.T, want, all map[string]string, path string, obj *unst
 	}
 }
 
-// collectLeaves returns the fields of the spec that are merged individually, with their values. ok reports whether the API
-// server would accept it: each element of a list that is merged by keys has the keys, and no two elements have the same
-// values of them.
+// collectLeaves returns the fields of the spec that are merged individually, with their values. ok reports whether the
+// API server would accept it: each element of a list that is merged by keys has the keys, and no two elements have the
+// same values of them.
 func collectLeaves(obj *unstructured.Unstructured, schema *Schema) (leaves map[string]string, ok bool) {
 	leaves, ok = map[string]string{}, true
 	var walk func(at string, value any, schema *Schema)

@@ -30,8 +30,8 @@ const (
 // name, too.
 var ErrNotOurs = errors.New("spec.references does not hold generic references")
 
-// Parse returns the references of an object; none if it has no spec.references. The error is ErrNotOurs if the field holds
-// something else.
+// Parse returns the references of an object; none if it has no spec.references. The error is ErrNotOurs if the field
+// holds something else.
 func Parse(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 	spec, _ := object["spec"].(map[string]any)
 	raw, there := spec["references"]

@@ -113,8 +113,8 @@ func checkShape(t *testing.T, mr *unstructured.Unstructured) {
 	}
 }
 
-// managedShape is the part of a managed resource that decides which of a provider's methods are called, and with what. Where
-// the connection details are written does not matter.
+// managedShape is the part of a managed resource that decides which of a provider's methods are called, and with what.
+// Where the connection details are written does not matter.
 func managedShape(mr *unstructured.Unstructured) map[string]any {
 	spec, _ := mr.Object["spec"].(map[string]any)
 	forProvider, _ := spec["forProvider"].(map[string]any)

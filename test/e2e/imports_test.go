@@ -258,8 +258,8 @@ func countObjects(ctx context.Context, c client.Client, kind schema.GroupVersion
 	return len(list.Items), err
 }
 
-// readWrites returns what a user tried to change in a cluster, from its audit log. Requests for the user's own rights or
-// identity change nothing. It is an error if the user has sent no request at all.
+// readWrites returns what a user tried to change in a cluster, from its audit log. Requests for the user's own rights
+// or identity change nothing. It is an error if the user has sent no request at all.
 func readWrites(_ context.Context, cluster, user string) ([]string, error) {
 	requests, err := readRequests(cluster, user)
 	if err != nil {

@@ -282,8 +282,8 @@ func (w *world) publish(obj *unstructured.Unstructured) {
 	w.request(w.hub.Server, "crossplane", http.MethodPost, path(secrets, "v1", obj.GetNamespace(), ""), "application/json", s.Object)
 }
 
-// newPassword returns the password of a claim in the hub, which names the namespace that may have it, and the claim that
-// it was made for.
+// newPassword returns the password of a claim in the hub, which names the namespace that may have it, and the claim
+// that it was made for.
 func newPassword(obj *unstructured.Unstructured) string {
 	a := obj.GetAnnotations()
 	return fmt.Sprintf("%s/%s/%s", a[fleetv1alpha1.SourceUIDAnnotation], a[fleetv1alpha1.SourceNamespaceAnnotation],

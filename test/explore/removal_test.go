@@ -32,9 +32,9 @@ var (
 // guardsHead is the beginning of the page, before a row for each guard.
 const guardsHead = `# The agent's guards
 
-Each of them was removed from the agent, which was then walked through [orders of events](../development.md#orders-of-events)
-until it broke a property. ` + "`make guards`" + ` does that again, and writes this page. A test is named where the world of
-the walks is too small.
+Each of them was removed from the agent, which was then walked through
+[orders of events](../development.md#orders-of-events) until it broke a property. ` + "`make guards`" + ` does that again,
+and writes this page. A test is named where the world of the walks is too small.
 
 | Guard | Where | What breaks without it |
 |---|---|---|

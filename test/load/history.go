@@ -137,7 +137,8 @@ func (h *history) claimChanged(cluster string, claim *unstructured.Unstructured)
 	}
 }
 
-// problems are the incarnations that had more than one object in the hub, and the names whose history no order explains.
+// problems are the incarnations that had more than one object in the hub, and the names whose history no order
+// explains.
 func (h *history) problems() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -90,8 +90,8 @@ type Controller struct {
 	Workers float64 `json:"workers"`
 }
 
-// Calculate computes the cost from one sample: rates are those since the manager started. Without the time of the sample there
-// are none.
+// Calculate computes the cost from one sample: rates are those since the manager started. Without the time of the
+// sample there are none.
 func Calculate(s Sample, at time.Time) Answer {
 	over := 0.0
 	if began := s.one("process_start_time_seconds"); began > 0 && !at.IsZero() {

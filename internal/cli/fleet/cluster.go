@@ -121,8 +121,8 @@ func Clusters(
 	return out
 }
 
-// newCluster reads a ClusterProfile of Masthead's. It is a copy, and is ignored, if its namespace and name are not those
-// of the ClusterProfile of the cluster that it names.
+// newCluster reads a ClusterProfile of Masthead's. It is a copy, and is ignored, if its namespace and name are not
+// those of the ClusterProfile of the cluster that it names.
 func newCluster(p *inventoryv1alpha1.ClusterProfile) (*Cluster, bool) {
 	if p.Spec.ClusterManager.Name != fleetv1alpha1.FieldManager {
 		return nil, false

@@ -54,8 +54,8 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 	return result, multicluster.AsForeign(err)
 }
 
-// propagateDown propagates the hub's state down, and reports the result to the user. Each is done regardless of the other's
-// result, unless an error keeps the reconcile from going on (mayContinue).
+// propagateDown propagates the hub's state down, and reports the result to the user. Each is done regardless of the
+// other's result, unless an error keeps the reconcile from going on (mayContinue).
 func (r *requirementReconciler) propagateDown(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
 	if s.HubKind != s.Kind {
 		o.Hub = nil // Another version has other fields.
@@ -81,9 +81,9 @@ func mayContinue(err error) bool {
 	return !answer.IsUnauthorized(err) && !answer.IsConflict(err) && !answer.IsUnanswered(err)
 }
 
-// reportStatus reports the result of a reconcile to the user, and returns when to retry. A lasting error is reported. While an
-// error may be transient, the hub's status is shown beside the current condition, unless the cluster has just not
-// responded.
+// reportStatus reports the result of a reconcile to the user, and returns when to retry. A lasting error is reported.
+// While an error may be transient, the hub's status is shown beside the current condition, unless the cluster has just
+// not responded.
 func (r *requirementReconciler) reportStatus(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
 	switch {
 	case answer.IsUnauthorized(err):

@@ -177,8 +177,8 @@ func (r *requirementReconciler) getClaim(
 	return claim, false, nil
 }
 
-// observeHub looks up the claim's object in the hub's watch. It starts waiting for changes at the target before the lookup,
-// so that none is missed in between. A claim without a reason to wait stops waiting later.
+// observeHub looks up the claim's object in the hub's watch. It starts waiting for changes at the target before the
+// lookup, so that none is missed in between. A claim without a reason to wait stops waiting later.
 func (r *requirementReconciler) observeHub(ctx context.Context, s *scope.Scope) error {
 	if s.Target != nil && !s.IsGoing() {
 		r.hub.Wait(*s.Target, s.Request)

@@ -25,8 +25,8 @@ import (
 // does more, since the back-off protects the hub. So each claim is answered once per ReconcileRequestInterval. More
 // frequent requests are answered together when the interval is over, and a back-off is reset no more often than that.
 
-// requestsReconcile reports whether a change of a claim requests a reconcile. A claim created with the annotation is reconciled
-// because it is new.
+// requestsReconcile reports whether a change of a claim requests a reconcile. A claim created with the annotation is
+// reconciled because it is new.
 func requestsReconcile(e kindwatch.Event) bool {
 	value := e.Object.GetAnnotations()[fleetv1alpha1.ReconcileRequestedAtAnnotation]
 	return e.Old != nil && value != "" && value != e.Old.GetAnnotations()[fleetv1alpha1.ReconcileRequestedAtAnnotation]

@@ -35,14 +35,15 @@ func (r *requirementReconciler) claimChanged(req request.Request, e kindwatch.Ev
 	return held
 }
 
-// holdEvent keeps a watch event until the claim's running reconcile ends, if there is one. A deletion is never a reconcile's
-// own write, even if the object was deleted in the state that was written.
+// holdEvent keeps a watch event until the claim's running reconcile ends, if there is one. A deletion is never a
+// reconcile's own write, even if the object was deleted in the state that was written.
 func (r *requirementReconciler) holdEvent(req request.Request, e kindwatch.Event, report ledger.Report) bool {
 	report.Version = ledger.NewVersion(e.Object)
 	return e.Type != kindwatch.Deleted && r.reported.Hold(req, report)
 }
 
-// requeueHeldEvents requeues a claim after a reconcile if a watch has meanwhile reported a change that the reconcile did not make.
+// requeueHeldEvents requeues a claim after a reconcile if a watch has meanwhile reported a change that the reconcile
+// did not make.
 func (r *requirementReconciler) requeueHeldEvents(req request.Request, wrote []ledger.Version) {
 	for _, report := range r.reported.End(req, wrote) {
 		switch {

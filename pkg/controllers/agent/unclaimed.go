@@ -26,12 +26,13 @@ import (
 // Either leaves an object in the hub that no claim refers to.
 //
 // Such an object is recent, and says so: its creation records the time, without another request. A hub object whose
-// claim is gone, with its deletion unobserved, is deleted as the class says if it was created within view.RecentCreation,
-// has not been changed for its claim since, and names the very cluster in which the claim is missing; that cluster's
-// API server is queried once more. For older objects, a missing claim proves nothing: the claim of a restored or
-// replacement cluster may still appear. Backups contain the recorded time too, so restored objects are not taken for
-// new. If an older object names the claim, too, it may be the claim's, and all stay. A claim that this process
-// released, or saw deleted after its finalizer was removed by force, keeps its object (Released in package view).
+// claim is gone, with its deletion unobserved, is deleted as the class says if it was created within
+// view.RecentCreation, has not been changed for its claim since, and names the very cluster in which the claim is
+// missing; that cluster's API server is queried once more. For older objects, a missing claim proves nothing: the claim
+// of a restored or replacement cluster may still appear. Backups contain the recorded time too, so restored objects are
+// not taken for new. If an older object names the claim, too, it may be the claim's, and all stay. A claim that this
+// process released, or saw deleted after its finalizer was removed by force, keeps its object (Released in package
+// view).
 //
 // Rejected: having the claim confirm its object, and marking unconfirmed objects. That is exact for any age, but costs
 // each claim one more write to the hub.
@@ -86,8 +87,8 @@ func (r *requirementReconciler) released(req request.Request) {
 	}
 }
 
-// deletedDuringCreation returns a missing claim as one that vanished if all that is left of it is a hub object that was just created;
-// nil if there is no such object, or if the claim's deletion was observed.
+// deletedDuringCreation returns a missing claim as one that vanished if all that is left of it is a hub object that was
+// just created; nil if there is no such object, or if the claim's deletion was observed.
 func (r *requirementReconciler) deletedDuringCreation(ctx context.Context, w *view.Cluster, req request.Request) (*unstructured.Unstructured, error) {
 	left := r.newObjects(req)
 	if len(left) == 0 {

@@ -32,7 +32,8 @@ type pass struct {
 	selector selector
 	assessor health.Assessor
 
-	// policyGeneration is the one in force when the pass began. Once it changes, the pass writes nothing more: see superseded.
+	// policyGeneration is the one in force when the pass began. Once it changes, the pass writes nothing more: see
+	// superseded.
 	policyGeneration uint64
 
 	kinds     []seenKind

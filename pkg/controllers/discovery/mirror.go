@@ -91,9 +91,9 @@ func withoutConversion(spec map[string]any) map[string]any {
 	return out
 }
 
-// newDefinitionMirror returns the CustomResourceDefinition that makes workload clusters serve a hub kind: the same names,
-// versions and schemas. It has no conversion, which nothing in a workload cluster could do, and no status subresource:
-// no controller there reports a status, and a copy is written in one request.
+// newDefinitionMirror returns the CustomResourceDefinition that makes workload clusters serve a hub kind: the same
+// names, versions and schemas. It has no conversion, which nothing in a workload cluster could do, and no status
+// subresource: no controller there reports a status, and a copy is written in one request.
 func newDefinitionMirror(hub *unstructured.Unstructured) *mirror {
 	out, spec := managed.DefinitionLike(hub)
 	versions, _ := spec["versions"].([]any)

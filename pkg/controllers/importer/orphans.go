@@ -22,9 +22,9 @@ import (
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
-// deleteOrphans removes the leftovers of deleted imports of a name, whose finalizer a user removed. An existing import of
-// that name is left alone. It runs the steps of un-import, with all of their checks, and reports whether something is
-// left.
+// deleteOrphans removes the leftovers of deleted imports of a name, whose finalizer a user removed. An existing import
+// of that name is left alone. It runs the steps of un-import, with all of their checks, and reports whether something
+// is left.
 //
 // The Secret with the kubeconfig is also looked up by name, unless mayHave says that the existing import has it.
 func (r *Reconciler) deleteOrphans(ctx context.Context, key types.NamespacedName, there types.UID, mayHave bool) (left bool, err error) {

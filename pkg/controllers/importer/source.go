@@ -20,8 +20,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
-// describeSource names the source of credentials in a spec: its kind, and a digest of what distinguishes it from others of
-// its kind. It excludes what the source gives: a recreated Secret of the same name, or a token that the provider
+// describeSource names the source of credentials in a spec: its kind, and a digest of what distinguishes it from others
+// of its kind. It excludes what the source gives: a recreated Secret of the same name, or a token that the provider
 // replaced, is the same source. It also excludes the ServiceAccount of the imported cluster, which has its own mark.
 func describeSource(s fleetv1alpha1.ClusterImportSpec) string {
 	source, k := s.KubeconfigSource(), s.Kubeconfig

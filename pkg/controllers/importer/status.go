@@ -135,8 +135,8 @@ func buildConditions(p *scope.Scope, now time.Time) []metav1.Condition {
 	return result
 }
 
-// buildReferences are the objects of the import. A pass that ended early does not know all of them: the policies rely on
-// the Cluster in the status, which must not go missing because something else was refused.
+// buildReferences are the objects of the import. A pass that ended early does not know all of them: the policies rely
+// on the Cluster in the status, which must not go missing because something else was refused.
 func buildReferences(p *scope.Scope) []fleetv1alpha1.ImportReference {
 	all := p.References
 	if !p.Reflected {

@@ -25,8 +25,8 @@ func isOurs(profile *inventoryv1alpha1.ClusterProfile) bool {
 		profile.Spec.ClusterManager.Name == fleetv1alpha1.FieldManager
 }
 
-// parseClusterName returns the name of the cluster that a ClusterProfile of ours describes. A profile that names a cluster
-// whose profile belongs elsewhere has none: it was copied or altered, and must not describe that cluster.
+// parseClusterName returns the name of the cluster that a ClusterProfile of ours describes. A profile that names a
+// cluster whose profile belongs elsewhere has none: it was copied or altered, and must not describe that cluster.
 func parseClusterName(profile *inventoryv1alpha1.ClusterProfile) (mcr.ClusterName, bool) {
 	if !isOurs(profile) {
 		return "", false

@@ -111,8 +111,8 @@ func needed(obj *unstructured.Unstructured) map[string]any {
 	return out
 }
 
-// decodeEntry is the cached part of an object of a kind, in the version that was last observed, and whether it is settled:
-// then it is its name only.
+// decodeEntry is the cached part of an object of a kind, in the version that was last observed, and whether it is
+// settled: then it is its name only.
 func decodeEntry(kind kindwatch.Kind, entry kindwatch.Entry) (obj *unstructured.Unstructured, isSettled bool, err error) {
 	obj = &unstructured.Unstructured{Object: map[string]any{}}
 	kept, _ := entry.Record.(content)

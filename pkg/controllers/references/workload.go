@@ -312,8 +312,8 @@ func watchOwner(kind kindwatch.Kind) string {
 	return "source/" + kind.String() + "/" + kind.FieldSelector
 }
 
-// noteReason records the reported reason of an object, and returns the previous one; empty if there was none. For a kind that
-// is no longer managed nothing is recorded.
+// noteReason records the reported reason of an object, and returns the previous one; empty if there was none. For a
+// kind that is no longer managed nothing is recorded.
 func (w *workload) noteReason(req Request, reason string) (before string) {
 	key := req.key()
 	w.mu.Lock()

@@ -94,8 +94,8 @@ func (p *Provider) checkLeaving(ctx context.Context, r *record) error {
 	return err
 }
 
-// ensureRecord returns the record of a key, and creates it for a new enrolment; nil without an enrolment or a record. It
-// updates the record's class. Only the worker that holds a key creates its record.
+// ensureRecord returns the record of a key, and creates it for a new enrolment; nil without an enrolment or a record.
+// It updates the record's class. Only the worker that holds a key creates its record.
 func (p *Provider) ensureRecord(key Key, e *Enrolment) *record {
 	r := p.records.get(key)
 	pin, pinned := p.records.getPin(key)

@@ -121,7 +121,8 @@ func (s *Source) Kubeconfig(ctx context.Context, e *connection.Enrolment) (conne
 	}, nil
 }
 
-// kubeconfigKey returns the key of a Secret's kubeconfig. Two different values are refused: any choice would be a guess.
+// kubeconfigKey returns the key of a Secret's kubeconfig. Two different values are refused: any choice would be a
+// guess.
 func kubeconfigKey(secret *corev1.Secret) (string, error) {
 	a, hasA := secret.Data[keyKubeconfig]
 	b, hasB := secret.Data[keyValue]

@@ -46,8 +46,8 @@ func (k Key) Mark() string {
 
 const markOfSecret = "secret/"
 
-// ParseCreator returns the identity that an object of the hub names as its creator, if the owner of the claim's namespace
-// provided it.
+// ParseCreator returns the identity that an object of the hub names as its creator, if the owner of the claim's
+// namespace provided it.
 func ParseCreator(obj metav1.Object, cluster mcr.ClusterName, namespace string) (Key, bool) {
 	name, ok := strings.CutPrefix(obj.GetAnnotations()[fleetv1alpha1.CreatedByAnnotation], markOfSecret+namespace+"/")
 	if !ok || namespace == "" || len(validation.IsDNS1123Subdomain(name)) > 0 {

@@ -79,8 +79,8 @@ const (
 	Unowned State = "Unowned"
 )
 
-// Classify returns the ownership of an object in the hub. An unowned object may not simply be taken: it was not made for the
-// source that happens to have a claim of the same name. An empty identifier owns nothing.
+// Classify returns the ownership of an object in the hub. An unowned object may not simply be taken: it was not made
+// for the source that happens to have a claim of the same name. An empty identifier owns nothing.
 func Classify(exists bool, obj metav1.Object, us Source) State {
 	if !exists {
 		return None

@@ -24,8 +24,8 @@ type Residence struct{ Cluster, Namespace types.UID }
 // known reports whether both are known.
 func (h Residence) known() bool { return h.Cluster != "" && h.Namespace != "" }
 
-// GetResidence returns the residence that an object of the hub names, if any. Objects from before these annotations name
-// none.
+// GetResidence returns the residence that an object of the hub names, if any. Objects from before these annotations
+// name none.
 func GetResidence(obj metav1.Object) Residence {
 	cluster, _ := getAnnotation(obj, fleetv1alpha1.SourceClusterUIDAnnotation)
 	namespace, _ := getAnnotation(obj, fleetv1alpha1.SourceNamespaceUIDAnnotation)

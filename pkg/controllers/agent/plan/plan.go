@@ -76,8 +76,8 @@ type Plan struct {
 	Steps []Step
 	Down  Down
 
-	// SkipReport means that nothing is reported once the steps succeed. Otherwise Problem is reported; nil means none. Holder
-	// holds the claim's name in the hub, if that is the problem.
+	// SkipReport means that nothing is reported once the steps succeed. Otherwise Problem is reported; nil means none.
+	// Holder holds the claim's name in the hub, if that is the problem.
 	SkipReport bool
 	Problem    *condition.Problem
 	Holder     string

@@ -34,9 +34,9 @@ func Condition(claim *unstructured.Unstructured, p *condition.Problem) metav1.Co
 	return c
 }
 
-// BuildStatus returns the desired status of a claim in a workload cluster: the whole status of the hub's object, and our
-// conditions: AgentSynced, and its equivalent for tools. Without an object in the hub, it is the claim's current status
-// with our conditions.
+// BuildStatus returns the desired status of a claim in a workload cluster: the whole status of the hub's object, and
+// our conditions: AgentSynced, and its equivalent for tools. Without an object in the hub, it is the claim's current
+// status with our conditions.
 //
 // AgentSynced of the hub's object is not propagated: it is about the hub's own enrolment in yet another hub.
 //

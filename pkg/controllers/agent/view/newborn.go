@@ -18,15 +18,15 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// RecentCreation is how long after the creation of an object in the hub a missing claim is taken for one that was perhaps
-// deleted at the instant of the creation. A killed manager has a successor by then.
+// RecentCreation is how long after the creation of an object in the hub a missing claim is taken for one that was
+// perhaps deleted at the instant of the creation. A killed manager has a successor by then.
 const RecentCreation = 5 * time.Minute
 
 // leastRecentCreations is how many origins of a cluster are recorded before old ones are pruned.
 const leastRecentCreations = 64
 
-// recentCreations are the origins of objects just created in the hub, by cluster identifier. Old ones are pruned when their
-// number has doubled since the last time, so that the cost of each is constant.
+// recentCreations are the origins of objects just created in the hub, by cluster identifier. Old ones are pruned when
+// their number has doubled since the last time, so that the cost of each is constant.
 type recentCreations map[string]*clusterCreations
 
 type clusterCreations struct {
@@ -113,8 +113,8 @@ func (h *Hub) IsRecentCreation(o ownership.Origin) bool {
 	return h.recentCreations.has(o, h.Clock.Now())
 }
 
-// MarkReleased records that the claim of an origin was released while its object stays: a missing claim then means nothing.
-// The record is dropped when it no longer matters, and lost on restart.
+// MarkReleased records that the claim of an origin was released while its object stays: a missing claim then means
+// nothing. The record is dropped when it no longer matters, and lost on restart.
 func (h *Hub) MarkReleased(o ownership.Origin) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

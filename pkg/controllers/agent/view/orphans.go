@@ -15,8 +15,8 @@ import (
 // followed there, without a claim in it.
 //
 // Orphans arise in two ways. A cluster was replaced or restored, and does not have its claims yet: then they are
-// awaited. Or a claim was deleted just as it got its finalizer, and no manager ran within RecentCreation of that. A missing
-// claim alone proves neither, so nothing older is deleted because of it (see docs/claims.md). A person has to
+// awaited. Or a claim was deleted just as it got its finalizer, and no manager ran within RecentCreation of that. A
+// missing claim alone proves neither, so nothing older is deleted because of it (see docs/claims.md). A person has to
 // decide.
 //
 // It also publishes masthead_agent_strays: objects of the hub that name the source of a claim, and are not the claim's.

@@ -24,8 +24,8 @@ func dependencyKeys(app *appsv1alpha1.Application) []record.ApplicationKey {
 	return keys
 }
 
-// BuildDependencies are the views of an Application's dependencies. get returns an Application by name, or nil if there is
-// none; known is false while the Applications have not been listed.
+// BuildDependencies are the views of an Application's dependencies. get returns an Application by name, or nil if there
+// is none; known is false while the Applications have not been listed.
 //
 // A dependency is installed if an Application of its name exists in the namespace, as the KEP says, regardless of its
 // status. One that is being deleted does not count: it is about to disappear.

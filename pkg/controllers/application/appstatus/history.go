@@ -33,8 +33,8 @@ const (
 	announcementsAtOnce    = 100
 )
 
-// appendHistory is the history of the new status: the old one, plus an entry if the health changed. A status of an earlier
-// version, which has a health but no history, gets no entry before its health changes.
+// appendHistory is the history of the new status: the old one, plus an entry if the health changed. A status of an
+// earlier version, which has a health but no history, gets no entry before its health changes.
 func appendHistory(old appsv1alpha1.ApplicationStatus, health appsv1alpha1.Health, message string, now metav1.Time) []appsv1alpha1.HealthChange {
 	if old.Health == health {
 		return old.History

@@ -52,8 +52,8 @@ type State struct {
 	Again time.Duration
 }
 
-// Installer keeps the definition of Applications in workload clusters in line with this program's. It holds no state about
-// a cluster: that is in the metadata of the definition there, which is watched. It is safe for concurrent use.
+// Installer keeps the definition of Applications in workload clusters in line with this program's. It holds no state
+// about a cluster: that is in the metadata of the definition there, which is watched. It is safe for concurrent use.
 type Installer struct {
 	want *wantedDefinition
 
@@ -114,8 +114,8 @@ func (k *Installer) Ensure(ctx context.Context, cluster mcr.ClusterName, crds ma
 	return k.serveOlder(state, SeenIn(have)), err
 }
 
-// serveOlder serves Applications with an older definition if the cluster refused the upgrade: the API server drops newer
-// fields.
+// serveOlder serves Applications with an older definition if the cluster refused the upgrade: the API server drops
+// newer fields.
 func (k *Installer) serveOlder(state State, seen Seen) State {
 	if state.Problem == nil || !k.want.isOlder(seen) {
 		return state

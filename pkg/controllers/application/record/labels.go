@@ -24,8 +24,8 @@ const separator = "\x00"
 
 var _ labels.Labels = LabelSet{}
 
-// NewLabelSet returns the set of the labels in a map. The API server is not trusted: a label containing a separator would
-// read as two, and is left out.
+// NewLabelSet returns the set of the labels in a map. The API server is not trusted: a label containing a separator
+// would read as two, and is left out.
 func NewLabelSet(m map[string]string) LabelSet {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(m)) {

@@ -34,8 +34,8 @@ func NewPolicy(class *fleetv1alpha1.EnrollmentClass) Policy {
 	}
 }
 
-// Visibility is what the Applications of a namespace see: that namespace, and what the class lists for it. It depends on the
-// class alone, so it reveals nothing about which objects exist.
+// Visibility is what the Applications of a namespace see: that namespace, and what the class lists for it. It depends
+// on the class alone, so it reveals nothing about which objects exist.
 type Visibility struct {
 	Own string
 	Policy

@@ -33,8 +33,8 @@ func (w *Cluster) ComponentChanged(e kindwatch.Event) {
 	w.Wake(slices.Collect(maps.Keys(keys))...)
 }
 
-// applicationsFor are the Applications affected by an object: Retrieving Applications in the KEP. Those that do not name
-// the kind are excluded.
+// applicationsFor are the Applications affected by an object: Retrieving Applications in the KEP. Those that do not
+// name the kind are excluded.
 func (w *Cluster) applicationsFor(kind kindwatch.Kind, entry *kindwatch.Entry) []record.ApplicationKey {
 	if entry == nil {
 		return nil

@@ -27,8 +27,8 @@ type Limits struct {
 	Answers RateLimit
 }
 
-// RateLimit is how many events or responses are read from a cluster. Every 32 KiB count as one more. A cluster that sends
-// more has to wait. Zero values mean the default.
+// RateLimit is how many events or responses are read from a cluster. Every 32 KiB count as one more. A cluster that
+// sends more has to wait. Zero values mean the default.
 type RateLimit struct {
 	// PerSecond is how many are read per second, and Burst how many at once.
 	PerSecond, Burst int

@@ -38,8 +38,8 @@ const (
 // ErrEventsDelayed means that a cluster sends more than its pace.
 var ErrEventsDelayed = errors.New("the cluster sends more than is read")
 
-// A RateLimiter limits the events, or responses, read from one enrolled cluster, across its connections, so that closing
-// connections does not increase it.
+// A RateLimiter limits the events, or responses, read from one enrolled cluster, across its connections, so that
+// closing connections does not increase it.
 type RateLimiter struct {
 	limiters []*rate.Limiter
 	// perSecond is the limit of the first limiter while no other cluster shares it.

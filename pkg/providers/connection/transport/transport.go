@@ -65,8 +65,8 @@ type Transport struct {
 	// unclaimed reports whether the cluster must be claimed for this hub before anything is written to it. claimWanted is
 	// set when a client's request needs the claim; unauthorized is then called, too.
 	unclaimed, claimWanted atomic.Bool
-	// isUnauthorized is set when a client's request is answered 401; unauthorized is called when it becomes set, and must not
-	// block.
+	// isUnauthorized is set when a client's request is answered 401; unauthorized is called when it becomes set, and must
+	// not block.
 	isUnauthorized atomic.Bool
 	unauthorized   func()
 	// dials counts the TCP connections made.
