@@ -41,8 +41,8 @@ var notForUsers = map[string]string{
 	"cluster … answered with another object than …":    "tried again, and logged",
 }
 
-// readMessages returns the texts of the errors that a file creates, as docs write them: … stands for what is filled in,
-// and wrapped errors are left out.
+// readMessages returns the texts of the errors that a file creates, as docs write them: … stands for what is filled
+// in, and wrapped errors are left out.
 func readMessages(t *testing.T, path, source string) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, source, 0)
