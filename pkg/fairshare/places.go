@@ -44,7 +44,7 @@ type party[P comparable] struct {
 // longest returns the turn that has waited longest.
 func (p *party[P]) longest() *Waiter[P] { return p.turns.Front().Value.(*Waiter[P]) } //nolint:forcetypeassert // Nothing else is in it.
 
-// A Turn is one request for a place.
+// A Waiter is one request for a place.
 type Waiter[P comparable] struct {
 	places  *Semaphore[P]
 	party   *party[P]

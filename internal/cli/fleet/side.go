@@ -34,7 +34,7 @@ import (
 // HubName is the hub's name among those of clusters.
 const HubName = "hub"
 
-// A Side is the hub, or a workload cluster.
+// A ClusterClient is the hub, or a workload cluster.
 type ClusterClient struct {
 	// Name is HubName, or the name of the cluster.
 	Name string

@@ -85,7 +85,7 @@ func (i Identity) same(other Identity) bool { return i == other && i.Cluster != 
 type Cluster struct {
 	Connection
 
-	// AppliedState are the definitions that were compared with those derived from the hub's and found right.
+	// Verified are the definitions that were compared with those derived from the hub's and found right.
 	Verified *managed.AppliedState[string]
 
 	mu sync.Mutex

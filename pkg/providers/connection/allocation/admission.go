@@ -48,7 +48,7 @@ func ProbeLane(failedOrSlow bool) Lane {
 	return Probe
 }
 
-// Semaphore returns the number of places of each lane, given the number of concurrent first attempts.
+// Places returns the number of places of each lane, given the number of concurrent first attempts.
 func Places(workers int) [Lanes]int {
 	half := max(1, workers/2)
 	return [Lanes]int{First: workers, Retry: half, Probe: workers, Recovery: half, Replace: half, Offboard: half}
@@ -100,7 +100,7 @@ func NewAdmission[K comparable](workers, perNamespace int, wake func(K)) *Admiss
 	return a
 }
 
-// Acquire requests a place for a key of a namespace. Call leave after the contact. Without a free place, the key is
+// Enter requests a place for a key of a namespace. Call leave after the contact. Without a free place, the key is
 // requeued when it gets one; until then it keeps its place in line, unless a reconcile settles without it.
 func (a *Admission[K]) Enter(k K, namespace string, l Lane) (leave func(), ok bool) {
 	a.mu.Lock()
