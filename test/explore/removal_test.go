@@ -66,7 +66,7 @@ func TestGuardsPreventHarm(t *testing.T) {
 	if missing > 0 {
 		page += fmt.Sprintf("\n%d more have not been removed yet.\n", missing)
 	}
-	if err := os.WriteFile(guardsPage, []byte(page), 0o644); err != nil { //nolint:gosec // A page of the documentation.
+	if err := os.WriteFile(guardsPage, []byte(page), 0o644); err != nil {
 		t.Error(err)
 	}
 }

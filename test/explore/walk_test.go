@@ -411,11 +411,11 @@ func run(t *testing.T, drive func(*world)) result {
 }
 
 // runIn is run in the world that is given.
-func runIn(t *testing.T, make func() *world, drive func(*world)) result {
+func runIn(t *testing.T, setup func() *world, drive func(*world)) result {
 	t.Helper()
 	var out result
 	synctest.Test(t, func(*testing.T) {
-		w := make()
+		w := setup()
 		drive(w)
 		w.begin()
 		if len(w.checker.violations) == 0 {
