@@ -110,7 +110,7 @@ func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	}()
 	f.Within("the claim is found not to be there", func() error {
 		stacks := make([]byte, 8<<20)
-		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*requirementReconciler).claimOf") {
+		if !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "(*requirementReconciler).getClaim") {
 			return errors.New("it was not looked for yet")
 		}
 		if !strings.Contains(string(stacks), "(*reportedClaims).Requirement") {
