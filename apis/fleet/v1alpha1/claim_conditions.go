@@ -126,10 +126,11 @@ const (
 // yet. The other reasons of Reconciling, and those of Stalled, are those of AgentSynced.
 const ReasonAwaitingHub = "AwaitingHub"
 
-// ReasonAdopted is the reason of the event on a claim that took over an object of the hub.
+// ReasonAdopted is the reason of an event of a claim that took over an object of the hub.
 const ReasonAdopted = "Adopted"
 
-// Reasons why the claims of a kind are not synchronised, though their definition is installed.
+// Reasons why the claims of a kind are not synchronised, though their definition is installed, in events and in the
+// ClusterProfile's condition KindsServed.
 const (
 	// ReasonClaimsForbidden: the definition exists, but the cluster does not let Masthead list and watch its claims.
 	ReasonClaimsForbidden = "ClaimsForbidden"

@@ -73,7 +73,9 @@ func TestEveryKindIsJudged(t *testing.T) {
 // TestEveryReasonIsTaken checks that the tables, which choose groups of reasons by their comments, miss no group.
 func TestEveryReasonIsTaken(t *testing.T) {
 	taken := []string{}
-	for _, kind := range []string{"of an EnrollmentClass", "of a HealthRule", "of an ApplicationReport", "of a ClusterImport"} {
+	for _, kind := range []string{
+		"of an EnrollmentClass", "of a HealthRule", "of an ApplicationReport", "of a ClusterImport", "of a ClusterProfile", "of a claim", "in events",
+	} {
 		for name := range Reasons(t, "apis/fleet/v1alpha1", kind) {
 			taken = append(taken, name)
 		}
