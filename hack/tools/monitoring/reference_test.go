@@ -67,7 +67,7 @@ func reference(t *testing.T) catalogue {
 // check parses a query and reports what is wrong with it.
 func (c catalogue) check(t *testing.T, where, query string) parser.Expr {
 	t.Helper()
-	expr, err := parser.ParseExpr(query)
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
 	if err != nil {
 		t.Errorf("%s: %q does not parse: %v", where, query, err)
 		return nil
