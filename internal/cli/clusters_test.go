@@ -24,7 +24,8 @@ func TestClusters(t *testing.T) {
 		metav1.Condition{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionTrue, Reason: fleetv1alpha1.ReasonConnected},
 		metav1.Condition{Type: fleetv1alpha1.ConditionKindsServed, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonDefinitionsRefused, Message: "Definitions refused: a.b (ClaimsForbidden)"})
 	f.enroll(t, ns, "dead", metav1.Condition{
-		Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonDialError, Message: "refused\x1b[2J the connection",
+		Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse,
+		Reason: fleetv1alpha1.ReasonDialError, Message: "refused\x1b[2J the connection",
 	})
 	f.report(t, types.NamespacedName{Namespace: ns, Name: "kubeconfig-dead"}, now().Add(-90*time.Second))
 	f.enroll(t, ns, "shaky", metav1.Condition{Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionUnknown, Reason: fleetv1alpha1.ReasonDialError})

@@ -187,7 +187,8 @@ func TestWhyNamesTheTrueCauseFirst(t *testing.T) {
 			switch {
 			case name == "KubeconfigMissing":
 				f.publish(t, connection.Key{Source: "capi", Namespace: ns, Name: "w1"}, ns, metav1.Condition{
-					Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonNoCredentials, Message: "There is no Secret with the kubeconfig",
+					Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse,
+					Reason: fleetv1alpha1.ReasonNoCredentials, Message: "There is no Secret with the kubeconfig",
 				})
 			case !tc.notEnrolled:
 				f.enroll(t, ns, "w1", tc.cluster...)
@@ -235,7 +236,8 @@ func TestWhyForPeople(t *testing.T) {
 	f, ns := start(t)
 	apply(t, f.hub, strings.ReplaceAll(arrangedClass, "NS", ns))
 	f.enroll(t, ns, "w1", metav1.Condition{
-		Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse, Reason: fleetv1alpha1.ReasonDialError, Message: "refused\x1b[2J\nClusterProfile: all is well",
+		Type: fleetv1alpha1.ConditionConnected, Status: metav1.ConditionFalse,
+		Reason: fleetv1alpha1.ReasonDialError, Message: "refused\x1b[2J\nClusterProfile: all is well",
 	})
 	out, errOut, code := f.run(t, "why", "cluster", ns+"/w1")
 	want := strings.ReplaceAll(`Failed: ClusterProfile NS/kubeconfig-w1 in hub: DialError

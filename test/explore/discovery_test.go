@@ -64,8 +64,8 @@ func (w *world) offers() []option {
 			}}},
 		}
 	}
-	out := w.ownership(w.hub.Server, "administrator", crds, compositionCRD())
-	out = append(out, w.ownership(w.hub.Server, "administrator", compositions, shown, edits...)...)
+	out := w.lifecycle(w.hub.Server, "administrator", crds, compositionCRD())
+	out = append(out, w.lifecycle(w.hub.Server, "administrator", compositions, shown, edits...)...)
 	next := map[fleetv1alpha1.DiscoveryMode]fleetv1alpha1.DiscoveryMode{
 		fleetv1alpha1.DiscoveryModeFull:            fleetv1alpha1.DiscoveryModeDefinitionsOnly,
 		fleetv1alpha1.DiscoveryModeDefinitionsOnly: fleetv1alpha1.DiscoveryModeNone,
@@ -89,11 +89,11 @@ func (w *world) copies(c *workload) []option {
 	metadata := func(field string, value any) map[string]any {
 		return map[string]any{"metadata": map[string]any{field: value}}
 	}
-	out := w.ownership(c.server, who, compositions, composition(ownName, claimGroup))
+	out := w.lifecycle(c.server, who, compositions, composition(ownName, claimGroup))
 	for resource, obj := range map[schema.GroupResource]*unstructured.Unstructured{xrds: xrd(), compositions: composition(shownName, claimGroup)} {
 		what := " the " + obj.GetKind()
 		disown := metadata("labels", map[string]any{fleetv1alpha1.ManagedByLabel: nil})
-		out = append(out, w.ownership(c.server, who, resource, obj,
+		out = append(out, w.lifecycle(c.server, who, resource, obj,
 			edit{"changes" + what, map[string]any{"spec": map[string]any{"changes": "a user's"}}},
 			edit{"takes over" + what, disown},
 			edit{"has Crossplane use" + what, metadata("finalizers", []any{crossplaneFinalizer})})...)
@@ -102,7 +102,7 @@ func (w *world) copies(c *workload) []option {
 		}
 		definition := crd(resource, crossplane.XRDKind.Version, obj.GetKind(), "Cluster", nil)
 		names := map[string]any{"spec": map[string]any{"names": map[string]any{"shortNames": []any{"x"}}}}
-		out = append(out, w.ownership(c.server, who, crds, definition,
+		out = append(out, w.lifecycle(c.server, who, crds, definition,
 			edit{"changes the definition of" + what, names}, edit{"takes over the definition of" + what, disown})...)
 	}
 	return out

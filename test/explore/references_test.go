@@ -112,9 +112,9 @@ func (w *world) referrers(c *workload, team string) []option {
 	data := map[string]any{"region": fmt.Sprintf("%s.%s.%d", c.identifier, team, c.server.Version())}
 	settings := object("v1", "ConfigMap", team, settingsName, nil)
 	settings.Object["data"] = data
-	out := w.ownership(c.server, who, configMaps, settings,
+	out := w.lifecycle(c.server, who, configMaps, settings,
 		edit{"changes the settings", map[string]any{"data": data}}, edit{"empties the settings", map[string]any{"data": nil}})
-	out = append(out, w.ownership(c.server, who, grants, grant(team))...)
+	out = append(out, w.lifecycle(c.server, who, grants, grant(team))...)
 	for _, name := range []string{mainName, followerName} {
 		fill := func(region, token any) map[string]any {
 			return map[string]any{"spec": map[string]any{"forProvider": map[string]any{"region": region, "token": token}}}
@@ -131,7 +131,7 @@ func (w *world) referrers(c *workload, team string) []option {
 			}
 			edits = append(edits, edit{fmt.Sprintf("has %s reference %s %s", name, r.what, r.policy()), map[string]any{"spec": spec}})
 		}
-		out = append(out, w.ownership(c.server, who, subnets, subnet, edits...)...)
+		out = append(out, w.lifecycle(c.server, who, subnets, subnet, edits...)...)
 	}
 	return out
 }

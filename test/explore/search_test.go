@@ -5,7 +5,9 @@ package explore
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -25,7 +27,10 @@ var scripts = map[string][]string{
 
 // departures are the kinds of steps by which a path may depart from the usual order, other than another order of what
 // can proceed and an early step of the script.
-var departures = []string{"give up", "hang", "kill", "land", "lose", "disconnect", "expire", "thaw", "wait", "start", "administrator deletes", "administrator removes"}
+var departures = []string{
+	"give up", "hang", "kill", "land", "lose", "disconnect", "expire", "thaw", "wait", "start",
+	"administrator deletes", "administrator removes",
+}
 
 // newSmallWorld makes a world of one cluster with one namespace.
 func newSmallWorld() *world {
@@ -141,12 +146,26 @@ func (w *world) state() uint64 {
 	return h.Sum64()
 }
 
-// route is the beginning of a path, by its steps, and how often it departs from the usual order.
+// route is the beginning of a path: the steps of another path, and then the last step by which it departs from the usual
+// order. departures has all of these.
 type route struct {
-	script string
-	steps  []string
-	// departures are the steps by which it departs.
+	script     string
+	before     []string
 	departures []string
+}
+
+func (r route) steps() []string {
+	if len(r.departures) == 0 {
+		return nil
+	}
+	return append(slices.Clone(r.before), r.departures[len(r.departures)-1])
+}
+
+// visit identifies a departure from a state, given what was departed by before, in any order.
+func (r route) visit(state uint64) uint64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintln(h, r.script, slices.Sorted(slices.Values(r.departures)), state)
+	return h.Sum64()
 }
 
 // TestSearch follows each script in a small world, and departs from the usual order in every state: once, and then
@@ -154,46 +173,39 @@ type route struct {
 func TestSearch(t *testing.T) {
 	seed, budget := settings(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	type visit struct {
-		script, departures string
-		state              uint64
+	visited, paths := map[uint64]bool{}, 0
+	var routes []route
+	for _, name := range slices.Sorted(maps.Keys(scripts)) {
+		routes = append(routes, route{script: name})
 	}
-	seen, paths := map[visit]bool{}, 0
-	var frontier []route
-	for name := range scripts {
-		frontier = append(frontier, route{script: name})
-	}
-	slices.SortFunc(frontier, func(a, b route) int { return strings.Compare(a.script, b.script) })
-	for depth := 0; len(frontier) > 0; depth++ {
+	for depth := 0; len(routes) > 0; depth++ {
 		var next []route
-		for i, p := range frontier {
+		for i, from := range routes {
 			if processorTime(t) >= budget {
-				t.Logf("%d of %d paths with %d departures, and all with fewer: %d paths, %d states with what was departed by",
-					i, len(frontier), depth, paths, len(seen))
+				t.Logf("%d of %d paths with %d departures, and all with fewer; %d states were departed from", i, len(routes), depth, len(visited))
 				return
 			}
 			paths++
+			given := from.steps()
 			var junctions []junction
-			r := runIn(t, newSmallWorld, func(w *world) { junctions = w.follow(scripts[p.script], p.steps) })
+			r := runIn(t, newSmallWorld, func(w *world) { junctions = w.follow(scripts[from.script], given) })
 			if len(r.violations) > 0 {
 				property, _, _ := strings.Cut(r.violations[0], ":")
-				t.Logf("%q with %q: %s\n%s", p.script, p.departures, r.violations[0], strings.Join(r.trace, "\n"))
+				t.Logf("%q with %q: %s\n%s", from.script, from.departures, r.violations[0], strings.Join(r.trace, "\n"))
 				t.Fatalf("What matters of them, for testdata:\n# %s\n%s", property, strings.Join(shrink(t, r.trace, property), "\n"))
 			}
-			for at := len(p.steps); at < len(junctions); at++ {
+			for at := len(given); at < len(junctions); at++ {
 				for _, label := range junctions[at].instead {
-					departed := slices.Sorted(slices.Values(append(slices.Clone(p.departures), label)))
-					v := visit{p.script, strings.Join(departed, "\n"), junctions[at].state}
-					if seen[v] {
-						continue
+					to := route{from.script, r.trace[1 : at+1], append(slices.Clone(from.departures), label)}
+					if v := to.visit(junctions[at].state); !visited[v] {
+						visited[v] = true
+						next = append(next, to)
 					}
-					seen[v] = true
-					steps := append(slices.Clone(r.trace[1:at+1]), label)
-					next = append(next, route{script: p.script, steps: steps, departures: departed})
 				}
 			}
 		}
 		rng.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
-		frontier = next
+		routes = next
 	}
+	t.Logf("%d paths are all", paths)
 }

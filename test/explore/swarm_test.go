@@ -107,8 +107,8 @@ type edit struct {
 	patch map[string]any
 }
 
-// ownership returns the steps by which an object comes, changes and goes.
-func (w *world) ownership(s *apiserver.Server, who string, resource schema.GroupResource, obj *unstructured.Unstructured, edits ...edit) []option {
+// lifecycle returns the steps by which an object comes, changes and goes.
+func (w *world) lifecycle(s *apiserver.Server, who string, resource schema.GroupResource, obj *unstructured.Unstructured, edits ...edit) []option {
 	what := obj.GetKind() + " " + obj.GetName()
 	p := path(resource, obj.GroupVersionKind().Version, obj.GetNamespace(), "")
 	switch have := s.Get(key(resource, obj.GetNamespace(), obj.GetName())); {

@@ -27,7 +27,7 @@ func (w *world) options() []option {
 	out = append(out, w.refusals()...)
 	out = append(out, option{"rest", rare, w.rest})
 	for _, d := range []time.Duration{time.Second, 5 * time.Second, 20 * time.Second, 2 * time.Minute} {
-		out = append(out, option{"wait " + d.String(), occasional, func() { w.waited += d; sleep(d) }})
+		out = append(out, option{"wait " + d.String(), occasional, func() { w.waited += d; advance(d) }})
 	}
 	return numbered(out)
 }
@@ -120,8 +120,8 @@ func numbered(options []option) []option {
 	return options
 }
 
-// sleep advances the fake clock of the bubble. No real time passes.
-func sleep(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // As above.
+// advance lets time pass on the fake clock of the bubble. No real time passes.
+func advance(d time.Duration) { <-time.After(d) }
 
 func (p *process) pass(c *call) {
 	p.take(c)
@@ -208,7 +208,7 @@ func (w *world) connect() {
 		} else if w.isConnected() {
 			return
 		} else {
-			sleep(time.Second)
+			advance(time.Second)
 		}
 		synctest.Wait()
 	}
@@ -341,10 +341,10 @@ func (w *world) settle() {
 			next.do()
 			synctest.Wait()
 			if steps%20 == 0 {
-				sleep(time.Second) // A loop ends when a watch that waits for its back-off is back.
+				advance(time.Second) // A loop ends when a watch that waits for its back-off is back.
 			}
 		} else {
-			sleep(restStep)
+			advance(restStep)
 			synctest.Wait()
 			w.quiet += restStep
 		}

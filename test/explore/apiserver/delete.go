@@ -46,7 +46,7 @@ func (s *Server) delete(c *call, body []byte) (int, any, error) {
 	}, s.commit(change)
 }
 
-// waits reports whether an object that is being deleted stays for now.
+// waits reports whether finalizers keep an object that is being deleted.
 func waits(obj *unstructured.Unstructured) bool {
 	finalizers, _, _ := unstructured.NestedSlice(obj.Object, "spec", "finalizers")
 	return len(obj.GetFinalizers()) > 0 || obj.GetKind() == "Namespace" && len(finalizers) > 0

@@ -30,7 +30,8 @@ func RegisterMetrics(reg prometheus.Registerer, i *Clients) {
 			"minutes, by whether they can be used. The source \"hub\" has the ServiceAccounts that classes name.",
 		PerCluster: true,
 		Labels: []metric.Label{{
-			Name: "reason", Values: usable + ", or why not: " + fleetv1alpha1.ReasonCredentialsMissing + ", " + fleetv1alpha1.ReasonCredentialsInvalid +
+			Name: "reason", Values: usable + ", or why not: " +
+				fleetv1alpha1.ReasonCredentialsMissing + ", " + fleetv1alpha1.ReasonCredentialsInvalid +
 				", " + fleetv1alpha1.ReasonCredentialsRejected + ", " + fleetv1alpha1.ReasonWorkloadRejected,
 		}},
 		See: "claims.md",

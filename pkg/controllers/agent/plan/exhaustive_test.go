@@ -532,7 +532,8 @@ func TestDecideExhaustive(t *testing.T) {
 		},
 		{
 			Sentence: "A claim that goes or is disabled gets no password.",
-			When:     func(s *situation) bool { return !isLive(s) || s.Class == "Disabled" }, Holds: func(s *situation) bool { return !s.plan.Down.WithSecrets },
+			When:     func(s *situation) bool { return !isLive(s) || s.Class == "Disabled" },
+			Holds:    func(s *situation) bool { return !s.plan.Down.WithSecrets },
 		},
 		{
 			Sentence: "Nothing is reported of a claim that is gone.",
