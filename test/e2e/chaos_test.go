@@ -47,6 +47,7 @@ func settles(ctx context.Context, l *load.Load) {
 	operations, complete := l.Operations()
 	GinkgoWriter.Printf("the load had %d steps, and %d operations on names, of which none was missed: %t\n", steps, operations, complete)
 	Expect(steps).To(BeNumerically(">", 50))
+	Expect(operations).To(BeNumerically(">", 0), "the history of names is recorded")
 	Eventually(l.Problems).WithContext(ctx).WithTimeout(5 * time.Minute).WithPolling(time.Second).Should(BeEmpty())
 	// The state stays right: no work that was left over undoes it.
 	Consistently(l.Problems).WithContext(ctx).WithTimeout(3 * time.Second).WithPolling(time.Second).Should(BeEmpty())
