@@ -146,8 +146,8 @@ func (w *world) state() uint64 {
 	return h.Sum64()
 }
 
-// route is the beginning of a path: the steps of another path, and then the last step by which it departs from the usual
-// order. departures has all of these.
+// route is the beginning of a path: the steps of another path, and then the last step by which it departs from the
+// usual order. departures has all of these.
 type route struct {
 	script     string
 	before     []string
