@@ -97,10 +97,8 @@ func TestClaimIsNotReleasedWhileACreationMayLand(t *testing.T) {
 			r.inFlight.Wait(s.Request)
 			now.SetTime(now.Now().Add(time.Hour)) // No predecessor's creation is in flight.
 			place := ownershiptest.InBar("db")
-			r.inFlight.Sending(s.Request, place)
-			r.inFlight.Sent(s.Request, context.DeadlineExceeded)
-			r.inFlight.Sending(s.Request, place)
-			r.inFlight.Sent(s.Request, nil)
+			r.inFlight.Sent(s.Request, place, context.DeadlineExceeded)
+			r.inFlight.Sent(s.Request, place, nil)
 			now.SetTime(now.Now().Add(tc.later))
 
 			p := plan.Plan{SkipReport: true, Steps: []plan.Step{{Do: plan.Remove, At: place}, {Do: plan.AwaitCreations}}}

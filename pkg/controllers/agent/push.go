@@ -151,12 +151,11 @@ func (r *requirementReconciler) push(
 		if left := r.inFlight.WaitElsewhere(s.Request, key, s.Protected); left > 0 {
 			return nil, &scope.Outcome{Silent: true, RetryAfter: left}, nil
 		}
-		r.inFlight.Sending(s.Request, key)
 	}
 	update := apply.Update{Client: r.hubClient, Reader: r.hubReader, Manager: ownership.FieldManager(s.Source.Identifier)}
 	err := update.Apply(ctx, out, hub)
 	if hub == nil {
-		r.inFlight.Sent(s.Request, err)
+		r.inFlight.Sent(s.Request, key, err)
 	}
 	if err != nil {
 		o, err := r.explain(ctx, s, key, hub, verb, err)

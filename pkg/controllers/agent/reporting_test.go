@@ -401,7 +401,7 @@ func TestAnnouncementNamesWhereTheObjectWillBe(t *testing.T) {
 			reason: "What is created there may still come, and its status would be taken for that of the other place.",
 			given: func(r *requirementReconciler, s *scope.Scope) {
 				r.inFlight = ledger.NewInFlight(r.clock, time.Minute)
-				r.inFlight.Sending(s.Request, s.PlaceIn("foo"))
+				r.inFlight.Sent(s.Request, s.PlaceIn("foo"), context.DeadlineExceeded)
 			},
 			want: "foo//1",
 		},

@@ -317,8 +317,7 @@ func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	place := func(namespace string) ownership.Place {
 		return ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
 	}
-	r.inFlight.Sending(s.Request, place("first"))
-	r.inFlight.Sent(s.Request, context.DeadlineExceeded)
+	r.inFlight.Sent(s.Request, place("first"), context.DeadlineExceeded)
 	_, o, err := r.push(t.Context(), s, place("second"), nil)
 	if err != nil || o == nil || !o.Silent || o.RetryAfter != time.Minute {
 		t.Errorf("want the claim to wait until nothing can land any more, got %+v, %v", o, err)

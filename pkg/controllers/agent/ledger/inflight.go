@@ -37,17 +37,15 @@ type InFlight struct {
 	mu sync.Mutex
 	// began is the time of the first query, which is after the hub's first answer to this process.
 	began time.Time
-	// creations are those of this process that may be in flight.
+	// creations are those of this process that were given up and may be in flight.
 	creations map[request.Request]creation
 }
 
-// creation is what may be in flight for a claim: the latest request, and earlier ones that were given up, all at one
-// place.
+// creation is what may be in flight for a claim: requests that were given up, all at one place, until the time when
+// none of them can be.
 type creation struct {
 	place ownership.Place
-
-	// until is when none of them can be in flight any more, and others the same without the latest.
-	until, others time.Time
+	until time.Time
 }
 
 // NewInFlight returns an empty InFlight. A creation may be in flight for grace after its sender gave it up.
@@ -55,8 +53,13 @@ func NewInFlight(c clock.PassiveClock, grace time.Duration) *InFlight {
 	return &InFlight{clock: c, grace: grace, creations: map[request.Request]creation{}}
 }
 
-// Sending records that a creation is about to be sent.
-func (f *InFlight) Sending(req request.Request, place ownership.Place) {
+// Sent records the result of a creation, which says nothing about those that were given up before. An error that is not
+// from the API server leaves the result unknown. It is called before the claim's next reconcile: one worker has a claim at a time.
+func (f *InFlight) Sent(req request.Request, place ownership.Place, err error) {
+	var status apierrors.APIStatus
+	if err == nil || errors.As(err, &status) && status.Status().Code < http.StatusBadGateway && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -65,21 +68,7 @@ func (f *InFlight) Sending(req request.Request, place ownership.Place) {
 			delete(f.creations, old)
 		}
 	}
-	f.creations[req] = creation{place: place, until: now.Add(f.grace), others: f.creations[req].until}
-}
-
-// Sent records the result of the latest creation, which says nothing about those that were given up before. An error
-// that is not from the API server leaves the result unknown.
-func (f *InFlight) Sent(req request.Request, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c := f.creations[req]
-	c.until = f.clock.Now().Add(f.grace)
-	var status apierrors.APIStatus
-	if err == nil || errors.As(err, &status) && status.Status().Code < http.StatusBadGateway && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
-		c.until = c.others
-	}
-	f.creations[req] = c
+	f.creations[req] = creation{place: place, until: now.Add(f.grace)}
 }
 
 // Wait returns how long to wait until no creation for a claim can be in flight.

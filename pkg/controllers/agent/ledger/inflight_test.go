@@ -49,25 +49,22 @@ func TestInFlight(t *testing.T) {
 			reason: "What was answered is known.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.Sending(req, here)
-				f.Sent(req, nil)
+				f.Sent(req, here, nil)
 			},
 		},
 		"Refused": {
 			reason: "What was refused is not under way.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.Sending(req, here)
-				f.Sent(req, apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("exists")))
+				f.Sent(req, here, apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("exists")))
 			},
 		},
 		"GivenUp": {
 			reason: "The outcome of a request that was given up is unknown. The time counts from then.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.Sending(req, here)
 				c.SetTime(c.Now().Add(time.Minute))
-				f.Sent(req, context.DeadlineExceeded)
+				f.Sent(req, here, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(time.Second))
 			}, want: grace - time.Second,
 		},
@@ -75,55 +72,48 @@ func TestInFlight(t *testing.T) {
 			reason: "An answer of what stands before the API server says nothing of what the server does.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.Sending(req, here)
-				f.Sent(req, apierrors.NewGenericServerResponse(http.StatusBadGateway, "patch", schema.GroupResource{}, "x", "", 0, true))
+				f.Sent(req, here, apierrors.NewGenericServerResponse(http.StatusBadGateway, "patch", schema.GroupResource{}, "x", "", 0, true))
 			}, want: grace,
 		},
 		"GivenUpThenAnswered": {
 			reason: "An answer says nothing about an earlier request, which could still create the object once that of the second is deleted.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.Sending(req, here)
-				f.Sent(req, context.DeadlineExceeded)
+				f.Sent(req, here, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(time.Second))
-				f.Sending(req, here)
-				f.Sent(req, nil)
+				f.Sent(req, here, nil)
 			}, want: grace - time.Second,
 		},
 		"GivenUpThenSent": {
 			reason: "The latest counts, once it is given up, too.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.Sending(req, here)
-				f.Sent(req, context.DeadlineExceeded)
+				f.Sent(req, here, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(time.Second))
-				f.Sending(req, here)
-				f.Sent(req, context.DeadlineExceeded)
+				f.Sent(req, here, context.DeadlineExceeded)
 			}, want: grace,
 		},
 		"TimedOutInTheServer": {
 			reason: "An API server that stops waiting for its store does not know either.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.Sending(req, here)
-				f.Sent(req, apierrors.NewTimeoutError("slow", 1))
+				f.Sent(req, here, apierrors.NewTimeoutError("slow", 1))
 			}, want: grace,
 		},
 		"Another": {
 			reason: "What was sent for one claim delays no other.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.Sending(request.Request{ClusterName: "capi/default/w2"}, here)
+				f.Sent(request.Request{ClusterName: "capi/default/w2"}, here, context.DeadlineExceeded)
 			},
 		},
 		"Forgotten": {
 			reason: "What is kept does not grow with what was ever given up.",
 			do: func(f *InFlight, c *clocktesting.FakePassiveClock) {
 				begun(f, c)
-				f.Sending(req, here)
-				f.Sent(req, context.DeadlineExceeded)
+				f.Sent(req, here, context.DeadlineExceeded)
 				c.SetTime(c.Now().Add(grace + 1))
-				f.Sending(request.Request{ClusterName: "capi/default/w2"}, here)
+				f.Sent(request.Request{ClusterName: "capi/default/w2"}, here, context.DeadlineExceeded)
 				if len(f.creations) != 1 {
 					panic("the first is still kept")
 				}
@@ -170,8 +160,7 @@ func TestNothingIsCreatedElsewhereWhileACreationMayBeUnderWay(t *testing.T) {
 			c := clocktesting.NewFakePassiveClock(time.Now())
 			f := NewInFlight(c, grace)
 			f.Wait(req)
-			f.Sending(req, place("first"))
-			f.Sent(req, tc.answer)
+			f.Sent(req, place("first"), tc.answer)
 			c.SetTime(c.Now().Add(tc.later))
 			if got := f.WaitElsewhere(req, place(tc.to), tc.protected); got != tc.want {
 				t.Errorf("%s want %s, got %s", tc.reason, tc.want, got)
@@ -187,55 +176,42 @@ func TestInFlightForgetsNothingThatCanLand(t *testing.T) {
 		grace, tick = 10 * time.Second, 4 * time.Second
 		depth       = 7
 	)
-	type sent struct {
-		place          ownership.Place
-		open, answered bool
-		at             time.Time // When it was sent or given up.
+	type givenUp struct {
+		place ownership.Place
+		at    time.Time
 	}
 	req, other := request.Request{ClusterName: "capi/default/w1"}, request.Request{ClusterName: "capi/default/w2"}
 	places := []ownership.Place{
 		{NamespacedName: types.NamespacedName{Namespace: "target-1", Name: "db"}},
 		{NamespacedName: types.NamespacedName{Namespace: "target-2", Name: "db"}},
 	}
-	isOpen := func(all []sent) bool { return len(all) > 0 && all[len(all)-1].open }
-	type step func(f *InFlight, c *clocktesting.FakePassiveClock, all []sent) (now []sent, taken bool)
-	send := func(place ownership.Place) step {
-		return func(f *InFlight, c *clocktesting.FakePassiveClock, all []sent) ([]sent, bool) {
-			if isOpen(all) || f.WaitElsewhere(req, place, true) > 0 {
-				return all, false
-			}
-			f.Sending(req, place)
-			return append(all, sent{place: place, open: true, at: c.Now()}), true
-		}
+	type step struct {
+		name string
+		take func(f *InFlight, c *clocktesting.FakePassiveClock, all []givenUp) (now []givenUp, taken bool)
 	}
-	names := []string{"SendTo1", "SendTo2", "GiveUp", "Answer", "Tick", "SendForAnother"}
+	send := func(name string, place ownership.Place, err error) step {
+		return step{name: name, take: func(f *InFlight, c *clocktesting.FakePassiveClock, all []givenUp) ([]givenUp, bool) {
+			if f.WaitElsewhere(req, place, true) > 0 {
+				return all, false
+			}
+			f.Sent(req, place, err)
+			if err != nil {
+				all = append(all, givenUp{place: place, at: c.Now()})
+			}
+			return all, true
+		}}
+	}
 	steps := []step{
-		send(places[0]), send(places[1]),
-		func(f *InFlight, c *clocktesting.FakePassiveClock, all []sent) ([]sent, bool) {
-			if !isOpen(all) {
-				return all, false
-			}
-			f.Sent(req, context.DeadlineExceeded)
-			all[len(all)-1].open, all[len(all)-1].at = false, c.Now()
-			return all, true
-		},
-		func(f *InFlight, _ *clocktesting.FakePassiveClock, all []sent) ([]sent, bool) {
-			if !isOpen(all) {
-				return all, false
-			}
-			f.Sent(req, nil)
-			all[len(all)-1].open, all[len(all)-1].answered = false, true
-			return all, true
-		},
-		func(_ *InFlight, c *clocktesting.FakePassiveClock, all []sent) ([]sent, bool) {
+		send("AnswerFor1", places[0], nil), send("AnswerFor2", places[1], nil),
+		send("GiveUpFor1", places[0], context.DeadlineExceeded), send("GiveUpFor2", places[1], context.DeadlineExceeded),
+		{name: "Tick", take: func(_ *InFlight, c *clocktesting.FakePassiveClock, all []givenUp) ([]givenUp, bool) {
 			c.SetTime(c.Now().Add(tick))
 			return all, true
-		},
-		func(f *InFlight, _ *clocktesting.FakePassiveClock, all []sent) ([]sent, bool) {
-			f.Sending(other, places[0])
-			f.Sent(other, nil)
+		}},
+		{name: "GiveUpForAnother", take: func(f *InFlight, _ *clocktesting.FakePassiveClock, all []givenUp) ([]givenUp, bool) {
+			f.Sent(other, places[0], context.DeadlineExceeded)
 			return all, true
-		},
+		}},
 	}
 	// run takes the steps, and reports whether each could be taken.
 	run := func(sequence []int) bool {
@@ -243,23 +219,22 @@ func TestInFlightForgetsNothingThatCanLand(t *testing.T) {
 		f := NewInFlight(c, grace)
 		f.Wait(req)
 		c.SetTime(c.Now().Add(grace)) // Predecessors are not the subject.
-		var all []sent
+		var all []givenUp
 		var taken []string
 		for _, i := range sequence {
 			var ok bool
-			if all, ok = steps[i](f, c, all); !ok {
+			if all, ok = steps[i].take(f, c, all); !ok {
 				return false
 			}
-			taken = append(taken, names[i])
+			taken = append(taken, steps[i].name)
 		}
 		want, elsewhere := time.Duration(0), map[ownership.Place]time.Duration{}
-		for _, s := range all {
-			if left := s.at.Add(grace).Sub(c.Now()); !s.answered {
-				want = max(want, left)
-				for _, place := range places {
-					if place != s.place {
-						elsewhere[place] = max(elsewhere[place], left)
-					}
+		for _, g := range all {
+			left := g.at.Add(grace).Sub(c.Now())
+			want = max(want, left)
+			for _, place := range places {
+				if place != g.place {
+					elsewhere[place] = max(elsewhere[place], left)
 				}
 			}
 		}
