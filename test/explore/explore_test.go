@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -26,16 +27,17 @@ const (
 	minutesEnv = "MASTHEAD_EXPLORE_MINUTES"
 )
 
-// TestExplore ends after this many steps if it is not out of time before.
+// TestExplore ends after stepsPerMinute for each minute of all tests if it is not out of time before: a million in ten.
 const (
 	stepsPerWalk   = 150
-	enoughSteps    = 1_000_000
+	stepsPerMinute = 100_000
 	defaultMinutes = 0.2
 	// searchPart is the part of the time that is left for TestSearch: a fifth.
 	searchPart = 5
 )
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // A world is small, and a fifth of the time would be spent collecting it.
 	ctrl.SetLogger(logr.Discard())
 	klog.SetOutput(io.Discard)
 	klog.LogToStderr(false)
@@ -70,9 +72,10 @@ func settings(t *testing.T) (uint64, time.Duration) {
 // TestExplore walks until it has done enough, and shortens the first walk that breaks a property.
 func TestExplore(t *testing.T) {
 	seed, budget := settings(t)
+	enough := int(stepsPerMinute * budget.Minutes())
 	budget -= budget / searchPart
 	walks, steps, operations := uint64(0), 0, 0
-	for ; steps < enoughSteps && processorTime(t) < budget; walks++ {
+	for ; steps < enough && processorTime(t) < budget; walks++ {
 		r := run(t, func(w *world) { w.walk(rand.New(rand.NewPCG(seed+walks, 0)), stepsPerWalk) })
 		steps, operations = steps+len(r.trace), operations+r.operations
 		if len(r.violations) > 0 {
