@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package multicluster is the thin glue between Masthead's controllers and sigs.k8s.io/multicluster-runtime. It takes
-// multicluster-runtime's interfaces as they are, and replaces the parts of v0.24.1 that let one cluster harm another.
+// multicluster-runtime's interfaces as they are, and replaces the parts that let one cluster harm another.
 //
 // It guarantees, for a controller made by NewController whose source is Instances that watch with kindwatch:
 //
@@ -14,17 +14,11 @@
 //   - A manager that is stopped ends.
 //   - No call hangs (WithDeadlines); every log line says which cluster it is about (LogConstructor).
 //
-// # Locks
-//
 // Gate.mu is taken before fairQueue.mu; a queue never calls the Gate with its lock held. Controller.mu is taken alone.
 // No lock is held during I/O or while foreign code runs, except for a source's ForCluster, which must not do I/O.
 //
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// This package reads and writes nothing on anybody's behalf. A cluster's owner controls how many requests it causes,
-// how long its API server takes to respond, and which definitions it serves. The first costs other clusters at most one
-// turn per round and a quarter of the workers. The second gets it one worker in the slow lane (lanes.go): a healthy
-// cluster waits for a hanging one's worker for two seconds at most, once per penalty. The third parks or wakes watches
-// on that same cluster; a definition that changes constantly costs one small request per change and kind. Names of
-// objects in the cluster appear in logs as values, never as messages or keys.
+// What does the owner of one workload cluster gain? Requests in any number cost other clusters at most one turn per
+// round and a quarter of the workers. A hanging API server gets one worker in the slow lane (lanes.go): a healthy
+// cluster waits for it for two seconds at most, once per penalty. A definition that changes constantly costs one small
+// request per change and kind. Names of objects appear in logs as values, never as messages or keys.
 package multicluster

@@ -9,7 +9,7 @@
 //	cloud.FailOnMutation(t)
 //	go cloud.Run(ctx, hubConfig)
 //
-// # Guarantees
+// It guarantees:
 //
 //   - A managed resource is reconciled by crossplane-runtime's own reconciler. Management policies are enabled as the
 //     providers enable them, and not for a ClusterAuth. This package adds the part behind ExternalClient: the

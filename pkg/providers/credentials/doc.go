@@ -3,7 +3,7 @@
 
 // Package credentials turns kubeconfigs, which are untrusted input, into client configurations.
 //
-// # Guarantees
+// It guarantees:
 //
 //   - Nothing in a kubeconfig makes the manager run a program, load a plugin, read one of its files, send a password or
 //     act as another user; this is always refused. Unverified TLS and proxies are refused unless the operator allows
@@ -20,11 +20,7 @@
 //   - Compare compares by meaning. In particular, it distinguishes a rotated token, which is swapped in a live
 //     connection, from changes that need a new one.
 //
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing is read from a workload cluster here. A user who may write a kubeconfig Secret in the hub can make the
-// manager connect to an address of their choice, from the manager's network, and present the credentials of that
-// kubeconfig: they gain a TLS connection to hosts that the manager can reach and that are not refused, and learn what
-// the condition says: whether something listens there, whether it speaks TLS, and what is wrong with its certificate.
-// Credentials of other clusters, or of the manager, are never sent there.
+// What does a user gain who may write a kubeconfig Secret in the hub? The manager connects from its network to an
+// address of their choice that is not refused, with the credentials of that kubeconfig and no others, and the condition
+// says whether something listens there, speaks TLS, and what is wrong with its certificate.
 package credentials

@@ -4,7 +4,7 @@
 // Package record defines the records kept of a workload cluster's objects that matter to Applications, and selects
 // these objects. It decides on their arrival, and does no I/O.
 //
-// # What it guarantees
+// It guarantees:
 //
 //   - Nothing is kept of an object that names no Application, is owned by none and bears no wanted mark. Records do not
 //     retain the objects they are made from.
@@ -13,17 +13,7 @@
 //   - What an Application sees follows from its spec and the class of the cluster alone, so it reveals nothing about
 //     which objects exist.
 //
-// # Where to change what
-//
-//   - the records: record.go, and reduce.go for reading them from an object;
-//   - the marks by which an Application discovers objects: marks.go, and inventory.go for the inventories of Flux;
-//   - the limits on marks per cluster, namespace and Application: wanted.go;
-//   - what the Applications of a namespace may see: sight.go;
-//   - memory savings: packed.go, labels.go, texts.go. vocabulary.json has the most frequent content of Applications.
-//
-// # What does the owner of one workload cluster gain from the hub or another cluster through this?
-//
-// Nothing. A Reducer belongs to one cluster, and shares no text, mark or record with another's. Equal labels are stored
-// once for all clusters, which cannot be observed. Data from an API server is bounded here: names, owners (16), marks
+// What does the owner of one workload cluster gain? Nothing. A Reducer belongs to one cluster, and shares no text, mark
+// or record with another's. Equal labels are stored once for all clusters, which cannot be observed. Data from an API server is bounded here: names, owners (16), marks
 // (512 characters), entries of inventories (512) and texts.
 package record
