@@ -6,11 +6,15 @@ package explore
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
 )
+
+// guardsPage says what happened without each guard. TestGuardsPreventHarm writes it.
+const guardsPage = "../../docs/design/guards.md"
 
 // guard is code whose removal does harm.
 type guard struct {
@@ -47,10 +51,21 @@ func (g guard) without(t *testing.T) string {
 	return strings.Replace(string(content), g.Remove, g.With, 1)
 }
 
-// TestGuardsAreThere checks that each guard is where the list says.
+// TestGuardsAreThere checks that each guard is where the list says, and that guardsPage has its harm.
 func TestGuardsAreThere(t *testing.T) {
 	t.Parallel()
-	for _, g := range readGuards(t) {
+	page, err := os.ReadFile(guardsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guards := readGuards(t)
+	for _, g := range guards {
 		g.without(t)
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta("| "+g.Guard+" | `"+g.File+"` | ") + `[^|]+ \|$`).Match(page) {
+			t.Errorf("%s does not say what breaks without %q: run `make guards`.", guardsPage, g.Guard)
+		}
+	}
+	if rows := strings.Count(string(page), "\n| ") - 1; rows != len(guards) {
+		t.Errorf("%s has %d rows for %d guards.", guardsPage, rows, len(guards))
 	}
 }

@@ -20,9 +20,6 @@ import (
 // guardsEnv is a regular expression of the guards that TestGuardsPreventHarm removes.
 const guardsEnv = "MASTHEAD_EXPLORE_GUARDS"
 
-// guardsPage says what happened without each guard. TestGuardsPreventHarm writes it.
-const guardsPage = "../../docs/design/guards.md"
-
 // What breaks, in the output of a test without a guard.
 var (
 	brokenProperty = regexp.MustCompile(`_test\.go:\d+: (?:seed \d+, in \d+ steps: |"[^"]*" with \[[^\n]*\]: )?([A-Z][^:\n]*): `)
