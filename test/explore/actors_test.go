@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
@@ -68,7 +69,7 @@ func (w *world) actors() []option {
 	for _, obj := range w.hub.List(claims) {
 		out = append(out, w.crossplane(obj)...)
 	}
-	return append(out, w.strays()...)
+	return append(append(out, w.rotate()...), w.strays()...)
 }
 
 // users returns what the owner of a namespace of a workload cluster can do.
@@ -114,6 +115,10 @@ func (w *world) users(c *workload, team string) []option {
 		}},
 		option{who + " removes the finalizers", rare, func() {
 			w.patch(c.server, "user", claimPath, map[string]any{"metadata": map[string]any{"finalizers": nil}})
+		}},
+		option{who + " forges the record", rare, func() {
+			// It names what another claim may have.
+			annotate(fleetv1alpha1.HubObjectAnnotation, movedName+"/"+string(uidIn(w.hub, movedName))+"/"+string(claim.GetUID()))()
 		}},
 		option{who + " removes the record", rare, func() {
 			w.patch(c.server, "user", claimPath, map[string]any{"metadata": map[string]any{
@@ -267,6 +272,28 @@ func (w *world) crossplane(obj *unstructured.Unstructured) []option {
 	return out
 }
 
+// rotate returns the changes of passwords by Crossplane.
+func (w *world) rotate() []option {
+	var out []option
+	for _, s := range w.hub.List(secrets) {
+		password, _, _ := unstructured.NestedString(s.Object, "data", "password")
+		decoded, _ := base64.StdEncoding.DecodeString(password)
+		out = append(out, option{"Crossplane rotates the Secret in " + s.GetNamespace(), rare, func() {
+			w.patch(w.hub.Server, "crossplane", path(secrets, "v1", s.GetNamespace(), s.GetName()), map[string]any{
+				"data": map[string]any{"password": base64.StdEncoding.EncodeToString(append(decoded, "/rotated"...))},
+			})
+		}})
+	}
+	return out
+}
+
+func uidIn(h *hub, namespace string) types.UID {
+	if obj := h.Get(key(claims, namespace, claimName)); obj != nil {
+		return obj.GetUID()
+	}
+	return ""
+}
+
 func (w *world) setFinalizers(path string, finalizers any) {
 	w.patch(w.hub.Server, "crossplane", path, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
 }
@@ -282,8 +309,8 @@ func (w *world) publish(obj *unstructured.Unstructured) {
 	w.request(w.hub.Server, "crossplane", http.MethodPost, path(secrets, "v1", obj.GetNamespace(), ""), "application/json", s.Object)
 }
 
-// newPassword returns the password of a claim in the hub, which names the namespace that may have it, and the claim
-// that it was made for.
+// newPassword returns the password of a claim in the hub, which names the cluster and the namespace that may have it,
+// and the claim that it was made for.
 func newPassword(obj *unstructured.Unstructured) string {
 	a := obj.GetAnnotations()
 	return fmt.Sprintf("%s/%s/%s", a[fleetv1alpha1.SourceUIDAnnotation], a[fleetv1alpha1.SourceNamespaceAnnotation],
@@ -384,19 +411,44 @@ func (w *world) refusals() []option {
 	return out
 }
 
-// restore returns the losses of claims with a workload cluster: the one that replaces it does not have them yet.
+// restore returns the losses of claims with a workload cluster, as the one that replaces it does not have them yet, and
+// their return from a backup.
 func (w *world) restore() []option {
 	var out []option
 	for _, c := range w.clusters {
+		for _, claim := range c.lost {
+			name := claim.GetNamespace() + "/" + claim.GetName()
+			if c.server.Get(key(claims, claim.GetNamespace(), claim.GetName())) != nil || !slices.Contains(c.server.Resources(), claims) ||
+				c.server.Get(key(namespaces, "", claim.GetNamespace())) == nil {
+				continue
+			}
+			out = append(out, option{"restore " + name + " in " + c.identifier, occasional, func() { w.bringBack(c, claim) }})
+		}
 		if len(c.server.List(claims)) == 0 {
 			continue
 		}
 		out = append(out, option{"restore " + c.identifier + " without its claims", rare, func() {
-			for _, claim := range c.server.List(claims) {
-				w.checker.claims[claim.GetUID()].lost = true
+			c.lost = c.server.List(claims)
+			for _, claim := range c.lost {
+				w.checker.claims[claim.GetUID()].lostAt = time.Now()
 			}
 			c.server.Lose(claims)
 		}})
 	}
 	return out
+}
+
+// bringBack creates a claim as tools for backups do: with its annotations and finalizers, and without UID and status.
+func (w *world) bringBack(c *workload, claim *unstructured.Unstructured) {
+	obj := claim.DeepCopy()
+	delete(obj.Object, "status")
+	obj.SetUID("")
+	obj.SetResourceVersion("")
+	obj.SetManagedFields(nil)
+	obj.SetDeletionTimestamp(nil)
+	obj.SetOwnerReferences(nil)
+	p := path(claims, "v1alpha1", claim.GetNamespace(), "")
+	if _, code := w.request(c.server, "user", http.MethodPost, p, "application/json", obj.Object); code == http.StatusCreated {
+		w.checker.claims[c.server.Get(key(claims, claim.GetNamespace(), claim.GetName())).GetUID()].restored = true
+	}
 }

@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,15 +31,19 @@ import (
 
 // checker follows every change and records which properties it breaks.
 type checker struct {
-	w          *world
+	w *world
+
+	mu         sync.Mutex
 	violations []string
 
 	claims map[types.UID]*claimHistory
 	// objects are the hub's claims, by UID.
 	objects map[types.UID]*objectHistory
 
-	// orphaned is whether the class has ever kept the objects of deleted claims, disabled whether its mode was Disabled.
-	orphaned, disabled bool
+	// orphans is whether the class keeps the objects of deleted claims, disables whether its mode is Disabled.
+	orphans, disables bool
+	// targets are the namespaces of the hub to which each namespace of a cluster has led so far.
+	targets map[string]map[string]bool
 	// withdrawn is whether the claim kind was ever not published.
 	withdrawn bool
 	// foreign is since when an object is not, or not only, Masthead's, by its cluster and key.
@@ -52,28 +58,34 @@ type checker struct {
 // claimHistory is what happened to a claim in a workload cluster.
 type claimHistory struct {
 	cluster         *workload
+	made            time.Time
 	namespace       string
 	namespaceUID    types.UID
 	last            *unstructured.Unstructured
 	gone            bool
 	keptWhenDeleted bool
+	// orphaned means that the class may have kept the objects of deleted claims, disabled that it may have been Disabled,
+	// while the claim existed.
+	orphaned, disabled bool
 
 	// justProtected means that the last change was Masthead's finalizer.
 	justProtected bool
-	// mayMove means that the namespace's owner has ever consented to moving objects.
-	mayMove bool
+	// consentsToMove means that the namespace's owner has ever consented to moving objects.
+	consentsToMove bool
 
 	// slipped means that its deletion did not wait for its finalizer.
 	slipped bool
-	// lost means that a backup was restored that does not have the claim.
-	lost bool
+	// lostAt is when a backup was restored that does not have the claim; zero if none was.
+	lostAt time.Time
+	// restored means that it is back from a later backup, with another UID.
+	restored bool
 
-	// tampered means that a user removed Masthead's finalizer or record.
+	// tampered means that a user removed Masthead's finalizer, or changed its record.
 	tampered bool
 	// recorded means that the claim has shown its object: by the record of its UID, or by Crossplane's conditions.
 	recorded bool
-	// consented means that the user has ever consented to the loss of an object.
-	consented bool
+	// consents are what the user has written into the claim to consent to the loss of an object.
+	consents map[string]bool
 
 	// objects were created for the claim by Masthead.
 	objects []*objectHistory
@@ -82,8 +94,9 @@ type claimHistory struct {
 // objectHistory is what happened to a claim in the hub.
 type objectHistory struct {
 	last *unstructured.Unstructured
+	made time.Time
 	gone bool
-	// byMasthead means that Masthead created it, lostBy who deleted it.
+	// byMasthead means that Masthead created it, deletedBy is who deleted it.
 	byMasthead bool
 	deletedBy  string
 }
@@ -91,11 +104,13 @@ type objectHistory struct {
 func newChecker(w *world) *checker {
 	return &checker{
 		w: w, claims: map[types.UID]*claimHistory{}, objects: map[types.UID]*objectHistory{}, names: owned.History{Live: true},
-		foreign: map[string]time.Time{}, values: map[string]map[string]bool{}, permitted: map[string]time.Time{},
+		targets: map[string]map[string]bool{}, foreign: map[string]time.Time{}, values: map[string]map[string]bool{}, permitted: map[string]time.Time{},
 	}
 }
 
 func (c *checker) fail(property, format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.violations = append(c.violations, property+": "+fmt.Sprintf(format, args...))
 }
 
@@ -112,7 +127,11 @@ func (c *checker) hubChanged(change apiserver.Change) {
 	case classes:
 		policy, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "deletionPolicy")
 		mode, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "mode")
-		c.orphaned, c.disabled = c.orphaned || policy == "Orphan", c.disabled || mode == "Disabled"
+		c.orphans, c.disables = policy == "Orphan", mode == "Disabled"
+		for _, claim := range c.claims {
+			claim.orphaned, claim.disabled = claim.orphaned || c.orphans, claim.disabled || c.disables
+			claim.keptWhenDeleted = claim.keptWhenDeleted && (c.orphans || keepsObject(claim.last))
+		}
 	case xrds:
 		c.withdrawn = c.withdrawn || change.New.GetLabels()[fleetv1alpha1.PublishLabel] == "false"
 	case claims:
@@ -133,7 +152,7 @@ func (c *checker) objectChanged(change apiserver.Change) {
 	}
 	switch {
 	case change.Old == nil:
-		o := &objectHistory{last: change.New, byMasthead: isAgent(change)}
+		o := &objectHistory{last: change.New, made: time.Now(), byMasthead: isAgent(change)}
 		c.objects[change.New.GetUID()] = o
 		if o.byMasthead {
 			c.objectCreated(o)
@@ -219,7 +238,8 @@ func (c *checker) objectCreated(o *objectHistory) {
 		switch {
 		case !other.gone && isNamed(other.last):
 			c.fail("A claim has one object", "%s/%s was created beside %s/%s", o.last.GetNamespace(), o.last.GetName(), other.last.GetNamespace(), other.last.GetName())
-		case other.gone && claim.recorded && !claim.consented && !claim.tampered && !claim.mayMove && !strings.HasPrefix(other.deletedBy, "manager-"):
+		case other.gone && claim.recorded && !claim.consents[string(other.last.GetUID())] && !claim.consents[string(claim.last.GetUID())] &&
+			!claim.tampered && !c.mayMove(claim) && !strings.HasPrefix(other.deletedBy, "manager-"):
 			c.fail("A lost object is not replaced silently", "%s/%s was deleted by %s and created again", other.last.GetNamespace(), other.last.GetName(), other.deletedBy)
 		}
 	}
@@ -235,7 +255,7 @@ func (c *checker) objectWritten(change apiserver.Change) {
 	a := change.Old.GetAnnotations()
 	source, named := a[fleetv1alpha1.SourceUIDAnnotation]
 	if _, still := change.New.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation]; named && !still {
-		if claim := c.claimFor(change.Old); claim != nil && !claim.gone && !claim.mayMove && claim.last.GetDeletionTimestamp() == nil {
+		if claim := c.claimFor(change.Old); claim != nil && !claim.gone && !c.mayMove(claim) && claim.last.GetDeletionTimestamp() == nil {
 			c.fail("An object is kept by its claim", "%s released %s, and its claim was not deleted", change.Manager, change.Key)
 		}
 		return
@@ -254,21 +274,22 @@ const (
 func (c *checker) objectDeleted(o *objectHistory) {
 	claim := c.claimFor(o.last)
 	age := time.Since(o.last.GetCreationTimestamp().Time)
-	if named, _, _ := unstructured.NestedString(o.last.Object, "spec", "resourceRef", "name"); named != "" && !crossplane.IsReported(o.last) && age < bindingTime-2*maxSkew {
+	if named, _, _ := unstructured.NestedString(o.last.Object, "spec", "resourceRef", "name"); named != "" && !crossplane.IsReported(o.last) && age < bindingTime {
 		c.fail("Nothing is deleted while Crossplane binds it", "%s/%s is %s old", o.last.GetNamespace(), o.last.GetName(), age)
 	}
 	switch {
 	case claim == nil:
-		if !o.byMasthead {
-			return // A stray is named as an object of the claim. Its owner meant it to be.
+		if !isNamed(o.last) || !c.mayGo(o) {
+			c.fail("Nothing is deleted that a claim needs", "%s/%s is no claim's: %v", o.last.GetNamespace(), o.last.GetName(), o.last.GetAnnotations())
 		}
-		c.fail("Nothing is deleted that a claim needs", "%s/%s is no claim's", o.last.GetNamespace(), o.last.GetName())
-	case !claim.gone && !claim.mayMove && claim.last.GetDeletionTimestamp() == nil:
+	case !claim.gone && !c.mayMove(claim) && claim.last.GetDeletionTimestamp() == nil:
 		c.fail("Nothing is deleted that a claim needs", "%s/%s was deleted, and its claim was not", o.last.GetNamespace(), o.last.GetName())
-	case claim.lost && claim.last.GetDeletionTimestamp() == nil && age > newbornTime:
-		c.fail("What a restored cluster may still claim is kept", "%s/%s is %s old", o.last.GetNamespace(), o.last.GetName(), age)
-	case claim.lost:
-	case claim.keptWhenDeleted && !claim.tampered && !claim.mayMove:
+	case !claim.lostAt.IsZero():
+		// What was new when its claim was found missing may be older when the hub can be written.
+		if old := claim.lostAt.Sub(o.last.GetCreationTimestamp().Time); claim.last.GetDeletionTimestamp() == nil && old > newbornTime+maxSkew {
+			c.fail("What a restored cluster may still claim is kept", "%s/%s was %s old", o.last.GetNamespace(), o.last.GetName(), old)
+		}
+	case claim.keptWhenDeleted && !claim.tampered && !c.mayMove(claim):
 		c.fail("Nothing is deleted that is kept", "%s/%s was deleted against the policy of its claim", o.last.GetNamespace(), o.last.GetName())
 	}
 }
@@ -289,15 +310,43 @@ func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
 	c.sourceChanged(cluster, change)
 }
 
+// mayGo reports whether Masthead may delete a stray: for a claim of its source that goes or moves, or because it looks
+// like the object of a claim that slipped away. Its owner meant it to.
+func (c *checker) mayGo(stray *objectHistory) bool {
+	stays := false
+	for _, claim := range c.claims {
+		if claim.cluster.identifier+"/"+claim.namespace != formatSource(stray.last) {
+			continue
+		}
+		if claim.gone || claim.last.GetDeletionTimestamp() != nil || c.mayMove(claim) {
+			return true
+		}
+		stays = stays || claim.made.Before(stray.made)
+	}
+	return !stays
+}
+
 func (c *checker) namespaceChanged(cluster *workload, change apiserver.Change) {
+	name := cluster.identifier + "/" + change.Key.Name
+	if c.targets[name] == nil {
+		c.targets[name] = map[string]bool{}
+	}
+	if change.New != nil {
+		c.targets[name][namespaceTarget(change.New)] = true
+	}
 	for _, claim := range c.claims {
 		if claim.cluster == cluster && claim.namespace == change.Key.Name {
-			claim.mayMove = claim.mayMove || mayMove(change.New)
+			claim.consentsToMove = claim.consentsToMove || consentsToMove(change.New)
 		}
 	}
 }
 
-func mayMove(ns *unstructured.Unstructured) bool {
+// mayMove reports whether the object of a claim may be deleted and created elsewhere.
+func (c *checker) mayMove(claim *claimHistory) bool {
+	return claim.consentsToMove && len(c.targets[claim.cluster.identifier+"/"+claim.namespace]) > 1
+}
+
+func consentsToMove(ns *unstructured.Unstructured) bool {
 	return ns != nil && ns.GetAnnotations()[fleetv1alpha1.OnTargetChangeAnnotation] == fleetv1alpha1.OnTargetChangeRecreate
 }
 
@@ -308,16 +357,19 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	}
 	claim := c.claims[obj.GetUID()]
 	if claim == nil {
-		claim = &claimHistory{cluster: cluster, namespace: obj.GetNamespace()}
+		claim = &claimHistory{cluster: cluster, made: time.Now(), namespace: obj.GetNamespace()}
+		claim.orphaned, claim.disabled = c.orphans || !c.classIsKnown(), c.disables || !c.classIsKnown()
+		claim.consents = map[string]bool{}
 		if ns := cluster.server.Locked(key(namespaces, "", claim.namespace)); ns != nil {
-			claim.mayMove, claim.namespaceUID = mayMove(ns), ns.GetUID()
+			claim.consentsToMove, claim.namespaceUID = consentsToMove(ns), ns.GetUID()
 		}
 		c.claims[obj.GetUID()] = claim
 	}
 	claim.last = obj
 	claim.gone = change.New == nil
-	claim.consented = claim.consented || obj.GetAnnotations()[fleetv1alpha1.RecreateAnnotation] != ""
-	record, recorded := ownership.GetRecord(obj)
+	c.noticed(cluster, change)
+	claim.consents[obj.GetAnnotations()[fleetv1alpha1.RecreateAnnotation]] = true
+	record, _ := ownership.GetRecord(obj)
 	claim.recorded = claim.recorded || record.UID != "" || crossplane.IsReported(obj)
 	if change.Old == nil {
 		if isAgent(change) {
@@ -331,21 +383,40 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	claim.justProtected = change.New != nil && isProtected(change.New) && !isProtected(change.Old)
 	deleted := change.New == nil || change.New.GetDeletionTimestamp() != nil
 	if deleted && change.Old.GetDeletionTimestamp() == nil {
-		claim.keptWhenDeleted = isProtected(change.Old) && change.Old.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation] == "Orphan"
+		claim.keptWhenDeleted = isProtected(change.Old) && (keepsObject(change.Old) || c.orphans && c.classIsKnown())
 	}
-	_, before := ownership.GetRecord(change.Old)
+	if !isAgent(change) && change.Old.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] != obj.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] {
+		claim.tampered = true
+	}
 	released := isProtected(change.Old) && (change.New == nil || !isProtected(change.New))
 	switch {
-	case !released && (recorded || !before):
+	case !released:
 	case !isAgent(change):
 		claim.tampered, claim.slipped = claim.tampered || !change.Removed, claim.slipped || change.Removed
 	case released && !deleted:
 		claim.recorded = false // The class is Disabled.
 	case released && !claim.tampered:
 		// After a restart, what was just created for a claim that was released while Disabled looks like an orphan.
-		claim.keptWhenDeleted = claim.keptWhenDeleted && !c.disabled
+		claim.keptWhenDeleted = claim.keptWhenDeleted && !claim.disabled
 		c.claimReleased(claim)
 	}
+}
+
+// keepsObject reports whether a claim asks to keep its object when it is deleted.
+func keepsObject(claim *unstructured.Unstructured) bool {
+	return claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation] == "Orphan"
+}
+
+// classIsKnown reports whether every process of the hub has received the class as it is.
+func (c *checker) classIsKnown() bool {
+	for _, p := range c.w.processes {
+		if p.hub == c.w.hub && !slices.ContainsFunc(c.w.hub.Watches(), func(watch *apiserver.Watch) bool {
+			return watch.Client == p.name && watch.Resource == classes && watch.Pending() == 0
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 func isProtected(claim *unstructured.Unstructured) bool {
@@ -355,12 +426,12 @@ func isProtected(claim *unstructured.Unstructured) bool {
 // claimReleased checks a claim whose finalizer Masthead has removed.
 func (c *checker) claimReleased(claim *claimHistory) {
 	for _, o := range claim.objects {
-		if !o.gone && isNamed(o.last) && !c.disabled {
+		if !o.gone && isNamed(o.last) && !claim.disabled {
 			c.fail("A claim is released after its object", "%s/%s still exists and names it", o.last.GetNamespace(), o.last.GetName())
 		}
 	}
 	for _, pending := range c.w.pendingCreations() {
-		if strings.Contains(string(pending.body), string(claim.last.GetUID())) && !c.disabled {
+		if strings.Contains(string(pending.body), string(claim.last.GetUID())) && !claim.disabled {
 			c.fail("A claim is released when nothing can be created for it", "%s can still be executed", pending.label)
 		}
 	}
@@ -388,6 +459,7 @@ func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
 	if change.Old != nil && isAgent(change) && change.Old.GetAnnotations()[view.HubSecretVersionAnnotation] == "" {
 		c.fail("A user's Secret stays", "%s wrote %s in %s", change.Manager, change.Key, cluster.identifier)
 	}
+	c.noticed(cluster, change)
 	if change.New == nil {
 		return
 	}
@@ -396,7 +468,7 @@ func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
 	if encoded == "" || err != nil || string(password) == "//" {
 		return
 	}
-	parts := strings.Split(string(password), "/")
+	parts := strings.Split(string(password), "/") // See newPassword.
 	// A copy for a claim that is gone without the watch knowing is collected at once.
 	madeFor, inherited := c.claims[types.UID(parts[2])], false
 	for _, r := range change.New.GetOwnerReferences() {
@@ -422,12 +494,12 @@ func (c *checker) settled() {
 	for uid, claim := range c.claims {
 		name := claim.cluster.identifier + "/" + claim.namespace
 		if claim.gone {
-			if claim.tampered || claim.lost || claim.slipped && (claim.keptWhenDeleted || c.w.waited > newbornTime/2) {
+			if claim.tampered || !claim.lostAt.IsZero() || claim.slipped && (claim.keptWhenDeleted || c.w.waited > newbornTime/2) {
 				continue // Removing the finalizer by force keeps the object.
 			}
 			// A claim of that name takes over what names its source. What a stray hides is counted as an orphan.
 			for _, o := range claim.objects {
-				kept := !isNamed(o.last) || c.orphaned || c.disabled || claim.cluster.server.Get(key(claims, claim.namespace, claimName)) != nil ||
+				kept := !isNamed(o.last) || claim.orphaned || claim.disabled || claim.cluster.server.Get(key(claims, claim.namespace, claimName)) != nil ||
 					c.hasStray(o)
 				if !o.gone && o.last.GetDeletionTimestamp() == nil && !kept {
 					c.fail("No object is left behind", "the claim %s (%s) is gone, and %s/%s is not", name, uid, o.last.GetNamespace(), o.last.GetName())
@@ -471,6 +543,10 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 		if have, _, _ := unstructured.NestedString(live.last.Object, "spec", "version"); have != want {
 			c.fail("A synchronised claim has its object", "%s has version %s, and its object %s", name, want, have)
 		}
+		bound, _, _ := unstructured.NestedString(live.last.Object, "spec", "resourceRef", "name")
+		if shown, _, _ := unstructured.NestedString(claim.last.Object, "spec", "resourceRef", "name"); shown != bound {
+			c.fail("A synchronised claim shows what its object is bound to", "%s shows %q instead of %q", name, shown, bound)
+		}
 		up, _, _ := unstructured.NestedString(live.last.Object, "status", "address")
 		if down, _, _ := unstructured.NestedString(claim.last.Object, "status", "address"); up != down {
 			c.fail("A synchronised claim shows its object's status", "%s shows %q instead of %q", name, down, up)
@@ -496,14 +572,31 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 		if live != nil {
 			c.fail("A loss is one", "%s has an object", name)
 		}
+		if !claim.tampered && !claim.restored && !c.wasTaken(claim) {
+			c.fail("A loss is one", "only Masthead deleted objects of %s", name)
+		}
 	default:
 		c.fail("Every claim ends as if nothing had happened", "%s has the condition %v", name, synced)
 	}
 }
 
+// wasTaken reports whether somebody else has ever deleted an object of the claim's source, or has taken it over.
+func (c *checker) wasTaken(claim *claimHistory) bool {
+	for _, o := range c.objects {
+		if formatSource(o.last) == claim.cluster.identifier+"/"+claim.namespace && o.deletedBy != "" && !strings.HasPrefix(o.deletedBy, "manager-") {
+			return true
+		}
+	}
+	return false
+}
+
 // claimTarget returns the namespace of the hub that a claim's object shall be in.
 func claimTarget(claim *claimHistory) string {
 	ns := claim.cluster.server.Get(key(namespaces, "", claim.namespace))
+	return namespaceTarget(ns)
+}
+
+func namespaceTarget(ns *unstructured.Unstructured) string {
 	return cmp.Or(ns.GetAnnotations()[fleetv1alpha1.TargetNamespaceAnnotation], targetName)
 }
 
@@ -536,7 +629,10 @@ func (c *checker) secretSettled(name string, claim *claimHistory, live *objectHi
 		return
 	}
 	down := claim.cluster.server.Get(key(secrets, claim.namespace, secretName))
-	if down == nil {
+	switch {
+	case down == nil:
 		c.fail("A synchronised claim has its Secret", "%s has none", name)
+	case !reflect.DeepEqual(down.Object["data"], up.Object["data"]):
+		c.fail("A synchronised claim has its Secret", "that of %s is not as in the hub", name)
 	}
 }

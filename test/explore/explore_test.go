@@ -69,25 +69,6 @@ func settings(t *testing.T) (uint64, time.Duration) {
 	return seed, time.Duration(minutes * float64(time.Minute))
 }
 
-// TestExplore walks until it has done enough, and shortens the first walk that breaks a property.
-func TestExplore(t *testing.T) {
-	seed, budget := settings(t)
-	enough := int(stepsPerMinute * budget.Minutes())
-	budget -= budget / searchPart
-	walks, steps, operations := uint64(0), 0, 0
-	for ; steps < enough && processorTime(t) < budget; walks++ {
-		r := run(t, func(w *world) { w.walk(rand.New(rand.NewPCG(seed+walks, 0)), stepsPerWalk) })
-		steps, operations = steps+len(r.trace), operations+r.operations
-		if len(r.violations) > 0 {
-			property, _, _ := strings.Cut(r.violations[0], ":")
-			t.Logf("seed %d, in %d steps: %s", seed+walks, len(r.trace), r.violations[0])
-			t.Fatalf("What matters of them, for testdata:\n# %s\n%s", property, strings.Join(shrink(t, r.trace, property), "\n"))
-		}
-	}
-	t.Logf("%d walks of %d steps and %d operations on names in all, from seed %d, in %s of processor time",
-		walks, steps, operations, seed, processorTime(t).Round(time.Second))
-}
-
 // TestCounterexamples replays what once broke a property. The first line of each file names it.
 func TestCounterexamples(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.steps"))
@@ -110,4 +91,23 @@ func TestCounterexamples(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestExplore walks until it has done enough, and shortens the first walk that breaks a property.
+func TestExplore(t *testing.T) {
+	seed, budget := settings(t)
+	enough := int(stepsPerMinute * budget.Minutes())
+	budget -= budget / searchPart
+	walks, steps, operations := uint64(0), 0, 0
+	for ; steps < enough && processorTime(t) < budget; walks++ {
+		r := run(t, func(w *world) { w.walk(rand.New(rand.NewPCG(seed+walks, 0)), stepsPerWalk) })
+		steps, operations = steps+len(r.trace), operations+r.operations
+		if len(r.violations) > 0 {
+			property, _, _ := strings.Cut(r.violations[0], ":")
+			t.Logf("seed %d, in %d steps: %s", seed+walks, len(r.trace), r.violations[0])
+			t.Fatalf("What matters of them, for testdata:\n# %s\n%s", property, strings.Join(shrink(t, r.trace, property), "\n"))
+		}
+	}
+	t.Logf("%d walks of %d steps and %d operations on names in all, from seed %d, in %s of processor time",
+		walks, steps, operations, seed, processorTime(t).Round(time.Second))
 }

@@ -43,8 +43,11 @@ type process struct {
 	fence  *fence.Fence
 	cancel context.CancelFunc
 	ended  chan struct{}
+	// lease is how long the process holds the lease after it has renewed it.
+	lease time.Duration
 
 	mu           sync.Mutex
+	renewed      time.Time
 	calls        []*call
 	dead, exited bool
 	// frozen is closed when the process is thawed; nil if it runs.
@@ -83,7 +86,7 @@ func (lease) Update(context.Context, resourcelock.LeaderElectionRecord) error { 
 // start starts a process of a hub and engages every cluster.
 func (w *world) start(h *hub) {
 	w.started++
-	p := &process{w: w, hub: h, name: fmt.Sprintf("manager-%d", w.started), fence: fence.New(w.clocks.lease, clock.RealClock{}), ended: make(chan struct{})}
+	p := &process{w: w, hub: h, name: fmt.Sprintf("manager-%d", w.started), fence: fence.New(w.clocks.lease, clock.RealClock{}), ended: make(chan struct{}), lease: w.clocks.lease}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	w.mu.Lock()
@@ -147,6 +150,9 @@ func (p *process) config(server *apiserver.Server) *rest.Config {
 }
 
 func (p *process) renew() {
+	p.mu.Lock()
+	p.renewed = time.Now()
+	p.mu.Unlock()
 	_ = p.fence.Lock(lease{}).Update(context.Background(), resourcelock.LeaderElectionRecord{HolderIdentity: lease{}.Identity()})
 }
 
@@ -164,6 +170,13 @@ func (p *process) keepLease(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// expired reports whether another process may take the lease.
+func (p *process) expired() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.renewed) >= p.lease
 }
 
 // holds reports whether a process holds the lease.
@@ -237,6 +250,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return c.execute(req.Context())
 	}
 	c.label = t.process.w.serverName(t.server) + " " + req.Method + " " + short(req)
+	if !c.isRead() && !t.process.holds() {
+		t.process.w.checker.fail("Two managers do not write at a time", "%s: %s", t.process.name, c.label)
+	}
 	if !t.process.hold(c) {
 		return nil, errKilled
 	}

@@ -17,6 +17,7 @@ import (
 // scripts are what users do in the small world, each step when everything else has come to rest.
 var scripts = map[string][]string{
 	"edited and deleted": {"creates the claim", "edits the claim", "deletes the claim", "creates the claim"},
+	"deleted":            {"creates the claim", "deletes the claim"},
 	"kept":               {"creates the claim", "keeps the object", "deletes the claim", "creates the claim"},
 	"moved":              {"creates the claim", "lets objects move", "chooses another target", "edits the claim", "deletes the claim"},
 	"namespace made again": {
@@ -28,16 +29,8 @@ var scripts = map[string][]string{
 // departures are the kinds of steps by which a path may depart from the usual order, other than another order of what
 // can proceed and an early step of the script.
 var departures = []string{
-	"give up", "hang", "kill", "land", "lose", "disconnect", "expire", "thaw", "wait", "start",
+	"give up", "time out", "hang", "kill", "land", "lose", "disconnect", "expire", "thaw", "wait", "start",
 	"administrator deletes", "administrator removes",
-}
-
-// newSmallWorld makes a world of one cluster with one namespace.
-func newSmallWorld() *world {
-	w := newWorld()
-	w.clusters = w.clusters[:1]
-	w.clusters[0].teams = w.clusters[0].teams[:1]
-	return w
 }
 
 // junction is a state on a path, and the steps that could have been done there instead.
@@ -48,8 +41,7 @@ type junction struct {
 
 // follow does the given steps, and then the usual ones until the script is done. It returns the junctions.
 func (w *world) follow(script, given []string) []junction {
-	w.begin()
-	w.do(option{label: "connect", do: w.connect})
+	w.replay([]string{"run a small world", "connect"})
 	var out []junction
 	for len(w.checker.violations) == 0 && len(out) < maxSteps {
 		options := w.options()
@@ -188,7 +180,7 @@ func TestSearch(t *testing.T) {
 			paths++
 			given := from.steps()
 			var junctions []junction
-			r := runIn(t, newSmallWorld, func(w *world) { junctions = w.follow(scripts[from.script], given) })
+			r := run(t, func(w *world) { junctions = w.follow(scripts[from.script], given) })
 			if len(r.violations) > 0 {
 				property, _, _ := strings.Cut(r.violations[0], ":")
 				t.Logf("%q with %q: %s\n%s", from.script, from.departures, r.violations[0], strings.Join(r.trace, "\n"))
@@ -196,7 +188,7 @@ func TestSearch(t *testing.T) {
 			}
 			for at := len(given); at < len(junctions); at++ {
 				for _, label := range junctions[at].instead {
-					to := route{from.script, r.trace[1 : at+1], append(slices.Clone(from.departures), label)}
+					to := route{from.script, r.trace[2 : at+2], append(slices.Clone(from.departures), label)}
 					if v := to.visit(junctions[at].state); !visited[v] {
 						visited[v] = true
 						next = append(next, to)

@@ -32,7 +32,7 @@ var swarms = [][]string{
 	{"run discovery", "run no agent"}, {"run references", "run no agent"},
 }
 
-// draws returns the steps that choose the controllers. Without any, the processes run the agent alone.
+// draws returns the steps that choose the controllers and the world. Without any, the processes run the agent alone.
 func (w *world) draws() []option {
 	if w.started > 0 {
 		return nil
@@ -40,6 +40,10 @@ func (w *world) draws() []option {
 	return []option{
 		{"run discovery", rare, func() { w.runs.discovery = true }},
 		{"run references", rare, func() { w.runs.references = true }},
+		{"run a small world", rare, func() {
+			w.clusters = w.clusters[:1]
+			w.clusters[0].teams = w.clusters[0].teams[:1]
+		}},
 		{"run no agent", rare, func() { w.runs.agent = false }},
 	}
 }

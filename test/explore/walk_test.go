@@ -4,14 +4,20 @@
 package explore
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
@@ -46,7 +52,7 @@ func (w *world) proceed() []option {
 	for _, s := range w.servers() {
 		for _, watch := range s.Watches() {
 			if watch.Pending() > 0 && !w.isHung(watch.Client) {
-				out = append(out, option{"deliver " + w.serverName(s) + " " + watch.Resource.Resource, often, func() { watch.Deliver() }})
+				out = append(out, option{"deliver " + w.serverName(s) + " " + watch.Resource.Resource, often, watch.Deliver})
 			}
 		}
 	}
@@ -67,7 +73,7 @@ func (w *world) faults() []option {
 	var out []option
 	free := map[*hub]bool{w.hub: true, w.other: w.isConnected() && !w.checker.withdrawn}
 	for _, p := range w.processes {
-		free[p.hub] = free[p.hub] && !p.fence.Open()
+		free[p.hub] = free[p.hub] && p.expired()
 		out = append(out, option{"kill " + p.name, rare, func() { w.kill(p) }})
 		if p.isHung() {
 			out = append(out, option{"thaw " + p.name, occasional, func() { p.thaw() }})
@@ -78,7 +84,8 @@ func (w *world) faults() []option {
 			out = append(out, option{"lose " + c.label, rare, func() { p.lose(c) }})
 			if !c.isRead() {
 				out = append(out, option{"lose the response of " + c.label, rare, func() { p.loseResponse(c) }},
-					option{"give up " + c.label, rare, func() { p.giveUp(c) }})
+					option{"give up " + c.label, rare, func() { p.giveUp(c) }},
+					option{"time out " + c.label, rare, func() { p.timeOut(c) }})
 			}
 		}
 	}
@@ -101,8 +108,10 @@ func (w *world) faults() []option {
 			out = append(out, option{"expire the history of " + w.serverName(s), rare, s.Expire})
 		}
 		for _, watch := range s.Watches() {
-			out = append(out, option{"disconnect " + w.serverName(s) + " " + watch.Resource.Resource, rare, watch.Disconnect},
-				option{"bookmark " + w.serverName(s) + " " + watch.Resource.Resource, rare, func() { watch.Deliver() }})
+			out = append(out, option{"disconnect " + w.serverName(s) + " " + watch.Resource.Resource, rare, watch.Disconnect})
+			if watch.Pending() == 0 && !w.isHung(watch.Client) {
+				out = append(out, option{"bookmark " + w.serverName(s) + " " + watch.Resource.Resource, rare, watch.Deliver})
+			}
 		}
 	}
 	return out
@@ -148,6 +157,20 @@ func (p *process) loseResponse(c *call) {
 func (p *process) giveUp(c *call) {
 	p.abandon(c)
 	c.response <- response{err: errConnectionLost}
+}
+
+// timeOut has the server give up a request that is still on its way.
+func (p *process) timeOut(c *call) {
+	p.abandon(c)
+	status := apierrors.NewTimeoutError("the store did not answer", 1).Status()
+	status.APIVersion, status.Kind = "v1", "Status"
+	body, err := json.Marshal(status)
+	if err != nil {
+		panic(err)
+	}
+	c.response <- response{Response: &http.Response{
+		StatusCode: http.StatusGatewayTimeout, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: c.request,
+	}}
 }
 
 // landing returns the late requests that can still be executed.
@@ -351,6 +374,13 @@ func (w *world) settle() {
 		if now := w.versions(); now != before {
 			w.quiet, before = 0, now
 		}
+		for _, p := range w.processes {
+			for _, c := range p.held() {
+				if !c.isRead() && w.quiet > soon {
+					w.checker.fail("Nothing is written at rest", "%s sends %s after %s", p.name, c.label, w.quiet)
+				}
+			}
+		}
 		if len(w.checker.violations) > 0 {
 			return
 		}
@@ -407,15 +437,9 @@ type result struct {
 // run runs a world in a bubble: what is given, and then everything until it rests.
 func run(t *testing.T, drive func(*world)) result {
 	t.Helper()
-	return runIn(t, newWorld, drive)
-}
-
-// runIn is run in the world that is given.
-func runIn(t *testing.T, setup func() *world, drive func(*world)) result {
-	t.Helper()
 	var out result
 	synctest.Test(t, func(*testing.T) {
-		w := setup()
+		w := newWorld()
 		drive(w)
 		w.begin()
 		if len(w.checker.violations) == 0 {

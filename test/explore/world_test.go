@@ -102,6 +102,8 @@ type workload struct {
 	identifier string
 	uid        string
 	teams      []string
+	// lost are the claims that a backup did not have.
+	lost []*unstructured.Unstructured
 }
 
 // newWorld makes the servers and what an administrator has prepared in them. Nothing runs yet.

@@ -142,9 +142,8 @@ func (w *Watch) Pending() int {
 	return len(w.pending)
 }
 
-// Deliver sends the next event, or a bookmark if there is none and the watcher wants bookmarks. It reports whether
-// anything was sent.
-func (w *Watch) Deliver() bool {
+// Deliver sends the next event, or a bookmark if there is none and the watcher wants bookmarks.
+func (w *Watch) Deliver() {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
 	switch {
@@ -154,10 +153,7 @@ func (w *Watch) Deliver() bool {
 		w.stream.write(w.encode(e))
 	case w.bookmarks:
 		w.stream.write(w.encode(event{Type: watch.Bookmark, version: w.server.version}))
-	default:
-		return false
 	}
-	return true
 }
 
 // Disconnect ends the watch in the middle, as a lost connection does.
