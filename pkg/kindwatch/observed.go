@@ -19,11 +19,9 @@ func (s *store) observe(obj *unstructured.Unstructured) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// The response to a write can arrive after its watch event, and after later events of the object.
+	// The response to a write can arrive after its watch event, and after later events of the object: what is known is not
+	// later than what the watch has reached.
 	if !newerVersion(i.ResourceVersion, s.reached) {
-		return
-	}
-	if known := s.known.items[i.Key]; known != nil && known.UID == i.UID && !newer(i, known) {
 		return
 	}
 	if seen := s.observed.items[i.Key]; seen != nil && seen.UID == i.UID && !newer(i, seen) {
