@@ -309,12 +309,9 @@ func (w *world) publish(obj *unstructured.Unstructured) {
 	w.request(w.hub.Server, "crossplane", http.MethodPost, path(secrets, "v1", obj.GetNamespace(), ""), "application/json", s.Object)
 }
 
-// newPassword returns the password of a claim in the hub, which names the cluster and the namespace that may have it,
-// and the claim that it was made for.
+// newPassword returns the password of a claim in the hub, which names that, and the claim that it was made for.
 func newPassword(obj *unstructured.Unstructured) string {
-	a := obj.GetAnnotations()
-	return fmt.Sprintf("%s/%s/%s", a[fleetv1alpha1.SourceUIDAnnotation], a[fleetv1alpha1.SourceNamespaceAnnotation],
-		a[fleetv1alpha1.SourceClaimUIDAnnotation])
+	return fmt.Sprintf("%s/%s", obj.GetUID(), obj.GetAnnotations()[fleetv1alpha1.SourceClaimUIDAnnotation])
 }
 
 // strays returns what can be in the way in the target namespaces: what others made there, and objects by which a
@@ -322,7 +319,18 @@ func newPassword(obj *unstructured.Unstructured) string {
 func (w *world) strays() []option {
 	var out []option
 	for _, name := range []string{targetName, movedName} {
-		if w.hub.Get(key(claims, name, claimName)) != nil {
+		if have := w.hub.Get(key(claims, name, claimName)); have != nil {
+			for _, c := range w.clusters {
+				source := map[string]any{
+					fleetv1alpha1.SourceUIDAnnotation: c.identifier, fleetv1alpha1.SourceNamespaceAnnotation: c.teams[0],
+				}
+				if formatSource(have) == c.identifier+"/"+c.teams[0] {
+					continue
+				}
+				out = append(out, option{fmt.Sprintf("stray names %s/%s as the source in %s", c.identifier, c.teams[0], name), rare, func() {
+					w.patch(w.hub.Server, "stray", path(claims, "v1alpha1", name, claimName), map[string]any{"metadata": map[string]any{"annotations": source}})
+				}})
+			}
 			continue
 		}
 		out = append(out, option{"administrator makes " + name + "/" + claimName, rare, func() {

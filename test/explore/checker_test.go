@@ -96,6 +96,8 @@ type objectHistory struct {
 	last *unstructured.Unstructured
 	made time.Time
 	gone bool
+	// sources are those that it has named.
+	sources map[string]bool
 	// byMasthead means that Masthead created it, deletedBy is who deleted it.
 	byMasthead bool
 	deletedBy  string
@@ -150,9 +152,12 @@ func (c *checker) objectChanged(change apiserver.Change) {
 	if before, after := nameOwner(change.Old), nameOwner(change.New); before != after {
 		c.names.Changed(change.Key.Namespace, after)
 	}
+	if change.New != nil {
+		defer func() { c.objects[change.New.GetUID()].sources[formatSource(change.New)] = true }()
+	}
 	switch {
 	case change.Old == nil:
-		o := &objectHistory{last: change.New, made: time.Now(), byMasthead: isAgent(change)}
+		o := &objectHistory{last: change.New, made: time.Now(), sources: map[string]bool{}, byMasthead: isAgent(change)}
 		c.objects[change.New.GetUID()] = o
 		if o.byMasthead {
 			c.objectCreated(o)
@@ -465,17 +470,18 @@ func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
 	}
 	encoded, _, _ := unstructured.NestedString(change.New.Object, "data", "password")
 	password, err := base64.StdEncoding.DecodeString(encoded)
-	if encoded == "" || err != nil || string(password) == "//" {
+	if encoded == "" || err != nil {
 		return
 	}
 	parts := strings.Split(string(password), "/") // See newPassword.
+	from := c.objects[types.UID(parts[0])]
 	// A copy for a claim that is gone without the watch knowing is collected at once.
-	madeFor, inherited := c.claims[types.UID(parts[2])], false
+	madeFor, inherited := c.claims[types.UID(parts[1])], false
 	for _, r := range change.New.GetOwnerReferences() {
 		owner := c.claims[r.UID]
-		inherited = owner != nil && !owner.gone && madeFor != nil && owner.namespaceUID != madeFor.namespaceUID
+		inherited = owner != nil && !owner.gone && madeFor != nil && owner.namespaceUID != madeFor.namespaceUID && len(from.sources) == 1
 	}
-	if parts[0] != cluster.identifier || parts[1] != change.Key.Namespace || inherited {
+	if !from.sources[cluster.identifier+"/"+change.Key.Namespace] || inherited {
 		c.fail("A password reaches only its owner", "that of %s is in %s/%s", password, cluster.identifier, change.Key.Namespace)
 	}
 }
@@ -499,8 +505,7 @@ func (c *checker) settled() {
 			}
 			// A claim of that name takes over what names its source. What a stray hides is counted as an orphan.
 			for _, o := range claim.objects {
-				kept := !isNamed(o.last) || claim.orphaned || claim.disabled || claim.cluster.server.Get(key(claims, claim.namespace, claimName)) != nil ||
-					c.hasStray(o)
+				kept := !isNamed(o.last) || claim.orphaned || claim.disabled || c.hasStray(o) || isTakenOver(claim, o.last.GetNamespace())
 				if !o.gone && o.last.GetDeletionTimestamp() == nil && !kept {
 					c.fail("No object is left behind", "the claim %s (%s) is gone, and %s/%s is not", name, uid, o.last.GetNamespace(), o.last.GetName())
 				}
@@ -513,6 +518,16 @@ func (c *checker) settled() {
 		}
 		c.claimSettled(name, claim)
 	}
+}
+
+// isTakenOver reports whether a later claim of the name of one that is gone has its object in a namespace of the hub.
+func isTakenOver(gone *claimHistory, namespace string) bool {
+	claim := gone.cluster.server.Get(key(claims, gone.namespace, claimName))
+	if claim == nil {
+		return false
+	}
+	record, _ := ownership.GetRecord(claim)
+	return record.Namespace == namespace || namespaceTarget(gone.cluster.server.Get(key(namespaces, "", gone.namespace))) == namespace
 }
 
 // hasStray reports whether an object that Masthead did not create ever named the same source as another.

@@ -77,7 +77,6 @@ type Hub struct {
 	// recentCreations are the origins created just now, released those whose claims were released since.
 	recentCreations, released recentCreations
 
-
 	// waiting are the claims in workload clusters that wait for a change at a place in the hub.
 	waiting setmap.Map[ownership.Place, request.Request]
 
