@@ -283,6 +283,7 @@ func (c *checker) objectDeleted(o *objectHistory) {
 		c.fail("Nothing is deleted while Crossplane binds it", "%s/%s is %s old", o.last.GetNamespace(), o.last.GetName(), age)
 	}
 	switch {
+	case len(o.sources) > 1: // Who changed its source may delete it, too.
 	case claim == nil:
 		if !isNamed(o.last) || !c.mayGo(o) {
 			c.fail("Nothing is deleted that a claim needs", "%s/%s is no claim's: %v", o.last.GetNamespace(), o.last.GetName(), o.last.GetAnnotations())
