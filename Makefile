@@ -76,11 +76,11 @@ kind-node-image: controlplane ## Build the node image for e2e-kind from source, 
 .PHONY: explore
 explore: ## Walk the controllers through random orders of events for MINUTES=10 of one processor, from SEED= (default: the time).
 	@MASTHEAD_EXPLORE_MINUTES=$(or $(MINUTES),10) MASTHEAD_EXPLORE_SEED=$(or $(SEED),$(shell date +%s)) \
-		go test -C test ./explore -run TestExplore -count=1 -v -timeout 24h
+		go test -C test ./explore -run 'TestExplore|TestSearch' -count=1 -v -timeout 24h
 
 .PHONY: guards
-guards: ## Remove each guard of the agent in turn, and walk until that does harm: an hour or two. GUARD= selects by a regular expression.
-	@MASTHEAD_EXPLORE_GUARDS='$(or $(GUARD),.)' go test -C test -tags guards ./explore -run TestGuardsPreventHarm -count=1 -v -timeout 24h
+guards: ## Remove each guard of the agent in turn, and walk until that does harm: an hour or two, MINUTES=2 each. GUARD= selects by a regular expression.
+	@MASTHEAD_EXPLORE_GUARDS='$(or $(GUARD),.)' MASTHEAD_EXPLORE_MINUTES=$(or $(MINUTES),2) go test -C test -tags guards ./explore -run TestGuardsPreventHarm -count=1 -v -timeout 24h
 
 .PHONY: fuzz
 fuzz: ## Fuzz the parsers of untrusted input for FUZZTIME each (default 30s).

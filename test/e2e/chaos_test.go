@@ -39,6 +39,14 @@ func goesOn(ctx context.Context, l *load.Load) {
 	Eventually(l.Steps).WithContext(ctx).Should(BeNumerically(">", before+30))
 }
 
+// settlesJudged is settles, and no operation on a name may have been missed, so that the whole history was judged.
+func settlesJudged(ctx context.Context, l *load.Load) {
+	GinkgoHelper()
+	settles(ctx, l)
+	_, complete := l.Operations()
+	Expect(complete).To(BeTrue(), "the history of names is judged")
+}
+
 // settles ends a load and waits until the fleet contains exactly what was requested.
 func settles(ctx context.Context, l *load.Load) {
 	GinkgoHelper()
@@ -86,7 +94,7 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		}
 
 		startManager(ctx)
-		settles(ctx, l)
+		settlesJudged(ctx, l)
 	})
 
 	It("the hub's API server is restarted, and what was requested meanwhile follows", secondFleet, needs(localProcesses,
@@ -111,7 +119,7 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		before := l.Steps()
 		Eventually(l.Steps).WithContext(ctx).Should(BeNumerically(">", before+50))
 		Expect(fleet.Resume(ctx, "w2")).To(Succeed())
-		settles(ctx, l)
+		settlesJudged(ctx, l)
 		eventuallyConnected(ctx, "w2")
 	})
 
@@ -147,7 +155,7 @@ var _ = Describe("Under a mixed load from all clusters", func() {
 		travels(ctx, "w3", "leader-hung")
 		Expect(third.Thaw()).To(Succeed())
 		Eventually(third.Alive).WithContext(ctx).Should(BeFalse())
-		settles(ctx, l)
+		settlesJudged(ctx, l)
 		Expect(fourth.Stop(ctx)).To(Succeed())
 	})
 
