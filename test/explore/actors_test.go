@@ -77,7 +77,7 @@ func (w *world) users(c *workload, team string) []option {
 	who := "user of " + c.identifier + "/" + team
 	claimsPath := path(claims, "v1alpha1", team, "")
 	claimPath := claimsPath + "/" + claimName
-	annotate := func(name, value string) func() {
+	annotate := func(name string, value any) func() {
 		return func() {
 			w.patch(c.server, "user", claimPath, map[string]any{"metadata": map[string]any{"annotations": map[string]any{name: value}}})
 		}
@@ -126,6 +126,14 @@ func (w *world) users(c *workload, team string) []option {
 			}})
 		}},
 	)
+	if isPaused(claim) {
+		out = append(out, option{who + " resumes the claim", occasional, annotate(fleetv1alpha1.PausedAnnotation, nil)})
+	} else {
+		out = append(out, option{who + " pauses the claim", rare, annotate(fleetv1alpha1.PausedAnnotation, fleetv1alpha1.PausedAnnotationTrue)})
+	}
+	if claim.GetAnnotations()[fleetv1alpha1.AdoptAnnotation] == "" {
+		out = append(out, option{who + " adopts what a former claim left", rare, annotate(fleetv1alpha1.AdoptAnnotation, "true")})
+	}
 	if claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation] == "" {
 		out = append(out, option{who + " keeps the object", rare, annotate(fleetv1alpha1.DeletionPolicyAnnotation, "Orphan")})
 	}
@@ -144,6 +152,10 @@ func (w *world) users(c *workload, team string) []option {
 		out = append(out, option{who + " consents to recreation", occasional, annotate(fleetv1alpha1.RecreateAnnotation, record.Consent(claim))})
 	}
 	return out
+}
+
+func isPaused(claim *unstructured.Unstructured) bool {
+	return claim.GetAnnotations()[fleetv1alpha1.PausedAnnotation] == fleetv1alpha1.PausedAnnotationTrue
 }
 
 // ownSecret returns what the owner of a namespace can do with a Secret of their own that has the name of a claim's.
@@ -326,6 +338,13 @@ func (w *world) strays() []option {
 				}
 				if formatSource(have) == c.identifier+"/"+c.teams[0] {
 					continue
+				}
+				if !isNamed(have) {
+					out = append(out, option{fmt.Sprintf("administrator lets %s adopt %s/%s", c.identifier, name, claimName), rare, func() {
+						w.patch(w.hub.Server, "administrator", path(claims, "v1alpha1", name, claimName), map[string]any{"metadata": map[string]any{
+							"annotations": map[string]any{fleetv1alpha1.AdoptableByAnnotation: c.identifier + "/*"},
+						}})
+					}})
 				}
 				out = append(out, option{fmt.Sprintf("stray names %s/%s as the source in %s", c.identifier, c.teams[0], name), rare, func() {
 					w.patch(w.hub.Server, "stray", path(claims, "v1alpha1", name, claimName), map[string]any{"metadata": map[string]any{"annotations": source}})

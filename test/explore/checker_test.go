@@ -265,9 +265,20 @@ func (c *checker) objectWritten(change apiserver.Change) {
 		}
 		return
 	}
+	if !named && mayAdopt(change.Old, change.New) {
+		return
+	}
 	if writer := strings.TrimPrefix(change.Manager, fleetv1alpha1.FieldManager+"-"); !named || writer != source {
 		c.fail("An object is written only for its source", "%s wrote %s of the source %q", change.Manager, change.Key, source)
 	}
+}
+
+// mayAdopt reports whether an object without a source may get the one that it has afterwards: an administrator or its
+// former claim has permitted it.
+func mayAdopt(before, after *unstructured.Unstructured) bool {
+	source, a := formatSource(after), before.GetAnnotations()
+	identifier, _, _ := strings.Cut(source, "/")
+	return a[fleetv1alpha1.AdoptableByAnnotation] == identifier+"/*" || a[fleetv1alpha1.ReleasedFromAnnotation] == source
 }
 
 // An object may be deleted for a missing claim, or while Crossplane binds it, depending on its age.

@@ -340,8 +340,16 @@ const (
 	maxSteps = 20_000
 )
 
-// settle stops all faults, offers the claim kind again, lets everything proceed until it rests, and checks the result.
+// settle stops all faults and pauses, offers the claim kind again, lets everything proceed until it rests, and checks
+// the result.
 func (w *world) settle() {
+	for _, c := range w.clusters {
+		for _, claim := range c.server.List(claims) {
+			w.patch(c.server, "user", path(claims, "v1alpha1", claim.GetNamespace(), claim.GetName()), map[string]any{
+				"metadata": map[string]any{"annotations": map[string]any{fleetv1alpha1.PausedAnnotation: nil}},
+			})
+		}
+	}
 	w.setMode(fleetv1alpha1.AgentModeReadWrite)
 	w.setPublished("true")
 	for _, s := range w.servers() {
