@@ -22,7 +22,7 @@ var scripts = map[string][]string{
 		"creates the claim", "keeps the object", "deletes the claim", "creates the claim", "adopts what a former claim left",
 	},
 	"paused": {"creates the claim", "pauses the claim", "edits the claim", "deletes the claim", "resumes the claim"},
-	"moved":              {"creates the claim", "lets objects move", "chooses another target", "edits the claim", "deletes the claim"},
+	"moved":  {"creates the claim", "lets objects move", "chooses another target", "edits the claim", "deletes the claim"},
 	"namespace made again": {
 		"creates the claim", "deletes the namespace", "creates the namespace", "creates the claim", "deletes the claim",
 	},
