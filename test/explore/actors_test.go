@@ -24,6 +24,7 @@ import (
 )
 
 const (
+	userFinalizer       = "example.org/user"
 	crossplaneFinalizer = "finalizer.apiextensions.crossplane.io"
 	secretName          = "db-connection"
 )
@@ -126,6 +127,12 @@ func (w *world) users(c *workload, team string) []option {
 			}})
 		}},
 	)
+	if finalizers := claim.GetFinalizers(); slices.Contains(finalizers, userFinalizer) {
+		others := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == userFinalizer })
+		out = append(out, option{who + " removes their own finalizer", occasional, func() { w.setClaimFinalizers(c, claimPath, others) }})
+	} else if claim.GetDeletionTimestamp() == nil {
+		out = append(out, option{who + " adds a finalizer", rare, func() { w.setClaimFinalizers(c, claimPath, append(finalizers, userFinalizer)) }})
+	}
 	if isPaused(claim) {
 		out = append(out, option{who + " resumes the claim", occasional, annotate(fleetv1alpha1.PausedAnnotation, nil)})
 	} else {
@@ -152,6 +159,10 @@ func (w *world) users(c *workload, team string) []option {
 		out = append(out, option{who + " consents to recreation", occasional, annotate(fleetv1alpha1.RecreateAnnotation, record.Consent(claim))})
 	}
 	return out
+}
+
+func (w *world) setClaimFinalizers(c *workload, path string, finalizers []string) {
+	w.patch(c.server, "user", path, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
 }
 
 func isPaused(claim *unstructured.Unstructured) bool {

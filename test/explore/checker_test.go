@@ -394,6 +394,9 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 		}
 		return
 	}
+	if isAgent(change) && change.New != nil && slices.Contains(change.Old.GetFinalizers(), userFinalizer) != slices.Contains(change.New.GetFinalizers(), userFinalizer) {
+		c.fail("A user's finalizer is theirs", "%s changed that of %s in %s", change.Manager, change.Key, cluster.identifier)
+	}
 	if change.New != nil && isAgent(change) {
 		c.reported(claim, change.Old, change.New)
 	}

@@ -340,13 +340,16 @@ const (
 	maxSteps = 20_000
 )
 
-// settle stops all faults and pauses, offers the claim kind again, lets everything proceed until it rests, and checks
+// settle stops all faults and what users hold, offers the claim kind again, lets everything proceed until it rests, and checks
 // the result.
 func (w *world) settle() {
 	for _, c := range w.clusters {
 		for _, claim := range c.server.List(claims) {
 			w.patch(c.server, "user", path(claims, "v1alpha1", claim.GetNamespace(), claim.GetName()), map[string]any{
-				"metadata": map[string]any{"annotations": map[string]any{fleetv1alpha1.PausedAnnotation: nil}},
+				"metadata": map[string]any{
+					"annotations": map[string]any{fleetv1alpha1.PausedAnnotation: nil},
+					"finalizers":  slices.DeleteFunc(claim.GetFinalizers(), func(f string) bool { return f == userFinalizer }),
+				},
 			})
 		}
 	}
