@@ -172,7 +172,7 @@ func (s *Server) isGarbage(obj *unstructured.Unstructured) bool {
 			return false
 		}
 		k := s.byKind(schema.GroupKind{Group: gv.Group, Kind: r.Kind})
-		if k == nil || !k.served {
+		if k == nil {
 			return false
 		}
 		name := types.NamespacedName{Name: r.Name}

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// kind is a kind that the server has. It is not modified, except for served.
+// kind is a kind that the server has. It is not modified.
 type kind struct {
 	gvk        schema.GroupVersionKind
 	resource   string
@@ -38,9 +38,6 @@ type kind struct {
 
 	// generations is whether the server counts the changes of everything but metadata and status.
 	generations bool
-
-	// served is false until a definition is established, and while its deletion is completed.
-	served bool
 
 	// definition is the name of the definition of a custom kind.
 	definition string
@@ -70,7 +67,7 @@ var builtin = sync.OnceValue(func() []*kind { //nolint:gochecknoglobals // A con
 		if k.gvk == definitionKind {
 			converter = managedfields.NewDeducedTypeConverter()
 		}
-		k.served, k.unconditional = true, k.gvk != definitionKind && k.gvk.Kind != "Lease"
+		k.unconditional = k.gvk != definitionKind && k.gvk.Kind != "Lease"
 		if err := k.setManagers(converter); err != nil {
 			panic(err)
 		}
@@ -178,7 +175,7 @@ func compile(definition *unstructured.Unstructured) (*kind, error) {
 		gvk:      schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind},
 		resource: crd.Spec.Names.Plural, namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
 		status:      version.Subresources != nil && version.Subresources.Status != nil,
-		generations: true, served: true, definition: crd.Name,
+		generations: true, definition: crd.Name,
 	}
 	var err error
 	if k.schema, err = structuralschema.NewStructural(internal); err != nil {

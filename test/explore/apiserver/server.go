@@ -217,7 +217,7 @@ func (s *Server) parse(req *http.Request) (*call, error) {
 		c.namespace, rest = rest[1], rest[2:]
 	}
 	c.kind = s.kinds[schema.GroupResource{Group: group, Resource: rest[0]}]
-	if c.kind == nil || !c.kind.served || c.kind.gvk.Version != version || c.namespace != "" && !c.kind.namespaced {
+	if c.kind == nil || c.kind.gvk.Version != version || c.namespace != "" && !c.kind.namespaced {
 		return nil, noSuchPath()
 	}
 	if len(rest) > 1 {
