@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -21,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/client-go/applyconfigurations"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -45,6 +50,7 @@ type kind struct {
 	managers  map[string]*managedfields.FieldManager
 	schema    *structuralschema.Structural
 	validator validation.SchemaValidator
+	rules     *cel.Validator
 }
 
 func (k *kind) groupResource() schema.GroupResource {
@@ -184,6 +190,7 @@ func compile(definition *unstructured.Unstructured) (*kind, error) {
 	if k.validator, _, err = validation.NewSchemaValidator(internal); err != nil {
 		return nil, err
 	}
+	k.rules = cel.NewValidator(k.schema, true, celconfig.PerCallLimit)
 	openAPI, err := builder.BuildOpenAPIV3(crd, version.Name, builder.Options{StripValueValidation: true, StripNullable: true})
 	if err != nil {
 		return nil, err
@@ -229,14 +236,26 @@ func (k *kind) normalize(obj *unstructured.Unstructured) {
 	}
 }
 
-func (k *kind) validate(obj, old *unstructured.Unstructured) field.ErrorList {
+// validate checks an object as the strategy of custom resources does. What an update leaves as it was is not checked.
+func (k *kind) validate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
 	switch {
 	case k.schema != nil && old == nil:
-		return validation.ValidateCustomResource(nil, obj.UnstructuredContent(), k.validator)
+		errs := validation.ValidateCustomResource(nil, obj.Object, k.validator)
+		return k.checkRules(ctx, errs, obj, nil)
 	case k.schema != nil:
-		return validation.ValidateCustomResourceUpdate(nil, obj.UnstructuredContent(), old.UnstructuredContent(), k.validator)
+		unchanged := common.NewCorrelatedObject(obj.Object, old.Object, &model.Structural{Structural: k.schema})
+		errs := validation.ValidateCustomResourceUpdate(nil, obj.Object, old.Object, k.validator, validation.WithRatcheting(unchanged))
+		return k.checkRules(ctx, errs, obj, old.Object, cel.WithRatcheting(unchanged))
 	case k.gvk.Kind == "Secret" && old != nil && obj.Object["type"] != old.Object["type"]:
 		return field.ErrorList{field.Invalid(field.NewPath("type"), obj.Object["type"], "field is immutable")}
 	}
 	return nil
+}
+
+// checkRules checks the rules of a schema if nothing else is wrong: they expect values of their types.
+func (k *kind) checkRules(ctx context.Context, errs field.ErrorList, obj *unstructured.Unstructured, old any, options ...cel.Option) field.ErrorList {
+	if len(errs) == 0 {
+		errs, _ = k.rules.Validate(ctx, nil, k.schema, obj.Object, old, celconfig.RuntimeCELCostBudget, options...)
+	}
+	return errs
 }
