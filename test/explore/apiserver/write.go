@@ -71,6 +71,11 @@ func (c *call) empty() *unstructured.Unstructured {
 // insert stores a new object.
 func (s *Server) insert(c *call, made any) (*unstructured.Unstructured, error) {
 	obj := made.(*unstructured.Unstructured) //nolint:forcetypeassert // Field managers return what they get.
+	definition := s.objects[Key{definitions, types.NamespacedName{Name: c.kind.definition}}]
+	if definition != nil && definition.GetDeletionTimestamp() != nil {
+		return nil, apierrors.NewForbidden(c.kind.groupResource(), c.name,
+			errors.New("create not allowed while custom resource definition is terminating"))
+	}
 	if err := s.checkNamespace(c); err != nil {
 		return nil, err
 	}
