@@ -52,8 +52,8 @@ type side struct {
 	watches        []*follower
 }
 
-// request is a request about objects of a kind. In its body @version, @stale, @uid and @former stand for what the server
-// has given the object of a name.
+// request is a request about objects of a kind. In its body @version, @stale, @uid and @former stand for what the
+// server has given the object of a name.
 type request struct {
 	method, path, contentType, body string
 	kind, name                      string
@@ -302,8 +302,8 @@ func (p *pair) until(code int, r request) {
 	}
 }
 
-// delivered compares the events of the server in memory with as many of the other. The controllers of a server delete in
-// any order.
+// delivered compares the events of the server in memory with as many of the other. The controllers of a server delete
+// in any order.
 func (p *pair) delivered(anyOrder bool) {
 	p.T.Helper()
 	for i, w := range p.server.Watches() {
