@@ -186,7 +186,7 @@ func (s *side) follow(t *testing.T, r request, listed answer) {
 	for _, item := range listed.items() {
 		f.last[nameOf(item)] = item
 	}
-	resp := s.do(ctx, t, r)
+	resp := s.do(ctx, t, r) //nolint:bodyclose // What reads the events closes it.
 	if resp.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %s: %s", s.name, r.path, resp.Status)
 	}
@@ -538,6 +538,7 @@ func (p *pair) walk(rng *rand.Rand, requests int) {
 
 // TestSameAsReal sends random requests to this server and to kube-apiserver, and compares the answers and the events.
 func TestSameAsReal(t *testing.T) {
+	t.Parallel()
 	env, err := servers.Start()
 	if err != nil {
 		t.Fatal(err)
