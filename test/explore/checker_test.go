@@ -320,6 +320,7 @@ func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
 	case secrets:
 		c.secretChanged(cluster, change)
 	case crds, xrds, compositions:
+		c.claimsDefinitionChanged(cluster, change)
 		c.copyChanged(cluster, change)
 	case subnets:
 		c.referrerChanged(cluster, change)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,19 +51,20 @@ func (s *Server) next(key Key, obj *unstructured.Unstructured) (string, func()) 
 	case key.GroupResource == definitions && s.findKind(key.Name) == nil && obj.GetDeletionTimestamp() == nil:
 		return "establish", func() { s.establish(key, obj) }
 	case obj.GetDeletionTimestamp() == nil && s.isGarbage(obj):
-		return "collect", func() { s.remove(key) }
+		return "collect", func() { s.remove(key, nil) }
 	case obj.GetDeletionTimestamp() == nil:
 		return "", nil
 	case key.GroupResource == namespaces:
-		return s.emptied(key, obj, func(other Key) bool { return other.Namespace == key.Name })
+		// Its controller deletes in the background, which ends what waits for dependents.
+		return s.emptied(key, obj, new(metav1.DeletePropagationBackground), func(other Key) bool { return other.Namespace == key.Name })
 	case key.GroupResource == definitions:
 		k := s.findKind(key.Name)
-		return s.emptied(key, obj, func(other Key) bool { return k != nil && other.GroupResource == k.groupResource() })
+		return s.emptied(key, obj, nil, func(other Key) bool { return k != nil && other.GroupResource == k.groupResource() })
 	case slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents):
 		if dependents := s.dependents(obj); len(dependents) > 0 {
 			for _, d := range dependents {
 				if s.objects[d].GetDeletionTimestamp() == nil {
-					return "collect dependent of", func() { s.remove(d) }
+					return "collect dependent of", func() { s.remove(d, nil) }
 				}
 			}
 			return "", nil
@@ -75,15 +77,23 @@ func (s *Server) next(key Key, obj *unstructured.Unstructured) (string, func()) 
 }
 
 // emptied deletes what is in a namespace or of a definition that is being deleted, and then releases that.
-func (s *Server) emptied(key Key, obj *unstructured.Unstructured, within func(Key) bool) (string, func()) {
-	content := false
+func (s *Server) emptied(key Key, obj *unstructured.Unstructured, policy *metav1.DeletionPropagation, within func(Key) bool) (string, func()) {
+	content, left := false, []Key(nil)
 	for other, o := range s.objects {
 		if !within(other) {
 			continue
 		}
 		content = true
-		if o.GetDeletionTimestamp() == nil {
-			return "empty", func() { s.empty(within) }
+		if after := s.marked(s.kinds[other.GroupResource], o, policy); !waits(after) || !equality.Semantic.DeepEqual(after, o) {
+			left = append(left, other)
+		}
+	}
+	if len(left) > 0 {
+		slices.SortFunc(left, func(a, b Key) int { return cmp.Compare(a.String(), b.String()) })
+		return "empty", func() {
+			for _, other := range left {
+				s.remove(other, policy)
+			}
 		}
 	}
 	if content {
@@ -101,27 +111,14 @@ func (s *Server) emptied(key Key, obj *unstructured.Unstructured, within func(Ke
 	return "finalize", func() { s.release(key, apiextensionsv1.CustomResourceCleanupFinalizer) }
 }
 
-func (s *Server) empty(within func(Key) bool) {
-	var content []Key
-	for key, obj := range s.objects {
-		if within(key) && obj.GetDeletionTimestamp() == nil {
-			content = append(content, key)
-		}
-	}
-	slices.SortFunc(content, func(a, b Key) int { return cmp.Compare(a.String(), b.String()) })
-	for _, key := range content {
-		s.remove(key)
-	}
-}
-
-// remove deletes an object, as a request with no options does.
-func (s *Server) remove(key Key) {
+// remove deletes an object, as a request with no other options does.
+func (s *Server) remove(key Key, policy *metav1.DeletionPropagation) {
 	old := s.objects[key]
 	if old == nil {
 		return
 	}
 	change := Change{Key: key, Old: old}
-	if obj := s.marked(s.kinds[key.GroupResource], old, nil); waits(obj) {
+	if obj := s.marked(s.kinds[key.GroupResource], old, policy); waits(obj) {
 		change.New = obj
 	}
 	s.store(change)
@@ -172,7 +169,7 @@ func (s *Server) isGarbage(obj *unstructured.Unstructured) bool {
 			return false
 		}
 		k := s.byKind(schema.GroupKind{Group: gv.Group, Kind: r.Kind})
-		if k == nil || !k.served {
+		if k == nil {
 			return false
 		}
 		name := types.NamespacedName{Name: r.Name}
@@ -240,7 +237,7 @@ func (s *Server) define(change Change) {
 			panic(fmt.Errorf("cannot serve definition %q: %w", change.Key.Name, err))
 		}
 		s.kinds[changed.groupResource()] = changed
-		if changed.gvk != k.gvk {
+		if !equality.Semantic.DeepEqual(change.New.Object["spec"], change.Old.Object["spec"]) {
 			s.disconnect(k)
 		}
 	}

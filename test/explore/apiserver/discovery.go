@@ -49,7 +49,7 @@ func (s *Server) discover(path string) (any, bool) {
 func (s *Server) groups() metav1.APIGroupList {
 	versions := map[string]string{}
 	for _, k := range s.kinds {
-		if k.served && k.gvk.Group != "" {
+		if k.gvk.Group != "" {
 			versions[k.gvk.Group] = k.gvk.Version
 		}
 	}
@@ -80,7 +80,7 @@ func (s *Server) resources(gv schema.GroupVersion) (any, bool) {
 	}
 	verbs := metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
 	for _, k := range s.kinds {
-		if !k.served || k.gvk.GroupVersion() != gv {
+		if k.gvk.GroupVersion() != gv {
 			continue
 		}
 		r := metav1.APIResource{Name: k.resource, Kind: k.gvk.Kind, Namespaced: k.namespaced, Verbs: verbs}

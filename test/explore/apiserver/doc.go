@@ -8,9 +8,9 @@
 //
 // It keeps what a controller depends on: resource versions and optimistic locking, UIDs, generations, finalizers,
 // ownerReferences, preconditions, the three patches and server-side apply with managed fields, defaulting, pruning and
-// validation by structural schemas, the status subresource, namespaces and definitions that come and go, watches with
-// initial events, bookmarks, expiry and selectors. Managed fields, schemas and patches are those of the Kubernetes
-// libraries. TestSameAsReal holds it against kube-apiserver over random sequences of requests.
+// validation by structural schemas and their rules, the status subresource, namespaces and definitions that come and
+// go, watches with initial events, bookmarks, expiry and selectors. Managed fields, schemas and patches are those of
+// the Kubernetes libraries. TestSameAsReal holds it against kube-apiserver over random sequences of requests.
 //
 // It lacks authentication and authorization, conversion between versions, admission plugins (Server.Admit stands for
 // one), protobuf, tables and pagination.

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
@@ -21,12 +24,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/client-go/applyconfigurations"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// kind is a kind that the server has. It is not modified, except for served.
+// kind is a kind that the server has. It is not modified.
 type kind struct {
 	gvk        schema.GroupVersionKind
 	resource   string
@@ -39,15 +44,13 @@ type kind struct {
 	// generations is whether the server counts the changes of everything but metadata and status.
 	generations bool
 
-	// served is false until a definition is established, and while its deletion is completed.
-	served bool
-
 	// definition is the name of the definition of a custom kind.
 	definition string
 
 	managers  map[string]*managedfields.FieldManager
 	schema    *structuralschema.Structural
 	validator validation.SchemaValidator
+	rules     *cel.Validator
 }
 
 func (k *kind) groupResource() schema.GroupResource {
@@ -70,7 +73,7 @@ var builtin = sync.OnceValue(func() []*kind { //nolint:gochecknoglobals // A con
 		if k.gvk == definitionKind {
 			converter = managedfields.NewDeducedTypeConverter()
 		}
-		k.served, k.unconditional = true, k.gvk != definitionKind && k.gvk.Kind != "Lease"
+		k.unconditional = k.gvk != definitionKind && k.gvk.Kind != "Lease"
 		if err := k.setManagers(converter); err != nil {
 			panic(err)
 		}
@@ -178,7 +181,7 @@ func compile(definition *unstructured.Unstructured) (*kind, error) {
 		gvk:      schema.GroupVersionKind{Group: crd.Spec.Group, Version: version.Name, Kind: crd.Spec.Names.Kind},
 		resource: crd.Spec.Names.Plural, namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
 		status:      version.Subresources != nil && version.Subresources.Status != nil,
-		generations: true, served: true, definition: crd.Name,
+		generations: true, definition: crd.Name,
 	}
 	var err error
 	if k.schema, err = structuralschema.NewStructural(internal); err != nil {
@@ -187,6 +190,7 @@ func compile(definition *unstructured.Unstructured) (*kind, error) {
 	if k.validator, _, err = validation.NewSchemaValidator(internal); err != nil {
 		return nil, err
 	}
+	k.rules = cel.NewValidator(k.schema, true, celconfig.PerCallLimit)
 	openAPI, err := builder.BuildOpenAPIV3(crd, version.Name, builder.Options{StripValueValidation: true, StripNullable: true})
 	if err != nil {
 		return nil, err
@@ -232,14 +236,26 @@ func (k *kind) normalize(obj *unstructured.Unstructured) {
 	}
 }
 
-func (k *kind) validate(obj, old *unstructured.Unstructured) field.ErrorList {
+// validate checks an object as the strategy of custom resources does. What an update leaves as it was is not checked.
+func (k *kind) validate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
 	switch {
 	case k.schema != nil && old == nil:
-		return validation.ValidateCustomResource(nil, obj.UnstructuredContent(), k.validator)
+		errs := validation.ValidateCustomResource(nil, obj.Object, k.validator)
+		return k.checkRules(ctx, errs, obj, nil)
 	case k.schema != nil:
-		return validation.ValidateCustomResourceUpdate(nil, obj.UnstructuredContent(), old.UnstructuredContent(), k.validator)
+		unchanged := common.NewCorrelatedObject(obj.Object, old.Object, &model.Structural{Structural: k.schema})
+		errs := validation.ValidateCustomResourceUpdate(nil, obj.Object, old.Object, k.validator, validation.WithRatcheting(unchanged))
+		return k.checkRules(ctx, errs, obj, old.Object, cel.WithRatcheting(unchanged))
 	case k.gvk.Kind == "Secret" && old != nil && obj.Object["type"] != old.Object["type"]:
 		return field.ErrorList{field.Invalid(field.NewPath("type"), obj.Object["type"], "field is immutable")}
 	}
 	return nil
+}
+
+// checkRules checks the rules of a schema if nothing else is wrong: they expect values of their types.
+func (k *kind) checkRules(ctx context.Context, errs field.ErrorList, obj *unstructured.Unstructured, old any, options ...cel.Option) field.ErrorList {
+	if len(errs) == 0 {
+		errs, _ = k.rules.Validate(ctx, nil, k.schema, obj.Object, old, celconfig.RuntimeCELCostBudget, options...)
+	}
+	return errs
 }

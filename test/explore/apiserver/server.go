@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -217,7 +218,7 @@ func (s *Server) parse(req *http.Request) (*call, error) {
 		c.namespace, rest = rest[1], rest[2:]
 	}
 	c.kind = s.kinds[schema.GroupResource{Group: group, Resource: rest[0]}]
-	if c.kind == nil || !c.kind.served || c.kind.gvk.Version != version || c.namespace != "" && !c.kind.namespaced {
+	if c.kind == nil || c.kind.gvk.Version != version || c.namespace != "" && !c.kind.namespaced {
 		return nil, noSuchPath()
 	}
 	if len(rest) > 1 {
@@ -303,17 +304,34 @@ func (s *Server) listed(c *call) (any, error) {
 	items := []any{}
 	for _, obj := range s.list(c.kind.groupResource()) {
 		if selected(obj) {
-			items = append(items, c.shown(obj))
+			items = append(items, c.item(obj))
 		}
 	}
-	kind, apiVersion := c.kind.gvk.Kind+"List", c.kind.gvk.GroupVersion().String()
-	if c.metadata {
-		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
+	meta := map[string]any{"resourceVersion": strconv.FormatInt(s.version, 10)}
+	out := map[string]any{
+		"kind": c.kind.gvk.Kind + "List", "apiVersion": c.kind.gvk.GroupVersion().String(), "items": items, "metadata": meta,
 	}
-	return map[string]any{
-		"kind": kind, "apiVersion": apiVersion, "items": items,
-		"metadata": map[string]any{"resourceVersion": strconv.FormatInt(s.version, 10)},
-	}, nil
+	switch {
+	case c.metadata:
+		out["kind"], out["apiVersion"] = "PartialObjectMetadataList", "meta.k8s.io/v1"
+		if len(items) == 0 {
+			out["items"] = nil
+		}
+	case c.kind.definition != "":
+		meta["continue"] = ""
+	}
+	return out, nil
+}
+
+// item returns an object as lists have it: those of built-in kinds do not repeat the kind.
+func (c *call) item(obj *unstructured.Unstructured) map[string]any {
+	out := c.shown(obj)
+	if !c.metadata && c.kind.definition == "" {
+		out = maps.Clone(out)
+		delete(out, "kind")
+		delete(out, "apiVersion")
+	}
+	return out
 }
 
 // shown returns an object in the form that a request accepts.

@@ -195,7 +195,7 @@ func (w *Watch) encode(e event) []byte {
 	case e.object != nil:
 		object = w.call.shown(e.object)
 	default:
-		meta := map[string]any{"resourceVersion": strconv.FormatInt(e.version, 10), "creationTimestamp": nil}
+		meta := map[string]any{"resourceVersion": strconv.FormatInt(e.version, 10)}
 		if e.initial {
 			meta["annotations"] = map[string]any{metav1.InitialEventsAnnotationKey: "true"}
 		}

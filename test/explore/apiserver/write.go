@@ -71,6 +71,11 @@ func (c *call) empty() *unstructured.Unstructured {
 // insert stores a new object.
 func (s *Server) insert(c *call, made any) (*unstructured.Unstructured, error) {
 	obj := made.(*unstructured.Unstructured) //nolint:forcetypeassert // Field managers return what they get.
+	definition := s.objects[Key{definitions, types.NamespacedName{Name: c.kind.definition}}]
+	if definition != nil && definition.GetDeletionTimestamp() != nil {
+		return nil, apierrors.NewForbidden(c.kind.groupResource(), c.name,
+			errors.New("create not allowed while custom resource definition is terminating"))
+	}
 	if err := s.checkNamespace(c); err != nil {
 		return nil, err
 	}
@@ -89,7 +94,7 @@ func (s *Server) insert(c *call, made any) (*unstructured.Unstructured, error) {
 	c.kind.normalize(obj)
 	s.initialize(c.kind, obj)
 	errs := validation.ValidateObjectMetaAccessor(obj, c.kind.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
-	if errs = append(errs, c.kind.validate(obj, nil)...); len(errs) > 0 {
+	if errs = append(errs, c.kind.validate(c.Context(), obj, nil)...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(c.kind.gvk.GroupKind(), obj.GetName(), errs)
 	}
 	switch {
@@ -181,7 +186,7 @@ func (s *Server) update(c *call, old *unstructured.Unstructured, made any) (*uns
 	c.prepareUpdate(obj, old)
 	errs := validation.ValidateObjectMetaAccessorUpdate(obj, old, field.NewPath("metadata"))
 	errs = append(errs, validation.ValidateObjectMetaAccessor(obj, c.kind.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))...)
-	if errs = append(errs, c.kind.validate(obj, old)...); len(errs) > 0 {
+	if errs = append(errs, c.kind.validate(c.Context(), obj, old)...); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(c.kind.gvk.GroupKind(), obj.GetName(), errs)
 	}
 	if isSame(old, obj) {
