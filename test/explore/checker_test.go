@@ -183,6 +183,11 @@ func (c *checker) objectChanged(change apiserver.Change) {
 	}
 }
 
+// owns reports whether an object names the source of a claim.
+func (claim *claimHistory) owns(o *objectHistory) bool {
+	return formatSource(o.last) == claim.cluster.identifier+"/"+claim.namespace
+}
+
 // nameOwner returns the owner of the name of an object.
 func nameOwner(obj *unstructured.Unstructured) string {
 	switch {
@@ -241,7 +246,7 @@ func (c *checker) objectCreated(o *objectHistory) {
 	}
 	for _, other := range claim.objects {
 		switch {
-		case !other.gone && isNamed(other.last):
+		case !other.gone && claim.owns(other):
 			c.fail("A claim has one object", "%s/%s was created beside %s/%s", o.last.GetNamespace(), o.last.GetName(), other.last.GetNamespace(), other.last.GetName())
 		case other.gone && claim.recorded && !claim.consents[string(other.last.GetUID())] && !claim.consents[string(claim.last.GetUID())] &&
 			!claim.tampered && !c.mayMove(claim) && !strings.HasPrefix(other.deletedBy, "manager-"):
@@ -333,7 +338,7 @@ func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
 func (c *checker) mayGo(stray *objectHistory) bool {
 	stays := false
 	for _, claim := range c.claims {
-		if claim.cluster.identifier+"/"+claim.namespace != formatSource(stray.last) {
+		if !claim.owns(stray) {
 			continue
 		}
 		if claim.gone || claim.last.GetDeletionTimestamp() != nil || c.mayMove(claim) {
@@ -447,7 +452,7 @@ func isProtected(claim *unstructured.Unstructured) bool {
 // claimReleased checks a claim whose finalizer Masthead has removed.
 func (c *checker) claimReleased(claim *claimHistory) {
 	for _, o := range claim.objects {
-		if !o.gone && isNamed(o.last) && !claim.disabled {
+		if !o.gone && claim.owns(o) && !claim.disabled {
 			c.fail("A claim is released after its object", "%s/%s still exists and names it", o.last.GetNamespace(), o.last.GetName())
 		}
 	}
@@ -521,7 +526,7 @@ func (c *checker) settled() {
 			}
 			// A claim of that name takes over what names its source. What a stray hides is counted as an orphan.
 			for _, o := range claim.objects {
-				kept := !isNamed(o.last) || claim.orphaned || claim.disabled || c.hasStray(o) || isTakenOver(claim, o.last.GetNamespace())
+				kept := !claim.owns(o) || claim.orphaned || claim.disabled || c.hasStray(o) || isTakenOver(claim, o.last.GetNamespace())
 				if !o.gone && o.last.GetDeletionTimestamp() == nil && !kept {
 					c.fail("No object is left behind", "the claim %s (%s) is gone, and %s/%s is not", name, uid, o.last.GetNamespace(), o.last.GetName())
 				}
@@ -537,10 +542,11 @@ func (c *checker) settled() {
 }
 
 // isTakenOver reports whether a later claim of the name of one that is gone has its object in a namespace of the hub.
+// What is left of one that slipped away while no watch ran is a stray for a later one with another target.
 func isTakenOver(gone *claimHistory, namespace string) bool {
 	claim := gone.cluster.server.Get(key(claims, gone.namespace, claimName))
-	if claim == nil {
-		return false
+	if claim == nil || gone.slipped {
+		return claim != nil
 	}
 	record, _ := ownership.GetRecord(claim)
 	return record.Namespace == namespace || namespaceTarget(gone.cluster.server.Get(key(namespaces, "", gone.namespace))) == namespace
@@ -614,7 +620,7 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 // wasTaken reports whether somebody else has ever deleted an object of the claim's source, or has taken it over.
 func (c *checker) wasTaken(claim *claimHistory) bool {
 	for _, o := range c.objects {
-		if formatSource(o.last) == claim.cluster.identifier+"/"+claim.namespace && o.deletedBy != "" && !strings.HasPrefix(o.deletedBy, "manager-") {
+		if claim.owns(o) && o.deletedBy != "" && !strings.HasPrefix(o.deletedBy, "manager-") {
 			return true
 		}
 	}

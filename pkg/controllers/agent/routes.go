@@ -175,7 +175,7 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 	switch {
 	case vanished(e, w.Owner()):
 		a.requirements.vanish(req, e.Object)
-	case e.Type == kindwatch.Deleted && !e.Relisted:
+	case e.Type == kindwatch.Deleted && !e.Relisted && a.requirements.hasObject(req, e.Object):
 		a.requirements.released(req)
 	}
 	if a.requirements.claimChanged(req, e) {

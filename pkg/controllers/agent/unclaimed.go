@@ -6,6 +6,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,8 +32,8 @@ import (
 // missing; that cluster's API server is queried once more. For older objects, a missing claim proves nothing: the claim
 // of a restored or replacement cluster may still appear. Backups contain the recorded time too, so restored objects are
 // not taken for new. If an older object names the claim, too, it may be the claim's, and all stay. A claim that this
-// process released, or saw deleted after its finalizer was removed by force, keeps its object (Released in package
-// view).
+// process released, or saw deleted after its finalizer was removed by force, keeps its object (MarkReleased in package
+// view); that another claim of that name was deleted says nothing.
 //
 // Rejected: having the claim confirm its object, and marking unconfirmed objects. That is exact for any age, but costs
 // each claim one more write to the hub.
@@ -78,6 +79,15 @@ func newOrigin(req request.Request, identifier string) ownership.Origin {
 	return ownership.Origin{
 		Source: ownership.Source{Identifier: identifier, Namespace: req.Namespace}, Resource: req.Kind.GroupResource(), Name: req.Name,
 	}
+}
+
+// hasObject reports whether the hub has an object that was created for a claim, and not for another of that name.
+func (r *requirementReconciler) hasObject(req request.Request, claim *unstructured.Unstructured) bool {
+	cluster, ok := r.fleet.Lookup(req.ClusterName)
+	return ok && slices.ContainsFunc(r.hub.Places(newOrigin(req, cluster.EffectiveIdentifier())), func(place ownership.Place) bool {
+		obj, err := r.hub.Get(place)
+		return err == nil && ownership.IsFor(obj, claim)
+	})
 }
 
 // released notes that a claim's deletion was observed, or that it was released, and that its hub objects stay.
