@@ -340,8 +340,8 @@ const (
 	maxSteps = 20_000
 )
 
-// settle stops all faults and what users hold, offers the claim kind again, lets everything proceed until it rests, and checks
-// the result.
+// settle stops all faults and what users hold, offers the claim kind again, lets everything proceed until it rests, and
+// checks the result.
 func (w *world) settle() {
 	for _, c := range w.clusters {
 		for _, claim := range c.server.List(claims) {

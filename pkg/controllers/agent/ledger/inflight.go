@@ -54,7 +54,8 @@ func NewInFlight(c clock.PassiveClock, grace time.Duration) *InFlight {
 }
 
 // Sent records the result of a creation, which says nothing about those that were given up before. An error that is not
-// from the API server leaves the result unknown. It is called before the claim's next reconcile: one worker has a claim at a time.
+// from the API server leaves the result unknown. It is called before the claim's next reconcile: one worker has a claim
+// at a time.
 func (f *InFlight) Sent(req request.Request, place ownership.Place, err error) {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) && status.Status().Code < http.StatusBadGateway && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {

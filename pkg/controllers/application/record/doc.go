@@ -14,6 +14,6 @@
 //     which objects exist.
 //
 // What does the owner of one workload cluster gain? Nothing. A Reducer belongs to one cluster, and shares no text, mark
-// or record with another's. Equal labels are stored once for all clusters, which cannot be observed. Data from an API server is bounded here: names, owners (16), marks
-// (512 characters), entries of inventories (512) and texts.
+// or record with another's. Equal labels are stored once for all clusters, which cannot be observed. Data from an API
+// server is bounded here: names, owners (16), marks (512 characters), entries of inventories (512) and texts.
 package record

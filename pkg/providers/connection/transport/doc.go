@@ -15,7 +15,7 @@
 //   - A closed Transport keeps no socket, and lets nothing through, permanently.
 //   - A panic while dialling or reading ends the cluster's connection, not the process.
 //
-// What does the owner of one workload cluster gain? It receives requests with its own credentials, and a bounded part of memory and processor time. It
-// cannot direct the manager elsewhere: not by redirects, names that resolve to denied addresses, or the proxy of the
-// environment, which is not used.
+// What does the owner of one workload cluster gain? It receives requests with its own credentials, and a bounded part
+// of memory and processor time. It cannot direct the manager elsewhere: not by redirects, names that resolve to denied
+// addresses, or the proxy of the environment, which is not used.
 package transport
