@@ -617,7 +617,7 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 	}
 }
 
-// wasTaken reports whether another than Masthead has ever deleted an object of the claim's source, or has taken it over.
+// wasTaken reports whether another than Masthead ever deleted an object of the claim's source, or took it over.
 func (c *checker) wasTaken(claim *claimHistory) bool {
 	for _, o := range c.objects {
 		if claim.owns(o) && o.deletedBy != "" && !strings.HasPrefix(o.deletedBy, "manager-") {
