@@ -101,6 +101,7 @@ type objectHistory struct {
 	// byMasthead means that Masthead created it, deletedBy is who deleted it.
 	byMasthead bool
 	deletedBy  string
+	deletedAt  time.Time
 }
 
 func newChecker(w *world) *checker {
@@ -165,7 +166,7 @@ func (c *checker) objectChanged(change apiserver.Change) {
 	case change.New == nil || change.New.GetDeletionTimestamp() != nil && change.Old.GetDeletionTimestamp() == nil:
 		o := c.objects[change.Old.GetUID()]
 		if change.Old.GetDeletionTimestamp() == nil {
-			o.deletedBy = change.Manager
+			o.deletedBy, o.deletedAt = change.Manager, time.Now()
 			if isAgent(change) {
 				c.objectDeleted(o)
 			}
@@ -617,10 +618,11 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 	}
 }
 
-// wasTaken reports whether another than Masthead ever deleted an object of the claim's source, or took it over.
+// wasTaken reports whether another than Masthead deleted an object of the claim's source since the claim exists, or
+// took it over.
 func (c *checker) wasTaken(claim *claimHistory) bool {
 	for _, o := range c.objects {
-		if claim.owns(o) && o.deletedBy != "" && !strings.HasPrefix(o.deletedBy, "manager-") {
+		if claim.owns(o) && !o.deletedAt.Before(claim.made) && o.deletedBy != "" && !strings.HasPrefix(o.deletedBy, "manager-") {
 			return true
 		}
 	}

@@ -77,6 +77,9 @@ type Hub struct {
 	// recentCreations are the origins created just now, released those whose claims were released since.
 	recentCreations, released recentCreations
 
+	// deleted are the deletions that the watch has yet to report.
+	deleted deletions
+
 	// waiting are the claims in workload clusters that wait for a change at a place in the hub.
 	waiting setmap.Map[ownership.Place, request.Request]
 
@@ -97,6 +100,7 @@ func NewHub(fleet Fleet, w *Clusters, requirements *request.Queue[request.Reques
 		Clock:           clock.RealClock{},
 		recentCreations: recentCreations{},
 		released:        recentCreations{},
+		deleted:         deletions{},
 		Fleet:           fleet,
 		Clusters:        w,
 		Requirements:    requirements,
@@ -225,12 +229,7 @@ func (h *Hub) ForgetRequests(name mcr.ClusterName, gone func(request.Request) bo
 	h.waitsAt.Forget(name, gone)
 }
 
-// Get returns the object at a place of the hub as the watch has it. Its errors are those of the watcher.
-func (h *Hub) Get(key ownership.Place) (*unstructured.Unstructured, error) {
-	return h.Watcher.Get(key.Kind, key.NamespacedName)
-}
-
-// track maintains the index of origins.
+// track maintains the indices of origins and deletions.
 func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
 	if e.Type == kindwatch.Deleted {
 		h.Kept.releaseGone(key)
@@ -241,6 +240,7 @@ func (h *Hub) track(key ownership.Place, e kindwatch.Event) {
 }
 
 func (h *Hub) trackLocked(key ownership.Place, e kindwatch.Event) {
+	h.forgetReported(key)
 	if h.following[key.Kind.GroupResource()] != key.Kind {
 		return // What was read of it is forgotten.
 	}

@@ -77,6 +77,7 @@ func (h *Hub) follow() {
 		h.origins.forgetKinds(gone)
 		h.left.forgetKinds(gone)
 		h.recentCreations.forgetKinds(gone)
+		h.deleted.forgetKinds(gone)
 		h.Kept.releaseOthers(now)
 	}
 }
