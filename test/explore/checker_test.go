@@ -391,7 +391,6 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 	}
 	claim.last = obj
 	claim.gone = change.New == nil
-	c.noticed(cluster, change)
 	claim.consents[obj.GetAnnotations()[fleetv1alpha1.RecreateAnnotation]] = true
 	record, _ := ownership.GetRecord(obj)
 	claim.recorded = claim.recorded || record.UID != "" || crossplane.IsReported(obj)
@@ -486,7 +485,6 @@ func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
 	if change.Old != nil && isAgent(change) && change.Old.GetAnnotations()[view.HubSecretVersionAnnotation] == "" {
 		c.fail("A user's Secret stays", "%s wrote %s in %s", change.Manager, change.Key, cluster.identifier)
 	}
-	c.noticed(cluster, change)
 	if change.New == nil {
 		return
 	}
