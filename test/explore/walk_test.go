@@ -346,16 +346,7 @@ const (
 // settle stops all faults and what users hold, offers the claim kind again, lets everything proceed until it rests, and
 // checks the result.
 func (w *world) settle() {
-	for _, c := range w.clusters {
-		for _, claim := range c.server.List(claims) {
-			w.patch(c.server, "user", path(claims, "v1alpha1", claim.GetNamespace(), claim.GetName()), map[string]any{
-				"metadata": map[string]any{
-					"annotations": map[string]any{fleetv1alpha1.PausedAnnotation: nil},
-					"finalizers":  slices.DeleteFunc(claim.GetFinalizers(), func(f string) bool { return f == userFinalizer }),
-				},
-			})
-		}
-	}
+	w.letGo()
 	w.setMode(fleetv1alpha1.AgentModeReadWrite)
 	w.setPublished("true")
 	for _, s := range w.servers() {
@@ -384,6 +375,7 @@ func (w *world) settle() {
 			advance(restStep)
 			synctest.Wait()
 			w.quiet += restStep
+			w.letGo()
 		}
 		if now := w.versions(); now != before {
 			w.quiet, before = 0, now
@@ -408,6 +400,23 @@ func (w *world) settle() {
 		return
 	}
 	w.checker.settled()
+}
+
+// letGo has users resume their claims and remove their finalizers. A closed definition refuses that until it is open.
+func (w *world) letGo() {
+	for _, c := range w.clusters {
+		for _, claim := range c.server.List(claims) {
+			if !isPaused(claim) && !slices.Contains(claim.GetFinalizers(), userFinalizer) {
+				continue
+			}
+			w.patch(c.server, "user", path(claims, "v1alpha1", claim.GetNamespace(), claim.GetName()), map[string]any{
+				"metadata": map[string]any{
+					"annotations": map[string]any{fleetv1alpha1.PausedAnnotation: nil},
+					"finalizers":  slices.DeleteFunc(claim.GetFinalizers(), func(f string) bool { return f == userFinalizer }),
+				},
+			})
+		}
+	}
 }
 
 // next returns the next step towards rest; nil if only time can bring one. What is late has been lost.
