@@ -597,7 +597,8 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 			c.fail("A conflict is one", "the name of %s is free", name)
 		}
 	case fleetv1alpha1.ReasonTargetNamespaceChanged:
-		if live == nil || live.last.GetNamespace() == target {
+		// A restored claim finds its object by the UID that it had before.
+		if !claim.restored && (live == nil || live.last.GetNamespace() == target) {
 			c.fail("An object that stays is elsewhere", "%s has none outside %s", name, target)
 		}
 	case fleetv1alpha1.ReasonSecretConflict:
