@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
@@ -117,21 +118,21 @@ func (w *world) users(c *workload, team string) []option {
 		option{who + " removes the finalizers", rare, func() {
 			w.patch(c.server, "user", claimPath, map[string]any{"metadata": map[string]any{"finalizers": nil}})
 		}},
-		option{who + " forges the record", rare, func() {
-			// It names what another claim may have.
-			annotate(fleetv1alpha1.HubObjectAnnotation, movedName+"/"+string(uidIn(w.hub, movedName))+"/"+string(claim.GetUID()))()
-		}},
+		option{who + " forges the record", rare, annotate(fleetv1alpha1.HubObjectAnnotation, w.forgedRecord(claim))},
 		option{who + " removes the record", rare, func() {
 			w.patch(c.server, "user", claimPath, map[string]any{"metadata": map[string]any{
 				"annotations": map[string]any{fleetv1alpha1.HubObjectAnnotation: nil},
 			}})
 		}},
 	)
-	if finalizers := claim.GetFinalizers(); slices.Contains(finalizers, userFinalizer) {
-		others := slices.DeleteFunc(slices.Clone(finalizers), func(f string) bool { return f == userFinalizer })
-		out = append(out, option{who + " removes their own finalizer", occasional, func() { w.setClaimFinalizers(c, claimPath, others) }})
-	} else if claim.GetDeletionTimestamp() == nil {
-		out = append(out, option{who + " adds a finalizer", rare, func() { w.setClaimFinalizers(c, claimPath, append(finalizers, userFinalizer)) }})
+	edited := claim.DeepCopy()
+	setFinalizers := func() {
+		w.patch(c.server, "user", claimPath, map[string]any{"metadata": map[string]any{"finalizers": edited.GetFinalizers()}})
+	}
+	if controllerutil.RemoveFinalizer(edited, userFinalizer) {
+		out = append(out, option{who + " removes their own finalizer", occasional, setFinalizers})
+	} else if claim.GetDeletionTimestamp() == nil && controllerutil.AddFinalizer(edited, userFinalizer) {
+		out = append(out, option{who + " adds a finalizer", rare, setFinalizers})
 	}
 	if isPaused(claim) {
 		out = append(out, option{who + " resumes the claim", occasional, annotate(fleetv1alpha1.PausedAnnotation, nil)})
@@ -161,8 +162,13 @@ func (w *world) users(c *workload, team string) []option {
 	return out
 }
 
-func (w *world) setClaimFinalizers(c *workload, path string, finalizers []string) {
-	w.patch(c.server, "user", path, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
+// forgedRecord is a claim's record of an object that another claim may have.
+func (w *world) forgedRecord(claim *unstructured.Unstructured) string {
+	uid := types.UID("")
+	if obj := w.hub.Get(key(claims, movedName, claimName)); obj != nil {
+		uid = obj.GetUID()
+	}
+	return fmt.Sprintf("%s/%s/%s", movedName, uid, claim.GetUID())
 }
 
 func isPaused(claim *unstructured.Unstructured) bool {
@@ -310,13 +316,6 @@ func (w *world) rotate() []option {
 	return out
 }
 
-func uidIn(h *hub, namespace string) types.UID {
-	if obj := h.Get(key(claims, namespace, claimName)); obj != nil {
-		return obj.GetUID()
-	}
-	return ""
-}
-
 func (w *world) setFinalizers(path string, finalizers any) {
 	w.patch(w.hub.Server, "crossplane", path, map[string]any{"metadata": map[string]any{"finalizers": finalizers}})
 }
@@ -332,7 +331,7 @@ func (w *world) publish(obj *unstructured.Unstructured) {
 	w.request(w.hub.Server, "crossplane", http.MethodPost, path(secrets, "v1", obj.GetNamespace(), ""), "application/json", s.Object)
 }
 
-// newPassword returns the password of a claim in the hub, which names that, and the claim that it was made for.
+// newPassword returns the password of an object of the hub: its UID, and that of the claim that it was made for.
 func newPassword(obj *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s/%s", obj.GetUID(), obj.GetAnnotations()[fleetv1alpha1.SourceClaimUIDAnnotation])
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
@@ -184,10 +185,11 @@ func (c *checker) objectChanged(change apiserver.Change) {
 	}
 }
 
+// source is what a claim's object in the hub names.
+func (claim *claimHistory) source() string { return claim.cluster.identifier + "/" + claim.namespace }
+
 // owns reports whether an object names the source of a claim.
-func (claim *claimHistory) owns(o *objectHistory) bool {
-	return formatSource(o.last) == claim.cluster.identifier+"/"+claim.namespace
-}
+func (claim *claimHistory) owns(o *objectHistory) bool { return formatSource(o.last) == claim.source() }
 
 // nameOwner returns the owner of the name of an object.
 func nameOwner(obj *unstructured.Unstructured) string {
@@ -206,7 +208,7 @@ var hubNamespace = regexp.MustCompile(`in the namespace "([^"]+)" of the hub`)
 func (c *checker) reported(claim *claimHistory, before, after *unstructured.Unstructured) {
 	synced := propagation.AgentSynced(after)
 	record, recorded := ownership.GetRecord(after)
-	us := claim.cluster.identifier + "/" + claim.namespace
+	us := claim.source()
 	if maps.Equal(propagation.AgentSynced(before), synced) || !recorded || claim.tampered {
 		return
 	}
@@ -367,7 +369,7 @@ func (c *checker) namespaceChanged(cluster *workload, change apiserver.Change) {
 
 // mayMove reports whether the object of a claim may be deleted and created elsewhere.
 func (c *checker) mayMove(claim *claimHistory) bool {
-	return claim.consentsToMove && len(c.targets[claim.cluster.identifier+"/"+claim.namespace]) > 1
+	return claim.consentsToMove && len(c.targets[claim.source()]) > 1
 }
 
 func consentsToMove(ns *unstructured.Unstructured) bool {
@@ -400,7 +402,8 @@ func (c *checker) claimChanged(cluster *workload, change apiserver.Change) {
 		}
 		return
 	}
-	if isAgent(change) && change.New != nil && slices.Contains(change.Old.GetFinalizers(), userFinalizer) != slices.Contains(change.New.GetFinalizers(), userFinalizer) {
+	if isAgent(change) && change.New != nil &&
+		controllerutil.ContainsFinalizer(change.Old, userFinalizer) != controllerutil.ContainsFinalizer(change.New, userFinalizer) {
 		c.fail("A user's finalizer is theirs", "%s changed that of %s in %s", change.Manager, change.Key, cluster.identifier)
 	}
 	if change.New != nil && isAgent(change) {
@@ -518,7 +521,7 @@ func (c *checker) settled() {
 		c.referencesSettled()
 	}
 	for uid, claim := range c.claims {
-		name := claim.cluster.identifier + "/" + claim.namespace
+		name := claim.source()
 		if claim.gone {
 			if claim.tampered || !claim.lostAt.IsZero() || claim.slipped && (claim.keptWhenDeleted || c.w.waited > newbornTime/2) {
 				continue // Removing the finalizer by force keeps the object.
@@ -621,7 +624,7 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 // took it over.
 func (c *checker) wasTaken(claim *claimHistory) bool {
 	for _, o := range c.objects {
-		if claim.owns(o) && !o.deletedAt.Before(claim.made) && o.deletedBy != "" && !strings.HasPrefix(o.deletedBy, "manager-") {
+		if claim.owns(o) && !o.deletedAt.Before(claim.made) && !strings.HasPrefix(o.deletedBy, "manager-") {
 			return true
 		}
 	}
@@ -641,10 +644,7 @@ func namespaceTarget(ns *unstructured.Unstructured) string {
 // live returns the object that is the claim's: one that was created for it, or one that names its source where it was
 // recorded or at its target.
 func (c *checker) live(claim *claimHistory) *objectHistory {
-	isSource := func(o *objectHistory) bool {
-		a := o.last.GetAnnotations()
-		return !o.gone && a[fleetv1alpha1.SourceUIDAnnotation] == claim.cluster.identifier && a[fleetv1alpha1.SourceNamespaceAnnotation] == claim.namespace
-	}
+	isSource := func(o *objectHistory) bool { return !o.gone && claim.owns(o) }
 	for _, o := range claim.objects {
 		if isSource(o) {
 			return o

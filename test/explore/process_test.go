@@ -86,7 +86,10 @@ func (lease) Update(context.Context, resourcelock.LeaderElectionRecord) error { 
 // start starts a process of a hub and engages every cluster.
 func (w *world) start(h *hub) {
 	w.started++
-	p := &process{w: w, hub: h, name: fmt.Sprintf("manager-%d", w.started), fence: fence.New(w.clocks.lease, clock.RealClock{}), ended: make(chan struct{}), lease: w.clocks.lease}
+	p := &process{
+		w: w, hub: h, name: fmt.Sprintf("manager-%d", w.started), ended: make(chan struct{}),
+		lease: w.clocks.lease, fence: fence.New(w.clocks.lease, clock.RealClock{}),
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	w.mu.Lock()

@@ -31,7 +31,5 @@
 //   - A process is signalled only after it was recognised by its id, start time, program and boot of the machine. With
 //     Options.StopWithParent the kernel kills the fleet when its parent ends. Down leaves no process and no file.
 //
-// What differs from other control planes is said where the flags are set (apiserver.go, etcd.go). An idle hub with all
-// components takes about 725 MB and four percent of a core, an idle workload cluster 450 MB and two to three percent. A
-// hub and two workload clusters are ready in 10 to 20 seconds on two cores.
+// What differs from other control planes is said where the flags are set (apiserver.go, etcd.go).
 package localfleet

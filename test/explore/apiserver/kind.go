@@ -253,7 +253,9 @@ func (k *kind) validate(ctx context.Context, obj, old *unstructured.Unstructured
 }
 
 // checkRules checks the rules of a schema if nothing else is wrong: they expect values of their types.
-func (k *kind) checkRules(ctx context.Context, errs field.ErrorList, obj *unstructured.Unstructured, old any, options ...cel.Option) field.ErrorList {
+func (k *kind) checkRules(
+	ctx context.Context, errs field.ErrorList, obj *unstructured.Unstructured, old any, options ...cel.Option,
+) field.ErrorList {
 	if len(errs) == 0 {
 		errs, _ = k.rules.Validate(ctx, nil, k.schema, obj.Object, old, celconfig.RuntimeCELCostBudget, options...)
 	}

@@ -187,14 +187,14 @@ func (s *Server) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	c, err := s.parse(req)
 	if err != nil {
-		return refuse(req, err), nil
+		return Refuse(req, err), nil
 	}
 	if req.Method == http.MethodGet && c.name == "" && req.URL.Query().Get("watch") != "" {
 		return s.watch(c), nil
 	}
 	code, out, err := s.execute(c, body)
 	if err != nil {
-		return refuse(req, err), nil
+		return Refuse(req, err), nil
 	}
 	return respond(req, code, out), nil
 }
@@ -354,8 +354,8 @@ func respond(req *http.Request, code int, out any) *http.Response {
 	}
 }
 
-// refuse answers with an error, as its Status.
-func refuse(req *http.Request, err error) *http.Response {
+// Refuse answers with an error, as its Status.
+func Refuse(req *http.Request, err error) *http.Response {
 	status := newStatus(err)
 	return respond(req, int(status.Code), status)
 }

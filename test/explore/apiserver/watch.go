@@ -49,10 +49,10 @@ type event struct {
 func (s *Server) watch(c *call) *http.Response {
 	selected, err := c.selects()
 	if err != nil {
-		return refuse(c.Request, err)
+		return Refuse(c.Request, err)
 	}
 	if c.namespace != "" && c.name != "" {
-		return refuse(c.Request, apierrors.NewMethodNotSupported(c.kind.groupResource(), "watch"))
+		return Refuse(c.Request, apierrors.NewMethodNotSupported(c.kind.groupResource(), "watch"))
 	}
 	q := c.URL.Query()
 	w := &Watch{
