@@ -336,15 +336,15 @@ func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
 	c.sourceChanged(cluster, change)
 }
 
-// mayGo reports whether Masthead may delete a stray: for a claim of its source that goes or moves, or because it looks
-// like the object of a claim that slipped away. Its owner meant it to.
+// mayGo reports whether Masthead may delete a stray: for a claim of its source that goes, moves or records it, or because
+// it looks like the object of a claim that slipped away. Its owner meant it to.
 func (c *checker) mayGo(stray *objectHistory) bool {
 	stays := false
 	for _, claim := range c.claims {
 		if !claim.owns(stray) {
 			continue
 		}
-		if claim.gone || claim.last.GetDeletionTimestamp() != nil || c.mayMove(claim) {
+		if claim.gone || claim.tampered || claim.last.GetDeletionTimestamp() != nil || c.mayMove(claim) {
 			return true
 		}
 		stays = stays || claim.made.Before(stray.made)
@@ -624,7 +624,8 @@ func (c *checker) claimSettled(name string, claim *claimHistory) {
 // took it over.
 func (c *checker) wasTaken(claim *claimHistory) bool {
 	for _, o := range c.objects {
-		if claim.owns(o) && !o.deletedAt.Before(claim.made) && !strings.HasPrefix(o.deletedBy, "manager-") {
+		wasDeleted := !o.deletedAt.Before(claim.made) && !strings.HasPrefix(o.deletedBy, "manager-")
+		if o.sources[claim.source()] && (wasDeleted || !claim.owns(o)) {
 			return true
 		}
 	}
