@@ -31,8 +31,7 @@ import (
 func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.whole(ctx, s, place)
-	owned := err == nil && s.IsOwn(known)
-	if owned && known.GetDeletionTimestamp() != nil {
+	if err == nil && s.IsOwn(known) && known.GetDeletionTimestamp() != nil {
 		// Its deletion is an event.
 		return &scope.Outcome{Hub: known, Problem: waiting}, nil
 	}
@@ -42,9 +41,6 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, err
-	}
-	if live == nil && owned {
-		r.hub.MarkGone(place, known) // It was cached before the live read.
 	}
 	if live == nil || !s.IsOwn(live) {
 		return nil, nil //nolint:nilnil // The comment says so.
@@ -64,8 +60,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 	case err == nil:
 		r.hub.MarkDeleted(place, live)
 		r.metrics.Wrote(s.ClusterName, metrics.WriteDeletion)
-	case apierror.IsMissingObject(err):
-		r.hub.MarkGone(place, live)
+	case apierror.IsMissingObject(err): // The watch will report it.
 	default:
 		if p := answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace); p != nil {
 			return &scope.Outcome{Hub: live, Problem: p, RetryAfter: condition.SlowRetry()}, nil

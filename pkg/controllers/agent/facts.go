@@ -277,7 +277,6 @@ func (r *requirementReconciler) whole(ctx context.Context, s *scope.Scope, place
 		return nil, err
 	}
 	if live == nil {
-		r.hub.MarkGone(place, obj)
 		return nil, apierrors.NewNotFound(place.Kind.GroupResource(), place.Name)
 	}
 	r.hub.Kept.ReadWhole(place, live)

@@ -114,7 +114,7 @@ func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
 	f.hasAnother(hub)
 
 	// The same with an object that is deleted in the hub. The deletion of its claim finds that there is none, and
-	// the watch reports that later than the new claim.
+	// the watch reports that later than the new claim, which waits for it.
 	hub = f.pushed("db")
 	f.settled()
 	report = watches.delay(t)
@@ -123,8 +123,15 @@ func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
 	}
 	f.gone(f.workload, f.namespace, "db")
 	f.claim("db")
-	f.hasAnother(hub)
+	f.Within("the new claim is protected", func() error {
+		again, err := f.get(f.workload, f.namespace, "db")
+		if err == nil && !hasOurFinalizer(again) {
+			err = errors.New("it is not")
+		}
+		return err
+	})
 	report()
+	f.hasAnother(hub)
 	f.settled()
 	f.hasAnother(hub)
 }

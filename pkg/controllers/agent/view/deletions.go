@@ -24,39 +24,24 @@ import (
 // Deletions are conditional on a state of the object. So an object that is still seen in that state is being deleted. A
 // deletion that was not answered says nothing, and is not recorded.
 //
-// Only deletions by the manager, and objects that it found gone, are recorded: no cluster can mark another's object.
+// Only deletions by the manager are recorded: no cluster can mark another's object.
 
-// deletion is a state in which an object was deleted, or in which it was cached when the hub no longer had it.
-type deletion struct {
-	of   ledger.Version
-	gone bool
-}
-
-// deletions are the objects of the hub that are being deleted or gone, by place, until the watch reports that.
-type deletions map[ownership.Place]deletion
+// deletions are the states in which objects of the hub were deleted, by place, until the watch reports that.
+type deletions map[ownership.Place]ledger.Version
 
 // forgetKinds drops the deletions of kinds that are no longer watched.
 func (d deletions) forgetKinds(kinds sets.Set[schema.GroupResource]) {
-	maps.DeleteFunc(d, func(key ownership.Place, _ deletion) bool { return kinds.Has(key.Kind.GroupResource()) })
+	maps.DeleteFunc(d, func(key ownership.Place, _ ledger.Version) bool { return kinds.Has(key.Kind.GroupResource()) })
 }
 
 // MarkDeleted records that the hub has accepted a deletion that was conditional on this state of an object.
 func (h *Hub) MarkDeleted(key ownership.Place, obj *unstructured.Unstructured) {
-	h.recordDeletion(key, deletion{of: ledger.NewVersion(obj)})
-}
-
-// MarkGone records that the hub no longer had an object after it was seen in this state.
-func (h *Hub) MarkGone(key ownership.Place, obj *unstructured.Unstructured) {
-	h.recordDeletion(key, deletion{of: ledger.NewVersion(obj), gone: true})
-}
-
-func (h *Hub) recordDeletion(key ownership.Place, d deletion) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.following[key.Kind.GroupResource()] != key.Kind {
 		return // No event would drop it.
 	}
-	h.deleted[key] = d
+	h.deleted[key] = ledger.NewVersion(obj)
 	// The watch may have been faster than the answer. If it is not, the handler of its event looks here later.
 	h.forgetReported(key)
 }
@@ -64,30 +49,26 @@ func (h *Hub) recordDeletion(key ownership.Place, d deletion) {
 // forgetReported drops the deletion at a place if the cache no longer has the deleted state. It asks the cache, not the
 // event, since events of earlier states can still arrive. The caller holds mu.
 func (h *Hub) forgetReported(key ownership.Place) {
-	d, ok := h.deleted[key]
+	deleted, ok := h.deleted[key]
 	if !ok {
 		return
 	}
 	known, err := h.Watcher.Get(key.Kind, key.NamespacedName)
-	if apierrors.IsNotFound(err) || err == nil && ledger.NewVersion(known) != d.of {
+	if apierrors.IsNotFound(err) || err == nil && ledger.NewVersion(known) != deleted {
 		delete(h.deleted, key)
 	}
 }
 
 // Get returns the claim's object at a place of the hub as the watch has it, except that an object that is recorded as
-// deleted in that state is marked as being deleted, and one that is recorded as gone is not found. The other errors are
-// those of the watcher.
+// deleted in that state is marked as being deleted. The errors are those of the watcher.
 func (h *Hub) Get(key ownership.Place) (*unstructured.Unstructured, error) {
 	// First the record, which is dropped only once the cache has a later state.
 	h.mu.Lock()
-	d, ok := h.deleted[key]
+	deleted, ok := h.deleted[key]
 	h.mu.Unlock()
 	obj, err := h.Watcher.Get(key.Kind, key.NamespacedName)
-	if err != nil || !ok || d.of != ledger.NewVersion(obj) {
+	if err != nil || !ok || deleted != ledger.NewVersion(obj) {
 		return obj, err
-	}
-	if d.gone {
-		return nil, apierrors.NewNotFound(key.Kind.GroupResource(), key.Name)
 	}
 	obj = obj.DeepCopy() // It is shared.
 	obj.SetDeletionTimestamp(new(metav1.NewTime(h.Clock.Now())))

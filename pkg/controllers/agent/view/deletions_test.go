@@ -6,7 +6,6 @@ package view
 import (
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -76,24 +75,5 @@ func TestWhatWeDeletedIsSeenToBeGoing(t *testing.T) {
 				t.Errorf("%s Want the cached object to be left alone.", tc.reason)
 			}
 		})
-	}
-}
-
-func TestWhatTheHubNoLongerHasIsNotFound(t *testing.T) {
-	place, h := ownershiptest.InBar("db"), syncedHub(t)
-	obj := objectAt(place, ownership.Source{Identifier: "w1", Namespace: "foo"})
-	obj.SetUID("old")
-	obj.SetResourceVersion("1000")
-	h.Observe(place, obj)
-	h.MarkGone(place, obj)
-	if got, err := h.Get(place); !apierrors.IsNotFound(err) {
-		t.Errorf("Want the object not to be found before the watch reports its deletion, got %v (%v).", got, err)
-	}
-	again := obj.DeepCopy()
-	again.SetUID("new")
-	again.SetResourceVersion("1002")
-	h.Observe(place, again)
-	if got, err := h.Get(place); err != nil || got.GetUID() != "new" || len(h.deleted) != 0 {
-		t.Errorf("Want the next object of that name to be found, got %v (%v), and %d deletions.", got, err, len(h.deleted))
 	}
 }
