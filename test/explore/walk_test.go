@@ -347,6 +347,20 @@ func (w *world) settle() {
 			w.kill(p) // It notices that it has lost the lease.
 		}
 	}
+	if !w.comesToRest() {
+		return
+	}
+	w.checker.settled()
+	for _, disturb := range []func() bool{w.deleteCopies, w.changeOffer} {
+		if len(w.checker.violations) == 0 && w.runs.discovery && disturb() && w.comesToRest() {
+			w.checker.settled()
+		}
+	}
+}
+
+// comesToRest lets everything proceed until it rests, and reports whether it does without breaking a property.
+func (w *world) comesToRest() bool {
+	w.quiet = 0
 	before, steps, late := w.versions(), 0, map[string]int{}
 	var last []string
 	for ; w.quiet < restFor && steps < maxSteps; steps++ {
@@ -377,14 +391,14 @@ func (w *world) settle() {
 			w.quiet, before = 0, now
 		}
 		if len(w.checker.violations) > 0 {
-			return
+			return false
 		}
 	}
 	if steps == maxSteps {
 		w.checker.fail("Everything comes to rest", "it ends with %q", last)
-		return
+		return false
 	}
-	w.checker.settled()
+	return true
 }
 
 // letGo has users resume their claims and remove their finalizers. A closed definition refuses that until it is open.
