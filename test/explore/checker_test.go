@@ -54,6 +54,8 @@ type checker struct {
 	modes   map[fleetv1alpha1.DiscoveryMode]bool
 	// ownCrossplanes are the clusters that are to be left alone from now on.
 	ownCrossplanes map[*workload]bool
+	// unresolved is whether no references are to be resolved from now on.
+	unresolved bool
 	// values are those that the source of a reference has had, and permitted is until when a namespace permitted another.
 	values    map[string]map[string]bool
 	permitted map[string]time.Time

@@ -166,6 +166,9 @@ func hasCrossplane(cluster *workload) bool {
 // deleteCopies has users delete the copies of the Composition, when everything is at rest. Masthead has to notice.
 func (w *world) deleteCopies() bool {
 	deleted := false
+	if !w.runs.discovery {
+		return false
+	}
 	for _, cluster := range w.clusters {
 		if have := cluster.server.Get(key(compositions, "", shownName)); have != nil && isCopy(have) {
 			cluster.server.Remove(key(compositions, "", shownName))
@@ -178,7 +181,7 @@ func (w *world) deleteCopies() bool {
 // changeOffer changes what the hub shows, when everything is at rest, if some clusters have a Crossplane of their own.
 // Nothing is to be written into these.
 func (w *world) changeOffer() bool {
-	if w.shows() == fleetv1alpha1.DiscoveryModeNone || w.hub.Get(key(crds, "", xrds.String())) == nil {
+	if !w.runs.discovery || w.shows() == fleetv1alpha1.DiscoveryModeNone || w.hub.Get(key(crds, "", xrds.String())) == nil {
 		return false
 	}
 	for _, cluster := range w.clusters {

@@ -72,6 +72,9 @@ func (c *checker) referrerChanged(cluster *workload, change apiserver.Change) {
 	if !reflect.DeepEqual(unfilled(change.Old, to), unfilled(change.New, to)) {
 		c.fail("References only fill fields", "%s made %v of %v", change.Manager, change.New.Object, change.Old.Object)
 	}
+	if c.unresolved {
+		c.fail("References are resolved only where the class says so", "%s wrote %s", change.Manager, name)
+	}
 	if isAnothers(change.Old) {
 		c.fail("References of another object are not resolved here", "%s wrote %s", change.Manager, name)
 	}
@@ -150,6 +153,23 @@ func (c *checker) referencesSettled() {
 			}
 		}
 	}
+}
+
+// emptyFields has users empty their fields, when everything is at rest, if the class does not resolve references.
+func (w *world) emptyFields() bool {
+	if !w.runs.references || w.referencesMode() == fleetv1alpha1.ReferencesModeEnabled {
+		return false
+	}
+	w.checker.unresolved = true
+	emptied := false
+	for _, cluster := range w.clusters {
+		for _, obj := range cluster.server.List(subnets) {
+			p := path(subnets, "v1alpha1", obj.GetNamespace(), obj.GetName())
+			nothing := map[string]any{"region": nil, "token": nil}
+			emptied = w.patch(cluster.server, "user", p, map[string]any{"spec": map[string]any{"forProvider": nothing}}) || emptied
+		}
+	}
+	return emptied
 }
 
 func (r reference) get(cluster *workload, team string) *unstructured.Unstructured {

@@ -338,7 +338,6 @@ const (
 func (w *world) settle() {
 	w.letGo()
 	w.setMode(fleetv1alpha1.AgentModeReadWrite)
-	w.setPublished("true")
 	for _, s := range w.servers() {
 		s.Admit = nil
 	}
@@ -347,12 +346,19 @@ func (w *world) settle() {
 			w.kill(p) // It notices that it has lost the lease.
 		}
 	}
+	if w.withdraws() {
+		if !w.comesToRest() {
+			return
+		}
+		w.checker.withdrawnSettled()
+	}
+	w.setPublished("true")
 	if !w.comesToRest() {
 		return
 	}
 	w.checker.settled()
-	for _, disturb := range []func() bool{w.deleteCopies, w.changeOffer} {
-		if len(w.checker.violations) == 0 && w.runs.discovery && disturb() && w.comesToRest() {
+	for _, disturb := range []func() bool{w.deleteCopies, w.changeOffer, w.emptyFields} {
+		if len(w.checker.violations) == 0 && disturb() && w.comesToRest() {
 			w.checker.settled()
 		}
 	}
