@@ -55,7 +55,8 @@ func (c *checker) copyChanged(cluster *workload, change apiserver.Change) {
 	case k.Name == unshownName:
 		c.fail("Only what the class offers is shown", "%s wrote %s in %s", change.Manager, k, cluster.identifier)
 	case c.ownCrossplanes[cluster]:
-		c.fail("A cluster with a Crossplane of its own is left alone", "%s wrote %s in %s", change.Manager, k, cluster.identifier)
+		c.fail("A cluster with a Crossplane of its own is left alone", "%s wrote %s in %s",
+			change.Manager, k, cluster.identifier)
 	case !isDeletion(change):
 	case !isDefinition && len(change.Old.GetFinalizers()) > 0 || k.GroupResource == compositions && c.isUsed(cluster):
 		c.fail("What a Crossplane uses is not deleted", "%s deleted %s in %s", change.Manager, k, cluster.identifier)
@@ -181,7 +182,8 @@ func (w *world) deleteCopies() bool {
 // changeOffer changes what the hub shows, when everything is at rest, if some clusters have a Crossplane of their own.
 // Nothing is to be written into these.
 func (w *world) changeOffer() bool {
-	if !w.runs.discovery || w.shows() == fleetv1alpha1.DiscoveryModeNone || w.hub.Get(key(crds, "", xrds.String())) == nil {
+	definition := w.hub.Get(key(crds, "", xrds.String()))
+	if !w.runs.discovery || w.shows() == fleetv1alpha1.DiscoveryModeNone || definition == nil {
 		return false
 	}
 	for _, cluster := range w.clusters {

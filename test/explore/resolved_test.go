@@ -165,8 +165,8 @@ func (w *world) emptyFields() bool {
 	for _, cluster := range w.clusters {
 		for _, obj := range cluster.server.List(subnets) {
 			p := path(subnets, "v1alpha1", obj.GetNamespace(), obj.GetName())
-			nothing := map[string]any{"region": nil, "token": nil}
-			emptied = w.patch(cluster.server, "user", p, map[string]any{"spec": map[string]any{"forProvider": nothing}}) || emptied
+			spec := map[string]any{"forProvider": map[string]any{"region": nil, "token": nil}}
+			emptied = w.patch(cluster.server, "user", p, map[string]any{"spec": spec}) || emptied
 		}
 	}
 	return emptied
