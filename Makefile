@@ -79,7 +79,7 @@ explore: ## Walk the controllers through random orders of events for MINUTES=10 
 		go test -C test ./explore -run 'TestExplore|TestSearch' -count=1 -v -timeout 24h
 
 .PHONY: guards
-guards: ## Remove each guard of the agent in turn, and walk until that does harm: an hour or two, MINUTES=2 each. GUARD= selects by a regular expression.
+guards: ## Remove each guard of the controllers in turn, and walk until that does harm: two hours or three, MINUTES=2 each. GUARD= selects by a regular expression.
 	@MASTHEAD_EXPLORE_GUARDS='$(or $(GUARD),.)' MASTHEAD_EXPLORE_MINUTES=$(or $(MINUTES),2) go test -C test -tags guards ./explore -run TestGuardsPreventHarm -count=1 -v -timeout 24h
 
 .PHONY: fuzz

@@ -60,6 +60,9 @@ func (w *world) actors() []option {
 		if w.runs.discovery {
 			out = append(out, weighted(rare, w.copies(c))...)
 		}
+		if w.runs.references {
+			out = append(out, weighted(rare, w.lifecycle(c.server, "user of "+c.identifier, crds, grantCRD()))...)
+		}
 	}
 	if w.runs.discovery {
 		out = append(out, weighted(steady, w.offers())...)

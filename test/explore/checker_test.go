@@ -49,6 +49,13 @@ type checker struct {
 	withdrawn bool
 	// foreign is since when an object is not, or not only, Masthead's, by its cluster and key.
 	foreign map[string]time.Time
+	// reduced is whether the hub ever had less to show, or withheld some of it. modes are how much the class has shown.
+	reduced bool
+	modes   map[fleetv1alpha1.DiscoveryMode]bool
+	// ownCrossplanes are the clusters that are to be left alone from now on.
+	ownCrossplanes map[*workload]bool
+	// unresolved is whether no references are to be resolved from now on.
+	unresolved bool
 	// values are those that the source of a reference has had, and permitted is until when a namespace permitted another.
 	values    map[string]map[string]bool
 	permitted map[string]time.Time
@@ -109,6 +116,7 @@ func newChecker(w *world) *checker {
 	return &checker{
 		w: w, claims: map[types.UID]*claimHistory{}, objects: map[types.UID]*objectHistory{}, names: owned.History{Live: true},
 		targets: map[string]map[string]bool{}, foreign: map[string]time.Time{}, values: map[string]map[string]bool{}, permitted: map[string]time.Time{},
+		modes: map[fleetv1alpha1.DiscoveryMode]bool{}, ownCrossplanes: map[*workload]bool{},
 	}
 }
 
@@ -127,6 +135,7 @@ func (c *checker) hubChanged(change apiserver.Change) {
 	if isAgent(change) && slices.Contains([]schema.GroupResource{crds, xrds, compositions}, change.Key.GroupResource) {
 		c.fail("What is shown stays as it is in the hub", "%s wrote %s", change.Manager, change.Key)
 	}
+	c.offerChanged(change)
 	switch change.Key.GroupResource {
 	case classes:
 		policy, _, _ := unstructured.NestedString(change.New.Object, "spec", "agent", "deletionPolicy")

@@ -4,6 +4,7 @@
 package explore
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -53,12 +54,51 @@ func (c *checker) copyChanged(cluster *workload, change apiserver.Change) {
 		c.fail("What is not Masthead's stays", "%s wrote %s in %s: %v", change.Manager, k, cluster.identifier, change.Old.GetLabels())
 	case k.Name == unshownName:
 		c.fail("Only what the class offers is shown", "%s wrote %s in %s", change.Manager, k, cluster.identifier)
+	case c.ownCrossplanes[cluster]:
+		c.fail("A cluster with a Crossplane of its own is left alone", "%s wrote %s in %s",
+			change.Manager, k, cluster.identifier)
 	case !isDeletion(change):
-	case !isDefinition && len(change.Old.GetFinalizers()) > 0:
+	case !isDefinition && len(change.Old.GetFinalizers()) > 0 || k.GroupResource == compositions && c.isUsed(cluster):
 		c.fail("What a Crossplane uses is not deleted", "%s deleted %s in %s", change.Manager, k, cluster.identifier)
+	case owner.ID == c.w.hub.id && !c.reduced && c.alwaysShows(fleetv1alpha1.DiscoveryModeFull) && k.Name != ownName:
+		c.fail("What is always offered stays shown", "%s deleted %s in %s", change.Manager, k, cluster.identifier)
 	case isDefinition && owner.ID == c.w.hub.id:
 		c.definitionDeleted(cluster, k.Name)
 	}
+}
+
+// offerChanged records what the hub no longer shows.
+func (c *checker) offerChanged(change apiserver.Change) {
+	switch k := change.Key; {
+	case k.GroupResource == classes:
+		mode, _ := field(change.New, "spec", "agent", "discovery").(string)
+		if field(change.New, "spec", "agent", "mode") == string(fleetv1alpha1.AgentModeDisabled) {
+			mode = string(fleetv1alpha1.DiscoveryModeNone)
+		}
+		c.modes[cmp.Or(fleetv1alpha1.DiscoveryMode(mode), fleetv1alpha1.DiscoveryModeFull)] = true
+	case k.GroupResource == crds || k.GroupResource == xrds || k.GroupResource == compositions:
+		c.reduced = c.reduced || change.Old != nil && (change.New == nil || change.New.GetDeletionTimestamp() != nil) ||
+			change.New != nil && crossplane.IsWithheld(change.New)
+	}
+}
+
+// alwaysShows reports whether the class has never shown anything but this.
+func (c *checker) alwaysShows(modes ...fleetv1alpha1.DiscoveryMode) bool {
+	for mode := range c.modes {
+		if !slices.Contains(modes, mode) {
+			return false
+		}
+	}
+	return true
+}
+
+// isUsed reports whether a Crossplane uses the definition of what a cluster's Compositions are for, and has done so for
+// longer than a pass takes. Where only definitions are shown, that may be known late.
+func (c *checker) isUsed(cluster *workload) bool {
+	definition := key(xrds, "", xrdName)
+	have, since := cluster.server.Locked(definition), c.foreign[cluster.identifier+definition.String()]
+	return have != nil && len(have.GetFinalizers()) > 0 && !since.IsZero() && time.Since(since) > passTime &&
+		!c.reduced && c.alwaysShows(fleetv1alpha1.DiscoveryModeFull, fleetv1alpha1.DiscoveryModeNone)
 }
 
 // noticed checks that discovery and references write what they have to at once, and not when they look again without a
@@ -122,6 +162,43 @@ func hasCrossplane(cluster *workload) bool {
 		slices.ContainsFunc(cluster.server.List(xrds), func(obj *unstructured.Unstructured) bool {
 			return !managed.GetMarks(obj).IsMastheads() || len(obj.GetFinalizers()) > 0
 		})
+}
+
+// deleteCopies has users delete the copies of the Composition, when everything is at rest. Masthead has to notice.
+func (w *world) deleteCopies() bool {
+	deleted := false
+	if !w.runs.discovery {
+		return false
+	}
+	for _, cluster := range w.clusters {
+		if have := cluster.server.Get(key(compositions, "", shownName)); have != nil && isCopy(have) {
+			cluster.server.Remove(key(compositions, "", shownName))
+			deleted = true
+		}
+	}
+	return deleted
+}
+
+// changeOffer changes what the hub shows, when everything is at rest, if some clusters have a Crossplane of their own.
+// Nothing is to be written into these.
+func (w *world) changeOffer() bool {
+	definition := w.hub.Get(key(crds, "", xrds.String()))
+	if !w.runs.discovery || w.shows() == fleetv1alpha1.DiscoveryModeNone || definition == nil {
+		return false
+	}
+	for _, cluster := range w.clusters {
+		if hasCrossplane(cluster) {
+			w.checker.ownCrossplanes[cluster] = true
+		}
+	}
+	if len(w.checker.ownCrossplanes) == 0 {
+		return false
+	}
+	for resource, name := range map[schema.GroupResource]string{xrds: xrdName, compositions: shownName} {
+		w.patch(w.hub.Server, "administrator", path(resource, crossplane.XRDKind.Version, "", name),
+			map[string]any{"spec": map[string]any{"changes": "at rest"}})
+	}
+	return true
 }
 
 // kindShown checks that a cluster has the copies of a kind, and no others.

@@ -119,7 +119,11 @@ func (w *world) referrers(c *workload, team string) []option {
 		fill := func(region, token any) map[string]any {
 			return map[string]any{"spec": map[string]any{"forProvider": map[string]any{"region": region, "token": token}}}
 		}
-		edits := []edit{{"empties " + name, fill(nil, nil)}, {"fills " + name, fill("byhand", "byhand")}}
+		origin := map[string]any{fleetv1alpha1.ReleasedFromAnnotation: "a/elsewhere"}
+		edits := []edit{
+			{"empties " + name, fill(nil, nil)}, {"fills " + name, fill("byhand", "byhand")},
+			{"makes a copy of another's of " + name, map[string]any{"metadata": map[string]any{"annotations": origin}}},
+		}
 		subnet := object(subnetGroup+"/v1alpha1", "Subnet", team, name, nil)
 		for _, r := range allReferences() {
 			if r.of != name {

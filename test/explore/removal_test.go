@@ -27,11 +27,12 @@ var (
 )
 
 // guardsHead is the beginning of the page, before a row for each guard.
-const guardsHead = `# The agent's guards
+const guardsHead = `# Guards of the controllers
 
-Each of them was removed from the agent, which was then walked through
-[orders of events](../development.md#orders-of-events) until it broke a property. ` + "`make guards`" + ` does that again,
-and writes this page. A test is named where the world of the walks is too small.
+A guard is code without which a controller does harm in some order of events. Each of these was removed from the agent,
+discovery or references, which were then walked through [orders of events](../development.md#orders-of-events) until
+that broke a property. ` + "`make guards`" + ` does that again, and writes this page. A test is named where the
+world of the walks is too small.
 
 | Guard | Where | What breaks without it |
 |---|---|---|
@@ -93,8 +94,9 @@ func (g guard) harm(t *testing.T) string {
 		return broken
 	}
 	in := filepath.Dir(g.File)
-	if in == "pkg/controllers/agent" {
-		return "" // Its own tests are with API servers.
+	switch in {
+	case "pkg/controllers/agent", "pkg/controllers/discovery", "pkg/controllers/references":
+		return "" // Their own tests are with API servers.
 	}
 	command := exec.CommandContext(t.Context(), "go", "test", "-overlay", overlay, "-vet=off", "./"+in)
 	command.Dir = filepath.Join("..", "..") // They are another module's.

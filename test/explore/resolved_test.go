@@ -72,7 +72,18 @@ func (c *checker) referrerChanged(cluster *workload, change apiserver.Change) {
 	if !reflect.DeepEqual(unfilled(change.Old, to), unfilled(change.New, to)) {
 		c.fail("References only fill fields", "%s made %v of %v", change.Manager, change.New.Object, change.Old.Object)
 	}
+	if c.unresolved {
+		c.fail("References are resolved only where the class says so", "%s wrote %s", change.Manager, name)
+	}
+	if isAnothers(change.Old) {
+		c.fail("References of another object are not resolved here", "%s wrote %s", change.Manager, name)
+	}
 	if to == nil {
+		entry := condition.Entry(change.New, commonv1alpha1.ConditionReferencesResolved)
+		if entry["observedGeneration"] != change.New.GetGeneration() {
+			c.fail("A condition is about the object that was read", "%s wrote %v about generation %d of %s",
+				change.Manager, entry, change.New.GetGeneration(), name)
+		}
 		return
 	}
 	before, after := valueAt(change.Old, to), valueAt(change.New, to)
@@ -101,6 +112,11 @@ func (c *checker) isPermitted(cluster *workload, namespace string) bool {
 	return ever && (cluster.server.Locked(key(grants, namespace, grantName)) != nil || time.Since(changed) < passTime)
 }
 
+// isAnothers reports whether the references of an object are a copy of another's.
+func isAnothers(obj *unstructured.Unstructured) bool {
+	return obj.GetAnnotations()[fleetv1alpha1.ReleasedFromAnnotation] != ""
+}
+
 // unfilled returns an object without what Masthead may write: a field, its condition, and what the server keeps.
 func unfilled(obj *unstructured.Unstructured, to []string) map[string]any {
 	out := obj.DeepCopy()
@@ -122,6 +138,9 @@ func (c *checker) referencesSettled() {
 	}
 	for _, cluster := range c.w.clusters {
 		for _, obj := range cluster.server.List(subnets) {
+			if isAnothers(obj) {
+				continue
+			}
 			r := referenceOf(obj)
 			name := cluster.identifier + " " + obj.GetNamespace() + "/" + obj.GetName()
 			want, shown := resolution(cluster, obj, r), condition.Entry(obj, commonv1alpha1.ConditionReferencesResolved)
@@ -134,6 +153,23 @@ func (c *checker) referencesSettled() {
 			}
 		}
 	}
+}
+
+// emptyFields has users empty their fields, when everything is at rest, if the class does not resolve references.
+func (w *world) emptyFields() bool {
+	if !w.runs.references || w.referencesMode() == fleetv1alpha1.ReferencesModeEnabled {
+		return false
+	}
+	w.checker.unresolved = true
+	emptied := false
+	for _, cluster := range w.clusters {
+		for _, obj := range cluster.server.List(subnets) {
+			p := path(subnets, "v1alpha1", obj.GetNamespace(), obj.GetName())
+			spec := map[string]any{"forProvider": map[string]any{"region": nil, "token": nil}}
+			emptied = w.patch(cluster.server, "user", p, map[string]any{"spec": spec}) || emptied
+		}
+	}
+	return emptied
 }
 
 func (r reference) get(cluster *workload, team string) *unstructured.Unstructured {
@@ -165,7 +201,7 @@ func resolution(cluster *workload, obj *unstructured.Unstructured, r reference) 
 func isCycle(cluster *workload, obj *unstructured.Unstructured) bool {
 	for _, name := range []string{mainName, followerName} {
 		one := cluster.server.Get(key(subnets, obj.GetNamespace(), name))
-		if one == nil {
+		if one == nil || isAnothers(one) {
 			return false
 		}
 		r := referenceOf(one)

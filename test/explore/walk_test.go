@@ -342,7 +342,6 @@ const (
 func (w *world) settle() {
 	w.letGo()
 	w.setMode(fleetv1alpha1.AgentModeReadWrite)
-	w.setPublished("true")
 	for _, s := range w.servers() {
 		s.Admit = nil
 	}
@@ -351,6 +350,27 @@ func (w *world) settle() {
 			w.kill(p) // It notices that it has lost the lease.
 		}
 	}
+	if w.withdraws() {
+		if !w.comesToRest() {
+			return
+		}
+		w.checker.withdrawnSettled()
+	}
+	w.setPublished("true")
+	if !w.comesToRest() {
+		return
+	}
+	w.checker.settled()
+	for _, disturb := range []func() bool{w.deleteCopies, w.changeOffer, w.emptyFields} {
+		if len(w.checker.violations) == 0 && disturb() && w.comesToRest() {
+			w.checker.settled()
+		}
+	}
+}
+
+// comesToRest lets everything proceed until it rests, and reports whether it does without breaking a property.
+func (w *world) comesToRest() bool {
+	w.quiet = 0
 	before, steps, late := w.versions(), 0, map[string]int{}
 	var last []string
 	for ; w.quiet < restFor && steps < maxSteps; steps++ {
@@ -381,14 +401,14 @@ func (w *world) settle() {
 			w.quiet, before = 0, now
 		}
 		if len(w.checker.violations) > 0 {
-			return
+			return false
 		}
 	}
 	if steps == maxSteps {
 		w.checker.fail("Everything comes to rest", "it ends with %q", last)
-		return
+		return false
 	}
-	w.checker.settled()
+	return true
 }
 
 // letGo has users resume their claims and remove their finalizers. A closed definition refuses that until it is open.

@@ -133,6 +133,9 @@ func newWorld() *world {
 	w.hub.Observe = w.checker.hubChanged
 	w.other.Observe = w.checker.otherHubChanged
 	for _, c := range w.clusters {
+		for _, ns := range c.server.List(namespaces) {
+			w.checker.namespaceChanged(c, apiserver.Change{Key: key(namespaces, "", ns.GetName()), New: ns})
+		}
 		c.server.Observe = func(change apiserver.Change) { w.checker.clusterChanged(c, change) }
 	}
 	return w
