@@ -345,8 +345,8 @@ func (c *checker) clusterChanged(cluster *workload, change apiserver.Change) {
 	c.sourceChanged(cluster, change)
 }
 
-// mayGo reports whether Masthead may delete a stray: for a claim of its source that goes, moves or records it, or because
-// it looks like the object of a claim that slipped away. Its owner meant it to.
+// mayGo reports whether Masthead may delete a stray: for a claim of its source that goes, moves or records it, or
+// because it looks like the object of a claim that slipped away. Its owner meant it to.
 func (c *checker) mayGo(stray *objectHistory) bool {
 	stays := false
 	for _, claim := range c.claims {
