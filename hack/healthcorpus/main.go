@@ -125,14 +125,15 @@ func leaveOneOut(library *health.Library) func(*unstructured.Unstructured) healt
 	cache := map[string]health.Assessor{}
 	return func(obj *unstructured.Unstructured) health.Assessor {
 		var others []*health.Rule
-		key := ""
+		left := make([]string, 0, 1)
 		for i, list := range rules {
 			if slices.ContainsFunc(list, func(r *health.Rule) bool { return applies(r, obj.GroupVersionKind()) }) {
-				key += " " + library.Projects[i].File
+				left = append(left, library.Projects[i].File)
 				continue
 			}
 			others = append(others, list...)
 		}
+		key := strings.Join(left, " ")
 		if cache[key] == nil {
 			cache[key] = health.New(others...)
 		}

@@ -13,8 +13,8 @@ import (
 
 const folder = "testdata/cases"
 
-// The matrices count the results of both, with the library, without it, and without the rules of the case's project. Each
-// case on which they differ has a line; those that Masthead reports as Healthy come first.
+// The matrices count the results of both, with the library, without it, and without the rules of the case's project.
+// Each case on which they differ has a line; those that Masthead reports as Healthy come first.
 func TestReport(t *testing.T) {
 	var out strings.Builder
 	if err := run(&out, []string{"--want-cases=7", folder}); err != nil {
@@ -47,8 +47,8 @@ func TestRun(t *testing.T) {
 		"OtherNumber": {
 			reason: "A folder that has lost cases proves less.", arguments: []string{"--want-cases=8", folder}, want: "there are 7 cases, and 8 are wanted",
 		},
-		"Empty":       {reason: "No case is a mistake.", arguments: []string{t.TempDir()}, want: "there are no cases in the folder"},
-		"TwoFolders":  {reason: "One folder is judged.", arguments: []string{folder, folder}, want: "usage: healthcorpus"},
+		"Empty":      {reason: "No case is a mistake.", arguments: []string{t.TempDir()}, want: "there are no cases in the folder"},
+		"TwoFolders": {reason: "One folder is judged.", arguments: []string{folder, folder}, want: "usage: healthcorpus"},
 		"UnknownMode": {
 			reason: "A mode that does not exist is reported.", arguments: []string{"--mode=all", folder}, want: `there is no mode "all"`,
 		},

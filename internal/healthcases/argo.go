@@ -26,8 +26,8 @@ type testFile struct {
 // Folder reads the cases of a folder in the layout of Argo CD's resource_customizations: a folder for each group, in it
 // one for each kind, with a file health_test.yaml that names the objects and their expected health. For Argo CD an
 // object that is being deleted is Progressing, as it is for Masthead, regardless of what a customisation says. A case
-// that expects another health for such an object tests the customisation alone, so it is judged without its deletion. One
-// that expects Missing has an object that exists, and that is Degraded for Masthead if it lacks what it stands for.
+// that expects another health for such an object tests the customisation alone, so it is judged without its deletion.
+// One that expects Missing has an object that exists, and that is Degraded for Masthead if it lacks what it stands for.
 func Folder(dir string) ([]Case, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "*", "health_test.yaml"))
 	if err != nil {
