@@ -103,7 +103,7 @@ bench-hostile: controlplane build ## Measure what 24 hostile API servers cost tw
 	@hack/bench-hostile.sh $(ARGS)
 
 .PHONY: health-corpus
-health-corpus: ## Assess the cases of DIR, in the format of Argo CD's resource_customizations, and print where Masthead differs (default: our own fixtures; ARGS=--want-cases=N fails unless there are N).
+health-corpus: ## Assess the cases of DIR, in the format of Argo CD's resource_customizations, and print where Masthead differs: with the library, without, and without the rules of the case's project (default: our own fixtures; ARGS='--want-cases=N --mode=library').
 	@go run ./hack/healthcorpus $(ARGS) $(DIR)
 
 .PHONY: lint

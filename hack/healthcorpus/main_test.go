@@ -13,11 +13,11 @@ import (
 
 const folder = "testdata/cases"
 
-// The matrix counts the results of both. Each case on which they differ has a line; those that Masthead reports as
-// Healthy come first.
+// The matrices count the results of both, with the library, without it, and without the rules of the case's project.
+// Each case on which they differ has a line; those that Masthead reports as Healthy come first.
 func TestReport(t *testing.T) {
 	var out strings.Builder
-	if err := run(&out, []string{"--want-cases=6", folder}); err != nil {
+	if err := run(&out, []string{"--want-cases=7", folder}); err != nil {
 		t.Fatal(err)
 	}
 	want, err := os.ReadFile("testdata/cases.golden")
@@ -45,10 +45,13 @@ func TestRun(t *testing.T) {
 		want      string
 	}{
 		"OtherNumber": {
-			reason: "A folder that has lost cases proves less.", arguments: []string{"--want-cases=7", folder}, want: "there are 6 cases, and 7 are wanted",
+			reason: "A folder that has lost cases proves less.", arguments: []string{"--want-cases=8", folder}, want: "there are 7 cases, and 8 are wanted",
 		},
-		"Empty":       {reason: "No case is a mistake.", arguments: []string{t.TempDir()}, want: "there are no cases in the folder"},
-		"TwoFolders":  {reason: "One folder is judged.", arguments: []string{folder, folder}, want: "usage: healthcorpus"},
+		"Empty":      {reason: "No case is a mistake.", arguments: []string{t.TempDir()}, want: "there are no cases in the folder"},
+		"TwoFolders": {reason: "One folder is judged.", arguments: []string{folder, folder}, want: "usage: healthcorpus"},
+		"UnknownMode": {
+			reason: "A mode that does not exist is reported.", arguments: []string{"--mode=all", folder}, want: `there is no mode "all"`,
+		},
 		"UnknownFlag": {reason: "An unknown flag is reported.", arguments: []string{"--cases=1"}, want: "flag provided but not defined"},
 	}
 	for name, tc := range cases {

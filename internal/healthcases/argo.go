@@ -27,6 +27,7 @@ type testFile struct {
 // one for each kind, with a file health_test.yaml that names the objects and their expected health. For Argo CD an
 // object that is being deleted is Progressing, as it is for Masthead, regardless of what a customisation says. A case
 // that expects another health for such an object tests the customisation alone, so it is judged without its deletion.
+// One that expects Missing has an object that exists, and that is Degraded for Masthead if it lacks what it stands for.
 func Folder(dir string) ([]Case, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*", "*", "health_test.yaml"))
 	if err != nil {
@@ -48,15 +49,19 @@ func Folder(dir string) ([]Case, error) {
 			if err != nil {
 				return nil, err
 			}
-			if test.HealthStatus.Status != "Progressing" {
+			want := test.HealthStatus.Status
+			if want != "Progressing" {
 				object.SetDeletionTimestamp(nil)
+			}
+			if want == "Missing" {
+				want = "Degraded"
 			}
 			folder, err := filepath.Rel(dir, filepath.Dir(path))
 			if err != nil {
 				return nil, fmt.Errorf("cannot name the cases of %q: %w", path, err)
 			}
 			cases = append(cases, Case{
-				Name: filepath.Join(folder, filepath.Base(test.InputPath)), Object: object, Want: test.HealthStatus.Status, StatusExpected: true,
+				Name: filepath.Join(folder, filepath.Base(test.InputPath)), Object: object, Want: want, StatusExpected: true,
 			})
 		}
 	}

@@ -81,6 +81,9 @@ func (a *assessor) assess(obj *unstructured.Unstructured, statusExpected bool) R
 	}
 	for _, rule := range a.rulesFor(gvk) {
 		if result, decided := rule.assess(object, statusExpected); decided {
+			if rule.shipped {
+				return unlessAlarmed(object, result, rule.mentions)
+			}
 			return result
 		}
 	}
@@ -98,13 +101,29 @@ func (a *assessor) assess(obj *unstructured.Unstructured, statusExpected bool) R
 	if decided {
 		return result
 	}
-	if builtin != nil {
-		if result, decided := builtin(object); decided {
-			return result
-		}
-		return kstatus(object)
+	if builtin == nil {
+		return generic(object)
 	}
-	return generic(object)
+	result, decided = builtin(object)
+	if !decided {
+		result = kstatus(object)
+	}
+	if result.Health != appsv1alpha1.HealthHealthy {
+		return result
+	}
+	return unlessAlarmed(object, result, func(string) bool { return false })
+}
+
+// unlessAlarmed replaces a Result that is Healthy or Progressing if a condition reports a failure. What has judged the
+// object says which conditions it has taken into account.
+func unlessAlarmed(object fields, result Result, known func(conditionType string) bool) Result {
+	if severity(result.Health) > severity(appsv1alpha1.HealthProgressing) || result.Reason == appsv1alpha1.ReasonNotObserved {
+		return result
+	}
+	if alarm := alarmed(object, known); alarm.known {
+		return alarm.result
+	}
+	return result
 }
 
 // terminating returns the health of an object that is being deleted. The message says what the deletion waits for.

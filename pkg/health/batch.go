@@ -32,10 +32,16 @@ func job(j fields) (Result, bool) {
 	return progressing(appsv1alpha1.ReasonJobRunning, "The Job has not ended"), true
 }
 
-// cronJob is healthy unless it is suspended: its Jobs report their own outcome.
+// cronJob judges the last run by its times; Kubernetes records nothing else about it.
 func cronJob(c fields) (Result, bool) {
-	if c.yes("spec", "suspend") {
+	last, active := c.text("status", "lastScheduleTime"), len(c.parts("status", "active")) > 0
+	switch {
+	case c.yes("spec", "suspend"):
 		return suspended(appsv1alpha1.ReasonSuspended, "The CronJob is suspended"), true
+	case last == "" || c.text("status", "lastSuccessfulTime") >= last:
+		return healthy(), true
+	case active:
+		return progressing(appsv1alpha1.ReasonJobRunning, "The last run has not ended"), true
 	}
-	return healthy(), true
+	return degraded(appsv1alpha1.ReasonJobFailed, "The last run has not succeeded"), true
 }

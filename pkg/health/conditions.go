@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
 // polarity says what True means for a type of condition. docs/health.md has the table for users.
 type polarity int
 
 const (
-	// silent conditions are of types that do not concern health in general.
+	// silent conditions are of types that are not understood. One that is not True can mean anything.
 	silent polarity = iota
 
 	// goal: True is desired; False means the controller is working towards it.
@@ -21,6 +22,9 @@ const (
 
 	// verdict: True is desired; False means an attempt failed.
 	verdict
+
+	// proof: False means that something failed, also beside Ready; True means nothing.
+	proof
 
 	// failure: True means failure; False means nothing.
 	failure
@@ -35,23 +39,67 @@ const (
 	begun
 )
 
-// classifyType returns the polarity of a type of condition, regardless of the kind.
-func classifyType(conditionType string) polarity {
-	switch conditionType {
-	case "Ready", "Available", "Programmed", "Established", "Bound", "Provisioned", "Deployed", "Installed", "Running", "Active",
-		"Complete", "Completed", "Issued", "Connected", "Online":
-		return goal
-	case "Initialized", "Released", "Created", "Scheduled":
-		return begun
-	case "Succeeded", "Success", "Healthy", "Accepted", "Synced", "Synchronized", "Valid", "Validated", "Reconciled", "ReconcileSuccess",
-		"ReconcileSucceeded", "ResolvedRefs", "Applied", "Attached", "Configured", "SuccessfullyReconciled":
-		return verdict
-	case "Failed", "Failure", "Failing", "Degraded", "Error", "Errored", "Stalled", "Unhealthy", "Invalid", "Conflicted", "Misconfigured":
+// classifyType returns the polarity of a type of condition, regardless of the kind. A type that is not known has that
+// of its last word, and then it is only about a part: DatabaseReady, EtcdHealthy, ReleaseFailed. A domain in front of
+// it, case and separators are ignored.
+func classifyType(conditionType string) (p polarity, part bool) {
+	name := conditionType[strings.LastIndexByte(conditionType, '/')+1:]
+	if p := exactType(name); p != silent {
+		return p, false
+	}
+	before, last := lastWord(name)
+	p = exactType(last)
+	switch {
+	case isNegation(before):
+		return negated(p, last, name), true
+	case before == "" || p == silent || p == begun:
+		// A last word that is not known says nothing about the words before it.
+		return failureOrSilent(name), true
+	}
+	return p, true
+}
+
+// negated returns the polarity of a type whose last word has a "not" before it.
+func negated(p polarity, last, name string) polarity {
+	switch {
+	case p == goal || p == verdict || p == begun:
 		return failure
-	case "Paused", "Suspended", "Hibernated", "Stopped":
+	case p == failure || isFailureWord(last):
+		return verdict
+	case p != silent:
+		return silent
+	}
+	return failureOrSilent(name)
+}
+
+func failureOrSilent(name string) polarity {
+	if saysFailed(name) || saysMissing(name) {
+		return failure
+	}
+	return silent
+}
+
+func exactType(name string) polarity {
+	f := fold(name)
+	switch string(f.bytes()) {
+	case "ready", "available", "programmed", "established", "bound", "provisioned", "deployed", "installed", "running", "active",
+		"complete", "completed", "issued", "connected", "online":
+		return goal
+	case "initialized", "released", "created", "scheduled":
+		return begun
+	case "succeeded", "success", "successful", "healthy", "accepted", "synced", "synchronized", "valid", "validated", "reconciled",
+		"reconcilesuccess", "reconcilesucceeded", "resolvedrefs", "applied", "attached", "configured", "successfullyreconciled":
+		return verdict
+	case "lastasyncoperation", "referencesresolved":
+		return proof
+	case "failed", "failure", "failing", "degraded", "error", "errored", "stalled", "unhealthy", "invalid", "conflicted", "misconfigured",
+		"unreachable", "irreconcilable", "unavailable", "unready", "unsynced", "outofsync", "violated", "noncompliant":
+		return failure
+	case "paused", "suspended", "hibernated", "hibernating", "stopped":
 		return pause
-	case "Reconciling", "Progressing", "Updating", "Upgrading", "Pending", "Creating", "Provisioning", "Deleting", "Terminating",
-		"Scaling", "Initializing", "Restarting", "Migrating", "InProgress", "RollingOut":
+	case "reconciling", "progressing", "updating", "upgrading", "pending", "creating", "provisioning", "deleting", "terminating",
+		"scaling", "initializing", "restarting", "migrating", "inprogress", "rollingout", "waiting", "remediating", "installing", "deploying",
+		"disrupting", "draining":
 		return work
 	}
 	return silent
@@ -87,9 +135,9 @@ func severity(h appsv1alpha1.Health) int {
 	return 0
 }
 
-// judgeConditions judges a list of conditions by their polarity. Ready sums up: with it, other goals and verdicts are
-// ignored, except for a verdict that the latest attempt failed. A condition about an older generation cannot make an
-// object Healthy.
+// judgeConditions judges a list of conditions by their polarity. Ready sums up: while it is True, other goals, verdicts
+// and parts are ignored, except for a verdict that the latest attempt failed. A condition about an older generation
+// cannot make an object Healthy.
 func judgeConditions(list []any, generation int64) judged {
 	summed := isSummed(list)
 	var worst judged
@@ -101,79 +149,151 @@ func judgeConditions(list []any, generation int64) judged {
 	return worst
 }
 
-// isSummed reports whether Ready is among some conditions.
+// isSummed reports whether Ready is True among some conditions.
 func isSummed(list []any) bool {
 	for _, value := range list {
-		if c, ok := value.(map[string]any); ok && c["type"] == "Ready" && conditionStatus(c) != "" {
+		if c, ok := value.(map[string]any); ok && isReady(fields(c).text("type")) && conditionStatus(c) == statusTrue {
 			return true
 		}
 	}
 	return false
 }
 
+func isReady(conditionType string) bool { return strings.EqualFold(conditionType, "Ready") }
+
 // firstStep returns the type of a condition that marks a completed first step; empty if there is none.
 func firstStep(list []any) string {
 	for _, value := range list {
 		c, _ := value.(map[string]any)
-		if name := fields(c).text("type"); classifyType(name) == begun && conditionStatus(c) == statusTrue {
+		name := fields(c).text("type")
+		if p, part := classifyType(name); p == begun && !part && conditionStatus(c) == statusTrue {
 			return name
 		}
 	}
 	return ""
 }
 
+// unclear returns a condition that is not True and not understood: it can mean anything, so that without a Ready that
+// is True it is unknown whether the object is well.
+func unclear(list []any) fields {
+	for _, value := range list {
+		c, _ := value.(map[string]any)
+		state := conditionStatus(c)
+		if p, _ := classifyType(fields(c).text("type")); p == silent && state != "" && state != statusTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// alarmed judges only those conditions of an object that report a failure. No rule of the library, and no check of a
+// kind, is so complete that it outweighs one that it does not know.
+func alarmed(object fields, known func(conditionType string) bool) judged {
+	var worst judged
+	for _, value := range object.conditions() {
+		c, _ := value.(map[string]any)
+		name, state := fields(c).text("type"), conditionStatus(c)
+		switch p, _ := classifyType(name); {
+		case p == proof:
+			worst = worst.worse(judgeProof(name, state, c))
+		case p == failure && state == statusTrue && !isRolloutComplete(fields(c).text("reason")) && !known(name):
+			worst = worst.worse(judgeAlarm(p, name, state, c, true))
+		}
+	}
+	return worst
+}
+
 // judgeCondition judges one condition.
 func judgeCondition(c fields, summed bool, generation int64) judged {
-	name, state := c.text("type"), conditionStatus(c)
-	kind := classifyType(name)
+	name, state, reason := c.text("type"), conditionStatus(c), c.text("reason")
+	kind, part := classifyType(name)
+	if kind == goal && strings.EqualFold(name, "Running") && strings.EqualFold(reason, name) {
+		// In the Ansible SDK it says that the reconciliation is running.
+		kind = work
+	}
 	switch {
 	case state == "":
 		return judged{}
-	case kind == silent:
-		return judgePart(name, state, c, summed)
-	case kind == failure || kind == pause || kind == work:
-		return judgeAlarm(kind, name, state, c)
-	case summed && name != "Ready" && (kind == goal || kind == begun || state != statusFalse):
-		return judged{}
-	case kind == begun && state == statusTrue:
+	case isPause(reason) && isHeldUp(kind, state):
+		// Crossplane's contract, which others have as well: what is paused says so in the reason.
+		return judged{suspended(reason, c.text("message")), true}
+	}
+	switch kind {
+	case failure, pause, work:
+		return judgeAlarm(kind, name, state, c, summed)
+	case proof:
+		return judgeProof(name, state, c)
+	case silent:
+		return judgeSilent(name, state, c, summed)
+	case goal, verdict, begun:
+	}
+	if saysNothing(kind, part, state, summed && !isReady(name)) {
 		return judged{}
 	}
 	return judgeAim(kind, name, state, c, generation)
 }
 
-// judgePart judges a condition of an unknown type. Its type can name a part, such as DatabaseReady, and its reason can
-// report a failed attempt. A healthy part does not make the whole Healthy. If there is Ready, no such condition counts.
-func judgePart(name, state string, c fields, summed bool) judged {
-	if summed || state == statusTrue {
-		return judged{}
+// saysNothing reports whether a condition that should be True does not count: Ready sums up, but for a verdict about
+// the whole, and neither a part nor a first step makes the whole Healthy.
+func saysNothing(kind polarity, part bool, state string, summed bool) bool {
+	if state == statusTrue {
+		return summed || part || kind == begun
 	}
-	kind := silent
-	for _, suffix := range [...]string{"Ready", "Available", "Healthy", "Synced"} {
-		if part, is := strings.CutSuffix(name, suffix); is && !strings.HasSuffix(part, "Not") {
-			kind = classifyType(suffix)
-		}
+	return summed && (part || kind != verdict || state != statusFalse)
+}
+
+// isHeldUp reports whether a condition tells that something wanted is not there, or that something goes on: what a
+// pause is the reason of.
+func isHeldUp(kind polarity, state string) bool {
+	switch kind {
+	case failure, pause:
+		return false
+	case work, silent:
+		return true
+	case goal, verdict, proof, begun:
 	}
+	return state != statusTrue
+}
+
+// judgeSilent judges a condition of a type that is not understood by its reason.
+func judgeSilent(name, state string, c fields, summed bool) judged {
 	reason := c.text("reason")
-	switch {
-	case kind != silent:
-		return judgeAim(kind, name, state, c, 0)
-	case state == statusFalse && saysFailed(reason) && !saysFailed(name) && !strings.HasPrefix(reason, "No"):
-		return judged{degraded(reason, messageOr(c.text("message"), "The condition "+name+" is False")), true}
+	if !summed && state != statusUnknown && (saysFailed(reason) || state == statusFalse && saysMissing(reason)) {
+		return judged{degraded(reason, messageOr(c.text("message"), "The condition "+name+" is "+state)), true}
 	}
 	return judged{}
 }
 
-// judgeAlarm judges a condition that matters only while it is True.
-func judgeAlarm(kind polarity, name, state string, c fields) judged {
+// judgeProof judges a condition that counts beside everything else while it is False. References wait for what does not
+// exist yet.
+func judgeProof(name, state string, c fields) judged {
+	if state != statusFalse {
+		return judged{}
+	}
+	reason, message := reasonOr(c.text("reason"), notTrue(name)), messageOr(c.text("message"), "The condition "+name+" is False")
+	switch reason {
+	case commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonKindNotServed, commonv1alpha1.ReasonUnavailable:
+		return judged{progressing(reason, message), true}
+	}
+	return judged{degraded(reason, message), true}
+}
+
+// judgeAlarm judges a condition that should not be True.
+func judgeAlarm(kind polarity, name, state string, c fields, summed bool) judged {
 	reason, message := c.text("reason"), c.text("message")
 	switch {
+	case kind == work && state == statusFalse && saysFailed(reason) && !summed:
+		// The work has ended without success, as that of a Deployment at its deadline.
+		return judged{degraded(reason, message), true}
+	case state == statusUnknown && !summed && kind != pause:
+		return judged{progressing(reasonOr(reason, name), messageOr(message, "The condition "+name+" is Unknown")), true}
 	case state != statusTrue:
 		return judged{}
 	case kind == failure:
-		return judged{degraded(reasonOr(reason, name), message), true}
+		return judged{degraded(reasonOr(reason, name), messageOr(message, "The condition "+name+" is True")), true}
 	case kind == pause:
 		return judged{suspended(reasonOr(reason, name), message), true}
-	case reason == rolloutComplete:
+	case isRolloutComplete(reason):
 		return judged{}
 	}
 	return judged{progressing(reasonOr(reason, notReadyOr(name)), message), true}
@@ -182,21 +302,28 @@ func judgeAlarm(kind polarity, name, state string, c fields) judged {
 // judgeAim judges a condition that should be True.
 func judgeAim(kind polarity, name, state string, c fields, generation int64) judged {
 	reason, message := c.text("reason"), c.text("message")
+	health, known := exactHealth(reason)
 	switch {
+	case state == statusTrue && isOlder(c, generation):
+		return judged{notLatest(), true}
+	case state == statusTrue && kind == goal && !isReady(name) && saysFailed(reason):
+		// A run can be complete because it has failed.
+		return judged{degraded(reason, message), true}
 	case state == statusTrue:
-		if isOlder(c, generation) {
-			return judged{notLatest(), true}
-		}
 		return judged{healthy(), true}
-	case state == statusFalse && (kind == verdict || saysFailed(reason)):
+	case saysFailed(reason), beginsWithFailure(message), c.text("severity") == "Error",
+		state == statusFalse && kind == verdict && (!known || health != appsv1alpha1.HealthProgressing):
 		return judged{degraded(reasonOr(reason, notTrue(name)), messageOr(message, "The condition "+name+" is False")), true}
 	}
 	return judged{progressing(reasonOr(reason, notTrue(name)), messageOr(message, unavailable(name))), true}
 }
 
-// rolloutComplete is the reason with which a condition Progressing stays True after a rollout, of Deployments and of
-// kinds that imitate them.
-const rolloutComplete = "NewReplicaSetAvailable"
+// isRolloutComplete reports whether a condition Progressing stays True after a rollout, as that of Deployments and of
+// kinds that imitate them: its reason is NewReplicaSetAvailable or the like.
+func isRolloutComplete(reason string) bool {
+	before, last := lastWord(reason)
+	return !isNegation(before) && (last == "Available" || last == "Complete" || last == "Completed")
+}
 
 func notReadyOr(name string) string {
 	if name == "Reconciling" {
@@ -207,7 +334,7 @@ func notReadyOr(name string) string {
 
 // notTrue returns the reason for a condition that should be True and has no reason.
 func notTrue(name string) string {
-	if name == "Ready" || name == "Available" {
+	if isReady(name) || name == "Available" {
 		return appsv1alpha1.ReasonNotReady
 	}
 	return "Not" + name
@@ -249,45 +376,4 @@ func conditionStatus(c map[string]any) string {
 		}
 	}
 	return ""
-}
-
-// saysFailed reports whether a word in a reason such as "ReconcileFailed" or "CREATE_FAILED" means failure.
-func saysFailed(reason string) bool {
-	start := 0
-	for i := 0; i <= len(reason); i++ {
-		if i < len(reason) && !startsWord(reason, i) {
-			continue
-		}
-		if isFailureWord(strings.Trim(reason[start:i], "_- ")) {
-			return true
-		}
-		start = i
-	}
-	return false
-}
-
-// startsWord reports whether a word begins at a position: at a capital after a lower-case letter, or after a separator.
-func startsWord(s string, i int) bool {
-	if i == 0 {
-		return false
-	}
-	before, c := s[i-1], s[i]
-	upper := c >= 'A' && c <= 'Z'
-	lowerNext := i+1 < len(s) && s[i+1] >= 'a' && s[i+1] <= 'z'
-	return before == '_' || before == '-' || before == ' ' || upper && (before >= 'a' && before <= 'z' || lowerNext)
-}
-
-func isFailureWord(word string) bool {
-	if len(word) < 4 || len(word) > 13 {
-		return false
-	}
-	for _, failed := range [...]string{
-		"failed", "failure", "failures", "fail", "fails", "error", "errors", "errored", "invalid", "denied", "forbidden", "unauthorized",
-		"rejected", "timeout", "exceeded", "unsupported", "misconfigured", "conflict", "degraded", "unhealthy", "stalled", "cannot",
-	} {
-		if strings.EqualFold(word, failed) {
-			return true
-		}
-	}
-	return false
 }

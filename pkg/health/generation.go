@@ -27,13 +27,27 @@ func isObserved(object fields) bool {
 	}
 	status := object.part("status")
 	if seen, ok := seenGeneration(status); ok {
-		return seen >= generation
+		return seen >= generation || hasFailedLatest(status, generation)
 	}
 	newest := newestObserved(status["conditions"], generation)
 	for _, list := range status.perParent() {
 		newest = max(newest, newestObserved(list, generation))
 	}
 	return newest == 0 || newest >= generation
+}
+
+// hasFailedLatest reports whether Ready is False for the latest generation. Flux's controllers, and others, count a
+// generation as observed only after a success.
+func hasFailedLatest(status fields, generation int64) bool {
+	list, _ := status["conditions"].([]any)
+	for _, value := range list {
+		c, _ := value.(map[string]any)
+		if isReady(fields(c).text("type")) && conditionStatus(c) == statusFalse {
+			seen, _ := decimal(c["observedGeneration"])
+			return seen >= generation
+		}
+	}
+	return false
 }
 
 // seenGeneration returns the generation that a status is about; false if it gives none. Besides the usual field name it
@@ -112,7 +126,8 @@ func observed(object fields) (fields, Result, bool) {
 			object = object.with("status", map[string]any(status))
 		}
 		seen, says := seenGeneration(status)
-		if generation, known := integer(object.at("metadata", "generation")); says && known && seen < generation {
+		generation, known := integer(object.at("metadata", "generation"))
+		if says && known && seen < generation && !hasFailedLatest(status, generation) {
 			return object, notLatest(), true
 		}
 		return object, Result{}, false
@@ -121,7 +136,7 @@ func observed(object fields) (fields, Result, bool) {
 	if !ok {
 		return object, unknown(appsv1alpha1.ReasonUnreadable, "status.observedGeneration is not a number"), true
 	}
-	if generation, ok := integer(object.at("metadata", "generation")); ok && generation != seen {
+	if generation, ok := integer(object.at("metadata", "generation")); ok && generation != seen && !hasFailedLatest(status, generation) {
 		return object, notLatest(), true
 	}
 	if _, plain := raw.(int64); !plain {

@@ -179,3 +179,21 @@ func TestComplaint(t *testing.T) {
 		t.Errorf("want the deepest condition that complains, got %q", got)
 	}
 }
+
+func TestPauses(t *testing.T) {
+	cases := map[string]struct {
+		name, value string
+		want        bool
+	}{
+		"Crossplane": {"crossplane.io/paused", "true", true}, "NotPaused": {"crossplane.io/paused", "false", false},
+		"ClusterAPI": {"cluster.x-k8s.io/paused", "", true}, "Strimzi": {"strimzi.io/pause-reconciliation", "true", true},
+		"Hibernation": {"example.org/hibernation", "on", true}, "Replicas": {"autoscaling.keda.sh/paused-replicas", "0", false},
+		"OwnDomain": {"example.org/reconciliationLoop", "disabled", true}, "Flux": {"kustomize.toolkit.fluxcd.io/reconcile", "disabled", false},
+		"NotADomain": {"ample.org/reconcile", "disabled", false}, "Other": {"example.org/owner", "true", false},
+	}
+	for name, tc := range cases {
+		if got := pauses(tc.name, tc.value, "db.example.org/v1"); got != tc.want {
+			t.Errorf("%s: want %v, got %v", name, tc.want, got)
+		}
+	}
+}

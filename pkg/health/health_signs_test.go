@@ -70,12 +70,12 @@ func TestSigns(t *testing.T) {
 			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("Backup=False/UploadFailed")}, want: appsv1alpha1.HealthDegraded,
 		},
 		"UnlistedFalse": {
-			reason: "False of a type that is not known can be good news.",
-			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("Drained=False/InUse")}, want: appsv1alpha1.HealthHealthy,
+			reason: "False of a type that is not known can be good news, and need not.",
+			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("Drained=False/InUse")}, want: appsv1alpha1.HealthUnknown,
 		},
 		"NoFailure": {
 			reason: "The reason tells that nothing has failed.",
-			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("Backup=False/NoErrors", "UploadError=False/NeverFailed")},
+			status: map[string]any{"phase": "Running", "conditions": conditionsFrom("NoErrors=True/NoErrors", "UploadError=False/NeverFailed")},
 			want:   appsv1alpha1.HealthHealthy,
 		},
 		"UnknownPhase": {
@@ -130,6 +130,154 @@ func TestSigns(t *testing.T) {
 		"ReadyWithoutCount": {
 			reason: "Ready sums up, and the kind may count nothing.",
 			status: map[string]any{"replicas": int64(3), "conditions": conditionsFrom("Ready=True")}, want: appsv1alpha1.HealthHealthy,
+		},
+		"FailureBesideReady": {
+			reason: "What has failed outweighs what sums up.",
+			status: map[string]any{"conditions": conditionsFrom("Ready=True", "UpgradeFailed=True/Conflict")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"FailureThatIsOver": {
+			reason: "It has not failed.",
+			status: map[string]any{"conditions": conditionsFrom("Available=True", "UpgradeFailed=False", "NoErrors=True")}, want: appsv1alpha1.HealthHealthy,
+		},
+		"FailureNotKnown": {
+			reason: "It is not known whether it has failed.",
+			status: map[string]any{"conditions": conditionsFrom("Available=True", "Degraded=Unknown")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"Negated": {
+			reason: "It lacks what it needs.",
+			status: map[string]any{"conditions": conditionsFrom("Available=True", "NotSynced=True")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"NegatedFailure": {
+			reason: "It has what it should not have.",
+			status: map[string]any{"conditions": conditionsFrom("Available=True", "NoErrors=False")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"DomainAndCase": {
+			reason: "Neither a domain nor case and separators change what a type means.",
+			status: map[string]any{"conditions": conditionsFrom("Available=True", "db.example.org/Upgrade-failed=True")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"DoubtBesideReady": {
+			reason: "Ready sums up.",
+			status: map[string]any{"conditions": conditionsFrom("Ready=True", "Drained=False/InUse")}, want: appsv1alpha1.HealthHealthy,
+		},
+		"DoubtWithFailure": {
+			reason: "The reason says what the type does not.",
+			status: map[string]any{"conditions": conditionsFrom("Available=True", "Balanced=False/rebalance_failed")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"WorkInPart": {
+			reason: "A part is being changed.",
+			status: map[string]any{"conditions": conditionsFrom("Ready=True", "VersionUpdating=True")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"WorkEndedWithoutSuccess": {
+			reason: "The rollout is past its deadline.",
+			status: map[string]any{"conditions": conditionsFrom("Available=True", "Progressing=False/ProgressDeadlineExceeded")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"VerdictPending": {
+			reason: "It is not a failure to be on the way.",
+			status: map[string]any{"conditions": conditionsFrom("ChildrenHealthy=False/Progressing")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"MessageOfFailure": {
+			reason: "Without a reason the message says it.",
+			status: map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "message": "Failed to create it"}}}, want: appsv1alpha1.HealthDegraded,
+		},
+		"SeverityError": {
+			reason: "Cluster API says by the severity what is a failure.",
+			status: map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "severity": "Error", "reason": "Gone"}}}, want: appsv1alpha1.HealthDegraded,
+		},
+		"CompleteBecauseFailed": {
+			reason: "It has ended, without success.",
+			status: map[string]any{"conditions": conditionsFrom("Complete=True/JobFailed")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"PausedForAReason": {
+			reason: "What Crossplane says of paused objects, of any group.",
+			status: map[string]any{"conditions": conditionsFrom("Synced=False/ReconcilePaused", "Ready=True")}, want: appsv1alpha1.HealthSuspended,
+		},
+		"NotPaused": {
+			reason: "The reason tells the opposite.",
+			status: map[string]any{"conditions": conditionsFrom("Synced=False/NotPaused")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"AsyncOperation": {
+			reason: "As above: the last change has failed.",
+			status: map[string]any{"conditions": conditionsFrom("Ready=True", "LastAsyncOperation=False/AsyncUpdateFailure")}, want: appsv1alpha1.HealthDegraded,
+		},
+		"OnlySynced": {
+			reason: "As above: Ready follows.",
+			status: map[string]any{"conditions": conditionsFrom("Synced=True/ReconcileSuccess")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"ReferenceWaits": {
+			reason: "Its source does not exist yet.",
+			status: map[string]any{"conditions": conditionsFrom("Ready=True", "ReferencesResolved=False/SourceNotFound")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"AnsibleSucceeded": {
+			reason: "The playbook has ended.",
+			status: map[string]any{"conditions": conditionsFrom("Running=True/Successful", "Successful=True")}, want: appsv1alpha1.HealthHealthy,
+		},
+		"SecondWordFailed": {
+			reason: "Each word counts, and the worst.",
+			status: map[string]any{"phase": "Running", "healthStatus": "red"}, want: appsv1alpha1.HealthDegraded,
+		},
+		"SecondWordUnknown": {
+			reason: "An unknown word beside a known one can mean anything.",
+			status: map[string]any{"phase": "Running", "state": "Exploded"}, want: appsv1alpha1.HealthUnknown,
+		},
+		"CompoundOfWork": {
+			reason: "A word that is known is in it.",
+			status: map[string]any{"phase": "ApplyingChanges", "conditions": conditionsFrom("Available=True")}, want: appsv1alpha1.HealthProgressing,
+		},
+		"CompoundOfSuccess": {
+			reason: "One good word does not make a word that is not known good.",
+			status: map[string]any{"phase": "HalfReady"}, want: appsv1alpha1.HealthUnknown,
+		},
+		"UpdatedReplicas": {
+			reason: "Those of the old revision do not count.",
+			status: map[string]any{"readyReplicas": int64(3), "updatedReplicas": int64(1)}, want: appsv1alpha1.HealthProgressing,
+		},
+		"ReadyNodes": {
+			reason: "Other things than replicas are counted as well.",
+			status: map[string]any{"phase": "Running", "readyNodes": int64(1), "expectedNodes": int64(2)}, want: appsv1alpha1.HealthProgressing,
+		},
+		"ReadyOfSize": {
+			reason: "As above.",
+			status: map[string]any{"state": "ready", "ready": int64(1), "size": int64(2)}, want: appsv1alpha1.HealthProgressing,
+		},
+		"Fraction": {
+			reason: "It is printed.",
+			status: map[string]any{"phase": "Running", "readyReplicas": "1/3"}, want: appsv1alpha1.HealthProgressing,
+		},
+		"WholeFraction": {
+			reason: "As above, and all are.",
+			status: map[string]any{"ready": "3/3"}, want: appsv1alpha1.HealthHealthy,
+		},
+		"FailedPart": {
+			reason: "A part has failed, and Ready has not followed.",
+			status: map[string]any{"conditions": conditionsFrom("Ready=True"), "services": []any{map[string]any{"state": "failed"}}}, want: appsv1alpha1.HealthDegraded,
+		},
+		"FalsePart": {
+			reason: "As above.",
+			status: map[string]any{"phase": "Running", "services": []any{map[string]any{"healthy": false}}}, want: appsv1alpha1.HealthDegraded,
+		},
+		"PartOfThePast": {
+			reason: "What has been is over.",
+			status: map[string]any{"phase": "Running", "history": []any{map[string]any{"state": "failed"}}, "phaseTransitions": []any{map[string]any{"phase": "Pending"}}, "lastBackup": map[string]any{"state": "failed"}}, want: appsv1alpha1.HealthHealthy,
+		},
+		"ErrorInPart": {
+			reason: "The part says why.",
+			status: map[string]any{"phase": "Running", "reconciliation": map[string]any{"error": "no such image"}}, want: appsv1alpha1.HealthDegraded,
+		},
+		"ConditionInPart": {
+			reason: "Listeners and the like have conditions.",
+			status: map[string]any{"conditions": conditionsFrom("Programmed=True"), "listeners": []any{map[string]any{"conditions": conditionsFrom("Accepted=False")}}}, want: appsv1alpha1.HealthDegraded,
+		},
+		"NotCurrent": {
+			reason: "It has not the version that it should have.",
+			status: map[string]any{"phase": "Running", "currentVersion": "1.0", "desiredVersion": "1.1"}, want: appsv1alpha1.HealthProgressing,
+		},
+		"NotActive": {
+			reason: "What is proposed is not active.",
+			status: map[string]any{"conditions": conditionsFrom("Ready=True"), "active": map[string]any{"dry": map[string]any{"sha": "a"}}, "proposed": map[string]any{"dry": map[string]any{"sha": "b"}}}, want: appsv1alpha1.HealthProgressing,
+		},
+		"NothingInAParent": {
+			reason: "One of its parents says nothing that is understood.",
+			status: map[string]any{"ancestors": []any{map[string]any{"conditions": conditionsFrom("Accepted=True")}, map[string]any{"conditions": conditionsFrom("Bar=True")}}}, want: appsv1alpha1.HealthUnknown,
 		},
 	}
 	for name, tc := range cases {

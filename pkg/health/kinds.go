@@ -29,12 +29,9 @@ func builtins() map[schema.GroupKind]assess {
 		{Group: "networking.k8s.io", Kind: "Ingress"}:                     ingress,
 		{Group: "policy", Kind: "PodDisruptionBudget"}:                    disruptionBudget,
 		{Group: "autoscaling", Kind: podAutoscalerKind}:                   podAutoscaler,
-		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: leaveToKstatus,
+		{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: customResourceDefinition,
 	}
 }
-
-// leaveToKstatus is for kinds that kstatus judges correctly.
-func leaveToKstatus(fields) (Result, bool) { return Result{}, false }
 
 // bareKinds are the kinds whose objects are healthy if they exist: they have no status, or one that does not concern
 // health. Their metadata suffices, so no Secret has to be read.

@@ -82,6 +82,12 @@ func (r *Rule) closed() bool {
 	return r.spec.Otherwise != fleetv1alpha1.OtherwiseNext
 }
 
+// mentions reports whether the rule's expressions take into account that a condition is True.
+func (r *Rule) mentions(conditionType string) bool {
+	expressions := r.spec.Degraded + r.spec.Suspended + r.spec.Progressing + r.spec.Healthy
+	return strings.Contains(expressions, "isTrue('"+conditionType+"')") || strings.Contains(expressions, "condition('"+conditionType+"')")
+}
+
 func compile(spec fleetv1alpha1.HealthRuleSpec, environments environments) *program {
 	p := &program{}
 	env, err := environments.any()

@@ -8,6 +8,7 @@ import (
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 )
@@ -48,11 +49,22 @@ func podAutoscaler(h fields) (Result, bool) {
 // disruptionBudget does not use kstatus, which always reports current. Some budgets are meant to allow no disruption; a
 // budget that cannot be computed is misconfigured.
 func disruptionBudget(b fields) (Result, bool) {
-	if c := b.condition(policyv1.DisruptionAllowedCondition); c.isFalse() && c.reason == policyv1.SyncFailedReason {
-		return degraded(appsv1alpha1.ReasonSyncFailed, messageOr(c.message, "The budget cannot be computed")), true
+	for _, c := range b.parts("status", "conditions") {
+		if c.text("type") == policyv1.DisruptionAllowedCondition && c.text("reason") == policyv1.SyncFailedReason {
+			return degraded(appsv1alpha1.ReasonSyncFailed, messageOr(c.text("message"), "The budget cannot be computed")), true
+		}
 	}
 	if b.at("status", "observedGeneration") == nil {
 		return notSeen(), true
 	}
 	return healthy(), true
+}
+
+// customResourceDefinition leaves the rest to kstatus, for which one whose schema is not structural is current,
+// although the API server offers less for it.
+func customResourceDefinition(d fields) (Result, bool) {
+	if c := d.condition(string(apiextensionsv1.NonStructuralSchema)); c.isTrue() {
+		return degraded(reasonOr(c.reason, string(apiextensionsv1.NonStructuralSchema)), messageOr(c.message, "The schema is not structural")), true
+	}
+	return Result{}, false
 }

@@ -5,6 +5,7 @@ package health
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,7 +16,7 @@ import (
 func claim(c fields) (Result, bool) {
 	switch phase := corev1.PersistentVolumeClaimPhase(c.text("status", "phase")); phase {
 	case corev1.ClaimBound:
-		return healthy(), true
+		return boundClaim(c), true
 	case corev1.ClaimLost:
 		return degraded(appsv1alpha1.ReasonClaimLost, "The volume of the claim is lost"), true
 	case corev1.ClaimPending, "":
@@ -23,4 +24,19 @@ func claim(c fields) (Result, bool) {
 	default:
 		return unknown(appsv1alpha1.ReasonUnreadable, fmt.Sprintf("The phase %q of the claim is unknown to Masthead", phase)), true
 	}
+}
+
+// boundClaim finds a claim that can never get what it asks for. A size or a class that takes its time changes nothing
+// about a volume that works; conditions that report failures count for every kind.
+func boundClaim(c fields) Result {
+	infeasible := string(corev1.PersistentVolumeClaimModifyVolumeInfeasible)
+	if c.text("status", "modifyVolumeStatus", "status") == infeasible {
+		return degraded(infeasible, "The volume cannot have the class that the claim wants")
+	}
+	for resource, value := range c.part("status", "allocatedResourceStatuses") {
+		if status, _ := value.(string); strings.HasSuffix(status, infeasible) {
+			return degraded(status, fmt.Sprintf("The volume cannot have the %s that the claim wants", resource))
+		}
+	}
+	return healthy()
 }

@@ -203,7 +203,7 @@ func (v *ComponentView) hasFinished(was appsv1alpha1.ComponentStatus) bool {
 	return was.Group == v.Kind.Group && was.Kind == v.Kind.Kind && strings.HasPrefix(was.Message, v.finishedMessage())
 }
 
-// runNotEnded is what the library of health rules says of a CronJob with a run that has not ended.
+// runNotEnded is what pkg/health says of a CronJob with a run that has not ended.
 const runNotEnded = "The last run has not ended"
 
 // isRunning reports whether an object is a CronJob of which nothing more is known than that it runs. A HealthRule of

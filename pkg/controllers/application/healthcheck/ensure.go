@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -243,6 +246,10 @@ func (h *Checks) create(
 		}
 	}
 	a = a.tried(h.clock.Now())
+	if apierror.IsRejected(err) {
+		// A policy rarely changes within minutes.
+		a.delay = maxHealthCheckDelay
+	}
 	h.note(app.UID, a)
 	return a, nil
 }
@@ -290,13 +297,22 @@ func creationProblem(err error, namespace string) (p *condition.Problem, refused
 		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The namespace is being deleted."}, false
 	case apierror.IsMissingRight(err):
 		return lackingRight("create", namespace), false
-	case apierrors.IsForbidden(err):
-		// Pod Security, a quota, a missing ServiceAccount: all of these can change without the template.
-		return said, false
-	case apierror.IsRejected(err):
-		return said, true
+	case apierrors.IsForbidden(err), apierror.IsRejected(err):
+		// Pod Security, a quota, a missing ServiceAccount, a policy: all of these can change without the template.
+		return said, isAboutFields(err)
 	}
 	return nil, false
+}
+
+// isAboutFields reports whether an API server refuses a Pod for what its fields contain. Policies and webhooks refuse
+// with the same codes, and say that they deny.
+func isAboutFields(err error) bool {
+	var answer apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &answer) || strings.Contains(err.Error(), "denied") {
+		return false
+	}
+	details := answer.Status().Details
+	return details != nil && slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Field != "" })
 }
 
 func lackingRight(verb, namespace string) *condition.Problem {

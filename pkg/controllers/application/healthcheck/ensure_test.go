@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/bounds"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/healthcheck/healthchecktest"
 )
@@ -265,6 +267,14 @@ func TestHealthCheckTouchesNoPodOfAnotherOwner(t *testing.T) {
 	}
 }
 
+// denied is the answer of admission.
+func denied(code int32, reason metav1.StatusReason, message, field string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Message: message, Field: field}}},
+	}}
+}
+
 func TestHealthCheckThatIsRefused(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	terminating := apierrors.NewForbidden(pods, "x", errors.New("it is being terminated"))
@@ -295,10 +305,22 @@ func TestHealthCheckThatIsRefused(t *testing.T) {
 			want:    appsv1alpha1.ReasonHealthCheckRefused,
 			message: "spec.containers[0].image: Required value", terminal: true,
 		},
+		"Policy": {
+			reason:  "A policy denies with the code of invalid objects, and may change.",
+			answer:  denied(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `ValidatingAdmissionPolicy "p" with binding "b" denied request: no`, ""),
+			want:    appsv1alpha1.ReasonHealthCheckRefused,
+			message: `ValidatingAdmissionPolicy "p" with binding "b" denied request: no`,
+		},
+		"WebhookThatNamesFields": {
+			reason:  "So may a webhook that names fields.",
+			answer:  denied(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, `admission webhook "w" denied the request: no`, "spec.containers"),
+			want:    appsv1alpha1.ReasonHealthCheckRefused,
+			message: `admission webhook "w" denied the request: no`,
+		},
 		"BadRequest": {
-			reason: "So would this one, and its message is cut.",
+			reason: "This is the code of webhooks that give none. The message is cut.",
 			answer: apierrors.NewBadRequest(strings.Repeat("no.\n", 10_000)),
-			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "the Pod of the health check: no.", terminal: true,
+			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "the Pod of the health check: no.",
 		},
 		"NamespaceTerminating": {
 			reason: "It is not the template's fault.",
@@ -326,6 +348,9 @@ func TestHealthCheckThatIsRefused(t *testing.T) {
 			}
 			if n := len([]rune(view.Problem.Message)); n > bounds.Message || strings.Contains(view.Problem.Message, "\n") {
 				t.Errorf("the message has %d characters: %q", n, view.Problem.Message)
+			}
+			if apierror.IsRejected(tc.answer) && !tc.terminal && again != maxHealthCheckDelay {
+				t.Errorf("%s\nwant it to be tried again after the longest delay, got %s", tc.reason, again)
 			}
 			if terminal := again == 0; terminal != tc.terminal {
 				t.Errorf("%s\nlooks again after %s", tc.reason, again)
