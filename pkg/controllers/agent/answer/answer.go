@@ -23,22 +23,22 @@ import (
 
 // OfHub turns the hub's answer to a write into a problem to report, or returns nil for an error that is better retried:
 // the hub could not be reached, was busy, or the object had changed.
-func OfHub(err error, verb, resource, target string) *condition.Problem {
+func OfHub(err error, verb, resource, target string) *condition.Error {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonTargetNamespaceMissing,
 			Message: fmt.Sprintf("The namespace %q of the hub is being deleted.", target),
 		}
 	case apierror.IsMissingRight(err):
 		return MissingRight(err, verb, resource, target)
 	case apierror.IsMissingNamespace(err):
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonTargetNamespaceMissing,
 			Message: fmt.Sprintf("The namespace %q does not exist in the hub.", target),
 		}
 	case apierror.IsNotServed(err):
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonKindNotServed,
 			Message: fmt.Sprintf("The hub does not serve %s now.", resource),
 		}
@@ -50,18 +50,18 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 	if refused == nil {
 		return nil
 	}
-	return &condition.Problem{Reason: fleetv1alpha1.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
+	return &condition.Error{Reason: fleetv1alpha1.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
 }
 
 // HubUnavailable returns the problem to report if the hub answered that it could not process a request, as when one of
 // its webhooks is down. It is nil for any other answer, and for none, which concerns the manager rather than a claim.
 // Such an answer says nothing about the claim, whose condition is Unknown. It names webhooks, addresses and
 // ports, and changes with each attempt: it is for the log.
-func HubUnavailable(err error) *condition.Problem {
+func HubUnavailable(err error) *condition.Error {
 	if !apierror.IsUnavailable(err) {
 		return nil
 	}
-	return &condition.Problem{
+	return &condition.Error{
 		Reason:  fleetv1alpha1.ReasonHubUnavailable,
 		Message: "The hub could not process the claim; its answer is in the log of Masthead in the hub.",
 		Unknown: true,
@@ -74,10 +74,10 @@ var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
 
 // MissingRight reports who lacks which right in the hub. For an identity other than the manager it uses the hub's
 // words: they name the user, which the manager need not know, and the one missing right of an apply.
-func MissingRight(err error, verb, resource, target string) *condition.Problem {
+func MissingRight(err error, verb, resource, target string) *condition.Error {
 	var refused hubaccess.RefusalError
 	if !errors.As(err, &refused) {
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonHubForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to %s %s in the namespace %q of the hub.", verb, resource, target),
 		}
@@ -88,7 +88,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	}
 	// Newer API servers mention the verbs of constrained impersonation first.
 	if strings.HasPrefix(said[2], "impersonate") {
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonImpersonationForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to impersonate %s of the hub.", refused.Key),
 		}
@@ -97,7 +97,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	if said[0] == "" {
 		what = resource
 	}
-	return &condition.Problem{
+	return &condition.Error{
 		Reason: fleetv1alpha1.ReasonHubForbidden,
 		Message: fmt.Sprintf("The user %q of the hub, which is %s, lacks the right to %s %s in the namespace %q of the hub.",
 			said[1], refused.Key, said[2], what, target),

@@ -16,12 +16,12 @@ import (
 
 // OfWorkload turns a workload cluster's answer into a problem to report, or returns nil if a retry may change the
 // answer.
-func OfWorkload(err error, what, rejected string) *condition.Problem {
+func OfWorkload(err error, what, rejected string) *condition.Error {
 	switch {
 	case apierror.IsMissingRight(err):
-		return &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: fmt.Sprintf("Masthead lacks the right to %s in this cluster.", what)}
+		return &condition.Error{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: fmt.Sprintf("Masthead lacks the right to %s in this cluster.", what)}
 	case apierrors.IsForbidden(err), apierror.IsRejected(err), apierror.IsMissingNamespace(err), apierrors.IsMethodNotSupported(err):
-		return &condition.Problem{Reason: rejected, Message: fmt.Sprintf("This cluster does not let Masthead %s: %s", what, multicluster.BoundedText(err.Error()))}
+		return &condition.Error{Reason: rejected, Message: fmt.Sprintf("This cluster does not let Masthead %s: %s", what, multicluster.BoundedText(err.Error()))}
 	}
 	return nil
 }
