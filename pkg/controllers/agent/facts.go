@@ -241,7 +241,7 @@ func (r *requirementReconciler) observed(ctx context.Context, s *scope.Scope, pl
 	if apierrors.IsNotFound(err) || errors.Is(err, kindwatch.ErrNotSynced) || errors.Is(err, kindwatch.ErrNotWatched) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	if s.Hub.Unknown = answer.OfHub(err, "get", s.Kind.GroupResource().String(), place.Namespace); s.Hub.Unknown == nil {
+	if s.Hub.Unknown = answer.HubProblem(err, "get", s.Kind.GroupResource().String(), place.Namespace); s.Hub.Unknown == nil {
 		return nil, err
 	}
 	return nil, nil //nolint:nilnil // As above.

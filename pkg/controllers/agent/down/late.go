@@ -20,7 +20,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/objects"
 )
@@ -103,7 +102,7 @@ func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructur
 
 // refused returns the result of a failed write.
 func (r *LateFields) refused(s *scope.Scope, err error) (*condition.Error, time.Duration, error) {
-	if p := reason.OfWorkload(err, "write the late-initialized fields of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
+	if p := answer.WorkloadProblem(err, "write the late-initialized fields of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 		return p, condition.SlowRetry(), nil
 	}
 	return nil, 0, fmt.Errorf("cannot write the late-initialized fields of %s: %w", s.Request, err)

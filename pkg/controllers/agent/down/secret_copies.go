@@ -21,7 +21,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -66,7 +65,7 @@ func isCopy(have *unstructured.Unstructured, claim *unstructured.Unstructured) b
 // secretProblem turns a workload cluster's answer about a Secret into a problem to report, or into an error if it is
 // better retried.
 func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) (*condition.Error, time.Duration, error) {
-	p := reason.OfWorkload(err, fmt.Sprintf("%s the Secret %q", verb, key.Name), fleetv1alpha1.ReasonSecretRejected)
+	p := answer.WorkloadProblem(err, fmt.Sprintf("%s the Secret %q", verb, key.Name), fleetv1alpha1.ReasonSecretRejected)
 	if p == nil {
 		return nil, 0, fmt.Errorf("cannot %s Secret %q in cluster %q: %w", verb, key, cluster, answer.MarkUnanswered(err))
 	}

@@ -18,6 +18,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 )
 
 // The identity used in the hub for a claim is decided once, when its reconcile begins, and carried in the context. The
@@ -126,18 +127,6 @@ func AsManager(ctx context.Context) bool {
 	return err == nil && a.Key.isManager()
 }
 
-// RefusalError is an answer of the hub to an identity other than the manager.
-type RefusalError struct {
-	Answer error
-	Key    Key
-}
-
-// Error returns the answer's text.
-func (r RefusalError) Error() string { return r.Answer.Error() }
-
-// Unwrap returns the answer.
-func (r RefusalError) Unwrap() error { return r.Answer }
-
 // do calls what with the access of the context's identity.
 func do(ctx context.Context, what func(*Access) error) error {
 	a, err := FromContext(ctx)
@@ -148,7 +137,7 @@ func do(ctx context.Context, what func(*Access) error) error {
 		if a.Key.isManager() {
 			return err
 		}
-		return RefusalError{Answer: err, Key: a.Key}
+		return answer.RefusalError{Answer: err, Identity: a.Key.String()}
 	}
 	return nil
 }

@@ -18,10 +18,10 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -114,7 +114,7 @@ func (r *Reporter) writeStatus(
 		return nil, nil //nolint:nilnil // It is gone, and there is nothing to report on.
 	}
 	if err != nil {
-		if p := reason.OfWorkload(err, "write the status of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
+		if p := answer.WorkloadProblem(err, "write the status of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 			// It can only be logged, not shown to the user.
 			log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.Reason, "message", p.Message)
 			r.Metrics.Requirement(s.Request, p.Reason)
