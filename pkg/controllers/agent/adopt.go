@@ -30,7 +30,7 @@ func (r *requirementReconciler) adopt(
 	out := ownership.Adopted(hub, s.Marks(ctx, nil))
 	patch := client.MergeFromWithOptions(hub, client.MergeFromWithOptimisticLock{})
 	if err := r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager)); err != nil {
-		if p := answer.OfHub(err, "patch", s.Kind.GroupResource().String(), key.Namespace); p != nil {
+		if p := answer.HubProblem(err, "patch", s.Kind.GroupResource().String(), key.Namespace); p != nil {
 			return nil, &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, nil, fmt.Errorf("cannot adopt %s %q in the hub: %w", s.Kind, key.NamespacedName, err)

@@ -23,7 +23,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
@@ -37,7 +36,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 	}
 	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
-		if p := answer.OfHub(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
+		if p := answer.HubProblem(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
 			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, err
@@ -62,7 +61,7 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 		r.metrics.Wrote(s.ClusterName, metrics.WriteDeletion)
 	case apierror.IsMissingObject(err): // The watch will report it.
 	default:
-		if p := answer.OfHub(err, "delete", s.Kind.GroupResource().String(), place.Namespace); p != nil {
+		if p := answer.HubProblem(err, "delete", s.Kind.GroupResource().String(), place.Namespace); p != nil {
 			return &scope.Outcome{Hub: live, Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, fmt.Errorf("cannot delete %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
@@ -96,7 +95,7 @@ func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*s
 	claim := s.Workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
 	if err := scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
-		if p := reason.OfWorkload(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
+		if p := answer.WorkloadProblem(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
@@ -127,7 +126,7 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, p
 	resource := s.Kind.GroupResource().String()
 	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
-		if p := answer.OfHub(err, "get", resource, place.Namespace); p != nil {
+		if p := answer.HubProblem(err, "get", resource, place.Namespace); p != nil {
 			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, err
@@ -142,8 +141,8 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, p
 	case err == nil:
 	case apierror.IsMissingObject(err):
 		return nil, nil //nolint:nilnil // As above.
-	case answer.OfHub(err, "patch", resource, place.Namespace) != nil:
-		return &scope.Outcome{Hub: live, Problem: answer.OfHub(err, "patch", resource, place.Namespace), RetryAfter: condition.SlowRetry()}, nil
+	case answer.HubProblem(err, "patch", resource, place.Namespace) != nil:
+		return &scope.Outcome{Hub: live, Problem: answer.HubProblem(err, "patch", resource, place.Namespace), RetryAfter: condition.SlowRetry()}, nil
 	default:
 		return nil, fmt.Errorf("cannot release %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}

@@ -22,11 +22,11 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -168,7 +168,7 @@ func (o *offboarding) claim(ctx context.Context, kind kindwatch.Kind, claim *uns
 	s := &scope.Scope{Workload: o.w, Facts: plan.Facts{Request: o.w.Request(kind, claim), Claim: claim}}
 	o.group.Go(func() error {
 		err := o.w.Guard.Run("offboarding a claim", func() error { return o.r.offboardClaim(ctx, s) })
-		switch p := reason.OfWorkload(err, "", ""); {
+		switch p := answer.WorkloadProblem(err, "", ""); {
 		case err == nil:
 			o.left.Add(1)
 		case p != nil, apierrors.IsConflict(err), mayPass(err):

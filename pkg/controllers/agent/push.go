@@ -22,7 +22,6 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
@@ -36,7 +35,7 @@ func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope, at 
 	if err == nil {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	p := reason.OfWorkload(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
+	p := answer.WorkloadProblem(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
 	if p == nil {
 		return nil, err
 	}
@@ -64,7 +63,7 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 	if unreadable == nil {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	p := answer.OfHub(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
+	p := answer.HubProblem(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
 	if p == nil {
 		return nil, unreadable
 	}
@@ -187,7 +186,7 @@ func (r *requirementReconciler) explain(
 	if apierrors.IsInvalid(cause) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause) {
 		live, err := r.getHub(ctx, key)
 		if err != nil {
-			if p := answer.OfHub(err, "get", s.Kind.GroupResource().String(), key.Namespace); p != nil {
+			if p := answer.HubProblem(err, "get", s.Kind.GroupResource().String(), key.Namespace); p != nil {
 				return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 			}
 			return nil, err
@@ -200,7 +199,7 @@ func (r *requirementReconciler) explain(
 			return nil, apierrors.NewConflict(s.Kind.GroupResource(), s.Name, errWatchBehind)
 		}
 	}
-	p := answer.OfHub(cause, verb, s.Kind.GroupResource().String(), key.Namespace)
+	p := answer.HubProblem(cause, verb, s.Kind.GroupResource().String(), key.Namespace)
 	if p == nil {
 		err := fmt.Errorf("cannot %s %s %q in the hub: %w", verb, s.Kind, key.NamespacedName, cause)
 		if p = answer.HubUnavailable(cause); p == nil {

@@ -18,27 +18,40 @@ import (
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// OfHub turns the hub's answer to a write into a problem to report, or returns nil for an error that is better retried:
+// RefusalError is an answer of the hub to an identity other than the manager.
+type RefusalError struct {
+	Answer error
+	// Identity describes the identity to users.
+	Identity string
+}
+
+// Error returns the answer's text.
+func (r RefusalError) Error() string { return r.Answer.Error() }
+
+// Unwrap returns the answer.
+func (r RefusalError) Unwrap() error { return r.Answer }
+
+// HubProblem turns the hub's answer to a write into a problem to report, or returns nil for an error that is better retried:
 // the hub could not be reached, was busy, or the object had changed.
-func OfHub(err error, verb, resource, target string) *condition.Problem {
+func HubProblem(err error, verb, resource, target string) *condition.Error {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonTargetNamespaceMissing,
 			Message: fmt.Sprintf("The namespace %q of the hub is being deleted.", target),
 		}
 	case apierror.IsMissingRight(err):
 		return MissingRight(err, verb, resource, target)
 	case apierror.IsMissingNamespace(err):
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonTargetNamespaceMissing,
 			Message: fmt.Sprintf("The namespace %q does not exist in the hub.", target),
 		}
 	case apierror.IsNotServed(err):
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonKindNotServed,
 			Message: fmt.Sprintf("The hub does not serve %s now.", resource),
 		}
@@ -50,18 +63,30 @@ func OfHub(err error, verb, resource, target string) *condition.Problem {
 	if refused == nil {
 		return nil
 	}
-	return &condition.Problem{Reason: fleetv1alpha1.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
+	return &condition.Error{Reason: fleetv1alpha1.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
+}
+
+// WorkloadProblem turns a workload cluster's answer into a problem to report, or returns nil if a retry may change the
+// answer.
+func WorkloadProblem(err error, what, rejected string) *condition.Error {
+	switch {
+	case apierror.IsMissingRight(err):
+		return &condition.Error{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: fmt.Sprintf("Masthead lacks the right to %s in this cluster.", what)}
+	case apierrors.IsForbidden(err), apierror.IsRejected(err), apierror.IsMissingNamespace(err), apierrors.IsMethodNotSupported(err):
+		return &condition.Error{Reason: rejected, Message: fmt.Sprintf("This cluster does not let Masthead %s: %s", what, multicluster.BoundedText(err.Error()))}
+	}
+	return nil
 }
 
 // HubUnavailable returns the problem to report if the hub answered that it could not process a request, as when one of
 // its webhooks is down. It is nil for any other answer, and for none, which concerns the manager rather than a claim.
 // Such an answer says nothing about the claim, whose condition is Unknown. It names webhooks, addresses and
 // ports, and changes with each attempt: it is for the log.
-func HubUnavailable(err error) *condition.Problem {
+func HubUnavailable(err error) *condition.Error {
 	if !apierror.IsUnavailable(err) {
 		return nil
 	}
-	return &condition.Problem{
+	return &condition.Error{
 		Reason:  fleetv1alpha1.ReasonHubUnavailable,
 		Message: "The hub could not process the claim; its answer is in the log of Masthead in the hub.",
 		Unknown: true,
@@ -74,10 +99,10 @@ var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
 
 // MissingRight reports who lacks which right in the hub. For an identity other than the manager it uses the hub's
 // words: they name the user, which the manager need not know, and the one missing right of an apply.
-func MissingRight(err error, verb, resource, target string) *condition.Problem {
-	var refused hubaccess.RefusalError
+func MissingRight(err error, verb, resource, target string) *condition.Error {
+	var refused RefusalError
 	if !errors.As(err, &refused) {
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonHubForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to %s %s in the namespace %q of the hub.", verb, resource, target),
 		}
@@ -88,19 +113,19 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	}
 	// Newer API servers mention the verbs of constrained impersonation first.
 	if strings.HasPrefix(said[2], "impersonate") {
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonImpersonationForbidden,
-			Message: fmt.Sprintf("Masthead lacks the right to impersonate %s of the hub.", refused.Key),
+			Message: fmt.Sprintf("Masthead lacks the right to impersonate %s of the hub.", refused.Identity),
 		}
 	}
 	what := schema.GroupResource{Group: said[4], Resource: said[3]}.String()
 	if said[0] == "" {
 		what = resource
 	}
-	return &condition.Problem{
+	return &condition.Error{
 		Reason: fleetv1alpha1.ReasonHubForbidden,
 		Message: fmt.Sprintf("The user %q of the hub, which is %s, lacks the right to %s %s in the namespace %q of the hub.",
-			said[1], refused.Key, said[2], what, target),
+			said[1], refused.Identity, said[2], what, target),
 	}
 }
 
@@ -108,7 +133,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 // errors, one is enough. Answers of a workload cluster do not count.
 func IsUnauthorized(err error) bool {
 	return slices.ContainsFunc(apierror.Each(err), func(err error) bool {
-		var refused hubaccess.RefusalError
+		var refused RefusalError
 		return errors.As(err, &refused) && apierrors.IsUnauthorized(refused.Answer)
 	})
 }

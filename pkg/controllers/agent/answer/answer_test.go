@@ -12,17 +12,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 )
 
 func TestLackingNamesTheUserAndTheRight(t *testing.T) {
-	sa := hubaccess.Key{ServiceAccount: types.NamespacedName{Namespace: "bar", Name: "agent1"}}
-	secret := hubaccess.Key{Cluster: "w1", Secret: types.NamespacedName{Namespace: "foo", Name: "creds"}}
+	const sa, secret = `the ServiceAccount "agent1" in the namespace "bar"`, `the user of the Secret "creds" in the namespace "foo" of this cluster`
 	forbidden := func(text string) error {
 		return apierrors.NewForbidden(schema.GroupResource{Group: "db.org", Resource: "dbs"}, "db", errors.New(text))
 	}
@@ -37,28 +34,28 @@ func TestLackingNamesTheUserAndTheRight(t *testing.T) {
 			`Masthead lacks the right to patch dbs.db.org in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonHubForbidden,
 		},
 		"ServiceAccount": {
-			"The hub's words name the verb that is missing of those that an apply takes.", fmt.Errorf("cannot: %w", hubaccess.RefusalError{Answer: said, Key: sa}),
+			"The hub's words name the verb that is missing of those that an apply takes.", fmt.Errorf("cannot: %w", RefusalError{Answer: said, Identity: sa}),
 			`The user "system:serviceaccount:bar:agent1" of the hub, which is the ServiceAccount "agent1" in the namespace "bar", lacks the right ` +
 				`to create dbs.db.org in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonHubForbidden,
 		},
 		"Secret": {
-			"The message names the Secret for its author.", hubaccess.RefusalError{Answer: said, Key: secret},
+			"The message names the Secret for its author.", RefusalError{Answer: said, Identity: secret},
 			`The user "system:serviceaccount:bar:agent1" of the hub, which is the user of the Secret "creds" in the namespace "foo" of this cluster, ` +
 				`lacks the right to create dbs.db.org in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonHubForbidden,
 		},
 		"Impersonation": {
 			"It is the manager who lacks a right then.",
-			hubaccess.RefusalError{Answer: forbidden(`User "manager" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "bar"`), Key: sa},
+			RefusalError{Answer: forbidden(`User "manager" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "bar"`), Identity: sa},
 			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonImpersonationForbidden,
 		},
 		"ConstrainedImpersonation": {
 			"Newer API servers say it like this.",
-			hubaccess.RefusalError{Answer: forbidden(`User "manager" cannot impersonate-on:serviceaccount:patch resource "dbs" in API group "db.org" in the namespace "bar"`), Key: sa},
+			RefusalError{Answer: forbidden(`User "manager" cannot impersonate-on:serviceaccount:patch resource "dbs" in API group "db.org" in the namespace "bar"`), Identity: sa},
 			`Masthead lacks the right to impersonate the ServiceAccount "agent1" in the namespace "bar" of the hub.`, fleetv1alpha1.ReasonImpersonationForbidden,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := OfHub(tc.err, "patch", "dbs.db.org", "bar")
+			p := HubProblem(tc.err, "patch", "dbs.db.org", "bar")
 			if p == nil || p.Message != tc.want || p.Reason != tc.reasoN {
 				t.Errorf("%s want %s %q, got %v", tc.reason, tc.reasoN, tc.want, p)
 			}
@@ -66,7 +63,7 @@ func TestLackingNamesTheUserAndTheRight(t *testing.T) {
 	}
 }
 
-func TestOfHub(t *testing.T) {
+func TestHubProblem(t *testing.T) {
 	resource := schema.GroupResource{Group: "db.acmeco.org", Resource: "dbs"}
 	unserved := apierrors.NewGenericServerResponse(404, "PATCH", resource, "db", "404 page not found", 0, true)
 	terminating := apierrors.NewForbidden(resource, "db", errors.New("because it is being terminated"))
@@ -97,12 +94,12 @@ func TestOfHub(t *testing.T) {
 		"Network":  {reason: "So is one that does not answer.", err: errors.New("connection refused")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := OfHub(tc.err, "create", resource.String(), "bar")
-			want := &condition.Problem{Reason: tc.want, Message: tc.message}
+			got := HubProblem(tc.err, "create", resource.String(), "bar")
+			want := &condition.Error{Reason: tc.want, Message: tc.message}
 			if tc.want == "" {
 				want = nil
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(condition.Problem{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(condition.Error{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
@@ -144,7 +141,7 @@ func TestErrorsThatAreJoined(t *testing.T) {
 	resource := schema.GroupResource{Resource: "dbs"}
 	conflict, down := apierrors.NewConflict(resource, "db", errors.New("x")), apierrors.NewInternalError(errors.New("x"))
 	unknown := apierrors.NewUnauthorized("x")
-	refused := func(err error) error { return fmt.Errorf("cannot: %w", hubaccess.RefusalError{Answer: err}) }
+	refused := func(err error) error { return fmt.Errorf("cannot: %w", RefusalError{Answer: err}) }
 	for name, tc := range map[string]struct {
 		reason                 string
 		err                    error
@@ -165,6 +162,33 @@ func TestErrorsThatAreJoined(t *testing.T) {
 			}
 			if got := IsConflict(tc.err); got != tc.conflict {
 				t.Errorf("%s want a conflict: %v, got %v", tc.reason, tc.conflict, got)
+			}
+		})
+	}
+}
+
+func TestWorkloadProblem(t *testing.T) {
+	resource := schema.GroupResource{Resource: "secrets"}
+	for name, tc := range map[string]struct {
+		reason string
+		err    error
+		want   string
+	}{
+		"Right":     {reason: "A right can be granted.", err: apierrors.NewForbidden(resource, "a", errors.New(`User "x" cannot create resource "secrets" in API group ""`)), want: fleetv1alpha1.ReasonWorkloadForbidden},
+		"Policy":    {reason: "A policy says no every time.", err: apierrors.NewForbidden(resource, "a", errors.New("denied")), want: fleetv1alpha1.ReasonSecretRejected},
+		"Immutable": {reason: "An immutable Secret stays immutable.", err: apierrors.NewInvalid(schema.GroupKind{Kind: "Secret"}, "a", nil), want: fleetv1alpha1.ReasonSecretRejected},
+		"Namespace": {reason: "A namespace that goes does not come back soon.", err: apierrors.NewForbidden(resource, "a", errors.New("because it is being terminated")), want: fleetv1alpha1.ReasonSecretRejected},
+		"Busy":      {reason: "What passes is retried.", err: apierrors.NewTooManyRequests("later", 1)},
+		"Conflict":  {reason: "So is what another client changed.", err: apierrors.NewConflict(resource, "a", errors.New("changed"))},
+		"Broken":    {reason: "And what did not arrive.", err: errors.New("connection refused")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if p := WorkloadProblem(fmt.Errorf("cannot: %w", tc.err), "write the Secret", fleetv1alpha1.ReasonSecretRejected); p != nil {
+				got = p.Reason
+			}
+			if got != tc.want {
+				t.Errorf("%s want %q, got %q", tc.reason, tc.want, got)
 			}
 		})
 	}

@@ -18,6 +18,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 )
 
 // The identity used in the hub for a claim is decided once, when its reconcile begins, and carried in the context. The
@@ -60,13 +61,13 @@ func ParseCreator(obj metav1.Object, cluster mcr.ClusterName, namespace string) 
 func (k Key) isManager() bool { return k == Key{} }
 
 // ClassIdentity returns the identity that a class assigns to the claims of a cluster.
-func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key, *condition.Problem) {
+func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key, *condition.Error) {
 	id := agent.Identity
 	switch {
 	case id == nil:
 		return Key{}, nil
 	case (id.ServiceAccountRef != nil) == (id.CredentialsSecretName != ""):
-		return Key{}, &condition.Problem{
+		return Key{}, &condition.Error{
 			Reason:  fleetv1alpha1.ReasonInvalidClass,
 			Message: "The EnrollmentClass of this cluster must have exactly one of spec.agent.identity.serviceAccountRef and credentialsSecretName.",
 		}
@@ -80,13 +81,13 @@ func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key,
 
 // NamespaceIdentity returns the identity that the owner of a workload cluster's namespace assigns to its claims, if
 // any.
-func NamespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, namespace string) (Key, bool, *condition.Problem) {
+func NamespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, namespace string) (Key, bool, *condition.Error) {
 	name, ok := annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
 	if !ok {
 		return Key{}, false, nil
 	}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return Key{}, true, &condition.Problem{
+		return Key{}, true, &condition.Error{
 			Reason: fleetv1alpha1.ReasonCredentialsInvalid,
 			Message: fmt.Sprintf("The annotation %s of the namespace %q is not the name of a Secret.",
 				fleetv1alpha1.CredentialsSecretNameAnnotation, namespace),
@@ -126,18 +127,6 @@ func AsManager(ctx context.Context) bool {
 	return err == nil && a.Key.isManager()
 }
 
-// RefusalError is an answer of the hub to an identity other than the manager.
-type RefusalError struct {
-	Answer error
-	Key    Key
-}
-
-// Error returns the answer's text.
-func (r RefusalError) Error() string { return r.Answer.Error() }
-
-// Unwrap returns the answer.
-func (r RefusalError) Unwrap() error { return r.Answer }
-
 // do calls what with the access of the context's identity.
 func do(ctx context.Context, what func(*Access) error) error {
 	a, err := FromContext(ctx)
@@ -148,7 +137,7 @@ func do(ctx context.Context, what func(*Access) error) error {
 		if a.Key.isManager() {
 			return err
 		}
-		return RefusalError{Answer: err, Key: a.Key}
+		return answer.RefusalError{Answer: err, Identity: a.Key.String()}
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -46,7 +46,7 @@ func (r *Reporter) noteConflict(ctx context.Context, s *scope.Scope, holder stri
 		return nil
 	}
 	err := scope.PatchClaim(ctx, s, claim, metrics.WriteAnnotation, r.Metrics)
-	if p := reason.OfWorkload(err, "annotate this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
+	if p := answer.WorkloadProblem(err, "annotate this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.Reason, "message", p.Message)
 		return nil
 	}

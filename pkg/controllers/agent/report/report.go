@@ -18,10 +18,10 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/reason"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -102,7 +102,7 @@ func agentSynced(s *scope.Scope, o scope.Outcome) metav1.Condition {
 // writeStatus writes the status of a claim, and an event if it is new. It returns why the workload cluster refuses it.
 func (r *Reporter) writeStatus(
 	ctx context.Context, s *scope.Scope, o scope.Outcome, c metav1.Condition, status map[string]any,
-) (*condition.Problem, error) {
+) (*condition.Error, error) {
 	last, reportedBefore := r.lastReported(s)
 	before, after := s.Claim, propagation.Shell(s.Claim)
 	patch, err := propagation.StatusPatch(before, status)
@@ -114,7 +114,7 @@ func (r *Reporter) writeStatus(
 		return nil, nil //nolint:nilnil // It is gone, and there is nothing to report on.
 	}
 	if err != nil {
-		if p := reason.OfWorkload(err, "write the status of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
+		if p := answer.WorkloadProblem(err, "write the status of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 			// It can only be logged, not shown to the user.
 			log.FromContext(ctx).Info("Cannot write the status of a claim", "reason", p.Reason, "message", p.Message)
 			r.Metrics.Requirement(s.Request, p.Reason)
