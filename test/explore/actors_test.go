@@ -246,7 +246,9 @@ func (w *world) administrators() []option {
 	}
 	if x := w.hub.Get(key(xrds, "", xrdName)); x != nil {
 		next := map[string]string{"": "false", "true": "false", "false": "true"}[x.GetLabels()[fleetv1alpha1.PublishLabel]]
-		out = append(out, option{"administrator sets the label publish=" + next, rare, func() { w.setPublished(next) }})
+		if next == "true" || w.other.holder == nil { // What one hub withdraws, another may offer.
+			out = append(out, option{"administrator sets the label publish=" + next, rare, func() { w.setPublished(next) }})
+		}
 	}
 	return out
 }
