@@ -3,10 +3,10 @@
 
 package health
 
-// maxDepth bounds how deep a status is searched for a condition that explains it, and maxLooks how many values.
+// maxDepth bounds how deep a status is searched for a condition that explains it, and maxValues how many values.
 const (
-	maxDepth = 6
-	maxLooks = 512
+	maxDepth  = 6
+	maxValues = 512
 )
 
 // complaint returns the problem in a status: the message of the deepest abnormal condition, since deeper ones are
@@ -33,13 +33,13 @@ func complaining(status fields) fields {
 
 // search looks for a condition. It is bounded, as objects can have any size.
 type search struct {
-	found fields
-	rank  int
-	looks int
+	found   fields
+	rank    int
+	visited int
 }
 
 func (s *search) look(value any, depth int) {
-	if s.looks++; s.looks > maxLooks || depth > maxDepth {
+	if s.visited++; s.visited > maxValues || depth > maxDepth {
 		return
 	}
 	switch v := value.(type) {

@@ -14,35 +14,35 @@ import (
 // parts searches a status for parts that are not well. It is bounded, as objects can have any size. A part makes no
 // object Healthy, and only its explicit words count beside a Ready that is True.
 type parts struct {
-	spec   fields
-	summed bool
-	looks  int
-	worst  judged
+	spec    fields
+	summed  bool
+	visited int
+	worst   judged
 }
 
 func partsJudged(object, status fields, summed bool) judged {
 	p := parts{spec: object.part("spec"), summed: summed}
-	p.look(status, 0)
+	p.visit(status, 0)
 	return p.worst
 }
 
-func (p *parts) look(value any, depth int) {
-	if p.looks++; p.looks > maxLooks || depth > maxDepth {
+func (p *parts) visit(value any, depth int) {
+	if p.visited++; p.visited > maxValues || depth > maxDepth {
 		return
 	}
 	switch v := value.(type) {
 	case []any:
 		for _, entry := range v {
-			p.look(entry, depth+1)
+			p.visit(entry, depth+1)
 		}
 	case fields:
-		p.lookAt(v, depth)
+		p.visitObject(v, depth)
 	case map[string]any:
-		p.lookAt(v, depth)
+		p.visitObject(v, depth)
 	}
 }
 
-func (p *parts) lookAt(part fields, depth int) {
+func (p *parts) visitObject(part fields, depth int) {
 	var inner []string
 	for name, value := range part {
 		switch v := value.(type) {
@@ -71,7 +71,7 @@ func (p *parts) lookAt(part fields, depth int) {
 	// Which parts are searched before the bound is reached must not vary.
 	slices.Sort(inner)
 	for _, name := range inner {
-		p.look(part[name], depth+1)
+		p.visit(part[name], depth+1)
 	}
 }
 
