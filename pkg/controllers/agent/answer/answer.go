@@ -34,8 +34,8 @@ func (r RefusalError) Error() string { return r.Answer.Error() }
 // Unwrap returns the answer.
 func (r RefusalError) Unwrap() error { return r.Answer }
 
-// HubProblem turns the hub's answer to a write into a problem to report, or returns nil for an error that is better retried:
-// the hub could not be reached, was busy, or the object had changed.
+// HubProblem turns the hub's answer to a write into a problem to report, or returns nil for an error that is better
+// retried: the hub could not be reached, was busy, or the object had changed.
 func HubProblem(err error, verb, resource, target string) *condition.Error {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
