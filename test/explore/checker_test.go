@@ -54,6 +54,8 @@ type checker struct {
 	modes   map[fleetv1alpha1.DiscoveryMode]bool
 	// ownCrossplanes are the clusters that are to be left alone from now on.
 	ownCrossplanes map[*workload]bool
+	// landing is when the request was given up that is executed now; zero if its sender waits.
+	landing time.Time
 	// unresolved is whether no references are to be resolved from now on.
 	unresolved bool
 	// values are those that the source of a reference has had, and permitted is until when a namespace permitted another.
@@ -261,7 +263,8 @@ func (c *checker) objectCreated(o *objectHistory) {
 		case !other.gone && claim.owns(other):
 			c.fail("A claim has one object", "%s/%s was created beside %s/%s", o.last.GetNamespace(), o.last.GetName(), other.last.GetNamespace(), other.last.GetName())
 		case other.gone && claim.recorded && !claim.consents[string(other.last.GetUID())] && !claim.consents[string(claim.last.GetUID())] &&
-			!claim.tampered && !c.mayMove(claim) && !strings.HasPrefix(other.deletedBy, "manager-"):
+			!claim.tampered && !c.mayMove(claim) && !strings.HasPrefix(other.deletedBy, "manager-") &&
+			(c.landing.IsZero() || c.landing.After(other.deletedAt)): // What is on its way cannot be called back.
 			c.fail("A lost object is not replaced silently", "%s/%s was deleted by %s and created again", other.last.GetNamespace(), other.last.GetName(), other.deletedBy)
 		}
 	}

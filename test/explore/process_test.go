@@ -62,8 +62,8 @@ type call struct {
 	request  *http.Request
 	body     []byte
 	response chan response
-	// landsUntil is when a late call can be executed at the latest.
-	landsUntil time.Time
+	// A late call was given up, and can be executed until landsUntil.
+	givenUp, landsUntil time.Time
 }
 
 type response struct {
@@ -325,7 +325,8 @@ func (p *process) abandon(c *call) {
 	}
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
-	c.landsUntil = time.Now().Add(p.w.clocks.inFlight)
+	c.givenUp = time.Now()
+	c.landsUntil = c.givenUp.Add(p.w.clocks.inFlight)
 	p.w.late = append(p.w.late, c)
 }
 

@@ -175,6 +175,8 @@ func (w *world) land(c *call) {
 	w.mu.Lock()
 	w.late = slices.DeleteFunc(w.late, func(other *call) bool { return other == c })
 	w.mu.Unlock()
+	w.checker.landing = c.givenUp
+	defer func() { w.checker.landing = time.Time{} }()
 	// Its sender's context has ended.
 	resp, err := c.execute(context.WithoutCancel(c.request.Context()))
 	if err != nil {
