@@ -79,7 +79,7 @@ func TestClaimIsNotReleasedWhileACreationMayLand(t *testing.T) {
 	const grace = 10 * time.Second
 	for name, tc := range map[string]struct {
 		reason       string
-		shown        *condition.Error
+		shown        *condition.Problem
 		later, reads time.Duration
 		want         time.Duration
 	}{

@@ -17,12 +17,12 @@ import (
 // unresolved returns why a claim with unresolved references is not pushed; nil if they are resolved. The fields they
 // fill are part of the user's intent: without them, Crossplane would provision something else. This is read from the
 // claim itself, so that no claim is pushed early because its references are not processed yet, or never are.
-func unresolved(claim *unstructured.Unstructured) *condition.Error {
+func unresolved(claim *unstructured.Unstructured) *condition.Problem {
 	pending := references.Pending(claim.Object)
 	if len(pending) == 0 {
 		return nil
 	}
-	return &condition.Error{
+	return &condition.Problem{
 		Reason: fleetv1alpha1.ReasonReferencesUnresolved,
 		Message: fmt.Sprintf("The field that spec.references[%d] fills has no value yet. The condition %s, if there is one, says why.",
 			pending[0], commonv1alpha1.ConditionReferencesResolved),

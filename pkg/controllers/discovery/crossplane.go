@@ -36,7 +36,7 @@ func foreignFinalizer(obj metav1.Object) string {
 // crossplaneAtWork reports whether a cluster whose definition of CompositeResourceDefinitions is Masthead's
 // nevertheless runs its own Crossplane, or whether this is not known yet. If it stays unknown for too long, copies are
 // written anyway: a user may have changed the definition, which would keep it unknown.
-func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Error, waiting bool) {
+func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, waiting bool) {
 	if state, _ := p.w.watcher.State(kind); state == kindwatch.StateSyncing {
 		left := p.w.awaits(kind, p.clock.Now())
 		if left > 0 {
@@ -51,7 +51,7 @@ func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Error, wait
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, obj := range objects {
 		if why := crossplanes(obj); why != "" {
-			return &condition.Error{Reason: fleetv1alpha1.ReasonOwnCrossplane, Message: fmt.Sprintf("%s %q %s: the cluster has, or had, its own Crossplane. What the hub offers is no longer "+
+			return &condition.Problem{Reason: fleetv1alpha1.ReasonOwnCrossplane, Message: fmt.Sprintf("%s %q %s: the cluster has, or had, its own Crossplane. What the hub offers is no longer "+
 				"shown there, and what exists there is not changed.", kind.Kind, obj.GetName(), why)}, false
 		}
 	}

@@ -22,7 +22,7 @@ const maxWrites = 200
 
 // ensure makes an object in the cluster match its mirror. It returns whether the cluster has it, or why it cannot;
 // neither means that something is pending.
-func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) (bool, *condition.Error, error) {
+func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) (bool, *condition.Problem, error) {
 	have, watched, err := p.w.see(kind, m.name())
 	if problem, waiting := p.unknownProblem(watched, reasons); problem != nil || waiting {
 		return false, problem, nil
@@ -37,7 +37,7 @@ func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reaso
 		return false, nil, err
 	case !p.owns(have):
 		about := managed.Object(kind.Kind, m.name())
-		return false, &condition.Error{Reason: reasons.foreign, Message: about.NotOurs(managed.GetMarks(have), p.cluster.Hub, "")}, nil
+		return false, &condition.Problem{Reason: reasons.foreign, Message: about.NotOurs(managed.GetMarks(have), p.cluster.Hub, "")}, nil
 	case have.GetDeletionTimestamp() != nil:
 		// It is rewritten once it is gone.
 		return false, nil, nil
@@ -61,7 +61,7 @@ func (p *pass) holds(kind kindwatch.Kind, m *mirror, have *unstructured.Unstruct
 // written writes a copy and converts the cluster's answer into ensure's results.
 func (p *pass) written(
 	ctx context.Context, kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured, reasons reasonSet,
-) (bool, *condition.Error, error) {
+) (bool, *condition.Problem, error) {
 	got, err := p.writer(kind).Write(ctx, have, m.nextGeneration(have), m.written)
 	about := managed.Object(kind.Kind, m.name())
 	switch managed.ClassifyAnswer(err) {
@@ -78,14 +78,14 @@ func (p *pass) written(
 		if p.refusedByPolicy(kind) {
 			return false, nil, nil
 		}
-		return false, &condition.Error{Reason: reasons.forbidden, Message: about.Refused(err)}, nil
+		return false, &condition.Problem{Reason: reasons.forbidden, Message: about.Refused(err)}, nil
 	case managed.Rejected:
 		if apierrors.IsInvalid(err) && have != nil && m.exactLabels && foreignFinalizer(have) == "" {
 			// An immutable field differs, because the hub's object was recreated. A copy can be recreated, too.
 			p.within(condition.Soon)
 			return false, nil, p.remove(ctx, kind, have)
 		}
-		return false, &condition.Error{Reason: reasons.rejected, Message: about.Refused(err)}, nil
+		return false, &condition.Problem{Reason: reasons.rejected, Message: about.Refused(err)}, nil
 	case managed.Failed:
 	}
 	return false, nil, fmt.Errorf("cannot write %s %q in cluster %q: %w", kind.Kind, m.name(), p.w.name, err)

@@ -112,22 +112,22 @@ func (p *pass) watch() {
 }
 
 // unknownProblem returns why the objects of a kind in the cluster are unknown, or that they are still being synced.
-func (p *pass) unknownProblem(kind kindwatch.Kind, reasons reasonSet) (*condition.Error, bool) {
+func (p *pass) unknownProblem(kind kindwatch.Kind, reasons reasonSet) (*condition.Problem, bool) {
 	state, message := p.w.watcher.State(kind)
 	switch state {
 	case kindwatch.StateSynced:
 		return nil, false
 	case kindwatch.StateForbidden:
-		return &condition.Error{Reason: reasons.forbidden, Message: managed.Unwatchable(kind.GroupResource())}, false
+		return &condition.Problem{Reason: reasons.forbidden, Message: managed.Unwatchable(kind.GroupResource())}, false
 	case kindwatch.StateTooLarge:
-		return &condition.Error{Reason: reasons.tooLarge, Message: "No objects of the kind are written: " + message + "."}, false
+		return &condition.Problem{Reason: reasons.tooLarge, Message: "No objects of the kind are written: " + message + "."}, false
 	case kindwatch.StateStale:
-		return &condition.Error{
+		return &condition.Problem{
 			Reason: reasons.rejected, Message: "The objects of the kind in the cluster are not known: " + message + ".",
 		}, false
 	case kindwatch.StateNotServed:
 		if reasons.notServed != "" {
-			return &condition.Error{Reason: reasons.notServed, Message: fmt.Sprintf("The cluster does not serve %s.", kind.GroupResource())}, false
+			return &condition.Problem{Reason: reasons.notServed, Message: fmt.Sprintf("The cluster does not serve %s.", kind.GroupResource())}, false
 		}
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}

@@ -55,7 +55,7 @@ func (p *pass) protect(ctx context.Context) error {
 }
 
 // ensurePolicy creates or updates the policy, then its binding.
-func (p *pass) ensurePolicy(ctx context.Context, user string) (waiting bool, problem *condition.Error, err error) {
+func (p *pass) ensurePolicy(ctx context.Context, user string) (waiting bool, problem *condition.Problem, err error) {
 	for _, part := range []struct {
 		kind   kindwatch.Kind
 		mirror *mirror
@@ -92,7 +92,7 @@ var selfSubjectReviews = schema.GroupVersionResource{ //nolint:gochecknoglobals 
 }
 
 // user returns Masthead's username in the cluster, asking for it unless it is cached.
-func (p *pass) user(ctx context.Context) (string, *condition.Error, error) {
+func (p *pass) user(ctx context.Context) (string, *condition.Problem, error) {
 	known, doubts := p.w.user.Name()
 	if known != "" {
 		return known, nil, nil
@@ -117,6 +117,6 @@ func (p *pass) user(ctx context.Context) (string, *condition.Error, error) {
 	return user, nil, nil
 }
 
-func unknownUser(err error) *condition.Error {
-	return &condition.Error{Reason: fleetv1alpha1.ReasonUserUnknown, Message: fmt.Sprintf("The username of Masthead in the cluster is unknown: %s.", multicluster.BoundedText(err.Error()))}
+func unknownUser(err error) *condition.Problem {
+	return &condition.Problem{Reason: fleetv1alpha1.ReasonUserUnknown, Message: fmt.Sprintf("The username of Masthead in the cluster is unknown: %s.", multicluster.BoundedText(err.Error()))}
 }

@@ -19,7 +19,7 @@ import (
 
 // notServed returns why the cluster does not serve a kind whose definition it has. For a while that is expected, and no
 // problem.
-func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kind) (*condition.Error, error) {
+func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kind) (*condition.Problem, error) {
 	if state, _ := p.w.watcher.State(kind); state != kindwatch.StateNotServed {
 		return nil, nil //nolint:nilnil // It is being found out.
 	}
@@ -31,7 +31,7 @@ func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kin
 	if err != nil || crd == nil {
 		return nil, err
 	}
-	return &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionNotServed, Message: fmt.Sprintf("The CustomResourceDefinition %q exists in the cluster, but the API server does not serve it: %s",
+	return &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionNotServed, Message: fmt.Sprintf("The CustomResourceDefinition %q exists in the cluster, but the API server does not serve it: %s",
 		k.crd(), whyNotServed(crd))}, nil
 }
 

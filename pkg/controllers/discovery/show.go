@@ -47,7 +47,7 @@ func (p *pass) mirrorAll(ctx context.Context) error {
 
 // ownCrossplane reports whether the cluster serves CompositeResourceDefinitions that are not copies, or whether this is
 // not known yet.
-func (p *pass) ownCrossplane() (own *condition.Error, waiting bool) {
+func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
 	crd := resourceXRD + "." + crossplaneGroup
 	v := p.views[crd]
 	if !p.offer.shows(resourceXRD) || v.known && v.definition == nil {
@@ -65,7 +65,7 @@ func (p *pass) ownCrossplane() (own *condition.Error, waiting bool) {
 	if managed.GetMarks(have).IsMastheads() {
 		return p.crossplaneAtWork(mirrorKind(v.kind))
 	}
-	return &condition.Error{
+	return &condition.Problem{
 		Reason: fleetv1alpha1.ReasonOwnCrossplane,
 		Message: fmt.Sprintf("The CustomResourceDefinition %q already exists in the cluster and was not created by Masthead: "+
 			"the cluster has, or had, its own Crossplane. What the hub offers is not shown there.", crd),
@@ -101,7 +101,7 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 
 // mirrorObjects makes the cluster have exactly the copies of a kind that its class offers. It returns how many are up
 // to date, whether that is all that can be done now, and the first of the problems.
-func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objects int, done bool, first *condition.Error, err error) {
+func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objects int, done bool, first *condition.Problem, err error) {
 	kind := mirrorKind(v.kind)
 	why, waiting := p.unknownProblem(kind, objectReasons)
 	if waiting {
@@ -112,7 +112,7 @@ func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objec
 	if why != nil {
 		return 0, true, why, nil
 	}
-	var problems []*condition.Error
+	var problems []*condition.Problem
 	var errs []error
 	done = true
 	for _, m := range v.objects {
@@ -150,14 +150,14 @@ func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objec
 }
 
 // summary returns the first of some problems and mentions the others.
-func summary(problems []*condition.Error) *condition.Error {
+func summary(problems []*condition.Problem) *condition.Problem {
 	switch len(problems) {
 	case 0:
 		return nil
 	case 1:
 		return problems[0]
 	}
-	return &condition.Error{
+	return &condition.Problem{
 		Reason:  problems[0].Reason,
 		Message: fmt.Sprintf("%s There are %d more such problems.", problems[0].Message, len(problems)-1),
 	}
@@ -165,7 +165,7 @@ func summary(problems []*condition.Error) *condition.Error {
 
 // removeOthers deletes copies of objects that the hub no longer has or the class no longer offers. It returns the first
 // problem of those that must stay.
-func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (left *condition.Error, err error) {
+func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (left *condition.Problem, err error) {
 	wanted := sets.New[string]()
 	for _, m := range v.objects {
 		if p.offer.includes(m.group) {
@@ -184,7 +184,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 		case finalizer == "":
 			errs = append(errs, p.remove(ctx, kind, obj))
 		case left == nil:
-			left = &condition.Error{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: fmt.Sprintf(
+			left = &condition.Problem{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: fmt.Sprintf(
 				"%s %q is no longer shown. It is kept, because a client in the cluster uses it and has added the finalizer %q to it.",
 				kind.Kind, obj.GetName(), multicluster.BoundedText(finalizer))}
 		}

@@ -89,7 +89,7 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 // keep reports why a definition that is not wanted stays.
 func (p *pass) keep(ctx context.Context, k mirroredKind, why string) {
 	p.kept.Insert(k.crd())
-	p.reports.kind(ctx, p.cluster, k.crd(), 0, &condition.Error{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: why})
+	p.reports.kind(ctx, p.cluster, k.crd(), 0, &condition.Problem{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: why})
 	p.within(condition.SlowRetry())
 }
 

@@ -256,9 +256,9 @@ func (s *situation) String() string {
 
 // facts are what the agent gathers in a situation.
 func (s *situation) facts() Facts {
-	problem := func(is bool, why string) *condition.Error {
+	problem := func(is bool, why string) *condition.Problem {
 		if is {
-			return &condition.Error{Reason: why}
+			return &condition.Problem{Reason: why}
 		}
 		return nil
 	}

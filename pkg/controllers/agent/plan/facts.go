@@ -56,20 +56,20 @@ type Facts struct {
 
 	// Pairing decides the claim's target; nil if unknown. Unpaired is the reason, if it should be reported to the user.
 	Pairing  *Pairing
-	Unpaired *condition.Error
+	Unpaired *condition.Problem
 
 	// Target is where in the hub the claim's object would be created; nil if Untargeted says why there is none.
 	Target     *ownership.Place
-	Untargeted *condition.Error
+	Untargeted *condition.Problem
 
 	// Unresolved is why unresolved references keep the claim from being pushed; nil if they are resolved.
-	Unresolved *condition.Error
+	Unresolved *condition.Problem
 
 	// Full is why no further object may be created for the claim's cluster or namespace; nil if one may.
-	Full *condition.Error
+	Full *condition.Problem
 
 	// Unauthenticated is why no identity can be used in the hub, and RetryAfter when to retry.
-	Unauthenticated *condition.Error
+	Unauthenticated *condition.Problem
 	RetryAfter      time.Duration
 
 	Hub HubFacts
@@ -79,7 +79,7 @@ type Facts struct {
 type HubFacts struct {
 	// Known means that the kind's objects are cached. Unknown is why they are not, if it should be reported to the user.
 	Known   bool
-	Unknown *condition.Error
+	Unknown *condition.Problem
 
 	// Gone means that the hub no longer has a definition of the kind, and hence no objects.
 	Gone bool

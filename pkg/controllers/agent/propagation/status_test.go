@@ -22,12 +22,12 @@ func TestBuildStatus(t *testing.T) {
 	const awaiting = `{'type':'Reconciling','status':'True','reason':'AwaitingHub','message':'The hub has not reported yet whether the current generation of this claim is ready',` +
 		`'observedGeneration':3,` + at + `},`
 	const stalled = `{'type':'Stalled','status':'True','reason':'Conflict','message':'taken','observedGeneration':3,` + at + `},`
-	taken := &condition.Error{Reason: fleetv1alpha1.ReasonConflict, Message: "taken"}
+	taken := &condition.Problem{Reason: fleetv1alpha1.ReasonConflict, Message: "taken"}
 	for name, tc := range map[string]struct {
 		reason     string
 		claim, Hub string
 		behind     bool
-		problem    *condition.Error
+		problem    *condition.Problem
 		want       string
 	}{
 		"Generation": {
