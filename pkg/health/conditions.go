@@ -196,7 +196,7 @@ func alarmed(object fields, known func(conditionType string) bool) judged {
 		switch p, _ := classifyType(name); {
 		case p == proof:
 			worst = worst.worse(judgeProof(name, state, c))
-		case p == failure && state == statusTrue && !isRolloutComplete(fields(c).text("reason")) && !known(name):
+		case p == failure && state == statusTrue && !known(name):
 			worst = worst.worse(judgeAlarm(p, name, state, c, true))
 		}
 	}

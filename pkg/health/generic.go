@@ -114,7 +114,7 @@ func phaseJudged(object, status fields) judged {
 		if health == appsv1alpha1.HealthHealthy && isRunning(word) && comesToAnEnd(object.text("kind")) {
 			health = appsv1alpha1.HealthProgressing
 		}
-		worst = worst.worse(judged{Result{Health: health, Reason: reasonUnless(health, word)}, true})
+		worst = worst.worse(judged{Result{Health: health, Reason: reasonUnless(health, stateReason(word, name))}, true})
 	}
 	return worst
 }

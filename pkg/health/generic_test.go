@@ -197,3 +197,16 @@ func TestPauses(t *testing.T) {
 		}
 	}
 }
+
+// A field that is about a state can have a whole sentence, which may be meant for few readers.
+func TestSentencesAreNoReasons(t *testing.T) {
+	for _, field := range []string{"phase", "dbStatus"} {
+		got := newAssessor(nil, nil).Assess(&unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.org/v1", "kind": "Quux",
+			"status": map[string]any{field: "connection of admin with password hunter2 failed"},
+		}}, true)
+		if got.Health != appsv1alpha1.HealthDegraded || got.Reason != field {
+			t.Errorf("Want %s to be the reason why it is Degraded, got %+v.", field, got)
+		}
+	}
+}

@@ -106,7 +106,7 @@ func (p *parts) word(name, value string, depth int) judged {
 	if !known || health == appsv1alpha1.HealthSuspended && depth > 0 {
 		return judged{}
 	}
-	return unlessHealthy(judged{Result{Health: health, Reason: reasonOr(value, name)}, true})
+	return unlessHealthy(judged{Result{Health: health, Reason: stateReason(value, name)}, true})
 }
 
 // nameOfState returns the end of a name that says that the field has a word for a state; empty if there is none.

@@ -5,6 +5,7 @@ package health
 
 import (
 	"strings"
+	"unicode"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -71,6 +72,15 @@ func reasonOr(theirs, ours string) string {
 		return ours
 	}
 	return theirs
+}
+
+// stateReason returns the reason for a state, which is the state if it is one word, and otherwise the name of its field:
+// a sentence can hold anything, and can change all the time.
+func stateReason(state, field string) string {
+	if strings.ContainsFunc(state, unicode.IsSpace) {
+		return field
+	}
+	return reasonOr(state, field)
 }
 
 // messageOr returns the object's message, or the default if it has none.

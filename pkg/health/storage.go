@@ -5,6 +5,8 @@ package health
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,8 +35,9 @@ func boundClaim(c fields) Result {
 	if c.text("status", "modifyVolumeStatus", "status") == infeasible {
 		return degraded(infeasible, "The volume cannot have the class that the claim wants")
 	}
-	for resource, value := range c.part("status", "allocatedResourceStatuses") {
-		if status, _ := value.(string); strings.HasSuffix(status, infeasible) {
+	resizes := c.part("status", "allocatedResourceStatuses")
+	for _, resource := range slices.Sorted(maps.Keys(resizes)) { // Always the same is reported.
+		if status := resizes.text(resource); strings.HasSuffix(status, infeasible) {
 			return degraded(status, fmt.Sprintf("The volume cannot have the %s that the claim wants", resource))
 		}
 	}
