@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -344,6 +345,59 @@ func TestValueOfAnotherType(t *testing.T) {
 	if c := got.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want {
 		t.Errorf("want %q, got %q", want, c.Message)
 	}
+}
+
+// TestFieldThatIsNotInTheSchema: a mistake in toFieldPath is reported, and names the field.
+func TestFieldThatIsNotInTheSchema(t *testing.T) {
+	ns := namespace(t)
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}), subnet(ns, "subnet", commonv1alpha1.GenericReference{
+		Resource: "configmaps", Name: "settings", FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.regoin",
+	}))
+	got := await(t, ns, "subnet", commonv1alpha1.ReasonTargetRejected)
+	const want = "Cannot apply the resolved values: .spec.forProvider.regoin: field not declared in schema"
+	if c := got.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want {
+		t.Errorf("want %q, got %q", want, c.Message)
+	}
+}
+
+// TestApplyThatFails: a webhook that does not answer is reported, although it is no verdict about the values.
+func TestApplyThatFails(t *testing.T) {
+	ns := namespace(t)
+	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
+	webhook := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "down.example.org", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig:      admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+				Rule: admissionv1.Rule{
+					APIGroups: []string{managedexample.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"subnets"},
+				},
+			}},
+		}},
+	}
+	create(t, webhook)
+	probe := subnet(ns, "probe")
+	create(t, probe)
+	err := testenv.Poll(t.Context(), patience, func(ctx context.Context) (bool, error) {
+		probe.Labels = map[string]string{"version": probe.ResourceVersion}
+		return api.Update(ctx, probe) != nil, nil // The API server reads its webhooks by a watch.
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}), subnet(ns, "subnet", toRegion("configmaps", "settings", "data.region")))
+	got := await(t, ns, "subnet", commonv1alpha1.ReasonUnavailable)
+	const want = "The API server did not apply the resolved values: InternalError"
+	if c := got.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want || c.Status != corev1.ConditionUnknown {
+		t.Errorf("want %q, got %+v", want, c)
+	}
+	if err := api.Delete(t.Context(), webhook); err != nil {
+		t.Fatal(err)
+	}
+	await(t, ns, "subnet", commonv1alpha1.ReasonResolved)
 }
 
 func TestReadOtherNamespace(t *testing.T) {

@@ -109,6 +109,8 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 				return reconcile.Result{RequeueAfter: condition.Soon}, nil
 			}
 			return reconcile.Result{}, err
+			o.failed = &references.Error{Index: -1, Reason: commonv1alpha1.ReasonUnavailable, Cause: err}
+			_, _ = r.report(ctx, w, req, s.rules, obj, o) // If that fails as well, it is tried again with the apply.
 		}
 		if failed != nil {
 			o.failed = failed
