@@ -24,6 +24,9 @@ const maxReason = 64
 type outcome struct {
 	failed  *references.Error
 	missing []*references.Error
+
+	// unwatched says why changes of sources are not noticed at once; empty if they are.
+	unwatched string
 }
 
 // newCondition is the condition that reports an outcome.
@@ -38,6 +41,9 @@ func newCondition(generation int64, o outcome) metav1.Condition {
 			indices = append(indices, fmt.Sprintf("spec.references[%d]", m.Index))
 		}
 		c.Message = "All required references are resolved; optional references whose source is missing: " + strings.Join(indices, ", ")
+	}
+	if o.unwatched != "" {
+		c.Message += "; changes of their sources are noticed within two minutes only, since " + o.unwatched
 	}
 	if o.failed == nil {
 		return c
@@ -54,12 +60,6 @@ func newCondition(generation int64, o outcome) metav1.Condition {
 	return c
 }
 
-func capital(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
-}
 // unanswered describes a failed request by nothing that differs from one request to the next, as its error does.
 func unanswered(failed *references.Error) string {
 	if failed.Index >= 0 {
@@ -71,6 +71,12 @@ func unanswered(failed *references.Error) string {
 	return "The API server did not apply the resolved values"
 }
 
+func capital(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
 
 // withCondition returns the conditions of an object with ours replaced, and whether they differ.
 func withCondition(obj *unstructured.Unstructured, c metav1.Condition, now metav1.Time) ([]any, bool) {

@@ -96,7 +96,8 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 		return reconcile.Result{}, err
 	}
 	others, soon := w.others(ctx, result, grants)
-	all, cycle := w.depend(req, since, result.Sources, others...)
+	covered, cycle := w.depend(req, since, result.Sources, others...)
+	o.unwatched = covered.why
 	obj := s.obj
 	switch {
 	case cycle != nil:
@@ -108,9 +109,9 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 				// The watch shows the new state.
 				return reconcile.Result{RequeueAfter: condition.Soon}, nil
 			}
-			return reconcile.Result{}, err
 			o.failed = &references.Error{Index: -1, Reason: commonv1alpha1.ReasonUnavailable, Cause: err}
 			_, _ = r.report(ctx, w, req, s.rules, obj, o) // If that fails as well, it is tried again with the apply.
+			return reconcile.Result{}, err
 		}
 		if failed != nil {
 			o.failed = failed
@@ -125,7 +126,7 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 	if !shows {
 		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	}
-	return reconcile.Result{RequeueAfter: again(o, all, soon)}, nil
+	return reconcile.Result{RequeueAfter: again(o, covered.all, soon)}, nil
 }
 
 // again is the requeue delay of an object, depending on whether everything that it waits for is watched, or will be

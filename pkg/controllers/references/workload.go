@@ -247,6 +247,34 @@ func (w *workload) changes() uint64 {
 	return w.dependencies.changes
 }
 
+// coverage says whether the changes of everything on which an object depends are noticed.
+type coverage struct {
+	all bool
+
+	// why not, for users; empty also while the watches begin.
+	why string
+}
+
+// coverage returns that of an object from its watches. A watch that ends or begins again requeues the object.
+func (w *workload) coverage(c change) coverage {
+	out := coverage{all: c.all}
+	if !c.all {
+		out.why = "more objects are referenced than can be watched"
+	}
+	for _, kind := range c.watched {
+		state, message := w.watcher.State(kind)
+		out.all = out.all && state == kindwatch.StateSynced
+		switch {
+		case out.why != "" || state == kindwatch.StateSynced || state == kindwatch.StateSyncing && message == "":
+		case state == kindwatch.StateForbidden:
+			out.why = fmt.Sprintf("the manager may not list and watch %s", kind.GroupResource())
+		default:
+			out.why = fmt.Sprintf("%s cannot be watched (%s)", kind.GroupResource(), state)
+		}
+	}
+	return out
+}
+
 // depend replaces what an object depends on by sources, and what else is watched for it. It returns whether all of it
 // is watched, and why the object must not be filled in: it depends on itself, or on too many objects to find out. For a
 // kind that is no longer managed nothing is recorded.
@@ -255,14 +283,14 @@ func (w *workload) changes() uint64 {
 // changed since, may have been read in its old state: the object is requeued. A new watch begins with a list.
 func (w *workload) depend(
 	req Request, since uint64, sources []references.Source, others ...kindwatch.Kind,
-) (all bool, failed *references.Error) {
+) (covered coverage, failed *references.Error) {
 	key := req.key()
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
 	if w.isOfAnotherVersion(req.Kind) {
 		w.mu.Unlock()
-		return true, nil
+		return coverage{all: true}, nil
 	}
 	if w.declared[req.Kind] == nil {
 		sources, others = nil, nil
@@ -299,7 +327,7 @@ func (w *workload) depend(
 	case len(cycle) > 0:
 		failed = cyclic(cycle)
 	}
-	return change.all, failed
+	return w.coverage(change), failed
 }
 
 // cyclicDependents returns the requests of the objects that depend on another one and have a reported cycle, which may
@@ -309,7 +337,7 @@ func (w *workload) cyclicDependents(key objectKey) []Request {
 }
 
 func watchOwner(kind kindwatch.Kind) string {
-	return "source/" + kind.String() + "/" + kind.FieldSelector
+	return "source/" + kind.String() + "/" + kind.Namespace + "/" + kind.FieldSelector
 }
 
 // noteReason records the reported reason of an object, and returns the previous one; empty if there was none. For a
