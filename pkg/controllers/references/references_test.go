@@ -400,6 +400,38 @@ func TestApplyThatFails(t *testing.T) {
 	await(t, ns, "subnet", commonv1alpha1.ReasonResolved)
 }
 
+// TestFightWithAnotherApplier: a field that a tool applies from Git, be it empty, is left to that tool, whose name the
+// condition has. When it is gone from there, it is filled.
+func TestFightWithAnotherApplier(t *testing.T) {
+	ns := namespace(t)
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}))
+	placeholder := func(region map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": managedexample.GroupVersion.String(), "kind": "Subnet", "metadata": map[string]any{"namespace": ns, "name": "subnet"},
+			"spec": map[string]any{"forProvider": region, "references": []any{
+				map[string]any{"resource": "configmaps", "name": "settings", "fromFieldPath": "data.region", "toFieldPath": "spec.forProvider.region"},
+			}},
+		}}
+	}
+	git := client.ApplyConfigurationFromUnstructured(placeholder(map[string]any{"region": "", "mask": int64(24)}))
+	if err := api.Apply(t.Context(), git, client.FieldOwner("kustomize-controller")); err != nil {
+		t.Fatal(err)
+	}
+	s := await(t, ns, "subnet", commonv1alpha1.ReasonTargetRejected)
+	const want = `Cannot apply the resolved values: spec.forProvider.region: the field is applied by "kustomize-controller": ` +
+		`remove it from what that applies`
+	if c := s.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want || s.Spec.ForProvider.Region != "" {
+		t.Errorf("want %q and no value, got %q and %q", want, c.Message, s.Spec.ForProvider.Region)
+	}
+	git = client.ApplyConfigurationFromUnstructured(placeholder(map[string]any{"mask": int64(24)}))
+	if err := api.Apply(t.Context(), git, client.FieldOwner("kustomize-controller")); err != nil {
+		t.Fatal(err)
+	}
+	if s := await(t, ns, "subnet", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want the region, got %+v", s.Spec.ForProvider)
+	}
+}
+
 func TestReadOtherNamespace(t *testing.T) {
 	ns, victim := namespace(t), namespace(t)
 	ref := toRegion("configmaps", "settings", "data.region")

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -159,14 +160,20 @@ func isWatchedFor(reason string) bool {
 func (r *reconciler) apply(
 	ctx context.Context, w *workload, req Request, s resolution, result references.Result,
 ) (*unstructured.Unstructured, *references.Error, error) {
-	cluster, _ := r.fleet.Lookup(w.name)
-	manager := cluster.Hub.FieldManager(references.FieldManager)
-	desired, err := references.ApplyConfiguration(s.obj, result, manager, s.rules.schema)
+	live, err := w.live(ctx, s.obj)
 	if err != nil {
 		return nil, nil, err
 	}
-	// The watch drops the managedFields of others.
-	err = apply.Update{Client: w.client, Manager: manager, Reader: w.reader}.Apply(ctx, desired, s.obj)
+	if contested := references.Contested(live, result, s.rules.schema); contested != nil {
+		return nil, contested, nil
+	}
+	cluster, _ := r.fleet.Lookup(w.name)
+	manager := cluster.Hub.FieldManager(references.FieldManager)
+	desired, err := references.ApplyConfiguration(live, result, manager, s.rules.schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = apply.Update{Client: w.client, Manager: manager}.Apply(ctx, desired, live)
 	rejected := references.Rejected(err, result)
 	switch {
 	case rejected != nil:
@@ -182,6 +189,21 @@ func (r *reconciler) apply(
 	r.whileLookedAfter(w, req.Kind, func() { r.metrics.filled(w.name, len(result.Filled)) })
 	w.watcher.Observe(req.Kind, req.NamespacedName, desired)
 	return desired, nil, nil
+}
+
+// live returns an object with its managedFields, which the watch drops. If it has changed since, the error is a
+// conflict.
+func (w *workload) live(ctx context.Context, known *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(known.GroupVersionKind())
+	err := w.reader.Get(ctx, client.ObjectKeyFromObject(known), live)
+	if apierrors.IsNotFound(err) || err == nil && (live.GetUID() != known.GetUID() || live.GetResourceVersion() != known.GetResourceVersion()) {
+		return nil, apierrors.NewConflict(schema.GroupResource{}, known.GetName(), errors.New("it has changed"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get %s %q: %w", known.GetKind(), client.ObjectKeyFromObject(known), err)
+	}
+	return live, nil
 }
 
 // others are the watches, beside the sources, that can change a result: the grants in foreign namespaces, and the

@@ -114,6 +114,9 @@ func (r *ReferenceResolver) apply(ctx context.Context, mg resource.Managed, befo
 		return errors.New("cannot apply the resolved values: the managed resource was read without metadata.managedFields; " +
 			"configure the cache not to strip them")
 	}
+	if contested := references.Contested(before, result, r.schema); contested != nil {
+		return contested
+	}
 	desired, err := references.ApplyConfiguration(before, result, references.FieldManager, r.schema)
 	if err != nil {
 		return fmt.Errorf("cannot apply the resolved values: %w", err)

@@ -328,6 +328,32 @@ func TestValueOfAnotherType(t *testing.T) {
 	}
 }
 
+// TestFightWithAnotherApplier: a field that a tool applies from Git, be it empty, is left to that tool.
+func TestFightWithAnotherApplier(t *testing.T) {
+	ctx := context.Background()
+	ns := namespace(t)
+	s := subnet(ns, commonv1alpha1.GenericReference{
+		Resource: "configmaps", Name: "settings", FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.region",
+	})
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}, Data: map[string]string{"region": "eu-west-1"}}
+	for _, o := range []client.Object{settings, s} {
+		if err := api.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"forProvider": map[string]any{"region": ""}}}}
+	git.SetGroupVersionKind(managedexample.SubnetKind)
+	git.SetNamespace(ns)
+	git.SetName(s.Name)
+	if err := api.Apply(ctx, client.ApplyConfigurationFromUnstructured(git), client.FieldOwner("argocd-controller")); err != nil {
+		t.Fatal(err)
+	}
+	err := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t))).ResolveReferences(ctx, get(t, ns))
+	if err == nil || !strings.Contains(err.Error(), `applied by "argocd-controller"`) || get(t, ns).Spec.ForProvider.Region != "" {
+		t.Errorf("want an error with the manager's name, got %v", err)
+	}
+}
+
 // TestReferencesThatCannotBeRead: references that cannot be read end the reconcile. Otherwise an external resource
 // would be created without the values. A type without maxItems can have more references than are resolved.
 func TestReferencesThatCannotBeRead(t *testing.T) {
