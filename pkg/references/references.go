@@ -97,19 +97,41 @@ func Settled(object map[string]any) bool {
 	return true
 }
 
+// Refused reports whether the object's condition says that its references will not be resolved before a user changes
+// something, for the current object.
+func Refused(object map[string]any) bool {
+	c := currentCondition(object)
+	if c["status"] != string(metav1.ConditionFalse) {
+		return false
+	}
+	switch c["reason"] {
+	case commonv1alpha1.ReasonInvalidReference, commonv1alpha1.ReasonSecretNotPermitted, commonv1alpha1.ReasonTargetRejected,
+		commonv1alpha1.ReasonCycle:
+		return true
+	}
+	return false
+}
+
 // isResolved reports whether the object's condition says that its references are resolved, for the current object.
 func isResolved(object map[string]any) bool {
+	return currentCondition(object)["status"] == string(metav1.ConditionTrue)
+}
+
+// currentCondition returns the object's condition about its references; nil if there is none about the current object.
+func currentCondition(object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	status, _ := object["status"].(map[string]any)
 	conditions, _ := status["conditions"].([]any)
 	for _, c := range conditions {
 		c, _ := c.(map[string]any)
 		if c["type"] == commonv1alpha1.ConditionReferencesResolved {
-			generation, known := metadata["generation"].(int64)
-			return known && c["status"] == string(metav1.ConditionTrue) && c["observedGeneration"] == generation
+			if generation, known := metadata["generation"].(int64); known && c["observedGeneration"] == generation {
+				return c
+			}
+			return nil
 		}
 	}
-	return false
+	return nil
 }
 
 // meantAsReferences returns the indices of entries with toFieldPath.

@@ -570,6 +570,29 @@ func TestPending(t *testing.T) {
 	}
 }
 
+func TestRefused(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		condition string
+		want      bool
+	}{
+		"None":        {reason: "Nothing is known.", condition: "{type: Ready}"},
+		"Permanent":   {reason: "The field or the schema must change.", condition: `{type: ReferencesResolved, status: "False", reason: TargetRejected, observedGeneration: 7}`, want: true},
+		"Cycle":       {reason: "A reference must go.", condition: `{type: ReferencesResolved, status: "False", reason: Cycle, observedGeneration: 7}`, want: true},
+		"Passing":     {reason: "The source may come.", condition: `{type: ReferencesResolved, status: "False", reason: SourceNotFound, observedGeneration: 7}`},
+		"Unavailable": {reason: "It is tried again.", condition: `{type: ReferencesResolved, status: Unknown, reason: Unavailable, observedGeneration: 7}`},
+		"Before":      {reason: "The user has changed something.", condition: `{type: ReferencesResolved, status: "False", reason: Cycle, observedGeneration: 6}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := object(t, "{apiVersion: v1, kind: X, metadata: {generation: 7}, status: {conditions: ["+tc.condition+"]}}")
+			if got := Refused(obj.Object); got != tc.want {
+				t.Errorf("%s Want %v, got %v", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
 func TestRejected(t *testing.T) {
 	typed := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Code: http.StatusInternalServerError, Message: "failed to create typed patch object (a/b; c/v1, Kind=D): .spec.a: expected string, got hunter2",
