@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
@@ -24,6 +25,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
+
+// coalesce is how long the change of a source waits for more of them: each costs a read by every object that depends on
+// the source, and some sources have a heartbeat.
+const coalesce = time.Second
 
 // stateLeftOut is the state of kinds beyond the limit. The other states are those of kindwatch.
 const stateLeftOut = "LeftOut"
@@ -58,6 +63,7 @@ type workload struct {
 	// class is the last known class of the cluster. Most notifications about a cluster concern its connection.
 	class        string
 	tenancy      references.Tenancy
+	marks        map[schema.GroupKind]*declared
 	declared     map[kindwatch.Kind]*declared
 	dependencies *dependencies
 
@@ -110,7 +116,8 @@ func (w *workload) changed(e kindwatch.Event) {
 		users := w.dependencies.changed(e.Kind)
 		w.mu.Unlock()
 		for _, req := range users {
-			w.queue.Add(req)
+			// Several changes within the delay are one.
+			w.queue.AddAfter(req, coalesce)
 		}
 		return
 	}
@@ -129,8 +136,9 @@ func (w *workload) request(kind kindwatch.Kind, key types.NamespacedName) Reques
 	return Request{ClusterName: w.name, Kind: kind, NamespacedName: key}
 }
 
-// lookAfter replaces the managed kinds and their rules. leftOut are beyond the limit.
-func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.Tenancy) {
+// lookAfter replaces the managed kinds and their rules. Those beyond the limit are left out.
+func (w *workload) lookAfter(defined []*declared, tenancy references.Tenancy) {
+	kinds, leftOut, marks := chosen(defined)
 	byKind := make(map[kindwatch.Kind]*declared, len(kinds))
 	watched := make([]kindwatch.Kind, 0, len(kinds))
 	for _, d := range kinds {
@@ -139,7 +147,7 @@ func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.
 	}
 	w.mu.Lock()
 	before, leftOutBefore := w.declared, w.leftOut
-	w.declared, w.tenancy, w.leftOut = byKind, tenancy, leftOut
+	w.declared, w.marks, w.tenancy, w.leftOut = byKind, marks, tenancy, leftOut
 	var orphaned []Request
 	for key := range w.reported {
 		for kind := range before {
@@ -176,7 +184,7 @@ func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.
 
 // ignore stops managing all kinds.
 func (w *workload) ignore() {
-	w.lookAfter(nil, 0, references.Tenancy{})
+	w.lookAfter(nil, references.Tenancy{})
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
@@ -189,20 +197,35 @@ func (w *workload) ignore() {
 	}
 }
 
-// kinds are those whose definitions declare references, the first of them by name if there are too many, and how many
-// are left out.
-func (w *workload) kinds() (kinds []*declared, leftOut int, err error) {
+// defined are the kinds of which anything is kept, by name.
+func (w *workload) defined() ([]*declared, error) {
 	entries, err := w.definitions.Entries(definitionKind)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	var out []*declared
 	for i := range entries {
 		if d, ok := entries[i].Record.(*declared); ok {
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// chosen are the kinds that declare references, the first of them if there are too many, how many are left out, and all
+// kinds that have marked fields.
+func chosen(defined []*declared) (kinds []*declared, leftOut int, marks map[schema.GroupKind]*declared) {
+	marks = map[schema.GroupKind]*declared{}
+	for _, d := range defined {
+		if len(d.marked) > 0 {
+			marks[d.kind.GroupKind()] = d
+		}
+		if d.kind.Version != "" {
 			kinds = append(kinds, d)
 		}
 	}
 	leftOut = max(0, len(kinds)-maxKinds)
-	return kinds[:len(kinds)-leftOut], leftOut, nil
+	return kinds[:len(kinds)-leftOut], leftOut, marks
 }
 
 // states counts the kinds that declare references by state.
@@ -221,14 +244,12 @@ func (w *workload) states() map[string]int {
 	return out
 }
 
-// marked are the fields of a kind that are marked for Secret data, as far as known: of kinds that declare references.
+// marked are the fields of a kind that are marked for Secret data.
 func (w *workload) marked(gvk schema.GroupVersionKind) *references.MarkedFields {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for kind, d := range w.declared {
-		if kind.GroupKind() == gvk.GroupKind() {
-			return d.marked[gvk.Version]
-		}
+	if d := w.marks[gvk.GroupKind()]; d != nil {
+		return d.markedIn(gvk.Version)
 	}
 	return nil
 }
