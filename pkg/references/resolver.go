@@ -228,7 +228,7 @@ func takeAt(object map[string]any, path fieldpath.Segments) (any, error) {
 		hasWildcard = hasWildcard || isWildcard(s)
 	}
 	if !hasWildcard {
-		value, err := valueAt(object, path)
+		value, err := valueAt(object, paths[0])
 		if err != nil {
 			return nil, err
 		}

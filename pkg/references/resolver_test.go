@@ -35,7 +35,8 @@ binaryData: {text: `+b64("hello")+`, image: `+b64("\xff\xfe")+`}`),
 		"Vpc.v1alpha1/team-a/main-vpc": content(tb, `
 metadata: {annotations: {crossplane.io/external-name: vpc-1}}
 spec: {forProvider: {cidrBlock: 10.0.0.0/16, size: 3, ratio: 0.5, enabled: true, tags: {b: "2", a: "1"}}}
-status: {subnets: [{id: s-1}, {name: no id}, {id: s-2}]}`),
+status: {subnets: [{id: s-1}, {name: no id}, {id: s-2}], phase: Creating,
+  conditions: [{type: Synced, status: "True"}, {type: Ready, status: "False"}], ports: [{port: 80, name: http}, {port: 80, name: again}]}`),
 	}}
 }
 
@@ -45,6 +46,13 @@ func TestResolve(t *testing.T) {
 	const vault = `group: example.org, version: v1, resource: things, name: vault`
 	marked := NewSchema(&apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		"spec": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"password": {Type: "string", Format: FormatSecret}}},
+	}})
+	users := NewSchema(&apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"users": {
+			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
+				Properties: map[string]apiextensionsv1.JSONSchemaProps{"key": {Type: "string", Format: FormatSecret}},
+			}},
+		}}},
 	}})
 	cases := map[string]struct {
 		reason     string
@@ -86,6 +94,65 @@ func TestResolve(t *testing.T) {
 			reason:     "A wildcard is the list of the values that are there.",
 			references: `[{` + vpc + `, fromFieldPath: "status.subnets[*].id", toFieldPath: spec.ids}, {` + vpc + `, fromFieldPath: "spec.forProvider.tags[*]", toFieldPath: spec.tags}]`,
 			want:       `{"ids":["s-1","s-2"],"tags":["1","2"]}`, wantReads: 1,
+		},
+		"Choice": {
+			reason: "An element is chosen by a field of it.",
+			references: `[{` + vpc + `, fromFieldPath: "status.conditions[type=Ready].status", toFieldPath: spec.ready},
+				{` + vpc + `, fromFieldPath: "status.ports[name=http].port", toFieldPath: spec.port}]`,
+			want: `{"port":80,"ready":"False"}`, wantReads: 1,
+		},
+		"ChoiceOfNothing": {
+			reason:     "It may come.",
+			references: `[{` + vpc + `, fromFieldPath: "status.conditions[type=Other].status", toFieldPath: spec.ready}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonFieldNotFound, wantReads: 1,
+		},
+		"ChoiceOfSeveral": {
+			reason:     "It is not clear which one is meant.",
+			references: `[{` + vpc + `, fromFieldPath: "status.ports[port=80].name", toFieldPath: spec.port}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidValue, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: vpcs.ec2.aws.crossplane.io "main-vpc" in the namespace "team-a": ` +
+				`status.ports[port=80].name: more than one element has port=80`,
+		},
+		"ChoiceTo": {
+			reason: "So is the one that is filled.",
+			object: `{pools: [{name: a}, {name: b, zones: [{}, {id: x}]}]}`,
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.pools[name=b].region"},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.pools[name=b].zones[*].region"}]`,
+			want:      `{"pools":[{"name":"a"},{"name":"b","region":"eu-west-1","zones":[{"region":"eu-west-1"},{"id":"x","region":"eu-west-1"}]}]}`,
+			wantReads: 1,
+		},
+		"ChoiceToNothing": {
+			reason: "No element is made.", object: `{pools: [{name: a}]}`,
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.pools[name=b].region"}]`,
+			want:       `{"pools":[{"name":"a"}]}`, wantReason: commonv1alpha1.ReasonTargetRejected,
+		},
+		"KeyWithEqualSign": {
+			reason:     "In an object it is a field.",
+			object:     `{labels: {"a=b": {}}}`,
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.labels[a=b].region"}]`,
+			want:       `{"labels":{"a=b":{"region":"eu-west-1"}}}`, wantReads: 1,
+		},
+		"GuessSecretByChoice": {
+			reason:     "Whether there is an element with the value of a marked field is as secret as that.",
+			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[*].key"}}},
+			references: `[{` + vault + `, fromFieldPath: "spec.users[key=123].name", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ReadSecretByChoice": {
+			reason:     "A marked field is one however it is named.",
+			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[0].key"}}},
+			references: `[{` + vault + `, fromFieldPath: "spec.users[name=a].key", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ReadMarkedByChoice": {
+			reason: "So is one that the author marked.", schema: users,
+			references: `[{` + vault + `, fromFieldPath: "spec.users[name=a].key", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"GuessMarkedByChoice": {
+			reason: "Its value is not compared.", schema: users,
+			references: `[{` + vault + `, fromFieldPath: "spec.users[key=123].name", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"WildcardTo": {
 			reason:     "A wildcard in the target fills what has no value in each element.",

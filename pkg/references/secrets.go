@@ -19,8 +19,13 @@ func (p *pass) holdsSecret(source Source, path fieldpath.Segments) bool {
 	return isSecret(source.GroupResource()) || p.isMarked(source, path)
 }
 
-// isMarked reports whether a source field, or one of its ancestors or descendants, is marked for values from Secrets.
+// isMarked reports whether a field that is read of a source, or one of its ancestors or descendants, is marked for
+// values from Secrets.
 func (p *pass) isMarked(source Source, path fieldpath.Segments) bool {
+	return slices.ContainsFunc(readPaths(path), func(read fieldpath.Segments) bool { return p.isMarkedAt(source, read) })
+}
+
+func (p *pass) isMarkedAt(source Source, path fieldpath.Segments) bool {
 	for _, f := range p.req.Tenancy.SecretFields {
 		if f.GroupKind == source.GroupKind() && overlaps(f.FieldPath, path) {
 			return true
