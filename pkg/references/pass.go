@@ -82,7 +82,8 @@ type Result struct {
 
 // pass resolves the references of one object once.
 type pass struct {
-	programs *programs
+	expressions, whens *programs
+
 	req      Request
 	work     *unstructured.Unstructured
 	mappings map[schema.GroupVersionResource]*meta.RESTMapping

@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/masthead-dev/masthead/pkg/condition"
-
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // Bounds of paths, which users write and which lead through objects of other authors.
@@ -49,6 +50,14 @@ func parsePath(path string) (fieldpath.Segments, error) {
 		}
 	}
 	return segments, nil
+}
+
+// parseFrom parses the path of the field that a reference reads; that of a dependency may be empty.
+func parseFrom(ref *commonv1alpha1.GenericReference, path string) (fieldpath.Segments, error) {
+	if path == "" && ref.IsDependency() {
+		return nil, nil
+	}
+	return parsePath(path)
 }
 
 // parseTarget parses the path of a field to fill: one in spec, and not in spec.references. References must not write

@@ -132,6 +132,107 @@ func TestResolve(t *testing.T) {
 			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.labels[a=b].region"}]`,
 			want:       `{"labels":{"a=b":{"region":"eu-west-1"}}}`, wantReads: 1,
 		},
+		"Dependency": {
+			reason:     "It is there.",
+			references: `[{` + vpc + `}, {` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want:       `{"region":"eu-west-1"}`, wantReads: 2,
+		},
+		"DependencyMissing": {
+			reason: "What comes after it waits.",
+			references: `[{resource: configmaps, name: other},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{}`, wantReason: commonv1alpha1.ReasonSourceNotFound, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: configmaps "other" in the namespace "team-a": it does not exist`,
+		},
+		"DependencyOnField": {
+			reason:     "It needs a value, of any kind.",
+			references: `[{` + vpc + `, fromFieldPath: status.phase}, {` + vpc + `, fromFieldPath: status.other}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonFieldNotFound, wantReads: 1,
+		},
+		"DependencyAlways": {
+			reason:     "It is examined at each change.",
+			references: `[{` + vpc + `, policy: {resolve: Always}}]`,
+			want:       `{}`, wantReads: 1,
+		},
+		"WhenReady": {
+			reason: "The source is ready.",
+			references: `[{` + vpc + `, fromFieldPath: "status.conditions[type=Synced].status", when: self == 'True'},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{"region":"eu-west-1"}`, wantReads: 2,
+		},
+		"WhenNotReady": {
+			reason: "The source is not ready.",
+			references: `[{` + vpc + `, fromFieldPath: "status.conditions[type=Ready].status", when: self == 'True'},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{}`, wantReason: commonv1alpha1.ReasonNotReady, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: vpcs.ec2.aws.crossplane.io "main-vpc" in the namespace "team-a": ` +
+				`status.conditions[type=Ready].status: when is not true yet`,
+		},
+		"WhenOptional": {
+			reason: "It is left out until then.",
+			references: `[{` + vpc + `, fromFieldPath: status.phase, when: self == 'Ready', toFieldPath: spec.phase, policy: {resolution: Optional}},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{"region":"eu-west-1"}`, wantReads: 2,
+		},
+		"WhenOfTheWhole": {
+			reason:     "Without a field it is about the object.",
+			references: `[{` + vpc + `, when: "self.status.phase == 'Creating' && self.metadata.name == 'main-vpc' && !has(self.metadata.managedFields)"}]`,
+			want:       `{}`, wantReads: 1,
+		},
+		"WhenOfNothing": {
+			reason:     "A field that is not there may come.",
+			references: `[{` + vpc + `, when: self.status.other == 'x'}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonNotReady, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: vpcs.ec2.aws.crossplane.io "main-vpc" in the namespace "team-a": ` +
+				`when is not true yet`,
+		},
+		"WhenOfTheValue": {
+			reason:     "It is examined before it is taken.",
+			references: `[{` + vpc + `, fromFieldPath: spec.forProvider.size, when: self > 2, toFieldPath: spec.size}]`,
+			want:       `{"size":3}`, wantReads: 1,
+		},
+		"WhenWithLoop": {
+			reason:     "It has what expressions have.",
+			references: `[{` + vpc + `, when: "self.status.subnets.exists(s, s.id == 's-1')"}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference, wantReads: 1,
+		},
+		"WhenOfTooMuch": {
+			reason:     "The source is of another author, so its size is bounded by the uses.",
+			references: `[{` + settings + `, fromFieldPath: data.long, when: "` + strings.Repeat("self != '' && ", 40) + `true"}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidValue, wantReads: 1,
+		},
+		"WhenOfAnotherType": {
+			reason:     "That is a mistake.",
+			references: `[{` + vpc + `, fromFieldPath: status.phase, when: self > 2}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidValue, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: vpcs.ec2.aws.crossplane.io "main-vpc" in the namespace "team-a": when: no such overload`,
+		},
+		"WhenWithVariables": {
+			reason: "They can be examined by the expression.",
+			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.region}}], expression: variables.a,
+				when: "true", toFieldPath: spec.region}]`,
+			want: `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
+		},
+		"ExistenceOfSecret": {
+			reason:     "The names of Secrets are not guessed.",
+			references: `[{resource: secrets, name: accounts}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"GuessSecretByWhen": {
+			reason:     "One bit after the other.",
+			references: `[{resource: secrets, name: accounts, fromFieldPath: data.prod, when: self.startsWith('1')}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"GuessMarkedByWhen": {
+			reason: "The whole object has the field in it.", schema: marked,
+			references: `[{` + vault + `, when: self.spec.password.startsWith('1')}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ExistenceOfMarked": {
+			reason: "That it exists is no value of a field.", schema: marked,
+			references: `[{` + vault + `}]`,
+			want:       `{}`, wantReads: 1,
+		},
 		"GuessSecretByChoice": {
 			reason:     "Whether there is an element with the value of a marked field is as secret as that.",
 			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[*].key"}}},
@@ -516,7 +617,7 @@ func TestResolve(t *testing.T) {
 				t.Errorf("%s: want %d reads, got %d, and more depends on %v", tc.reason, tc.wantReads, reads, result.Sources)
 			}
 			if again := strings.Contains(tc.references, "Always") || strings.Contains(tc.references, "Optional") || tc.wantReason == commonv1alpha1.ReasonSourceNotFound ||
-				tc.wantReason == commonv1alpha1.ReasonFieldNotFound; (again || err == nil) && again != (len(result.Sources) > 0) {
+				tc.wantReason == commonv1alpha1.ReasonFieldNotFound || tc.wantReason == commonv1alpha1.ReasonNotReady; (again || err == nil) && again != (len(result.Sources) > 0) {
 				t.Errorf("%s: more depends on %v", tc.reason, result.Sources)
 			}
 		})
@@ -613,6 +714,9 @@ func TestPending(t *testing.T) {
 		"FollowsNow":    {reason: "It has the value of its source.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "True", observedGeneration: 7}]}`, want: `null`},
 		"FollowsBefore": {reason: "The object was changed since.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "True", observedGeneration: 6}]}`, want: `[0]`},
 		"FollowsFailed": {reason: "Its source is gone.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "False", observedGeneration: 7}]}`, want: `[0]`},
+		"Depends":       {reason: "Whether it is there is not in the object.", spec: `{references: [{resource: a, name: b}]}`, want: `[0]`},
+		"DependsNow":    {reason: "It was there.", spec: `{references: [{resource: a, name: b}]}`, status: `{conditions: [{type: ReferencesResolved, status: "True", observedGeneration: 7}]}`, want: `null`},
+		"DependsUnread": {reason: "It is meant as one, and cannot be resolved.", spec: `{references: [{resource: a, name: b, when: c, later: 1}]}`, want: `[0]`},
 		"None":          {reason: "There are no references.", spec: `{}`, want: `null`},
 		"NotOurs":       {reason: "Another kind has a field of that name, too.", spec: `{references: [{dependsOn: {name: a}}]}`, want: `null`},
 		"Scalar":        {reason: "Another kind has a field of that name, too.", spec: `{references: 3}`, want: `null`},
@@ -634,6 +738,19 @@ func TestPending(t *testing.T) {
 				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
 			}
 		})
+	}
+}
+
+// TestSettledDependency: whether another object is there is examined until the condition says so.
+func TestSettledDependency(t *testing.T) {
+	for conditions, want := range map[string]bool{
+		"[]": false, `[{type: ReferencesResolved, status: "True", observedGeneration: 6}]`: false,
+		`[{type: ReferencesResolved, status: "True", observedGeneration: 7}]`: true,
+	} {
+		obj := object(t, "{apiVersion: v1, kind: X, metadata: {generation: 7}, spec: {references: [{resource: a, name: b}]}, status: {conditions: "+conditions+"}}")
+		if got := Settled(obj.Object); got != want {
+			t.Errorf("%s: want settled %v, got %v", conditions, want, got)
+		}
 	}
 }
 

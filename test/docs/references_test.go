@@ -38,6 +38,8 @@ var notForUsers = map[string]string{
 	"cannot decode the cached state of … of …":         "a program's mistake",
 	"cannot write the condition of …":                  "there is no place to show it",
 	"cannot apply the resolved values to …":            "tried again, and logged",
+	"cannot get … …":                                   "tried again, and logged",
+	"it has changed":                                   "tried again at once",
 	"cluster … answered with another object than …":    "tried again, and logged",
 }
 

@@ -25,6 +25,9 @@ const (
 	// ReasonFieldNotFound: the referenced object has no value in the field.
 	ReasonFieldNotFound = "FieldNotFound"
 
+	// ReasonNotReady: the referenced object is not yet as the reference requires by when.
+	ReasonNotReady = "NotReady"
+
 	// ReasonNotPermitted: the object may not reference what it references.
 	ReasonNotPermitted = "NotPermitted"
 

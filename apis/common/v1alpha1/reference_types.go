@@ -14,11 +14,13 @@ type References struct {
 }
 
 // A GenericReference copies a value from a field of another object into a field of this object. The value is that of
-// one field (resource, name and fromFieldPath), or is computed from several (variables and expression).
+// one field (resource, name and fromFieldPath), or is computed from several (variables and expression). Without
+// toFieldPath it is a dependency: it is resolved once the object is there, with a value in the field if it names one.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.variables) == has(self.expression)",message="variables and expression are used together"
 // +kubebuilder:validation:XValidation:rule="has(self.variables) != has(self.resource)",message="exactly one of resource and variables is required"
-// +kubebuilder:validation:XValidation:rule="has(self.resource) == has(self.name) && has(self.resource) == has(self.fromFieldPath)",message="resource, name and fromFieldPath are used together"
+// +kubebuilder:validation:XValidation:rule="has(self.resource) == has(self.name) && (has(self.resource) || !(has(self.fromFieldPath) || has(self.when)))",message="resource and name are used together, and required for fromFieldPath and when"
+// +kubebuilder:validation:XValidation:rule="has(self.toFieldPath) ? has(self.variables) || has(self.fromFieldPath) : !has(self.variables)",message="toFieldPath is used with fromFieldPath or variables, and required for variables"
 // +kubebuilder:validation:XValidation:rule="has(self.resource) || !(has(self.group) || has(self.version) || has(self.namespace))",message="group, version and namespace are for resource: with variables, each fromRef has its own"
 type GenericReference struct {
 	// resource is the API name of the kind of the referenced object, plural and in lower case, for example configmaps.
@@ -35,7 +37,7 @@ type GenericReference struct {
 
 	// fromFieldPath is the field of the referenced object that the value is taken from, for example data.region,
 	// status.endpoints[0].host or metadata.annotations[crossplane.io/external-name]. With a wildcard, spec.subnets[*].id,
-	// it is the list of all values. The data of a Secret and the binaryData of a ConfigMap are decoded; they must be text.
+	// it is the list of all values; with status.conditions[type=Ready].status it is that of the one element with that type. The data of a Secret and the binaryData of a ConfigMap are decoded; they must be text.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
@@ -46,8 +48,15 @@ type GenericReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^spec[.[]') && !self.matches('^spec[.[]references([].[]|$)')",message="toFieldPath is a field in spec, and not in spec.references"
-	// +required
-	ToFieldPath string `json:"toFieldPath"`
+	// +optional
+	ToFieldPath string `json:"toFieldPath,omitempty"`
+
+	// when must be true before the value is taken, in CEL without loops. self is the value of fromFieldPath, or without
+	// that the whole referenced object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	When string `json:"when,omitempty"`
 
 	// group is the API group of the resource. Absent means the core group, which has Secrets and ConfigMaps.
 	// +kubebuilder:validation:MaxLength=253
@@ -181,6 +190,9 @@ const (
 func (r *GenericReference) FollowsSource() bool {
 	return r.Policy != nil && r.Policy.Resolve == ResolveAlways
 }
+
+// IsDependency reports whether the reference fills no field, and only waits for another object.
+func (r *GenericReference) IsDependency() bool { return r.ToFieldPath == "" }
 
 // IsOptional reports whether the reference may stay unresolved.
 func (r *GenericReference) IsOptional() bool {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -427,6 +428,35 @@ func TestFightWithAnotherApplier(t *testing.T) {
 	if err := api.Apply(t.Context(), git, client.FieldOwner("kustomize-controller")); err != nil {
 		t.Fatal(err)
 	}
+	if s := await(t, ns, "subnet", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want the region, got %+v", s.Spec.ForProvider)
+	}
+}
+
+// TestWaitForReadiness: a field is filled as soon as another object is ready, and not before.
+func TestWaitForReadiness(t *testing.T) {
+	ns, group := namespace(t), managedexample.GroupVersion.Group
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}), subnet(ns, "network"), subnet(ns, "subnet",
+		commonv1alpha1.GenericReference{
+			Group: &group, Resource: "subnets", Name: "network", FromFieldPath: "status.conditions[type=Ready].status", When: "self == 'True'",
+		}, toRegion("configmaps", "settings", "data.region")))
+	await(t, ns, "subnet", commonv1alpha1.ReasonFieldNotFound)
+	becomes := func(ready xpv2.Condition) {
+		t.Helper()
+		network := &managedexample.Subnet{}
+		if err := api.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "network"}, network); err != nil {
+			t.Fatal(err)
+		}
+		network.SetConditions(ready)
+		if err := api.Status().Update(t.Context(), network); err != nil {
+			t.Fatal(err)
+		}
+	}
+	becomes(xpv2.Creating())
+	if s := await(t, ns, "subnet", commonv1alpha1.ReasonNotReady); s.Spec.ForProvider.Region != "" {
+		t.Errorf("want no region yet, got %+v", s.Spec.ForProvider)
+	}
+	becomes(xpv2.Available())
 	if s := await(t, ns, "subnet", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
 		t.Errorf("want the region, got %+v", s.Spec.ForProvider)
 	}

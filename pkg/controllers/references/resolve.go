@@ -150,7 +150,8 @@ func again(o outcome, all, soon bool) time.Duration {
 // isWatchedFor reports whether an event ends a failure: of the source, of its definition, of a grant, or of the class.
 func isWatchedFor(reason string) bool {
 	switch reason {
-	case commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonKindNotServed, commonv1alpha1.ReasonNotPermitted:
+	case commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonNotReady,
+		commonv1alpha1.ReasonKindNotServed, commonv1alpha1.ReasonNotPermitted:
 		return true
 	}
 	return false

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -354,6 +355,36 @@ func TestFightWithAnotherApplier(t *testing.T) {
 	}
 }
 
+// TestDependency: nothing is created before another object is as it must be. What exists is not held back later.
+func TestDependency(t *testing.T) {
+	ctx := context.Background()
+	ns := namespace(t)
+	s := subnet(ns, commonv1alpha1.GenericReference{Resource: "configmaps", Name: "network", When: "self.data.phase == 'Ready'"})
+	network := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "network"}, Data: map[string]string{"phase": "Creating"}}
+	for _, o := range []client.Object{network, s} {
+		if err := api.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t)))
+	var failed *references.Error
+	if err := r.ResolveReferences(ctx, s); !errors.As(err, &failed) || failed.Reason != commonv1alpha1.ReasonNotReady {
+		t.Errorf("want %s, got %v", commonv1alpha1.ReasonNotReady, err)
+	}
+	created := s.DeepCopy()
+	meta.SetExternalCreateSucceeded(created, time.Now())
+	if err := r.ResolveReferences(ctx, created); err != nil {
+		t.Errorf("want what exists not to be held back, got %v", err)
+	}
+	network.Data["phase"] = "Ready"
+	if err := api.Update(ctx, network); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.ResolveReferences(ctx, s); err != nil {
+		t.Errorf("want the dependency to be there, got %v", err)
+	}
+}
+
 // TestReferencesThatCannotBeRead: references that cannot be read end the reconcile. Otherwise an external resource
 // would be created without the values. A type without maxItems can have more references than are resolved.
 func TestReferencesThatCannotBeRead(t *testing.T) {
@@ -404,7 +435,12 @@ func TestSchema(t *testing.T) {
 		"Neither":       {reason: "A value comes from somewhere.", ref: commonv1alpha1.GenericReference{ToFieldPath: "spec.a"}, want: "exactly one of resource and variables is required"},
 		"Both":          {reason: "It comes from one or the other.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "1", ToFieldPath: "spec.a"}, want: "exactly one of resource and variables is required"},
 		"NoExpression":  {reason: "Variables are for an expression.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, ToFieldPath: "spec.a"}, want: "variables and expression are used together"},
-		"NoName":        {reason: "An object has a name.", ref: commonv1alpha1.GenericReference{Resource: "a", FromFieldPath: "c", ToFieldPath: "spec.a"}, want: "resource, name and fromFieldPath are used together"},
+		"NoName":        {reason: "An object has a name.", ref: commonv1alpha1.GenericReference{Resource: "a", FromFieldPath: "c", ToFieldPath: "spec.a"}, want: "resource and name are used together"},
+		"Dependency":    {reason: "Nothing is filled.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", When: "self"}},
+		"Existence":     {reason: "It is enough that the object is there.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b"}},
+		"NoSource":      {reason: "The value comes from a field.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", ToFieldPath: "spec.a"}, want: "toFieldPath is used with fromFieldPath or variables"},
+		"NoTarget":      {reason: "A computed value goes into a field.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "variables.a"}, want: "required for variables"},
+		"WhenVariables": {reason: "An expression can examine its variables.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "1", When: "true", ToFieldPath: "spec.a"}, want: "required for fromFieldPath and when"},
 		"Metadata":      {reason: "Only the spec is filled.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "metadata.name"}, want: "toFieldPath is a field in spec"},
 		"References":    {reason: "Not the references themselves.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec.references[0].name"}, want: "toFieldPath is a field in spec"},
 		"InBrackets":    {reason: "However they are written.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec[references][0].name"}, want: "toFieldPath is a field in spec"},
