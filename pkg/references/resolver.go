@@ -96,8 +96,8 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 	}
 	for _, target := range targets {
 		n, _ := size(value)
-		if p.bytes += n; p.bytes > maxTotalBytes {
-			return &Error{Reason: commonv1alpha1.ReasonInvalidValue, Path: target.String(), Cause: fmt.Errorf("all values together have more than %d bytes", maxTotalBytes)}
+		if p.bytes += n; p.bytes > maxValueBytes {
+			return &Error{Reason: commonv1alpha1.ReasonInvalidValue, Path: target.String(), Cause: fmt.Errorf("all values together have more than %d bytes", maxValueBytes)}
 		}
 		changed, err := fill(p.work.Object, target, runtime.DeepCopyJSONValue(value))
 		if err != nil {

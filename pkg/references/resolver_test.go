@@ -741,6 +741,37 @@ func TestPending(t *testing.T) {
 	}
 }
 
+// TestExhaustMemoryByLargeValues: a bundle of certificates fits into an object, but not any number of them.
+func TestExhaustMemoryByLargeValues(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		sizes  []int
+		want   string
+	}{
+		"Bundle":  {reason: "It has as many bytes as an object can have filled in.", sizes: []int{256 << 10}},
+		"TooLong": {reason: "It has one more.", sizes: []int{256<<10 + 1}, want: "it has more than 262144 bytes"},
+		"Two":     {reason: "They have one more together.", sizes: []int{256 << 10, 1}, want: "all values together have more than 262144 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, refs := map[string]any{}, make([]commonv1alpha1.GenericReference, 0, len(tc.sizes))
+			for i, size := range tc.sizes {
+				key := fmt.Sprint("k", i)
+				data[key] = strings.Repeat("x", size)
+				refs = append(refs, commonv1alpha1.GenericReference{
+					Resource: "configmaps", Name: "bundle", FromFieldPath: "data." + key, ToFieldPath: "spec." + key,
+				})
+			}
+			_, err := NewResolver().Resolve(t.Context(), Request{
+				Object:     object(t, "{apiVersion: example.org/v1, kind: Thing, metadata: {namespace: team-a, name: a}}"),
+				References: refs, Mapper: mapper(), Reader: &objects{of: map[string]map[string]any{"ConfigMap.v1/team-a/bundle": {"data": data}}},
+			})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.HasSuffix(err.Error(), tc.want) {
+				t.Errorf("%s Want %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
 // TestSettledDependency: whether another object is there is examined until the condition says so.
 func TestSettledDependency(t *testing.T) {
 	for conditions, want := range map[string]bool{

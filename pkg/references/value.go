@@ -18,10 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Bounds of one value, and of all values filled into one object.
+// Bounds of one value. All values filled into one object have at most as many bytes together: objects are kept while
+// they wait or follow, and a dashboard or a bundle of certificates fits.
 const (
-	maxValueBytes = 64 << 10
-	maxTotalBytes = 256 << 10
+	maxValueBytes = 256 << 10
 	maxValueNodes = 4096
 	maxValueDepth = 32
 
