@@ -67,12 +67,26 @@ func parseTarget(path string) (fieldpath.Segments, error) {
 	if err != nil {
 		return nil, err
 	}
-	inSpec := len(segments) > 1 && segments[0].Type == fieldpath.SegmentField && segments[0].Field == "spec" &&
-		segments[1].Type == fieldpath.SegmentField
-	if !inSpec || segments[1].Field == "references" || segments[1].Field == wildcard {
+	if !isOwn(segments) {
 		return nil, errors.New("toFieldPath must be a field in spec, and not in spec.references")
 	}
 	return segments, nil
+}
+
+// parseOwn parses the path of a field of the object itself that has a name. Little else is kept of objects.
+func parseOwn(path string) (fieldpath.Segments, error) {
+	segments, err := parsePath(path)
+	if err == nil && path != "metadata.name" && !isOwn(segments) {
+		err = errors.New("nameFieldPath must be metadata.name, or a field in spec and not in spec.references")
+	}
+	return segments, err
+}
+
+// isOwn reports whether a path leads to a field in spec, and not in spec.references.
+func isOwn(segments fieldpath.Segments) bool {
+	inSpec := len(segments) > 1 && segments[0].Type == fieldpath.SegmentField && segments[0].Field == "spec" &&
+		segments[1].Type == fieldpath.SegmentField
+	return inSpec && segments[1].Field != "references" && segments[1].Field != wildcard
 }
 
 // expand replaces the wildcards and choices of a path by an object's elements, in order. A path without any is returned

@@ -233,6 +233,56 @@ func TestResolve(t *testing.T) {
 			references: `[{` + vault + `}]`,
 			want:       `{}`, wantReads: 1,
 		},
+		"OwnName": {
+			reason: "The name is in a field of the object, or one that was just filled.", object: `{network: main-vpc}`,
+			references: `[{group: ec2.aws.crossplane.io, resource: vpcs, nameFieldPath: spec.network, fromFieldPath: status.phase, toFieldPath: spec.phase},
+				{variables: [{name: phase, fromRef: {group: ec2.aws.crossplane.io, resource: vpcs, nameFieldPath: spec.network, fieldPath: status.phase}}],
+				expression: "variables.phase == 'Creating' ? 'common-settings' : ''", toFieldPath: spec.settings},
+				{resource: configmaps, nameFieldPath: spec.settings, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{"network":"main-vpc","phase":"Creating","region":"eu-west-1","settings":"common-settings"}`, wantReads: 2,
+		},
+		"OwnNameOfTheObject": {
+			reason:     "Objects are often named alike.",
+			references: `[{resource: configmaps, nameFieldPath: metadata.name}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSourceNotFound, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: configmaps "thing" in the namespace "team-a": it does not exist`,
+		},
+		"OwnNameIsPath": {
+			reason: "A value is no path of a request.", object: `{network: ../../secrets/a}`,
+			references: `[{` + `resource: configmaps, nameFieldPath: spec.network}]`,
+			want:       `{"network":"../../secrets/a"}`, wantReason: commonv1alpha1.ReasonInvalidReference,
+		},
+		"OwnNameIsList": {
+			reason: "It has many names.", object: `{networks: [a, b]}`,
+			references: `[{resource: configmaps, nameFieldPath: "spec.networks[*]"}]`,
+			want:       `{"networks":["a","b"]}`, wantReason: commonv1alpha1.ReasonInvalidValue,
+		},
+		"OwnNameElsewhere": {
+			reason:     "Nothing else is kept of an object.",
+			references: `[{resource: configmaps, nameFieldPath: status.name}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
+		},
+		"TwoNames": {
+			reason:     "It is not clear which is meant.",
+			references: `[{resource: configmaps, name: a, nameFieldPath: metadata.name}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
+		},
+		"ShowSecretAsName": {
+			reason: "The condition shows the names of what is not there.", schema: marked, object: `{password: "123456789012"}`,
+			references: `[{resource: configmaps, nameFieldPath: spec.password}]`,
+			want:       `{"password":"123456789012"}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ShowAllowedSecretAsName": {
+			reason: "So it does those of a field that the operator allowed.", object: `{users: [{key: "123456789012"}]}`,
+			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[*].key"}}},
+			references: `[{resource: configmaps, nameFieldPath: "spec.users[0].key"}]`,
+			want:       `{"users":[{"key":"123456789012"}]}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ReachSecretByName": {
+			reason: "A Secret is one however it is named.", object: `{network: accounts}`,
+			references: `[{resource: secrets, nameFieldPath: spec.network, fromFieldPath: data.prod, toFieldPath: spec.region}]`,
+			want:       `{"network":"accounts"}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
 		"GuessSecretByChoice": {
 			reason:     "Whether there is an element with the value of a marked field is as secret as that.",
 			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[*].key"}}},
@@ -769,6 +819,17 @@ func TestExhaustMemoryByLargeValues(t *testing.T) {
 				t.Errorf("%s Want %q, got %v", tc.reason, tc.want, err)
 			}
 		})
+	}
+}
+
+// TestNameThatIsNotThere: a name that is not there yet is missing like a source, and only the object itself can have it.
+func TestNameThatIsNotThere(t *testing.T) {
+	obj := object(t, `{apiVersion: example.org/v1, kind: Thing, metadata: {namespace: team-a, name: a}, spec: {references: [
+		{resource: configmaps, nameFieldPath: spec.settings, fromFieldPath: data.region, toFieldPath: spec.region}]}}`)
+	result, err := NewResolver().Resolve(t.Context(), Request{Object: obj, References: getReferences(t, obj), Mapper: mapper(), Reader: things(t)})
+	const want = "cannot resolve spec.references[0]: spec.settings: there is no value"
+	if failed := (&Error{}); !errors.As(err, &failed) || failed.Reason != commonv1alpha1.ReasonFieldNotFound || err.Error() != want || len(result.Sources) > 0 {
+		t.Errorf("want %q, got %v, which depends on %v", want, err, result.Sources)
 	}
 }
 

@@ -24,6 +24,12 @@ import (
 func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (Source, *Error) {
 	gvr := schema.GroupVersionResource{Group: ptr.Deref(ref.Group, ""), Version: ptr.Deref(ref.Version, ""), Resource: ref.Resource}
 	name := types.NamespacedName{Namespace: ptr.Deref(ref.Namespace, ""), Name: ref.Name}
+	if ref.NameFieldPath != "" {
+		var failed *Error
+		if name.Name, failed = p.ownName(ref); failed != nil {
+			return Source{}, failed
+		}
+	}
 	meant := describe(gvr.GroupResource(), name)
 	if err := validNames(gvr, name); err != nil {
 		return Source{}, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Source: meant, Cause: err}
@@ -50,6 +56,37 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 		return Source{}, failed
 	}
 	return source, nil
+}
+
+// ownName returns the name of a source that is in a field of the object itself. Names are shown, so the field must not be
+// marked for values from Secrets.
+func (p *pass) ownName(ref commonv1alpha1.ReferenceSource) (string, *Error) {
+	failed := &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: ref.NameFieldPath}
+	path, err := parseOwn(ref.NameFieldPath)
+	switch {
+	case err != nil:
+		failed.Cause = err
+		return "", failed
+	case ref.Name != "":
+		failed.Cause = errors.New("one of name and nameFieldPath is required")
+		return "", failed
+	case p.isMarked(Source{GroupVersionKind: p.req.Object.GroupVersionKind()}, path):
+		failed.Reason, failed.Cause = commonv1alpha1.ReasonSecretNotPermitted, errors.New("a field that is marked for values of Secrets can be no name")
+		return "", failed
+	}
+	value, err := takeAt(p.work.Object, path)
+	name, isText := value.(string)
+	switch {
+	case errors.Is(err, errNoValue):
+		failed.Reason, failed.Cause = commonv1alpha1.ReasonFieldNotFound, err
+	case err == nil && isText:
+		return name, nil
+	case err == nil:
+		failed.Reason, failed.Cause = commonv1alpha1.ReasonInvalidValue, errors.New("the name is not text")
+	default:
+		failed.Reason, failed.Cause = commonv1alpha1.ReasonInvalidValue, err
+	}
+	return "", failed
 }
 
 // mapping returns the cluster's mapping of a resource. One that was found is not requested again in the same pass.

@@ -19,7 +19,7 @@ type References struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.variables) == has(self.expression)",message="variables and expression are used together"
 // +kubebuilder:validation:XValidation:rule="has(self.variables) != has(self.resource)",message="exactly one of resource and variables is required"
-// +kubebuilder:validation:XValidation:rule="has(self.resource) == has(self.name) && (has(self.resource) || !(has(self.fromFieldPath) || has(self.when)))",message="resource and name are used together, and required for fromFieldPath and when"
+// +kubebuilder:validation:XValidation:rule="has(self.resource) ? has(self.name) != has(self.nameFieldPath) : !(has(self.name) || has(self.nameFieldPath) || has(self.fromFieldPath) || has(self.when))",message="resource is used with one of name and nameFieldPath, and required for these, fromFieldPath and when"
 // +kubebuilder:validation:XValidation:rule="has(self.toFieldPath) ? has(self.variables) || has(self.fromFieldPath) : !has(self.variables)",message="toFieldPath is used with fromFieldPath or variables, and required for variables"
 // +kubebuilder:validation:XValidation:rule="has(self.resource) || !(has(self.group) || has(self.version) || has(self.namespace))",message="group, version and namespace are for resource: with variables, each fromRef has its own"
 type GenericReference struct {
@@ -34,6 +34,13 @@ type GenericReference struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Name string `json:"name,omitempty"`
+
+	// nameFieldPath, instead of name, is the field of this object with the name of the referenced one: metadata.name, or a
+	// field in spec, which an earlier reference may have filled.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	NameFieldPath string `json:"nameFieldPath,omitempty"`
 
 	// fromFieldPath is the field of the referenced object that the value is taken from, for example data.region,
 	// status.endpoints[0].host or metadata.annotations[crossplane.io/external-name]. With a wildcard, spec.subnets[*].id,
@@ -110,6 +117,8 @@ type ReferenceVariable struct {
 }
 
 // A ReferenceSource is a field of another object.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.nameFieldPath)",message="one of name and nameFieldPath is required"
 type ReferenceSource struct {
 	// resource is the API name of the kind of the referenced object, plural and in lower case, for example configmaps.
 	// +kubebuilder:validation:MinLength=1
@@ -120,8 +129,15 @@ type ReferenceSource struct {
 	// name of the referenced object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name"`
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// nameFieldPath, instead of name, is the field of this object with the name of the referenced one: metadata.name, or a
+	// field in spec, which an earlier reference may have filled.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	NameFieldPath string `json:"nameFieldPath,omitempty"`
 
 	// fieldPath is the field of the referenced object that the value is taken from, with the same syntax as fromFieldPath.
 	// +kubebuilder:validation:MinLength=1
@@ -202,7 +218,7 @@ func (r *GenericReference) IsOptional() bool {
 // Source returns the one source field of a reference without variables.
 func (r *GenericReference) Source() ReferenceSource {
 	return ReferenceSource{
-		Resource: r.Resource, Name: r.Name, FieldPath: r.FromFieldPath,
+		Resource: r.Resource, Name: r.Name, NameFieldPath: r.NameFieldPath, FieldPath: r.FromFieldPath,
 		Group: r.Group, Version: r.Version, Namespace: r.Namespace,
 	}
 }

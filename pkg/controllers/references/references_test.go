@@ -462,6 +462,22 @@ func TestWaitForReadiness(t *testing.T) {
 	}
 }
 
+// TestNameFromOwnField: the object says by a field of its own which ConfigMap it takes its region from.
+func TestNameFromOwnField(t *testing.T) {
+	ns := namespace(t)
+	ref := toRegion("configmaps", "", "data.region")
+	ref.NameFieldPath = "spec.forProvider.vpcID"
+	create(t, configMap(ns, "of-vpc-1", map[string]string{"region": "eu-west-1"}), subnet(ns, "subnet", ref))
+	s := await(t, ns, "subnet", commonv1alpha1.ReasonFieldNotFound)
+	s.Spec.ForProvider.VPCID = "of-vpc-1"
+	if err := api.Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if s := await(t, ns, "subnet", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want the region, got %+v", s.Spec.ForProvider)
+	}
+}
+
 func TestReadOtherNamespace(t *testing.T) {
 	ns, victim := namespace(t), namespace(t)
 	ref := toRegion("configmaps", "settings", "data.region")
