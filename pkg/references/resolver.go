@@ -37,9 +37,9 @@ func NewResolver() *Resolver {
 func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	p := &pass{
 		expressions: r.expressions, whens: r.whens, req: req, cache: map[Source]read{}, permitted: map[Source]struct{}{},
-		mappings: map[schema.GroupVersionResource]*meta.RESTMapping{},
-		work:     req.Object.DeepCopy(),
-		result:   Result{Object: req.Object},
+		mappings: map[schema.GroupVersionResource]*meta.RESTMapping{}, selections: map[selection]selected{},
+		work:   req.Object.DeepCopy(),
+		result: Result{Object: req.Object},
 	}
 	if len(req.References) > maxReferences {
 		return p.result, &Error{

@@ -150,6 +150,8 @@ func (g goTypes) ofType(t *testing.T, is ast.Expr) map[string]any {
 		return g.ofType(t, is.X)
 	case *ast.ArrayType:
 		return map[string]any{"type": "array", "items": g.ofType(t, is.Elt)}
+	case *ast.MapType:
+		return map[string]any{"type": "object", "additionalProperties": g.ofType(t, is.Value)}
 	case *ast.Ident:
 		if is.Name == "string" {
 			return map[string]any{"type": "string"}
@@ -197,6 +199,7 @@ func (f goField) mark(t *testing.T, out map[string]any) {
 	t.Helper()
 	number := map[string]string{
 		"kubebuilder:validation:MinLength": "minLength", "kubebuilder:validation:MaxLength": "maxLength",
+		"kubebuilder:validation:MinProperties": "minProperties", "kubebuilder:validation:MaxProperties": "maxProperties",
 		"kubebuilder:validation:MinItems": "minItems", "kubebuilder:validation:MaxItems": "maxItems",
 	}
 	for _, m := range f.markers {

@@ -22,6 +22,9 @@ const (
 	// ReasonSourceNotFound: the referenced object does not exist.
 	ReasonSourceNotFound = "SourceNotFound"
 
+	// ReasonAmbiguous: several objects have the labels of a selector.
+	ReasonAmbiguous = "Ambiguous"
+
 	// ReasonFieldNotFound: the referenced object has no value in the field.
 	ReasonFieldNotFound = "FieldNotFound"
 

@@ -19,7 +19,8 @@ type References struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.variables) == has(self.expression)",message="variables and expression are used together"
 // +kubebuilder:validation:XValidation:rule="has(self.variables) != has(self.resource)",message="exactly one of resource and variables is required"
-// +kubebuilder:validation:XValidation:rule="has(self.resource) ? has(self.name) != has(self.nameFieldPath) : !(has(self.name) || has(self.nameFieldPath) || has(self.fromFieldPath) || has(self.when))",message="resource is used with one of name and nameFieldPath, and required for these, fromFieldPath and when"
+// +kubebuilder:validation:XValidation:rule="(has(self.name) ? 1 : 0) + (has(self.nameFieldPath) ? 1 : 0) + (has(self.selector) ? 1 : 0) == (has(self.resource) ? 1 : 0)",message="resource is used with one of name, nameFieldPath and selector"
+// +kubebuilder:validation:XValidation:rule="has(self.resource) || !(has(self.fromFieldPath) || has(self.when))",message="fromFieldPath and when are for resource"
 // +kubebuilder:validation:XValidation:rule="has(self.toFieldPath) ? has(self.variables) || has(self.fromFieldPath) : !has(self.variables)",message="toFieldPath is used with fromFieldPath or variables, and required for variables"
 // +kubebuilder:validation:XValidation:rule="has(self.resource) || !(has(self.group) || has(self.version) || has(self.namespace))",message="group, version and namespace are for resource: with variables, each fromRef has its own"
 type GenericReference struct {
@@ -41,6 +42,11 @@ type GenericReference struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	NameFieldPath string `json:"nameFieldPath,omitempty"`
+
+	// selector, instead of name, finds the referenced object by its labels: it must be the only one that has them in the
+	// namespace. It is found in the namespace of this object only. Secrets are not found.
+	// +optional
+	Selector *ReferenceSelector `json:"selector,omitempty"`
 
 	// fromFieldPath is the field of the referenced object that the value is taken from, for example data.region,
 	// status.endpoints[0].host or metadata.annotations[crossplane.io/external-name]. With a wildcard, spec.subnets[*].id,
@@ -118,7 +124,7 @@ type ReferenceVariable struct {
 
 // A ReferenceSource is a field of another object.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.nameFieldPath)",message="one of name and nameFieldPath is required"
+// +kubebuilder:validation:XValidation:rule="(has(self.name) ? 1 : 0) + (has(self.nameFieldPath) ? 1 : 0) + (has(self.selector) ? 1 : 0) == 1",message="one of name, nameFieldPath and selector is required"
 type ReferenceSource struct {
 	// resource is the API name of the kind of the referenced object, plural and in lower case, for example configmaps.
 	// +kubebuilder:validation:MinLength=1
@@ -138,6 +144,11 @@ type ReferenceSource struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	NameFieldPath string `json:"nameFieldPath,omitempty"`
+
+	// selector, instead of name, finds the referenced object by its labels: it must be the only one that has them in the
+	// namespace. It is found in the namespace of this object only. Secrets are not found.
+	// +optional
+	Selector *ReferenceSelector `json:"selector,omitempty"`
 
 	// fieldPath is the field of the referenced object that the value is taken from, with the same syntax as fromFieldPath.
 	// +kubebuilder:validation:MinLength=1
@@ -159,6 +170,15 @@ type ReferenceSource struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace *string `json:"namespace,omitempty"`
+}
+
+// A ReferenceSelector finds an object by its labels.
+type ReferenceSelector struct {
+	// matchLabels are the labels of the object.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	// +required
+	MatchLabels map[string]string `json:"matchLabels"`
 }
 
 // ReferencePolicy says how a reference is resolved.
@@ -218,7 +238,7 @@ func (r *GenericReference) IsOptional() bool {
 // Source returns the one source field of a reference without variables.
 func (r *GenericReference) Source() ReferenceSource {
 	return ReferenceSource{
-		Resource: r.Resource, Name: r.Name, NameFieldPath: r.NameFieldPath, FieldPath: r.FromFieldPath,
+		Resource: r.Resource, Name: r.Name, NameFieldPath: r.NameFieldPath, Selector: r.Selector, FieldPath: r.FromFieldPath,
 		Group: r.Group, Version: r.Version, Namespace: r.Namespace,
 	}
 }

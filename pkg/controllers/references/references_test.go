@@ -478,6 +478,28 @@ func TestNameFromOwnField(t *testing.T) {
 	}
 }
 
+// TestSelector: a field follows the only object with some labels, and is left alone when it is not the only one.
+func TestSelector(t *testing.T) {
+	ns := namespace(t)
+	settings := configMap(ns, "a", map[string]string{"region": "eu-west-1"})
+	settings.Labels = map[string]string{"role": "settings"}
+	ref := toRegion("configmaps", "", "data.region")
+	ref.Selector = &commonv1alpha1.ReferenceSelector{MatchLabels: settings.Labels}
+	ref.Policy = &commonv1alpha1.ReferencePolicy{Resolve: commonv1alpha1.ResolveAlways}
+	create(t, settings, configMap(ns, "b", nil), subnet(ns, "subnet", ref))
+	s := await(t, ns, "subnet", commonv1alpha1.ReasonResolved)
+	const want = "All references are resolved; changes of their sources are noticed within two minutes only, since objects are selected by labels"
+	if c := s.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want || s.Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want %q and the region, got %q and %+v", want, c.Message, s.Spec.ForProvider)
+	}
+	again := configMap(ns, "c", nil)
+	again.Labels = settings.Labels
+	create(t, again, subnet(ns, "later", ref))
+	if s := await(t, ns, "later", commonv1alpha1.ReasonAmbiguous); s.Spec.ForProvider.Region != "" {
+		t.Errorf("want no region, got %+v", s.Spec.ForProvider)
+	}
+}
+
 func TestReadOtherNamespace(t *testing.T) {
 	ns, victim := namespace(t), namespace(t)
 	ref := toRegion("configmaps", "settings", "data.region")

@@ -4,6 +4,7 @@
 package references
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -98,6 +99,10 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 	}
 	others, soon := w.others(ctx, result, grants)
 	covered, cycle := w.depend(req, since, result.Sources, others...)
+	if result.Selected {
+		covered.all = false
+		covered.why = cmp.Or(covered.why, "objects are selected by labels")
+	}
 	o.unwatched = covered.why
 	obj := s.obj
 	switch {
@@ -150,7 +155,7 @@ func again(o outcome, all, soon bool) time.Duration {
 // isWatchedFor reports whether an event ends a failure: of the source, of its definition, of a grant, or of the class.
 func isWatchedFor(reason string) bool {
 	switch reason {
-	case commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonNotReady,
+	case commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonNotReady, commonv1alpha1.ReasonAmbiguous,
 		commonv1alpha1.ReasonKindNotServed, commonv1alpha1.ReasonNotPermitted:
 		return true
 	}

@@ -385,6 +385,26 @@ func TestDependency(t *testing.T) {
 	}
 }
 
+// TestSelector: an object is found by its labels.
+func TestSelector(t *testing.T) {
+	ctx := context.Background()
+	ns := namespace(t)
+	role := map[string]string{"role": "settings"}
+	s := subnet(ns, commonv1alpha1.GenericReference{
+		Resource: "configmaps", Selector: &commonv1alpha1.ReferenceSelector{MatchLabels: role}, FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.region",
+	})
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a", Labels: role}, Data: map[string]string{"region": "eu-west-1"}}
+	for _, o := range []client.Object{settings, s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}}} {
+		if err := api.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t))).ResolveReferences(ctx, s)
+	if err != nil || get(t, ns).Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want the region of the ConfigMap with the label, got %v: %+v", err, get(t, ns).Spec.ForProvider)
+	}
+}
+
 // TestReferencesThatCannotBeRead: references that cannot be read end the reconcile. Otherwise an external resource
 // would be created without the values. A type without maxItems can have more references than are resolved.
 func TestReferencesThatCannotBeRead(t *testing.T) {
@@ -435,14 +455,17 @@ func TestSchema(t *testing.T) {
 		"Neither":       {reason: "A value comes from somewhere.", ref: commonv1alpha1.GenericReference{ToFieldPath: "spec.a"}, want: "exactly one of resource and variables is required"},
 		"Both":          {reason: "It comes from one or the other.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "1", ToFieldPath: "spec.a"}, want: "exactly one of resource and variables is required"},
 		"NoExpression":  {reason: "Variables are for an expression.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, ToFieldPath: "spec.a"}, want: "variables and expression are used together"},
-		"NoName":        {reason: "An object has a name.", ref: commonv1alpha1.GenericReference{Resource: "a", FromFieldPath: "c", ToFieldPath: "spec.a"}, want: "resource is used with one of name and nameFieldPath"},
+		"NoName":        {reason: "An object has a name.", ref: commonv1alpha1.GenericReference{Resource: "a", FromFieldPath: "c", ToFieldPath: "spec.a"}, want: "resource is used with one of name, nameFieldPath and selector"},
 		"Dependency":    {reason: "Nothing is filled.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", When: "self"}},
 		"Existence":     {reason: "It is enough that the object is there.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b"}},
 		"OwnName":       {reason: "The object says which one.", ref: commonv1alpha1.GenericReference{Resource: "a", NameFieldPath: "spec.b"}},
-		"TwoNames":      {reason: "It has one.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", NameFieldPath: "spec.b"}, want: "resource is used with one of name and nameFieldPath"},
+		"TwoNames":      {reason: "It has one.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", NameFieldPath: "spec.b"}, want: "resource is used with one of name, nameFieldPath and selector"},
+		"Selector":      {reason: "Its labels say which one.", ref: commonv1alpha1.GenericReference{Resource: "a", Selector: &commonv1alpha1.ReferenceSelector{MatchLabels: map[string]string{"a": "b"}}}},
+		"NoLabels":      {reason: "Everything would be meant.", ref: commonv1alpha1.GenericReference{Resource: "a", Selector: &commonv1alpha1.ReferenceSelector{}}, want: "matchLabels"},
+		"NameToo":       {reason: "One of them is meant.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", Selector: &commonv1alpha1.ReferenceSelector{MatchLabels: map[string]string{"a": "b"}}}, want: "resource is used with one of"},
 		"NoSource":      {reason: "The value comes from a field.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", ToFieldPath: "spec.a"}, want: "toFieldPath is used with fromFieldPath or variables"},
 		"NoTarget":      {reason: "A computed value goes into a field.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "variables.a"}, want: "required for variables"},
-		"WhenVariables": {reason: "An expression can examine its variables.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "1", When: "true", ToFieldPath: "spec.a"}, want: "required for these, fromFieldPath and when"},
+		"WhenVariables": {reason: "An expression can examine its variables.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "1", When: "true", ToFieldPath: "spec.a"}, want: "fromFieldPath and when are for resource"},
 		"Metadata":      {reason: "Only the spec is filled.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "metadata.name"}, want: "toFieldPath is a field in spec"},
 		"References":    {reason: "Not the references themselves.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec.references[0].name"}, want: "toFieldPath is a field in spec"},
 		"InBrackets":    {reason: "However they are written.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec[references][0].name"}, want: "toFieldPath is a field in spec"},
