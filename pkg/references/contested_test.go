@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestFightOverAField: a field that another manager applies is not written, whatever its value.
+// TestFightOverAField: a field that another manager applies is not written, with any value.
 func TestFightOverAField(t *testing.T) {
 	apply, update := metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
 	const annotated = `{"f:metadata":{"f:annotations":{"f:kubectl.kubernetes.io/last-applied-configuration":{}}}}`

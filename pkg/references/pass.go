@@ -109,8 +109,8 @@ type pass struct {
 	result Result
 }
 
-// needs determines the outcome of a reference: the sources it read, whether they were selected, the other namespaces they
-// belong to, and resources that are not served.
+// needs determines the outcome of a reference: the sources it read, whether they were selected, the other namespaces
+// they belong to, and resources that are not served.
 type needs struct {
 	selected bool
 	sources  []Source

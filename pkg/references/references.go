@@ -62,10 +62,9 @@ func Parse(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 
 // Pending returns the indices of the non-optional references whose field has no value. A field that follows its source
 // may be outdated, and a dependency has no field: they are pending until the condition ReferencesResolved is True for
-// the current object. An object with
-// pending references is not ready for use. It examines the object alone, so it is correct whichever controller resolves
-// references, if any. Entries that are not GenericReferences are never pending, except that an entry with toFieldPath or
-// when is meant as one: it is pending if it cannot be parsed.
+// the current object. An object with pending references is not ready for use. It examines the object alone, so it is
+// correct whichever controller resolves references, if any. Entries that are not GenericReferences are never pending,
+// except that an entry with toFieldPath or when is meant as one: it is pending if it cannot be parsed.
 func Pending(object map[string]any) []int {
 	refs, err := Parse(object)
 	if err != nil {

@@ -822,7 +822,8 @@ func TestExhaustMemoryByLargeValues(t *testing.T) {
 	}
 }
 
-// TestNameThatIsNotThere: a name that is not there yet is missing like a source, and only the object itself can have it.
+// TestNameThatIsNotThere: a name that is not there yet is missing like a source, and only the object itself can have
+// it.
 func TestNameThatIsNotThere(t *testing.T) {
 	obj := object(t, `{apiVersion: example.org/v1, kind: Thing, metadata: {namespace: team-a, name: a}, spec: {references: [
 		{resource: configmaps, nameFieldPath: spec.settings, fromFieldPath: data.region, toFieldPath: spec.region}]}}`)

@@ -35,9 +35,9 @@ type selected struct {
 	err  *Error
 }
 
-// selected returns the name of the only object with some labels. The errors reveal how many there are, and some of their
-// names. So an object selects in its own namespace only, whose objects it may reference all: a grant of another one may
-// be for some names. Secrets are not selected at all.
+// selected returns the name of the only object with some labels. The errors reveal how many there are, and some of
+// their names. So an object selects in its own namespace only, whose objects it may reference all: a grant of another
+// one may be for some names. Secrets are not selected at all.
 func (p *pass) selected(ctx context.Context, among Source, matchLabels map[string]string) (string, *Error) {
 	own, from := p.req.Object.GetNamespace(), p.req.Object.GroupVersionKind().GroupKind()
 	failed := &Error{Source: among.String()}

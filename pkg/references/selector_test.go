@@ -16,7 +16,7 @@ import (
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 )
 
-// lister answers each list with the same objects, whatever is selected.
+// lister answers each list with the same objects.
 type lister struct {
 	*objects
 

@@ -70,8 +70,8 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 // errOneName is the error of a source with none or several.
 var errOneName = errors.New("one of name, nameFieldPath and selector is required") //nolint:gochecknoglobals // A constant.
 
-// ownName returns the name of a source that is in a field of the object itself. Names are shown, so the field must not be
-// marked for values from Secrets.
+// ownName returns the name of a source that is in a field of the object itself. Names are shown, so the field must not
+// be marked for values from Secrets.
 func (p *pass) ownName(ref commonv1alpha1.ReferenceSource) (string, *Error) {
 	failed := &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: ref.NameFieldPath}
 	path, err := parseOwn(ref.NameFieldPath)

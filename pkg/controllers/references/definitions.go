@@ -22,8 +22,8 @@ const maxKinds = 200
 // schemaFactor is the ratio of a schema's size in memory to its serialized size.
 const schemaFactor = 12
 
-// definitionKind is every definition of a cluster. Those that neither declare references nor mark fields for Secret data
-// are not cached.
+// definitionKind is every definition of a cluster. Those that neither declare references nor mark fields for Secret
+// data are not cached.
 var definitionKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	Resource:         "customresourcedefinitions",

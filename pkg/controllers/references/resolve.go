@@ -167,6 +167,9 @@ func (r *reconciler) apply(
 	ctx context.Context, w *workload, req Request, s resolution, result references.Result,
 ) (*unstructured.Unstructured, *references.Error, error) {
 	live, err := w.live(ctx, s.obj)
+	if apierrors.IsForbidden(err) {
+		return nil, &references.Error{Index: -1, Reason: commonv1alpha1.ReasonForbidden, Cause: err}, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
