@@ -66,14 +66,24 @@ func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) 
 	if u == nil || u.Object == nil || !isSegment(u.GetName()) || len(u.GetUID()) > maxUID || len(u.GetResourceVersion()) > maxVersion {
 		return nil, false
 	}
-	namespace := u.GetNamespace()
-	if k.ClusterScoped && namespace != "" || !k.ClusterScoped && !isSegment(namespace) || k.Namespace != "" && namespace != k.Namespace {
+	if !k.has(u.GetNamespace()) {
 		return nil, false
 	}
 	if u.GroupVersionKind() != k.GroupVersionKind {
 		u.SetGroupVersionKind(k.GroupVersionKind)
 	}
 	return trimmed(u, keep), true
+}
+
+// has reports whether objects of the kind can be in a namespace, which is empty for none.
+func (k Kind) has(namespace string) bool {
+	switch {
+	case k.ClusterScoped:
+		return namespace == ""
+	case k.Namespace != "":
+		return namespace == k.Namespace
+	}
+	return isSegment(namespace)
 }
 
 // reduced returns the part of an object's metadata that a kind with OnlyAnnotations keeps.

@@ -23,16 +23,11 @@ import (
 // source returns the object that a reference names and that the object may reference.
 func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (Source, *Error) {
 	gvr := schema.GroupVersionResource{Group: ptr.Deref(ref.Group, ""), Version: ptr.Deref(ref.Version, ""), Resource: ref.Resource}
-	name := types.NamespacedName{Namespace: ptr.Deref(ref.Namespace, ""), Name: ref.Name}
-	var failed *Error
-	switch {
-	case ref.Selector != nil && (ref.Name != "" || ref.NameFieldPath != ""):
-		return Source{}, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Cause: errOneName}
-	case ref.NameFieldPath != "":
-		if name.Name, failed = p.ownName(ref); failed != nil {
-			return Source{}, failed
-		}
+	written, failed := p.name(ref)
+	if failed != nil {
+		return Source{}, failed
 	}
+	name := types.NamespacedName{Namespace: ptr.Deref(ref.Namespace, ""), Name: written}
 	meant := describe(gvr.GroupResource(), name)
 	if err := validNames(gvr, name, ref.Selector != nil); err != nil {
 		return Source{}, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Source: meant, Cause: err}
@@ -69,6 +64,17 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 
 // errOneName is the error of a source with none or several.
 var errOneName = errors.New("one of name, nameFieldPath and selector is required") //nolint:gochecknoglobals // A constant.
+
+// name returns the name of a source; empty for one that is selected.
+func (p *pass) name(ref commonv1alpha1.ReferenceSource) (string, *Error) {
+	switch {
+	case ref.Selector != nil && (ref.Name != "" || ref.NameFieldPath != ""):
+		return "", &Error{Reason: commonv1alpha1.ReasonInvalidReference, Cause: errOneName}
+	case ref.NameFieldPath != "":
+		return p.ownName(ref)
+	}
+	return ref.Name, nil
+}
 
 // ownName returns the name of a source that is in a field of the object itself. Names are shown, so the field must not
 // be marked for values from Secrets.
