@@ -191,10 +191,21 @@ func TestResolve(t *testing.T) {
 			references: `[{` + vpc + `, fromFieldPath: spec.forProvider.size, when: self > 2, toFieldPath: spec.size}]`,
 			want:       `{"size":3}`, wantReads: 1,
 		},
-		"WhenWithLoop": {
+		"WhenExists": {
+			reason:     "One of a list is as it must be.",
+			references: `[{` + vpc + `, when: "self.status.conditions.exists(c, c.type == 'Synced' && c.status == 'True')"}]`,
+			want:       `{}`, wantReads: 1,
+		},
+		"WhenWithLoops": {
 			reason:     "It has what expressions have.",
-			references: `[{` + vpc + `, when: "self.status.subnets.exists(s, s.id == 's-1')"}]`,
+			references: `[{` + vpc + `, when: "self.status.subnets.exists(a, self.status.subnets.exists(b, a == b))"}]`,
 			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference, wantReads: 1,
+		},
+		"MapAndFilter": {
+			reason: "A list of what some elements have.",
+			references: `[{variables: [{name: subnets, fromRef: {` + vpc + `, fieldPath: status.subnets}}],
+				expression: "variables.subnets.filter(s, has(s.id)).map(s, s.id)", toFieldPath: spec.ids}]`,
+			want: `{"ids":["s-1","s-2"]}`, wantReads: 1,
 		},
 		"WhenOfTooMuch": {
 			reason:     "The source is of another author, so its size is bounded by the uses.",

@@ -48,7 +48,7 @@ func (p *pass) selected(ctx context.Context, among Source, matchLabels map[strin
 	case selector.Empty():
 		failed.Reason, failed.Cause = commonv1alpha1.ReasonInvalidReference, errors.New("the selector has no labels")
 	case isSecret(among.GroupResource()):
-		failed.Reason, failed.Cause = commonv1alpha1.ReasonSecretNotPermitted, errors.New("Secrets are not selected by labels")
+		failed.Reason, failed.Cause = commonv1alpha1.ReasonSecretNotPermitted, errors.New("objects that are Secrets are not selected by labels")
 	case own != "" && among.Namespace != "" && among.Namespace != own:
 		failed.Reason, failed.Cause = commonv1alpha1.ReasonNotPermitted, errors.New("objects of other namespaces are not selected by labels")
 	default:

@@ -64,7 +64,7 @@ type GenericReference struct {
 	// +optional
 	ToFieldPath string `json:"toFieldPath,omitempty"`
 
-	// when must be true before the value is taken, in CEL without loops. self is the value of fromFieldPath, or without
+	// when must be true before the value is taken, in CEL as in expression. self is the value of fromFieldPath, or without
 	// that the whole referenced object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -95,8 +95,8 @@ type GenericReference struct {
 	// +optional
 	Variables []ReferenceVariable `json:"variables,omitempty"`
 
-	// expression computes the value from the variables, in CEL: "arn:aws:s3:::" + variables.bucket. It has no loops, and
-	// only functions whose result is about as large as their arguments. Its value is text, a number, a boolean, a list or
+	// expression computes the value from the variables, in CEL: "arn:aws:s3:::" + variables.bucket. It has only functions
+	// whose result is about as large as their arguments, and loops (all, exists, filter, map) that are not nested. Its value is text, a number, a boolean, a list or
 	// an object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
