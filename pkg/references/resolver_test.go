@@ -201,6 +201,12 @@ func TestResolve(t *testing.T) {
 			references: `[{` + vpc + `, when: "self.status.subnets.exists(a, self.status.subnets.exists(b, a == b))"}]`,
 			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference, wantReads: 1,
 		},
+		"WholeDouble": {
+			reason: "It is no change to a number that is the same in JSON.", object: `{size: 3}`,
+			references: `[{variables: [{name: size, fromRef: {` + vpc + `, fieldPath: spec.forProvider.size}}],
+				expression: "double(variables.size)", toFieldPath: spec.size, policy: {resolve: Always}}]`,
+			want: `{"size":3}`, wantReads: 1,
+		},
 		"MapAndFilter": {
 			reason: "A list of what some elements have.",
 			references: `[{variables: [{name: subnets, fromRef: {` + vpc + `, fieldPath: status.subnets}}],
