@@ -46,33 +46,38 @@ func Compile(env *cel.Env, source string, want *cel.Type, costs interpreter.Actu
 	if got := ast.OutputType(); want != nil && !got.IsExactType(want) && !got.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("its value is of the type %s, and must be of the type %s", got, want)
 	}
-	return newProgram(env, ast, costs)
+	return newProgram(env, ast, costs, CostLimit)
 }
 
 func parse(env *cel.Env, source string) (*cel.Ast, error) {
 	ast, issues := env.Compile(source)
+	return ast, mistakes(issues)
+}
+
+// mistakes returns what is wrong with an expression, on one line.
+func mistakes(issues *cel.Issues) error {
 	if issues.Err() == nil {
-		return ast, nil
+		return nil
 	}
 	var messages []string
 	for _, e := range issues.Errors() {
 		messages = append(messages, fmt.Sprintf("%d:%d: %s", e.Location.Line(), e.Location.Column()+1, e.Message))
 	}
-	return nil, errors.New(strings.Join(messages, ", "))
+	return errors.New(strings.Join(messages, ", "))
 }
 
-func newProgram(env *cel.Env, ast *cel.Ast, costs interpreter.ActualCostEstimator) (cel.Program, error) {
+func newProgram(env *cel.Env, ast *cel.Ast, costs interpreter.ActualCostEstimator, limit uint64) (cel.Program, error) {
 	if costs == nil {
 		costs = &library.CostEstimator{}
 	}
-	program, err := env.Program(ast, cel.CostTracking(costs), cel.CostLimit(CostLimit))
+	program, err := env.Program(ast, cel.CostTracking(costs), cel.CostLimit(limit))
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a program from it: %w", err)
 	}
 	return program, nil
 }
 
-// Evaluate returns the value of an expression. The error is ErrTooExpensive if it costs more than CostLimit.
+// Evaluate returns the value of an expression. The error is ErrTooExpensive if it costs more than its limit.
 func Evaluate(program cel.Program, input map[string]any) (ref.Val, error) {
 	value, _, err := program.Eval(input)
 	if cancelled := (interpreter.EvalCancelledError{}); errors.As(err, &cancelled) {

@@ -4,6 +4,8 @@
 package expression
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,9 +24,15 @@ func TestExhaustMemoryByExpression(t *testing.T) {
 		"Replace":        {reason: "Each one multiplies the text by a thousand.", expression: "'" + long + "'.replace('', '" + long + "').replace('', '" + long + "')", want: "the function replace is not available"},
 		"Quote":          {reason: "Each one doubles it.", expression: "strings.quote(strings.quote('\"'))", want: "the function strings.quote is not available"},
 		"Range":          {reason: "A number makes a list.", expression: "lists.range(10000000)", want: "the function lists.range is not available"},
-		"Map":            {reason: "Each one doubles what all() or format walks through.", expression: "[1].map(a, [a, a]).map(b, [b, b])", want: "undeclared reference to 'map'"},
-		"Type":           {reason: "Each one doubles the type, in the compiler.", expression: "[1].map(a, {a: a}).map(b, {b: b})", want: "undeclared reference"},
-		"All":            {reason: "A loop.", expression: "[1].all(v, v == v)", want: "undeclared reference to 'all'"},
+		"Map":            {reason: "Each one doubles what all() or format walks through.", expression: "[1].map(a, [a, a]).map(b, [b, b])", want: "map can take only the element"},
+		"MapIf":          {reason: "So do those with a condition.", expression: "[1].map(a, true, [a, a])", want: "map can take only the element"},
+		"MapText":        {reason: "Each one doubles it.", expression: "['a'].map(a, a + a)", want: "map can take only the element"},
+		"MapOuter":       {reason: "It is there once for each element.", expression: "variables.a.split('').map(a, variables.a)", want: "map can take only the element"},
+		"MapFormat":      {reason: "What a format makes is larger than what it is called with.", expression: "['a'].map(a, '%b'.format([a]))", want: "map can take only the element"},
+		"MapKey":         {reason: "The key may be of any size.", expression: "[{'a': 1}].map(a, a[variables.a])", want: "map can take only the element"},
+		"Nested":         {reason: "Each one multiplies the steps.", expression: "[1].filter(a, [1].exists(b, a == b))", want: "loops cannot be nested"},
+		"Type":           {reason: "Each one doubles the type, in the compiler.", expression: "[1].map(a, {a: a}).map(b, {b: b})", want: "map can take only the element"},
+		"ExistsOne":      {reason: "A loop.", expression: "[1].exists_one(v, v == v)", want: "undeclared reference to 'exists_one'"},
 		"Optional":       {reason: "Each one doubles it.", expression: "optional.of(1).optMap(a, [a, a]).optMap(b, [b, b])", want: "undeclared reference to 'optMap'"},
 		"TransformList":  {reason: "A loop.", expression: "[1].transformList(i, v, [v, v])", want: "undeclared reference to 'transformList'"},
 		"SortBy":         {reason: "A loop.", expression: "[1].sortBy(v, v)", want: "undeclared reference to 'sortBy'"},
@@ -61,6 +69,11 @@ func TestCompileLinear(t *testing.T) {
 		"Ternary":  {reason: "Variables that may be missing.", expression: "has(variables.b) ? 'b' : variables.a.upperAscii()", want: "A-B", wantUses: 2},
 		"Optional": {reason: "Variables that may be missing.", expression: "variables[?'b'].orValue('none')", want: "none", wantUses: 1},
 		"URL":      {reason: "The host of an endpoint.", expression: "url('https://example.org:6443/x').getHostname()", want: "example.org"},
+		"Filter":   {reason: "Elements of others are left out.", expression: "variables.a.split('-').filter(x, x != 'a').join('')", want: "b", wantUses: 3},
+		"MapField": {reason: "A list of fields, of some elements.", expression: "[{'t': 'x', 'v': '1'}, {'t': 'y', 'v': '2'}].map(c, c.t == 'x', c.v).join('')", want: "1", wantUses: 2},
+		"Row":      {reason: "What loops make is no larger than before.", expression: "[{'a': {'b': '1'}}].map(x, x.a).map(y, y['b']).join('')", want: "1", wantUses: 2},
+		"Exists":   {reason: "The condition of many objects.", expression: "[{'type': 'Ready', 'status': 'True'}].exists(c, c.type == 'Ready' && c.status == 'True')", want: true, wantUses: 2},
+		"All":      {reason: "Each one is.", expression: "variables.a.split('-').all(x, x != '')", want: true, wantUses: 2},
 		"CIDR":     {reason: "Part of a network.", expression: "cidr('10.1.2.0/24').masked() == cidr('10.1.2.0/24')", want: true},
 	}
 	env := testEnvironment(t)
@@ -95,4 +108,47 @@ func testEnvironment(t *testing.T) *cel.Env {
 		t.Fatal(err)
 	}
 	return env
+}
+
+// TestKeepManagerBusyByLoop: a loop goes through the conditions of an object, but not through thousands of elements.
+func TestKeepManagerBusyByLoop(t *testing.T) {
+	program, err := CompileLinear(testEnvironment(t), "variables.l.filter(c, c.type == 'Ready').map(c, c.status)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for elements, want := range map[int]error{50: nil, 1000: ErrTooExpensive} {
+		list := slices.Repeat([]any{map[string]any{"type": "Other", "status": "True"}}, elements)
+		_, err := Evaluate(program.Program, map[string]any{"variables": map[string]any{"l": list}})
+		if !errors.Is(err, want) {
+			t.Errorf("%d elements: want %v, got %v", elements, want, err)
+		}
+	}
+}
+
+// BenchmarkLinearLoop measures the highest cost, for one expression, of an author who wants to keep the manager busy.
+func BenchmarkLinearLoop(b *testing.B) {
+	list := make([]any, 4000)
+	for i := range list {
+		list[i] = "same"
+	}
+	for name, source := range map[string]string{
+		"short": "variables.l.filter(x, x == '')",
+		"long":  "variables.l.filter(x, " + strings.Repeat("x==x&&", 600) + "true)",
+		"row":   strings.Repeat("variables.l.filter(x,x=='').size()+", 100) + "1",
+	} {
+		env, err := NewEnvironment(cel.Variable("variables", cel.MapType(cel.StringType, cel.DynType)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		program, err := CompileLinear(env, source)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, _ = Evaluate(program.Program, map[string]any{"variables": map[string]any{"l": list}})
+			}
+		})
+	}
 }

@@ -28,6 +28,11 @@ func (k Kind) Validate() error {
 			return fmt.Errorf("invalid %s %q: %s", what, part, errs[0])
 		}
 	}
+	if k.Namespace != "" {
+		if errs := validation.IsDNS1123Label(k.Namespace); len(errs) > 0 {
+			return fmt.Errorf("invalid namespace %q: %s", k.Namespace, errs[0])
+		}
+	}
 	if k.Kind == "" {
 		return fmt.Errorf("kind of %s.%s is empty", k.Resource, k.Group)
 	}
@@ -37,7 +42,7 @@ func (k Kind) Validate() error {
 // admitted converts what a server sent to the form in which it is stored, or returns false if it cannot be an object of
 // the kind. Responses need not match the request: an aggregated API may put anything into its items. So the kind is
 // always set to the requested one, and an object is dropped as if it had not been sent if its name or namespace is not
-// a valid path segment, or if its namespace does not match the scope of the kind.
+// a valid path segment, or if its namespace does not match the scope of the kind or Namespace.
 //
 // Of managedFields, only entries of the manager keep, or of managers with the prefix keep + "-", are kept.
 func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) {
@@ -61,13 +66,24 @@ func (k Kind) admitted(obj any, keep string) (*unstructured.Unstructured, bool) 
 	if u == nil || u.Object == nil || !isSegment(u.GetName()) || len(u.GetUID()) > maxUID || len(u.GetResourceVersion()) > maxVersion {
 		return nil, false
 	}
-	if namespace := u.GetNamespace(); k.ClusterScoped && namespace != "" || !k.ClusterScoped && !isSegment(namespace) {
+	if !k.has(u.GetNamespace()) {
 		return nil, false
 	}
 	if u.GroupVersionKind() != k.GroupVersionKind {
 		u.SetGroupVersionKind(k.GroupVersionKind)
 	}
 	return trimmed(u, keep), true
+}
+
+// has reports whether objects of the kind can be in a namespace, which is empty for none.
+func (k Kind) has(namespace string) bool {
+	switch {
+	case k.ClusterScoped:
+		return namespace == ""
+	case k.Namespace != "":
+		return namespace == k.Namespace
+	}
+	return isSegment(namespace)
 }
 
 // reduced returns the part of an object's metadata that a kind with OnlyAnnotations keeps.

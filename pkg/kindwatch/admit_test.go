@@ -62,6 +62,7 @@ func TestForgedItemsAreOfTheRequestedKindOrDropped(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason          string
 		clusterScoped   bool
+		only            string
 		namespace, item string
 		want            bool
 	}{
@@ -70,6 +71,7 @@ func TestForgedItemsAreOfTheRequestedKindOrDropped(t *testing.T) {
 		"NoNamespace":      {reason: "An object of a namespaced kind has a namespace.", item: "a"},
 		"Namespaced":       {reason: "One of a cluster-scoped kind has none.", clusterScoped: true, namespace: "default", item: "a"},
 		"ClusterScoped":    {reason: "And is kept without.", clusterScoped: true, item: "a", want: true},
+		"OtherNamespace":   {reason: "It was not requested.", only: "default", namespace: "kube-system", item: "a"},
 		"PathInName":       {reason: "A name does not lead elsewhere.", namespace: "default", item: "../secrets/a"},
 		"PathInNamespace":  {reason: "Nor does a namespace.", namespace: "..", item: "a"},
 		"LongName":         {reason: "A name is not longer than one of Kubernetes can be.", namespace: "default", item: strings.Repeat("n", 1<<20)},
@@ -78,7 +80,7 @@ func TestForgedItemsAreOfTheRequestedKindOrDropped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := kind
-			kind.ClusterScoped = tc.clusterScoped
+			kind.ClusterScoped, kind.Namespace = tc.clusterScoped, tc.only
 			forged := object(tc.item, "1", "5")
 			forged.SetNamespace(tc.namespace)
 			forged.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
@@ -121,6 +123,7 @@ func TestKindsThatAreNotPathSegmentsAreRefused(t *testing.T) {
 		"PathInGroup":     func(k *Kind) { k.Group = "../api" },
 		"PathInVersion":   func(k *Kind) { k.Version = "v1/namespaces/kube-system" },
 		"QueryInResource": func(k *Kind) { k.Resource = "widgets?x" },
+		"PathInNamespace": func(k *Kind) { k.Namespace = "../kube-system" },
 		"NoVersion":       func(k *Kind) { k.Version = "" },
 		"NoKind":          func(k *Kind) { k.Kind = "" },
 	} {

@@ -41,6 +41,9 @@ type Kind struct {
 	// stored without applying Options.KeepManager or Reduce.
 	Shared bool
 
+	// Namespace, if not empty, is the only one that is watched, by requests for which rights in that namespace suffice.
+	Namespace string
+
 	// LabelSelector and FieldSelector restrict the watch, in API syntax. Empty means everything.
 	LabelSelector string
 	FieldSelector string

@@ -36,7 +36,7 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 	}
 	gvr := k.kind.GroupVersionResource()
 	if k.kind.MetadataOnly {
-		r := k.o.MetadataClient.Resource(gvr)
+		r := k.o.MetadataClient.Resource(gvr).Namespace(k.kind.Namespace)
 		return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 				return k.list(ctx, o, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -48,7 +48,7 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 			},
 		}, k.o.MetadataClient)
 	}
-	r := k.o.Client.Resource(gvr)
+	r := k.o.Client.Resource(gvr).Namespace(k.kind.Namespace)
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			return k.list(ctx, o, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {

@@ -66,7 +66,11 @@ func (e *Error) Unwrap() error { return e.Cause }
 
 // IsMissing reports whether an optional reference may stay unresolved because of it.
 func (e *Error) IsMissing() bool {
-	return e.Reason == commonv1alpha1.ReasonKindNotServed || e.Reason == commonv1alpha1.ReasonSourceNotFound || e.Reason == commonv1alpha1.ReasonFieldNotFound
+	switch e.Reason {
+	case commonv1alpha1.ReasonKindNotServed, commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonNotReady:
+		return true
+	}
+	return false
 }
 
 // errorReason returns the reason for an API server's error.

@@ -22,6 +22,7 @@ func FuzzResolve(f *testing.F) {
 	f.Add("data.a", "spec.a", `{"data":{"a":"x"}}`, `{"spec":{}}`, false)
 	f.Add("data[*]", "spec.l[*].a", `{"data":{"a":"x","b":1}}`, `{"spec":{"l":[{},{"a":1}]}}`, true)
 	f.Add("a[*][*]", "spec.a[0][0]", `{"a":[[1,2],[3]]}`, `{"spec":{"a":null}}`, false)
+	f.Add("a[b=c].d", "spec.l[a=1].b", `{"a":[{"b":"c","d":"x"},{"b":1}]}`, `{"spec":{"l":[{"a":1},{"a":2}]}}`, true)
 	f.Add("a['b.c'][1]", "spec[a.b][1024]", `{"a":{"b.c":[0,{"d":null}]}}`, `{"spec":{"a.b":[]}}`, true)
 	f.Add("[0]", "spec", `{}`, `{}`, false)
 	f.Add("a.b", "metadata.finalizers[0]", `{"a":{"b":"x"}}`, `{"metadata":{"finalizers":[]}}`, true)

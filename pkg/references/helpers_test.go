@@ -47,6 +47,9 @@ func (o *objects) Get(_ context.Context, key client.ObjectKey, obj client.Object
 	return nil
 }
 
+// List lists nothing.
+func (o *objects) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+
 func mapper() Mapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, k := range []struct {

@@ -55,6 +55,22 @@ func NewMarkedFields(props *apiextensionsv1.JSONSchemaProps) *MarkedFields {
 	return &m
 }
 
+// AllMarked returns the marks of a kind all of whose fields count as marked.
+func AllMarked() *MarkedFields { return &MarkedFields{marked: true} }
+
+// Size returns the approximate size in bytes in memory.
+func (m *MarkedFields) Size() int64 {
+	if m == nil {
+		return 0
+	}
+	const itself, entry = 64, 48
+	n := itself + m.others.Size() + m.elements.Size()
+	for name, field := range m.fields {
+		n += entry + int64(len(name)) + field.Size()
+	}
+	return n
+}
+
 // at reports whether the field at a path with wildcards, or one of its ancestors or descendants, is marked.
 func (m *MarkedFields) at(path fieldpath.Segments) bool {
 	switch {

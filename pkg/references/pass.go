@@ -20,11 +20,14 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// Reader reads one object.
+// Reader reads objects.
 type Reader interface {
 	// Get reads an object from the API server. Do not use a caching client.Client, which would watch every object of every
 	// kind that is referenced once; use for example a manager's GetAPIReader().
 	Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error
+
+	// List lists metadata of objects, for selectors.
+	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
 }
 
 // A Request says what to resolve, with which reader, and by which rules.
@@ -76,13 +79,17 @@ type Result struct {
 	Owners   []string
 	Unserved []schema.GroupResource
 
+	// Selected says that the Sources were selected by labels, so that other objects determine which they are.
+	Selected bool
+
 	// Missing says why optional references are not resolved.
 	Missing []*Error
 }
 
 // pass resolves the references of one object once.
 type pass struct {
-	programs *programs
+	expressions, whens *programs
+
 	req      Request
 	work     *unstructured.Unstructured
 	mappings map[schema.GroupVersionResource]*meta.RESTMapping
@@ -90,6 +97,9 @@ type pass struct {
 	// permitted are the sources that the object may reference, and cache holds those that were read.
 	permitted map[Source]struct{}
 	cache     map[Source]read
+
+	// selections are the names that were selected.
+	selections map[selection]selected
 
 	// bytes is the size of all filled values, and kept that of all objects in the cache.
 	bytes, kept int
@@ -99,9 +109,10 @@ type pass struct {
 	result Result
 }
 
-// needs determines the outcome of a reference: the sources it read, the other namespaces they belong to, and resources
-// that are not served.
+// needs determines the outcome of a reference: the sources it read, whether they were selected, the other namespaces
+// they belong to, and resources that are not served.
 type needs struct {
+	selected bool
 	sources  []Source
 	owners   []string
 	unserved []schema.GroupResource
@@ -110,6 +121,7 @@ type needs struct {
 // depend records the needs of the current reference.
 func (p *pass) depend() {
 	p.result.Sources = union(p.result.Sources, p.needs.sources)
+	p.result.Selected = p.result.Selected || p.needs.selected
 	p.result.Owners = union(p.result.Owners, p.needs.owners)
 	p.result.Unserved = union(p.result.Unserved, p.needs.unserved)
 }

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/masthead-dev/masthead/pkg/condition"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // Bounds of paths, which users write and which lead through objects of other authors.
@@ -50,6 +52,14 @@ func parsePath(path string) (fieldpath.Segments, error) {
 	return segments, nil
 }
 
+// parseFrom parses the path of the field that a reference reads; that of a dependency may be empty.
+func parseFrom(ref *commonv1alpha1.GenericReference, path string) (fieldpath.Segments, error) {
+	if path == "" && ref.IsDependency() {
+		return nil, nil
+	}
+	return parsePath(path)
+}
+
 // parseTarget parses the path of a field to fill: one in spec, and not in spec.references. References must not write
 // anything else of an object (finalizers, owner references, annotations that controllers obey, the status).
 func parseTarget(path string) (fieldpath.Segments, error) {
@@ -57,16 +67,30 @@ func parseTarget(path string) (fieldpath.Segments, error) {
 	if err != nil {
 		return nil, err
 	}
-	inSpec := len(segments) > 1 && segments[0].Type == fieldpath.SegmentField && segments[0].Field == "spec" &&
-		segments[1].Type == fieldpath.SegmentField
-	if !inSpec || segments[1].Field == "references" || segments[1].Field == wildcard {
+	if !isOwn(segments) {
 		return nil, errors.New("toFieldPath must be a field in spec, and not in spec.references")
 	}
 	return segments, nil
 }
 
-// expand replaces the wildcards of a path by an object's elements, in order. A path without wildcards is returned as
-// is. It returns errNoValue if there is nothing.
+// parseOwn parses the path of a field of the object itself that has a name. Little else is kept of objects.
+func parseOwn(path string) (fieldpath.Segments, error) {
+	segments, err := parsePath(path)
+	if err == nil && path != "metadata.name" && !isOwn(segments) {
+		err = errors.New("nameFieldPath must be metadata.name, or a field in spec and not in spec.references")
+	}
+	return segments, err
+}
+
+// isOwn reports whether a path leads to a field in spec, and not in spec.references.
+func isOwn(segments fieldpath.Segments) bool {
+	inSpec := len(segments) > 1 && segments[0].Type == fieldpath.SegmentField && segments[0].Field == "spec" &&
+		segments[1].Type == fieldpath.SegmentField
+	return inSpec && segments[1].Field != "references" && segments[1].Field != wildcard
+}
+
+// expand replaces the wildcards and choices of a path by an object's elements, in order. A path without any is returned
+// as is. It returns errNoValue if there is nothing.
 func expand(object map[string]any, segments fieldpath.Segments) ([]fieldpath.Segments, error) {
 	e := expansion{segments: segments}
 	if err := e.walk(object, nil); err != nil {
@@ -91,12 +115,17 @@ func (e *expansion) walk(value any, walked fieldpath.Segments) error {
 		if s.Type == fieldpath.SegmentField && s.Field == wildcard {
 			return e.branch(value, walked)
 		}
-		if slices.ContainsFunc(e.segments[i:], isWildcard) {
+		if slices.ContainsFunc(e.segments[i:], func(s fieldpath.Segment) bool { return isWildcard(s) || isChoice(s) }) {
+			s, err := chosen(value, s)
+			if err != nil {
+				return err
+			}
 			next, err := step(value, s)
 			if err != nil {
 				return err
 			}
-			value = next
+			value, walked = next, append(slices.Clone(walked), s)
+			continue
 		}
 		walked = append(slices.Clone(walked), s)
 	}
@@ -145,6 +174,56 @@ func (e *expansion) branch(value any, walked fieldpath.Segments) error {
 
 func isWildcard(s fieldpath.Segment) bool {
 	return s.Type == fieldpath.SegmentField && s.Field == wildcard
+}
+
+// isChoice reports whether a segment chooses the element of a list by the value of one of its fields: [type=Ready]. In
+// an object it is a field of that name.
+func isChoice(s fieldpath.Segment) bool {
+	return s.Type == fieldpath.SegmentField && strings.Index(s.Field, "=") > 0
+}
+
+// chosen returns the index of the element that a segment chooses, or the segment if it chooses none.
+func chosen(value any, s fieldpath.Segment) (fieldpath.Segment, error) {
+	list, isList := value.([]any)
+	if !isList || !isChoice(s) {
+		return s, nil
+	}
+	name, want, _ := strings.Cut(s.Field, "=")
+	found := -1
+	for i := range list {
+		element, _ := list[i].(map[string]any)
+		switch have := element[name].(type) {
+		case string, bool, int64:
+			if fmt.Sprint(have) != want {
+				continue
+			}
+		default:
+			continue
+		}
+		if found >= 0 {
+			return s, fmt.Errorf("more than one element has %s", condition.Text(s.Field, maxText))
+		}
+		found = i
+	}
+	if found < 0 {
+		return s, errNoValue
+	}
+	return fieldpath.Segment{Type: fieldpath.SegmentIndex, Index: uint(found)}, nil
+}
+
+// readPaths returns the paths of all fields that are read at a path, with wildcards for chosen elements: the fields by
+// which they are chosen are compared, so that the choice reveals their values.
+func readPaths(path fieldpath.Segments) []fieldpath.Segments {
+	plain := slices.Clone(path)
+	out := []fieldpath.Segments{plain}
+	for i, s := range path {
+		if isChoice(s) {
+			name, _, _ := strings.Cut(s.Field, "=")
+			plain[i].Field = wildcard
+			out = append(out, append(slices.Clone(plain[:i+1]), fieldpath.Segment{Type: fieldpath.SegmentField, Field: name}))
+		}
+	}
+	return out
 }
 
 func step(value any, s fieldpath.Segment) (any, error) {

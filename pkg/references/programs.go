@@ -13,8 +13,11 @@ import (
 	"github.com/masthead-dev/masthead/pkg/expression"
 )
 
-// variablesName is the name of the variables in expressions.
-const variablesName = "variables"
+// variablesName is the name of the variables in expressions, and selfName that of the value in when.
+const (
+	variablesName = "variables"
+	selfName      = "self"
+)
 
 // maxPrograms is the number of cached compiled expressions. Objects made from a template share them.
 const maxPrograms = 256
@@ -25,11 +28,10 @@ type programs struct {
 	cache *lru.Cache
 }
 
-func newPrograms() *programs {
+// newPrograms returns the programs about one variable.
+func newPrograms(name string, of *cel.Type) *programs {
 	return &programs{
-		env: sync.OnceValues(func() (*cel.Env, error) {
-			return expression.NewEnvironment(cel.Variable(variablesName, cel.MapType(cel.StringType, cel.DynType)))
-		}),
+		env:   sync.OnceValues(func() (*cel.Env, error) { return expression.NewEnvironment(cel.Variable(name, of)) }),
 		cache: lru.New(maxPrograms),
 	}
 }

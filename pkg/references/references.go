@@ -61,10 +61,10 @@ func Parse(object map[string]any) ([]commonv1alpha1.GenericReference, error) {
 }
 
 // Pending returns the indices of the non-optional references whose field has no value. A field that follows its source
-// may be outdated: it is pending until the condition ReferencesResolved is True for the current object. An object with
-// pending references is not ready for use. It examines the object alone, so it is correct whichever controller resolves
-// references, if any. Entries that are not GenericReferences are never pending, except that an entry with toFieldPath
-// is meant as one: it is pending if it cannot be parsed.
+// may be outdated, and a dependency has no field: they are pending until the condition ReferencesResolved is True for
+// the current object. An object with pending references is not ready for use. It examines the object alone, so it is
+// correct whichever controller resolves references, if any. Entries that are not GenericReferences are never pending,
+// except that an entry with toFieldPath or when is meant as one: it is pending if it cannot be parsed.
 func Pending(object map[string]any) []int {
 	refs, err := Parse(object)
 	if err != nil {
@@ -75,7 +75,8 @@ func Pending(object map[string]any) []int {
 		if refs[i].IsOptional() {
 			continue
 		}
-		if !hasValue(object, refs[i].ToFieldPath) || refs[i].FollowsSource() && !isResolved(object) {
+		waits := refs[i].FollowsSource() || refs[i].IsDependency()
+		if !isFilled(object, &refs[i]) || waits && !isResolved(object) {
 			pending = append(pending, i)
 		}
 	}
@@ -83,47 +84,76 @@ func Pending(object map[string]any) []int {
 }
 
 // Settled reports whether Resolve has nothing to do for an object, regardless of what else exists: every field that its
-// references fill has a value, and none of them follows its source. It examines the object alone.
+// references fill has a value, none of them follows its source, and the condition says that dependencies are there. It
+// examines the object alone.
 func Settled(object map[string]any) bool {
 	refs, err := Parse(object)
 	if err != nil {
 		return false
 	}
 	for i := range refs {
-		if refs[i].FollowsSource() || !hasValue(object, refs[i].ToFieldPath) {
+		if refs[i].FollowsSource() || !isFilled(object, &refs[i]) || refs[i].IsDependency() && !isResolved(object) {
 			return false
 		}
 	}
 	return true
 }
 
+// Refused reports whether the object's condition says that its references will not be resolved before a user changes
+// something, for the current object.
+func Refused(object map[string]any) bool {
+	c := currentCondition(object)
+	if c["status"] != string(metav1.ConditionFalse) {
+		return false
+	}
+	switch c["reason"] {
+	case commonv1alpha1.ReasonInvalidReference, commonv1alpha1.ReasonSecretNotPermitted, commonv1alpha1.ReasonTargetRejected,
+		commonv1alpha1.ReasonCycle:
+		return true
+	}
+	return false
+}
+
 // isResolved reports whether the object's condition says that its references are resolved, for the current object.
 func isResolved(object map[string]any) bool {
+	return currentCondition(object)["status"] == string(metav1.ConditionTrue)
+}
+
+// currentCondition returns the object's condition about its references; nil if there is none about the current object.
+func currentCondition(object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
 	status, _ := object["status"].(map[string]any)
 	conditions, _ := status["conditions"].([]any)
 	for _, c := range conditions {
 		c, _ := c.(map[string]any)
 		if c["type"] == commonv1alpha1.ConditionReferencesResolved {
-			generation, known := metadata["generation"].(int64)
-			return known && c["status"] == string(metav1.ConditionTrue) && c["observedGeneration"] == generation
+			if generation, known := metadata["generation"].(int64); known && c["observedGeneration"] == generation {
+				return c
+			}
+			return nil
 		}
 	}
-	return false
+	return nil
 }
 
-// meantAsReferences returns the indices of entries with toFieldPath.
+// meantAsReferences returns the indices of entries with toFieldPath or when.
 func meantAsReferences(object map[string]any) []int {
 	spec, _ := object["spec"].(map[string]any)
 	list, _ := spec["references"].([]any)
 	var meant []int
 	for i := range list {
 		entry, _ := list[i].(map[string]any)
-		if _, there := entry["toFieldPath"]; there {
+		_, fills := entry["toFieldPath"]
+		if _, waits := entry["when"]; fills || waits {
 			meant = append(meant, i)
 		}
 	}
 	return meant
+}
+
+// isFilled reports whether the fields that a reference fills, if any, have a value.
+func isFilled(object map[string]any, ref *commonv1alpha1.GenericReference) bool {
+	return ref.IsDependency() || hasValue(object, ref.ToFieldPath)
 }
 
 // hasValue reports whether all fields that a path leads to have a value.

@@ -7,8 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
+	"github.com/google/cel-go/cel"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,20 +22,24 @@ import (
 
 // A Resolver resolves references. It is immutable and safe for concurrent use.
 type Resolver struct {
-	programs *programs
+	expressions, whens *programs
 }
 
 // NewResolver returns a Resolver.
-func NewResolver() *Resolver { return &Resolver{programs: newPrograms()} }
+func NewResolver() *Resolver {
+	return &Resolver{
+		expressions: newPrograms(variablesName, cel.MapType(cel.StringType, cel.DynType)), whens: newPrograms(selfName, cel.DynType),
+	}
+}
 
 // Resolve resolves the references of an object in order. It writes nothing. Fields filled before the first failure are
 // in the Result, also when there is an error, which is an *Error.
 func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	p := &pass{
-		programs: r.programs, req: req, cache: map[Source]read{}, permitted: map[Source]struct{}{},
-		mappings: map[schema.GroupVersionResource]*meta.RESTMapping{},
-		work:     req.Object.DeepCopy(),
-		result:   Result{Object: req.Object},
+		expressions: r.expressions, whens: r.whens, req: req, cache: map[Source]read{}, permitted: map[Source]struct{}{},
+		mappings: map[schema.GroupVersionResource]*meta.RESTMapping{}, selections: map[selection]selected{},
+		work:   req.Object.DeepCopy(),
+		result: Result{Object: req.Object},
 	}
 	if len(req.References) > maxReferences {
 		return p.result, &Error{
@@ -77,7 +84,7 @@ func unavailable(ctx context.Context) *Error {
 // resolve resolves one reference.
 func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference) *Error {
 	targets, err := p.targets(ref)
-	if err != nil || len(targets) == 0 {
+	if err != nil || len(targets) == 0 && !ref.IsDependency() {
 		return err
 	}
 	if err := p.permitsSecrets(ctx, ref, targets); err != nil {
@@ -89,8 +96,8 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 	}
 	for _, target := range targets {
 		n, _ := size(value)
-		if p.bytes += n; p.bytes > maxTotalBytes {
-			return &Error{Reason: commonv1alpha1.ReasonInvalidValue, Path: target.String(), Cause: fmt.Errorf("all values together have more than %d bytes", maxTotalBytes)}
+		if p.bytes += n; p.bytes > maxValueBytes {
+			return &Error{Reason: commonv1alpha1.ReasonInvalidValue, Path: target.String(), Cause: fmt.Errorf("all values together have more than %d bytes", maxValueBytes)}
 		}
 		changed, err := fill(p.work.Object, target, runtime.DeepCopyJSONValue(value))
 		if err != nil {
@@ -104,8 +111,11 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 	return nil
 }
 
-// targets returns the fields to fill: those without a value, or all if they follow their source.
+// targets returns the fields to fill: those without a value, or all if they follow their source; none for a dependency.
 func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segments, *Error) {
+	if ref.IsDependency() {
+		return nil, nil
+	}
 	segments, err := parseTarget(ref.ToFieldPath)
 	if err != nil {
 		return nil, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: ref.ToFieldPath, Cause: err}
@@ -136,33 +146,60 @@ func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segmen
 
 // value returns the value of a reference, and whether it involves a Secret.
 func (p *pass) value(ctx context.Context, ref *commonv1alpha1.GenericReference) (value any, secret bool, err *Error) {
-	if len(ref.Variables) == 0 {
-		return p.take(ctx, ref.Source())
+	if len(ref.Variables) > 0 {
+		return p.compute(ctx, ref)
 	}
-	return p.compute(ctx, ref)
+	return p.take(ctx, ref, ref.Source())
+}
+
+// wait returns why a value is not yet as the reference requires.
+func (p *pass) wait(ref *commonv1alpha1.GenericReference, source Source, value any, secret bool) *Error {
+	if ref.When == "" {
+		return nil
+	}
+	program := p.whens.get(ref.When)
+	if program.err != nil {
+		return &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: "when", Cause: program.err}
+	}
+	failed := &Error{
+		Reason: commonv1alpha1.ReasonNotReady, Source: source.String(), Path: ref.FromFieldPath, Cause: errors.New("when is not true yet"),
+	}
+	result, err := evaluate(program, selfName, value)
+	switch {
+	case err == nil && result == true:
+		return nil
+	case err == nil, strings.HasPrefix(err.Error(), "no such key"):
+		return failed // A field that is not there may come.
+	}
+	failed.Reason, failed.Path, failed.Cause = commonv1alpha1.ReasonInvalidValue, "when", withoutSecret(err, secret)
+	return failed
+}
+
+// withoutSecret returns the error of an expression. Errors of functions repeat their arguments.
+func withoutSecret(err error, secret bool) error {
+	if secret && !errors.Is(err, expression.ErrTooExpensive) {
+		return errors.New("it fails; the cause is omitted, because a Secret is involved")
+	}
+	return err
 }
 
 func (p *pass) compute(ctx context.Context, ref *commonv1alpha1.GenericReference) (value any, secret bool, err *Error) {
-	program := p.programs.get(ref.Expression)
+	program := p.expressions.get(ref.Expression)
 	if program.err != nil {
 		return nil, false, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: "expression", Cause: program.err}
 	}
 	variables := map[string]any{}
 	for i := range ref.Variables {
 		v := &ref.Variables[i]
-		taken, fromSecret, err := p.take(ctx, v.FromRef)
+		taken, fromSecret, err := p.take(ctx, ref, v.FromRef)
 		if err != nil {
 			return nil, false, err
 		}
 		variables[v.Name], secret = taken, secret || fromSecret
 	}
-	value, evalErr := evaluate(program, variables)
+	value, evalErr := evaluate(program, variablesName, variables)
 	if evalErr != nil {
-		if secret && !errors.Is(evalErr, expression.ErrTooExpensive) {
-			// Errors of functions repeat their arguments.
-			evalErr = errors.New("it fails; the cause is omitted, because a Secret is involved")
-		}
-		return nil, secret, &Error{Reason: commonv1alpha1.ReasonInvalidValue, Path: "expression", Cause: evalErr}
+		return nil, secret, &Error{Reason: commonv1alpha1.ReasonInvalidValue, Path: "expression", Cause: withoutSecret(evalErr, secret)}
 	}
 	if value == nil || value == "" {
 		return nil, secret, &Error{Reason: commonv1alpha1.ReasonFieldNotFound, Path: "expression", Cause: errNoValue}
@@ -170,9 +207,9 @@ func (p *pass) compute(ctx context.Context, ref *commonv1alpha1.GenericReference
 	return value, secret, nil
 }
 
-// evaluate returns the value of an expression within its bounds.
-func evaluate(program program, variables map[string]any) (any, error) {
-	input, err := inputSize(variables)
+// evaluate returns the value of an expression about a variable, within its bounds.
+func evaluate(program program, name string, variable any) (any, error) {
+	input, err := inputSize(variable)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +217,7 @@ func evaluate(program program, variables map[string]any) (any, error) {
 		return nil, fmt.Errorf("the variables together have more than %d bytes, each counted as often as the expression uses variables",
 			maxExpressionInput)
 	}
-	result, err := expression.Evaluate(program.Program, map[string]any{variablesName: variables})
+	result, err := expression.Evaluate(program.Program, map[string]any{name: variable})
 	if err != nil {
 		return nil, err
 	}
@@ -192,13 +229,13 @@ func evaluate(program program, variables map[string]any) (any, error) {
 	return value, err
 }
 
-// take returns the value of a field of another object.
-func (p *pass) take(ctx context.Context, ref commonv1alpha1.ReferenceSource) (value any, secret bool, err *Error) {
-	path, parseErr := parsePath(ref.FieldPath)
+// take returns the value of a field of another object, or for a dependency without a path the object.
+func (p *pass) take(ctx context.Context, ref *commonv1alpha1.GenericReference, from commonv1alpha1.ReferenceSource) (value any, secret bool, err *Error) {
+	path, parseErr := parseFrom(ref, from.FieldPath)
 	if parseErr != nil {
-		return nil, false, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: ref.FieldPath, Cause: parseErr}
+		return nil, false, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: from.FieldPath, Cause: parseErr}
 	}
-	source, err := p.source(ctx, ref)
+	source, err := p.source(ctx, from)
 	if err != nil {
 		return nil, false, err
 	}
@@ -207,14 +244,26 @@ func (p *pass) take(ctx context.Context, ref commonv1alpha1.ReferenceSource) (va
 	if err != nil {
 		return nil, secret, err
 	}
+	if len(path) == 0 {
+		return nil, secret, p.wait(ref, source, withoutManagedFields(object), secret)
+	}
 	value, takeErr := takeAt(object, path)
 	switch {
 	case errors.Is(takeErr, errNoValue):
-		return nil, secret, &Error{Reason: commonv1alpha1.ReasonFieldNotFound, Source: source.String(), Path: ref.FieldPath, Cause: takeErr}
+		return nil, secret, &Error{Reason: commonv1alpha1.ReasonFieldNotFound, Source: source.String(), Path: from.FieldPath, Cause: takeErr}
 	case takeErr != nil:
-		return nil, secret, &Error{Reason: commonv1alpha1.ReasonInvalidValue, Source: source.String(), Path: ref.FieldPath, Cause: takeErr}
+		return nil, secret, &Error{Reason: commonv1alpha1.ReasonInvalidValue, Source: source.String(), Path: from.FieldPath, Cause: takeErr}
 	}
-	return value, secret, nil
+	return value, secret, p.wait(ref, source, value, secret)
+}
+
+// withoutManagedFields returns an object without what is of no use in expressions and larger than the rest.
+func withoutManagedFields(object map[string]any) map[string]any {
+	metadata, _ := object["metadata"].(map[string]any)
+	metadata, object = maps.Clone(metadata), maps.Clone(object)
+	delete(metadata, "managedFields")
+	object["metadata"] = metadata
+	return object
 }
 
 // takeAt returns the value at a path, or the list of the values if it has a wildcard.
@@ -228,7 +277,7 @@ func takeAt(object map[string]any, path fieldpath.Segments) (any, error) {
 		hasWildcard = hasWildcard || isWildcard(s)
 	}
 	if !hasWildcard {
-		value, err := valueAt(object, path)
+		value, err := valueAt(object, paths[0])
 		if err != nil {
 			return nil, err
 		}

@@ -35,7 +35,8 @@ binaryData: {text: `+b64("hello")+`, image: `+b64("\xff\xfe")+`}`),
 		"Vpc.v1alpha1/team-a/main-vpc": content(tb, `
 metadata: {annotations: {crossplane.io/external-name: vpc-1}}
 spec: {forProvider: {cidrBlock: 10.0.0.0/16, size: 3, ratio: 0.5, enabled: true, tags: {b: "2", a: "1"}}}
-status: {subnets: [{id: s-1}, {name: no id}, {id: s-2}]}`),
+status: {subnets: [{id: s-1}, {name: no id}, {id: s-2}], phase: Creating,
+  conditions: [{type: Synced, status: "True"}, {type: Ready, status: "False"}], ports: [{port: 80, name: http}, {port: 80, name: again}]}`),
 	}}
 }
 
@@ -45,6 +46,13 @@ func TestResolve(t *testing.T) {
 	const vault = `group: example.org, version: v1, resource: things, name: vault`
 	marked := NewSchema(&apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		"spec": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"password": {Type: "string", Format: FormatSecret}}},
+	}})
+	users := NewSchema(&apiextensionsv1.JSONSchemaProps{Properties: map[string]apiextensionsv1.JSONSchemaProps{
+		"spec": {Properties: map[string]apiextensionsv1.JSONSchemaProps{"users": {
+			Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
+				Properties: map[string]apiextensionsv1.JSONSchemaProps{"key": {Type: "string", Format: FormatSecret}},
+			}},
+		}}},
 	}})
 	cases := map[string]struct {
 		reason     string
@@ -86,6 +94,233 @@ func TestResolve(t *testing.T) {
 			reason:     "A wildcard is the list of the values that are there.",
 			references: `[{` + vpc + `, fromFieldPath: "status.subnets[*].id", toFieldPath: spec.ids}, {` + vpc + `, fromFieldPath: "spec.forProvider.tags[*]", toFieldPath: spec.tags}]`,
 			want:       `{"ids":["s-1","s-2"],"tags":["1","2"]}`, wantReads: 1,
+		},
+		"Choice": {
+			reason: "An element is chosen by a field of it.",
+			references: `[{` + vpc + `, fromFieldPath: "status.conditions[type=Ready].status", toFieldPath: spec.ready},
+				{` + vpc + `, fromFieldPath: "status.ports[name=http].port", toFieldPath: spec.port}]`,
+			want: `{"port":80,"ready":"False"}`, wantReads: 1,
+		},
+		"ChoiceOfNothing": {
+			reason:     "It may come.",
+			references: `[{` + vpc + `, fromFieldPath: "status.conditions[type=Other].status", toFieldPath: spec.ready}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonFieldNotFound, wantReads: 1,
+		},
+		"ChoiceOfSeveral": {
+			reason:     "It is not clear which one is meant.",
+			references: `[{` + vpc + `, fromFieldPath: "status.ports[port=80].name", toFieldPath: spec.port}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidValue, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: vpcs.ec2.aws.crossplane.io "main-vpc" in the namespace "team-a": ` +
+				`status.ports[port=80].name: more than one element has port=80`,
+		},
+		"ChoiceTo": {
+			reason: "So is the one that is filled.",
+			object: `{pools: [{name: a}, {name: b, zones: [{}, {id: x}]}]}`,
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.pools[name=b].region"},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.pools[name=b].zones[*].region"}]`,
+			want:      `{"pools":[{"name":"a"},{"name":"b","region":"eu-west-1","zones":[{"region":"eu-west-1"},{"id":"x","region":"eu-west-1"}]}]}`,
+			wantReads: 1,
+		},
+		"ChoiceToNothing": {
+			reason: "No element is made.", object: `{pools: [{name: a}]}`,
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.pools[name=b].region"}]`,
+			want:       `{"pools":[{"name":"a"}]}`, wantReason: commonv1alpha1.ReasonTargetRejected,
+		},
+		"KeyWithEqualSign": {
+			reason:     "In an object it is a field.",
+			object:     `{labels: {"a=b": {}}}`,
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.labels[a=b].region"}]`,
+			want:       `{"labels":{"a=b":{"region":"eu-west-1"}}}`, wantReads: 1,
+		},
+		"Dependency": {
+			reason:     "It is there.",
+			references: `[{` + vpc + `}, {` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want:       `{"region":"eu-west-1"}`, wantReads: 2,
+		},
+		"DependencyMissing": {
+			reason: "What comes after it waits.",
+			references: `[{resource: configmaps, name: other},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{}`, wantReason: commonv1alpha1.ReasonSourceNotFound, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: configmaps "other" in the namespace "team-a": it does not exist`,
+		},
+		"DependencyOnField": {
+			reason:     "It needs a value, of any kind.",
+			references: `[{` + vpc + `, fromFieldPath: status.phase}, {` + vpc + `, fromFieldPath: status.other}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonFieldNotFound, wantReads: 1,
+		},
+		"DependencyAlways": {
+			reason:     "It is examined at each change.",
+			references: `[{` + vpc + `, policy: {resolve: Always}}]`,
+			want:       `{}`, wantReads: 1,
+		},
+		"WhenReady": {
+			reason: "The source is ready.",
+			references: `[{` + vpc + `, fromFieldPath: "status.conditions[type=Synced].status", when: self == 'True'},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{"region":"eu-west-1"}`, wantReads: 2,
+		},
+		"WhenNotReady": {
+			reason: "The source is not ready.",
+			references: `[{` + vpc + `, fromFieldPath: "status.conditions[type=Ready].status", when: self == 'True'},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{}`, wantReason: commonv1alpha1.ReasonNotReady, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: vpcs.ec2.aws.crossplane.io "main-vpc" in the namespace "team-a": ` +
+				`status.conditions[type=Ready].status: when is not true yet`,
+		},
+		"WhenOptional": {
+			reason: "It is left out until then.",
+			references: `[{` + vpc + `, fromFieldPath: status.phase, when: self == 'Ready', toFieldPath: spec.phase, policy: {resolution: Optional}},
+				{` + settings + `, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{"region":"eu-west-1"}`, wantReads: 2,
+		},
+		"WhenOfTheWhole": {
+			reason:     "Without a field it is about the object.",
+			references: `[{` + vpc + `, when: "self.status.phase == 'Creating' && self.metadata.name == 'main-vpc' && !has(self.metadata.managedFields)"}]`,
+			want:       `{}`, wantReads: 1,
+		},
+		"WhenOfNothing": {
+			reason:     "A field that is not there may come.",
+			references: `[{` + vpc + `, when: self.status.other == 'x'}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonNotReady, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: vpcs.ec2.aws.crossplane.io "main-vpc" in the namespace "team-a": ` +
+				`when is not true yet`,
+		},
+		"WhenOfTheValue": {
+			reason:     "It is examined before it is taken.",
+			references: `[{` + vpc + `, fromFieldPath: spec.forProvider.size, when: self > 2, toFieldPath: spec.size}]`,
+			want:       `{"size":3}`, wantReads: 1,
+		},
+		"WhenExists": {
+			reason:     "One of a list is as it must be.",
+			references: `[{` + vpc + `, when: "self.status.conditions.exists(c, c.type == 'Synced' && c.status == 'True')"}]`,
+			want:       `{}`, wantReads: 1,
+		},
+		"WhenWithLoops": {
+			reason:     "It has what expressions have.",
+			references: `[{` + vpc + `, when: "self.status.subnets.exists(a, self.status.subnets.exists(b, a == b))"}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference, wantReads: 1,
+		},
+		"WholeDouble": {
+			reason: "It is no change to a number that is the same in JSON.", object: `{size: 3}`,
+			references: `[{variables: [{name: size, fromRef: {` + vpc + `, fieldPath: spec.forProvider.size}}],
+				expression: "double(variables.size)", toFieldPath: spec.size, policy: {resolve: Always}}]`,
+			want: `{"size":3}`, wantReads: 1,
+		},
+		"MapAndFilter": {
+			reason: "A list of what some elements have.",
+			references: `[{variables: [{name: subnets, fromRef: {` + vpc + `, fieldPath: status.subnets}}],
+				expression: "variables.subnets.filter(s, has(s.id)).map(s, s.id)", toFieldPath: spec.ids}]`,
+			want: `{"ids":["s-1","s-2"]}`, wantReads: 1,
+		},
+		"WhenOfTooMuch": {
+			reason:     "The source is of another author, so its size is bounded by the uses.",
+			references: `[{` + settings + `, fromFieldPath: data.long, when: "` + strings.Repeat("self != '' && ", 40) + `true"}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidValue, wantReads: 1,
+		},
+		"WhenOfAnotherType": {
+			reason:     "That is a mistake.",
+			references: `[{` + vpc + `, fromFieldPath: status.phase, when: self > 2}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidValue, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: vpcs.ec2.aws.crossplane.io "main-vpc" in the namespace "team-a": when: no such overload`,
+		},
+		"WhenWithVariables": {
+			reason: "They can be examined by the expression.",
+			references: `[{variables: [{name: a, fromRef: {` + settings + `, fieldPath: data.region}}], expression: variables.a,
+				when: "true", toFieldPath: spec.region}]`,
+			want: `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
+		},
+		"ExistenceOfSecret": {
+			reason:     "The names of Secrets are not guessed.",
+			references: `[{resource: secrets, name: accounts}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"GuessSecretByWhen": {
+			reason:     "One bit after the other.",
+			references: `[{resource: secrets, name: accounts, fromFieldPath: data.prod, when: self.startsWith('1')}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"GuessMarkedByWhen": {
+			reason: "The whole object has the field in it.", schema: marked,
+			references: `[{` + vault + `, when: self.spec.password.startsWith('1')}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ExistenceOfMarked": {
+			reason: "That it exists is no value of a field.", schema: marked,
+			references: `[{` + vault + `}]`,
+			want:       `{}`, wantReads: 1,
+		},
+		"OwnName": {
+			reason: "The name is in a field of the object, or one that was just filled.", object: `{network: main-vpc}`,
+			references: `[{group: ec2.aws.crossplane.io, resource: vpcs, nameFieldPath: spec.network, fromFieldPath: status.phase, toFieldPath: spec.phase},
+				{variables: [{name: phase, fromRef: {group: ec2.aws.crossplane.io, resource: vpcs, nameFieldPath: spec.network, fieldPath: status.phase}}],
+				expression: "variables.phase == 'Creating' ? 'common-settings' : ''", toFieldPath: spec.settings},
+				{resource: configmaps, nameFieldPath: spec.settings, fromFieldPath: data.region, toFieldPath: spec.region}]`,
+			want: `{"network":"main-vpc","phase":"Creating","region":"eu-west-1","settings":"common-settings"}`, wantReads: 2,
+		},
+		"OwnNameOfTheObject": {
+			reason:     "Objects are often named alike.",
+			references: `[{resource: configmaps, nameFieldPath: metadata.name}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSourceNotFound, wantReads: 1,
+			wantError: `cannot resolve spec.references[0]: configmaps "thing" in the namespace "team-a": it does not exist`,
+		},
+		"OwnNameIsPath": {
+			reason: "A value is no path of a request.", object: `{network: ../../secrets/a}`,
+			references: `[{` + `resource: configmaps, nameFieldPath: spec.network}]`,
+			want:       `{"network":"../../secrets/a"}`, wantReason: commonv1alpha1.ReasonInvalidReference,
+		},
+		"OwnNameIsList": {
+			reason: "It has many names.", object: `{networks: [a, b]}`,
+			references: `[{resource: configmaps, nameFieldPath: "spec.networks[*]"}]`,
+			want:       `{"networks":["a","b"]}`, wantReason: commonv1alpha1.ReasonInvalidValue,
+		},
+		"OwnNameElsewhere": {
+			reason:     "Nothing else is kept of an object.",
+			references: `[{resource: configmaps, nameFieldPath: status.name}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
+		},
+		"TwoNames": {
+			reason:     "It is not clear which is meant.",
+			references: `[{resource: configmaps, name: a, nameFieldPath: metadata.name}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonInvalidReference,
+		},
+		"ShowSecretAsName": {
+			reason: "The condition shows the names of what is not there.", schema: marked, object: `{password: "123456789012"}`,
+			references: `[{resource: configmaps, nameFieldPath: spec.password}]`,
+			want:       `{"password":"123456789012"}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ShowAllowedSecretAsName": {
+			reason: "So it does those of a field that the operator allowed.", object: `{users: [{key: "123456789012"}]}`,
+			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[*].key"}}},
+			references: `[{resource: configmaps, nameFieldPath: "spec.users[0].key"}]`,
+			want:       `{"users":[{"key":"123456789012"}]}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ReachSecretByName": {
+			reason: "A Secret is one however it is named.", object: `{network: accounts}`,
+			references: `[{resource: secrets, nameFieldPath: spec.network, fromFieldPath: data.prod, toFieldPath: spec.region}]`,
+			want:       `{"network":"accounts"}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"GuessSecretByChoice": {
+			reason:     "Whether there is an element with the value of a marked field is as secret as that.",
+			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[*].key"}}},
+			references: `[{` + vault + `, fromFieldPath: "spec.users[key=123].name", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ReadSecretByChoice": {
+			reason:     "A marked field is one however it is named.",
+			tenancy:    Tenancy{SecretFields: []SecretField{{GroupKind: schema.GroupKind{Group: "example.org", Kind: "Thing"}, FieldPath: "spec.users[0].key"}}},
+			references: `[{` + vault + `, fromFieldPath: "spec.users[name=a].key", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ReadMarkedByChoice": {
+			reason: "So is one that the author marked.", schema: users,
+			references: `[{` + vault + `, fromFieldPath: "spec.users[name=a].key", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"GuessMarkedByChoice": {
+			reason: "Its value is not compared.", schema: users,
+			references: `[{` + vault + `, fromFieldPath: "spec.users[key=123].name", toFieldPath: spec.description}]`,
+			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"WildcardTo": {
 			reason:     "A wildcard in the target fills what has no value in each element.",
@@ -449,7 +684,7 @@ func TestResolve(t *testing.T) {
 				t.Errorf("%s: want %d reads, got %d, and more depends on %v", tc.reason, tc.wantReads, reads, result.Sources)
 			}
 			if again := strings.Contains(tc.references, "Always") || strings.Contains(tc.references, "Optional") || tc.wantReason == commonv1alpha1.ReasonSourceNotFound ||
-				tc.wantReason == commonv1alpha1.ReasonFieldNotFound; (again || err == nil) && again != (len(result.Sources) > 0) {
+				tc.wantReason == commonv1alpha1.ReasonFieldNotFound || tc.wantReason == commonv1alpha1.ReasonNotReady; (again || err == nil) && again != (len(result.Sources) > 0) {
 				t.Errorf("%s: more depends on %v", tc.reason, result.Sources)
 			}
 		})
@@ -546,6 +781,9 @@ func TestPending(t *testing.T) {
 		"FollowsNow":    {reason: "It has the value of its source.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "True", observedGeneration: 7}]}`, want: `null`},
 		"FollowsBefore": {reason: "The object was changed since.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "True", observedGeneration: 6}]}`, want: `[0]`},
 		"FollowsFailed": {reason: "Its source is gone.", spec: `{x: 1, references: [{resource: a, name: b, fromFieldPath: c, toFieldPath: spec.x, policy: {resolve: Always}}]}`, status: `{conditions: [{type: ReferencesResolved, status: "False", observedGeneration: 7}]}`, want: `[0]`},
+		"Depends":       {reason: "Whether it is there is not in the object.", spec: `{references: [{resource: a, name: b}]}`, want: `[0]`},
+		"DependsNow":    {reason: "It was there.", spec: `{references: [{resource: a, name: b}]}`, status: `{conditions: [{type: ReferencesResolved, status: "True", observedGeneration: 7}]}`, want: `null`},
+		"DependsUnread": {reason: "It is meant as one, and cannot be resolved.", spec: `{references: [{resource: a, name: b, when: c, later: 1}]}`, want: `[0]`},
 		"None":          {reason: "There are no references.", spec: `{}`, want: `null`},
 		"NotOurs":       {reason: "Another kind has a field of that name, too.", spec: `{references: [{dependsOn: {name: a}}]}`, want: `null`},
 		"Scalar":        {reason: "Another kind has a field of that name, too.", spec: `{references: 3}`, want: `null`},
@@ -565,6 +803,85 @@ func TestPending(t *testing.T) {
 			obj := object(t, "{apiVersion: v1, kind: X, metadata: {generation: 7}, spec: "+tc.spec+", status: "+status+"}")
 			if got := asText(t, Pending(obj.Object)); got != tc.want {
 				t.Errorf("%s: want %s, got %s", tc.reason, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestExhaustMemoryByLargeValues: a bundle of certificates fits into an object, but not any number of them.
+func TestExhaustMemoryByLargeValues(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		sizes  []int
+		want   string
+	}{
+		"Bundle":  {reason: "It has as many bytes as an object can have filled in.", sizes: []int{256 << 10}},
+		"TooLong": {reason: "It has one more.", sizes: []int{256<<10 + 1}, want: "it has more than 262144 bytes"},
+		"Two":     {reason: "They have one more together.", sizes: []int{256 << 10, 1}, want: "all values together have more than 262144 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, refs := map[string]any{}, make([]commonv1alpha1.GenericReference, 0, len(tc.sizes))
+			for i, size := range tc.sizes {
+				key := fmt.Sprint("k", i)
+				data[key] = strings.Repeat("x", size)
+				refs = append(refs, commonv1alpha1.GenericReference{
+					Resource: "configmaps", Name: "bundle", FromFieldPath: "data." + key, ToFieldPath: "spec." + key,
+				})
+			}
+			_, err := NewResolver().Resolve(t.Context(), Request{
+				Object:     object(t, "{apiVersion: example.org/v1, kind: Thing, metadata: {namespace: team-a, name: a}}"),
+				References: refs, Mapper: mapper(), Reader: &objects{of: map[string]map[string]any{"ConfigMap.v1/team-a/bundle": {"data": data}}},
+			})
+			if (err == nil) != (tc.want == "") || err != nil && !strings.HasSuffix(err.Error(), tc.want) {
+				t.Errorf("%s Want %q, got %v", tc.reason, tc.want, err)
+			}
+		})
+	}
+}
+
+// TestNameThatIsNotThere: a name that is not there yet is missing like a source, and only the object itself can have
+// it.
+func TestNameThatIsNotThere(t *testing.T) {
+	obj := object(t, `{apiVersion: example.org/v1, kind: Thing, metadata: {namespace: team-a, name: a}, spec: {references: [
+		{resource: configmaps, nameFieldPath: spec.settings, fromFieldPath: data.region, toFieldPath: spec.region}]}}`)
+	result, err := NewResolver().Resolve(t.Context(), Request{Object: obj, References: getReferences(t, obj), Mapper: mapper(), Reader: things(t)})
+	const want = "cannot resolve spec.references[0]: spec.settings: there is no value"
+	if failed := (&Error{}); !errors.As(err, &failed) || failed.Reason != commonv1alpha1.ReasonFieldNotFound || err.Error() != want || len(result.Sources) > 0 {
+		t.Errorf("want %q, got %v, which depends on %v", want, err, result.Sources)
+	}
+}
+
+// TestSettledDependency: whether another object is there is examined until the condition says so.
+func TestSettledDependency(t *testing.T) {
+	for conditions, want := range map[string]bool{
+		"[]": false, `[{type: ReferencesResolved, status: "True", observedGeneration: 6}]`: false,
+		`[{type: ReferencesResolved, status: "True", observedGeneration: 7}]`: true,
+	} {
+		obj := object(t, "{apiVersion: v1, kind: X, metadata: {generation: 7}, spec: {references: [{resource: a, name: b}]}, status: {conditions: "+conditions+"}}")
+		if got := Settled(obj.Object); got != want {
+			t.Errorf("%s: want settled %v, got %v", conditions, want, got)
+		}
+	}
+}
+
+func TestRefused(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		condition string
+		want      bool
+	}{
+		"None":        {reason: "Nothing is known.", condition: "{type: Ready}"},
+		"Permanent":   {reason: "The field or the schema must change.", condition: `{type: ReferencesResolved, status: "False", reason: TargetRejected, observedGeneration: 7}`, want: true},
+		"Cycle":       {reason: "A reference must go.", condition: `{type: ReferencesResolved, status: "False", reason: Cycle, observedGeneration: 7}`, want: true},
+		"Passing":     {reason: "The source may come.", condition: `{type: ReferencesResolved, status: "False", reason: SourceNotFound, observedGeneration: 7}`},
+		"Unavailable": {reason: "It is tried again.", condition: `{type: ReferencesResolved, status: Unknown, reason: Unavailable, observedGeneration: 7}`},
+		"Before":      {reason: "The user has changed something.", condition: `{type: ReferencesResolved, status: "False", reason: Cycle, observedGeneration: 6}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := object(t, "{apiVersion: v1, kind: X, metadata: {generation: 7}, status: {conditions: ["+tc.condition+"]}}")
+			if got := Refused(obj.Object); got != tc.want {
+				t.Errorf("%s Want %v, got %v", tc.reason, tc.want, got)
 			}
 		})
 	}

@@ -19,8 +19,13 @@ func (p *pass) holdsSecret(source Source, path fieldpath.Segments) bool {
 	return isSecret(source.GroupResource()) || p.isMarked(source, path)
 }
 
-// isMarked reports whether a source field, or one of its ancestors or descendants, is marked for values from Secrets.
+// isMarked reports whether a field that is read of a source, or one of its ancestors or descendants, is marked for
+// values from Secrets.
 func (p *pass) isMarked(source Source, path fieldpath.Segments) bool {
+	return slices.ContainsFunc(readPaths(path), func(read fieldpath.Segments) bool { return p.isMarkedAt(source, read) })
+}
+
+func (p *pass) isMarkedAt(source Source, path fieldpath.Segments) bool {
 	for _, f := range p.req.Tenancy.SecretFields {
 		if f.GroupKind == source.GroupKind() && overlaps(f.FieldPath, path) {
 			return true
@@ -70,15 +75,18 @@ func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericRe
 		}
 		why := errors.New("values of Secrets may be written only to fields that are marked for them (format: password)")
 		if !isSecret(source.GroupResource()) {
-			path, err := parsePath(f.FieldPath)
-			if err != nil || !p.isMarked(source, path) {
-				continue // Nothing is taken by a path that cannot be parsed.
+			path, err := parseFrom(ref, f.FieldPath)
+			if err != nil || len(path) == 0 && ref.When == "" || !p.isMarked(source, path) {
+				continue // Nothing is taken by a path that cannot be parsed, nor by none.
 			}
 			if err := p.req.Tenancy.permitsMarked(p.req.Object.GetNamespace(), source); err != nil {
 				return &Error{Reason: commonv1alpha1.ReasonNotPermitted, Source: source.String(), Path: f.FieldPath, Cause: err}
 			}
 			why = errors.New(
 				"the referenced field is marked for values of Secrets (format: password): its value may be written only to fields that are, too")
+		}
+		if ref.IsDependency() {
+			return &Error{Reason: commonv1alpha1.ReasonSecretNotPermitted, Source: source.String(), Path: f.FieldPath, Cause: why}
 		}
 		if i := slices.IndexFunc(targets, func(t fieldpath.Segments) bool { return !p.mayHoldSecret(t) }); i >= 0 {
 			return &Error{Reason: commonv1alpha1.ReasonSecretNotPermitted, Path: targets[i].String(), Cause: why}
@@ -95,6 +103,8 @@ func parseSources(ref *commonv1alpha1.GenericReference) ([]commonv1alpha1.Refere
 	switch {
 	case len(ref.Variables) == 0 && ref.Expression == "":
 		return []commonv1alpha1.ReferenceSource{ref.Source()}, nil
+	case ref.IsDependency(), ref.When != "":
+		return nil, invalid("toFieldPath is required with variables, and when is not for them")
 	case ref.Resource != "" || len(ref.Variables) == 0 || ref.Expression == "":
 		return nil, invalid("either resource, or variables and expression, are required")
 	case len(ref.Variables) > maxVariables:

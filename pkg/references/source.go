@@ -5,6 +5,7 @@ package references
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,9 @@ func (s Source) String() string {
 }
 
 func describe(gr schema.GroupResource, name types.NamespacedName) string {
+	if name.Name == "" {
+		return strings.TrimSuffix(fmt.Sprintf("%s in the namespace %q", gr, name.Namespace), ` in the namespace ""`)
+	}
 	if name.Namespace == "" {
 		return fmt.Sprintf("%s %q", gr, name.Name)
 	}

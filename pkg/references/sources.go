@@ -23,9 +23,13 @@ import (
 // source returns the object that a reference names and that the object may reference.
 func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (Source, *Error) {
 	gvr := schema.GroupVersionResource{Group: ptr.Deref(ref.Group, ""), Version: ptr.Deref(ref.Version, ""), Resource: ref.Resource}
-	name := types.NamespacedName{Namespace: ptr.Deref(ref.Namespace, ""), Name: ref.Name}
+	written, failed := p.name(ref)
+	if failed != nil {
+		return Source{}, failed
+	}
+	name := types.NamespacedName{Namespace: ptr.Deref(ref.Namespace, ""), Name: written}
 	meant := describe(gvr.GroupResource(), name)
-	if err := validNames(gvr, name); err != nil {
+	if err := validNames(gvr, name, ref.Selector != nil); err != nil {
 		return Source{}, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Source: meant, Cause: err}
 	}
 	mapping, err := p.mapping(ctx, gvr)
@@ -41,15 +45,66 @@ func (p *pass) source(ctx context.Context, ref commonv1alpha1.ReferenceSource) (
 	case name.Namespace == "":
 		name.Namespace = own
 	}
+	if ref.Selector != nil {
+		among := Source{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, NamespacedName: name}
+		if name.Name, failed = p.selected(ctx, among, ref.Selector.MatchLabels); failed != nil {
+			return Source{}, failed
+		}
+	}
 	source := Source{GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, NamespacedName: name}
 	from := p.req.Object.GroupVersionKind().GroupKind()
 	if CanonicalKind(from) == CanonicalKind(source.GroupKind()) && name.Namespace == own && name.Name == p.req.Object.GetName() {
 		return Source{}, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Source: source.String(), Cause: errors.New("an object cannot reference itself")}
 	}
-	if failed := p.permit(ctx, from, own, source); failed != nil {
+	if failed = p.permit(ctx, from, own, source); failed != nil {
 		return Source{}, failed
 	}
 	return source, nil
+}
+
+// errOneName is the error of a source with none or several.
+var errOneName = errors.New("one of name, nameFieldPath and selector is required") //nolint:gochecknoglobals // A constant.
+
+// name returns the name of a source; empty for one that is selected.
+func (p *pass) name(ref commonv1alpha1.ReferenceSource) (string, *Error) {
+	switch {
+	case ref.Selector != nil && (ref.Name != "" || ref.NameFieldPath != ""):
+		return "", &Error{Reason: commonv1alpha1.ReasonInvalidReference, Cause: errOneName}
+	case ref.NameFieldPath != "":
+		return p.ownName(ref)
+	}
+	return ref.Name, nil
+}
+
+// ownName returns the name of a source that is in a field of the object itself. Names are shown, so the field must not
+// be marked for values from Secrets.
+func (p *pass) ownName(ref commonv1alpha1.ReferenceSource) (string, *Error) {
+	failed := &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: ref.NameFieldPath}
+	path, err := parseOwn(ref.NameFieldPath)
+	switch {
+	case err != nil:
+		failed.Cause = err
+		return "", failed
+	case ref.Name != "":
+		failed.Cause = errOneName
+		return "", failed
+	case p.isMarked(Source{GroupVersionKind: p.req.Object.GroupVersionKind()}, path):
+		failed.Reason, failed.Cause = commonv1alpha1.ReasonSecretNotPermitted, errors.New("a field that is marked for values of Secrets can be no name")
+		return "", failed
+	}
+	value, err := takeAt(p.work.Object, path)
+	name, isText := value.(string)
+	switch {
+	case errors.Is(err, errNoValue):
+		failed.Reason, failed.Cause = commonv1alpha1.ReasonFieldNotFound, err
+	case err == nil && isText:
+		return name, nil
+	case err == nil:
+		failed.Reason, failed.Cause = commonv1alpha1.ReasonInvalidValue, errors.New("the name is not text")
+	default:
+		failed.Reason, failed.Cause = commonv1alpha1.ReasonInvalidValue, err
+	}
+	return "", failed
 }
 
 // mapping returns the cluster's mapping of a resource. One that was found is not requested again in the same pass.
@@ -93,7 +148,7 @@ func (p *pass) permit(ctx context.Context, from schema.GroupKind, own string, so
 }
 
 // validNames ensures that each name is one element of a request's path.
-func validNames(gvr schema.GroupVersionResource, name types.NamespacedName) error {
+func validNames(gvr schema.GroupVersionResource, name types.NamespacedName, selected bool) error {
 	bad := func(field, value string) error {
 		return fmt.Errorf("%s %q is not valid", field, condition.Text(value, maxText))
 	}
@@ -106,7 +161,7 @@ func validNames(gvr schema.GroupVersionResource, name types.NamespacedName) erro
 		return bad("version", gvr.Version)
 	case name.Namespace != "" && len(validation.IsDNS1123Label(name.Namespace)) > 0:
 		return bad("namespace", name.Namespace)
-	case len(validIn(name.Name)) > 0:
+	case !selected && len(validIn(name.Name)) > 0:
 		return bad("name", name.Name)
 	}
 	return nil

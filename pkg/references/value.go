@@ -18,16 +18,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Bounds of one value, and of all values filled into one object.
+// Bounds of one value. All values filled into one object have at most as many bytes together: objects are kept while
+// they wait or follow, and a dashboard or a bundle of certificates fits.
 const (
-	maxValueBytes = 64 << 10
-	maxTotalBytes = 256 << 10
+	maxValueBytes = 256 << 10
 	maxValueNodes = 4096
 	maxValueDepth = 32
 
 	// maxExpressionInput is the maximum size in bytes of all variables of an expression together, each counted as often as
 	// the expression uses variables: about the largest input of one function.
 	maxExpressionInput = 32 << 10
+
+	// maxExact is the first whole number after which doubles leave out some.
+	maxExact = 1 << 53
 
 	// maxReadBytes is the approximate maximum size in bytes of all objects kept while the references of one object are
 	// resolved.
@@ -196,6 +199,9 @@ func (c *conversion) convert(value ref.Val, depth int) (any, error) {
 	case types.Double:
 		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
 			return nil, errors.New("it is not a number")
+		}
+		if v == types.Double(math.Trunc(float64(v))) && math.Abs(float64(v)) < maxExact {
+			return int64(v), nil // JSON has the same text for both, and API servers answer with this.
 		}
 		return float64(v), nil
 	case types.Null:

@@ -22,8 +22,14 @@ const (
 	// ReasonSourceNotFound: the referenced object does not exist.
 	ReasonSourceNotFound = "SourceNotFound"
 
+	// ReasonAmbiguous: several objects have the labels of a selector.
+	ReasonAmbiguous = "Ambiguous"
+
 	// ReasonFieldNotFound: the referenced object has no value in the field.
 	ReasonFieldNotFound = "FieldNotFound"
+
+	// ReasonNotReady: the referenced object is not yet as the reference requires by when.
+	ReasonNotReady = "NotReady"
 
 	// ReasonNotPermitted: the object may not reference what it references.
 	ReasonNotPermitted = "NotPermitted"

@@ -14,11 +14,14 @@ type References struct {
 }
 
 // A GenericReference copies a value from a field of another object into a field of this object. The value is that of
-// one field (resource, name and fromFieldPath), or is computed from several (variables and expression).
+// one field (resource, name and fromFieldPath), or is computed from several (variables and expression). Without
+// toFieldPath it is a dependency: it is resolved once the object is there, with a value in the field if it names one.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.variables) == has(self.expression)",message="variables and expression are used together"
 // +kubebuilder:validation:XValidation:rule="has(self.variables) != has(self.resource)",message="exactly one of resource and variables is required"
-// +kubebuilder:validation:XValidation:rule="has(self.resource) == has(self.name) && has(self.resource) == has(self.fromFieldPath)",message="resource, name and fromFieldPath are used together"
+// +kubebuilder:validation:XValidation:rule="(has(self.name) ? 1 : 0) + (has(self.nameFieldPath) ? 1 : 0) + (has(self.selector) ? 1 : 0) == (has(self.resource) ? 1 : 0)",message="resource is used with one of name, nameFieldPath and selector"
+// +kubebuilder:validation:XValidation:rule="has(self.resource) || !(has(self.fromFieldPath) || has(self.when))",message="fromFieldPath and when are for resource"
+// +kubebuilder:validation:XValidation:rule="has(self.toFieldPath) ? has(self.variables) || has(self.fromFieldPath) : !has(self.variables)",message="toFieldPath is used with fromFieldPath or variables, and required for variables"
 // +kubebuilder:validation:XValidation:rule="has(self.resource) || !(has(self.group) || has(self.version) || has(self.namespace))",message="group, version and namespace are for resource: with variables, each fromRef has its own"
 type GenericReference struct {
 	// resource is the API name of the kind of the referenced object, plural and in lower case, for example configmaps.
@@ -33,9 +36,21 @@ type GenericReference struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
+	// nameFieldPath, instead of name, is the field of this object with the name of the referenced one: metadata.name, or a
+	// field in spec, which an earlier reference may have filled.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	NameFieldPath string `json:"nameFieldPath,omitempty"`
+
+	// selector, instead of name, finds the referenced object by its labels: it must be the only one that has them in the
+	// namespace. It is found in the namespace of this object only. Secrets are not found.
+	// +optional
+	Selector *ReferenceSelector `json:"selector,omitempty"`
+
 	// fromFieldPath is the field of the referenced object that the value is taken from, for example data.region,
 	// status.endpoints[0].host or metadata.annotations[crossplane.io/external-name]. With a wildcard, spec.subnets[*].id,
-	// it is the list of all values. The data of a Secret and the binaryData of a ConfigMap are decoded; they must be text.
+	// it is the list of all values; with status.conditions[type=Ready].status it is that of the one element with that type. The data of a Secret and the binaryData of a ConfigMap are decoded; they must be text.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
@@ -46,8 +61,15 @@ type GenericReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^spec[.[]') && !self.matches('^spec[.[]references([].[]|$)')",message="toFieldPath is a field in spec, and not in spec.references"
-	// +required
-	ToFieldPath string `json:"toFieldPath"`
+	// +optional
+	ToFieldPath string `json:"toFieldPath,omitempty"`
+
+	// when must be true before the value is taken, in CEL as in expression. self is the value of fromFieldPath, or without
+	// that the whole referenced object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	When string `json:"when,omitempty"`
 
 	// group is the API group of the resource. Absent means the core group, which has Secrets and ConfigMaps.
 	// +kubebuilder:validation:MaxLength=253
@@ -73,8 +95,8 @@ type GenericReference struct {
 	// +optional
 	Variables []ReferenceVariable `json:"variables,omitempty"`
 
-	// expression computes the value from the variables, in CEL: "arn:aws:s3:::" + variables.bucket. It has no loops, and
-	// only functions whose result is about as large as their arguments. Its value is text, a number, a boolean, a list or
+	// expression computes the value from the variables, in CEL: "arn:aws:s3:::" + variables.bucket. It has only functions
+	// whose result is about as large as their arguments, and loops (all, exists, filter, map) that are not nested. Its value is text, a number, a boolean, a list or
 	// an object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
@@ -101,6 +123,8 @@ type ReferenceVariable struct {
 }
 
 // A ReferenceSource is a field of another object.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.name) ? 1 : 0) + (has(self.nameFieldPath) ? 1 : 0) + (has(self.selector) ? 1 : 0) == 1",message="one of name, nameFieldPath and selector is required"
 type ReferenceSource struct {
 	// resource is the API name of the kind of the referenced object, plural and in lower case, for example configmaps.
 	// +kubebuilder:validation:MinLength=1
@@ -111,8 +135,20 @@ type ReferenceSource struct {
 	// name of the referenced object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name"`
+	// +optional
+	Name string `json:"name,omitempty"`
+
+	// nameFieldPath, instead of name, is the field of this object with the name of the referenced one: metadata.name, or a
+	// field in spec, which an earlier reference may have filled.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	NameFieldPath string `json:"nameFieldPath,omitempty"`
+
+	// selector, instead of name, finds the referenced object by its labels: it must be the only one that has them in the
+	// namespace. It is found in the namespace of this object only. Secrets are not found.
+	// +optional
+	Selector *ReferenceSelector `json:"selector,omitempty"`
 
 	// fieldPath is the field of the referenced object that the value is taken from, with the same syntax as fromFieldPath.
 	// +kubebuilder:validation:MinLength=1
@@ -134,6 +170,15 @@ type ReferenceSource struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Namespace *string `json:"namespace,omitempty"`
+}
+
+// A ReferenceSelector finds an object by its labels.
+type ReferenceSelector struct {
+	// matchLabels are the labels of the object.
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=16
+	// +required
+	MatchLabels map[string]string `json:"matchLabels"`
 }
 
 // ReferencePolicy says how a reference is resolved.
@@ -182,6 +227,9 @@ func (r *GenericReference) FollowsSource() bool {
 	return r.Policy != nil && r.Policy.Resolve == ResolveAlways
 }
 
+// IsDependency reports whether the reference fills no field, and only waits for another object.
+func (r *GenericReference) IsDependency() bool { return r.ToFieldPath == "" }
+
 // IsOptional reports whether the reference may stay unresolved.
 func (r *GenericReference) IsOptional() bool {
 	return r.Policy != nil && r.Policy.Resolution == ResolutionOptional
@@ -190,7 +238,7 @@ func (r *GenericReference) IsOptional() bool {
 // Source returns the one source field of a reference without variables.
 func (r *GenericReference) Source() ReferenceSource {
 	return ReferenceSource{
-		Resource: r.Resource, Name: r.Name, FieldPath: r.FromFieldPath,
+		Resource: r.Resource, Name: r.Name, NameFieldPath: r.NameFieldPath, Selector: r.Selector, FieldPath: r.FromFieldPath,
 		Group: r.Group, Version: r.Version, Namespace: r.Namespace,
 	}
 }

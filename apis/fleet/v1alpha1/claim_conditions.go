@@ -73,7 +73,7 @@ const (
 	// the claims of its cluster or namespace; the message says which.
 	ReasonClaimLimitReached = "ClaimLimitReached"
 
-	// ReasonReferencesUnresolved: a field that one of the claim's references fills has no value yet.
+	// ReasonReferencesUnresolved: one of the claim's references is not resolved yet.
 	ReasonReferencesUnresolved = "ReferencesUnresolved"
 
 	// ReasonSecretConflict: the Secret that the claim asks for exists and does not belong to the claim.

@@ -24,7 +24,7 @@ func unresolved(claim *unstructured.Unstructured) *condition.Problem {
 	}
 	return &condition.Problem{
 		Reason: fleetv1alpha1.ReasonReferencesUnresolved,
-		Message: fmt.Sprintf("The field that spec.references[%d] fills has no value yet. The condition %s, if there is one, says why.",
+		Message: fmt.Sprintf("spec.references[%d] is not resolved yet. The condition %s, if there is one, says why.",
 			pending[0], commonv1alpha1.ConditionReferencesResolved),
 	}
 }

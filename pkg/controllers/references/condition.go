@@ -7,18 +7,26 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
+
+// maxReason is the maximum number of characters repeated of the reason for which an API server fails.
+const maxReason = 64
 
 // outcome is the result of resolving the references of an object.
 type outcome struct {
 	failed  *references.Error
 	missing []*references.Error
+
+	// unwatched says why changes of sources are not noticed at once; empty if they are.
+	unwatched string
 }
 
 // newCondition is the condition that reports an outcome.
@@ -34,20 +42,33 @@ func newCondition(generation int64, o outcome) metav1.Condition {
 		}
 		c.Message = "All required references are resolved; optional references whose source is missing: " + strings.Join(indices, ", ")
 	}
+	if o.unwatched != "" {
+		c.Message += "; changes of their sources are noticed within two minutes only, since " + o.unwatched
+	}
 	if o.failed == nil {
 		return c
 	}
 	c.Status, c.Reason = metav1.ConditionFalse, o.failed.Reason
 	switch o.failed.Reason {
 	case commonv1alpha1.ReasonUnavailable:
-		// The error of a failed request differs from one request to the next.
-		c.Status, c.Message = metav1.ConditionUnknown, fmt.Sprintf("The API server did not answer about spec.references[%d]", o.failed.Index)
+		c.Status, c.Message = metav1.ConditionUnknown, unanswered(o.failed)
 	case commonv1alpha1.ReasonCycle:
 		c.Message = capital(o.failed.Detail())
 	default:
 		c.Message = capital(o.failed.Error())
 	}
 	return c
+}
+
+// unanswered describes a failed request by nothing that differs from one request to the next, as its error does.
+func unanswered(failed *references.Error) string {
+	if failed.Index >= 0 {
+		return fmt.Sprintf("The API server did not answer about spec.references[%d]", failed.Index)
+	}
+	if reason := apierrors.ReasonForError(failed); reason != metav1.StatusReasonUnknown {
+		return "The API server did not apply the resolved values: " + condition.Text(string(reason), maxReason)
+	}
+	return "The API server did not apply the resolved values"
 }
 
 func capital(text string) string {

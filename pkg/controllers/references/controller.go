@@ -164,12 +164,12 @@ func (r *reconciler) reconcileCluster(ctx context.Context, w *workload) error {
 		return nil
 	}
 	w.definitions.Set(ownerDefinitions, definitionKind)
-	kinds, leftOut, err := w.kinds()
+	defined, err := w.defined()
 	if err != nil {
 		// They are not synced yet. An event follows when they are.
 		return nil //nolint:nilerr // The comment says so.
 	}
-	w.lookAfter(kinds, leftOut, newTenancy(class.Spec.References))
+	w.lookAfter(defined, newTenancy(class.Spec.References))
 	return nil
 }
 

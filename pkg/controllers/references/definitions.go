@@ -22,19 +22,21 @@ const maxKinds = 200
 // schemaFactor is the ratio of a schema's size in memory to its serialized size.
 const schemaFactor = 12
 
-// definitionKind is every definition of a cluster. Those that declare no references are not cached.
+// definitionKind is every definition of a cluster. Those that neither declare references nor mark fields for Secret
+// data are not cached.
 var definitionKind = kindwatch.Kind{ //nolint:gochecknoglobals // A constant.
 	GroupVersionKind: schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
 	Resource:         "customresourcedefinitions",
 	ClusterScoped:    true,
 }
 
-// declared is a kind whose objects have references.
+// declared is a kind whose objects have references, or, without a version, one that only has fields marked for Secret
+// data: objects of other kinds reference them.
 type declared struct {
 	kind   kindwatch.Kind
 	schema *references.Schema
 
-	// marked are the fields marked for Secret data, in each served version.
+	// marked are the fields marked for Secret data, in each served version that has any.
 	marked map[string]*references.MarkedFields
 
 	// definition and generation identify the content of the definition.
@@ -57,9 +59,9 @@ func (d *declared) IndexKeys() []string { return nil }
 // Size implements kindwatch.Record.
 func (d *declared) Size() int64 { return d.size }
 
-// reduceDefinition keeps only definitions that declare references.
+// reduceDefinition keeps only definitions that declare references, or mark fields.
 func reduceDefinition(_ kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
-	if !mayDeclare(obj) {
+	if !mayDeclare(obj) && !mayMark(obj.Object["spec"]) {
 		return nil, false
 	}
 	crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -81,13 +83,40 @@ func mayDeclare(obj *unstructured.Unstructured) bool {
 	})
 }
 
+// mayMark reports whether something in a definition looks like the mark of a field.
+func mayMark(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		if v["format"] == references.FormatSecret {
+			return true
+		}
+		for _, field := range v {
+			if mayMark(field) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, mayMark)
+	}
+	return false
+}
+
 // declaredBy is the kind of a definition, in the storage version if that declares references, else in the first that
-// does; nil if none does.
+// does. If none does, it is without a version, or nil if no field is marked.
 func declaredBy(crd *apiextensionsv1.CustomResourceDefinition) *declared {
 	versions := slices.Clone(crd.Spec.Versions)
 	slices.SortStableFunc(versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
 		return cmp.Compare(rank(b), rank(a))
 	})
+	d := &declared{
+		kind: kindwatch.Kind{
+			GroupVersionKind: schema.GroupVersionKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind},
+			Resource:         crd.Spec.Names.Plural,
+			ClusterScoped:    crd.Spec.Scope == apiextensionsv1.ClusterScoped,
+		},
+		definition: string(crd.UID), generation: crd.Generation,
+	}
+	d.mark(versions)
 	for i := range versions {
 		v := &versions[i]
 		if !v.Served || v.Schema == nil {
@@ -97,19 +126,15 @@ func declaredBy(crd *apiextensionsv1.CustomResourceDefinition) *declared {
 		if !schemaOfKind.DeclaresReferences() {
 			continue
 		}
-		d := &declared{
-			kind: kindwatch.Kind{
-				GroupVersionKind:  schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind},
-				Resource:          crd.Spec.Names.Plural,
-				ClusterScoped:     crd.Spec.Scope == apiextensionsv1.ClusterScoped,
-				StatusSubresource: v.Subresources != nil && v.Subresources.Status != nil,
-			},
-			schema: schemaOfKind, definition: string(crd.UID), generation: crd.Generation, size: schemaFactor * int64(v.Schema.Size()),
-		}
-		d.mark(versions)
+		d.kind.Version, d.kind.StatusSubresource = v.Name, v.Subresources != nil && v.Subresources.Status != nil
+		d.schema = schemaOfKind
+		d.size += schemaFactor * int64(v.Schema.Size())
 		return d
 	}
-	return nil
+	if len(d.marked) == 0 {
+		return nil
+	}
+	return d
 }
 
 // mark records the fields marked for Secret data, in each served version: the objects can be read in any of them.
@@ -122,9 +147,18 @@ func (d *declared) mark(versions []apiextensionsv1.CustomResourceDefinitionVersi
 		}
 		if marked := references.NewMarkedFields(v.Schema.OpenAPIV3Schema); marked != nil {
 			d.marked[v.Name] = marked
-			d.size += schemaFactor * int64(v.Schema.Size())
+			d.size += marked.Size()
 		}
 	}
+}
+
+// markedIn returns the fields of a version of a kind that are marked for Secret data. A version without any, of a kind
+// that has some in another version, may have them by other names: all of it is marked.
+func (d *declared) markedIn(version string) *references.MarkedFields {
+	if marked := d.marked[version]; marked != nil || len(d.marked) == 0 {
+		return marked
+	}
+	return references.AllMarked()
 }
 
 func rank(v apiextensionsv1.CustomResourceDefinitionVersion) int {

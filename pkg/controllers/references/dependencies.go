@@ -53,8 +53,9 @@ type change struct {
 	// start and stop are the kinds to start and stop watching.
 	start, stop []kindwatch.Kind
 
-	// all reports whether everything is watched on which the object depends.
-	all bool
+	// all reports whether there is room to watch everything on which the object depends, and watched what is.
+	all     bool
+	watched []kindwatch.Kind
 
 	// joined are kinds that were so far watched only for others.
 	joined []kindwatch.Kind
@@ -111,6 +112,7 @@ func (d *dependencies) set(key objectKey, req Request, sources []references.Sour
 			out.stop = append(out.stop, kind)
 		}
 	}
+	out.watched = slices.Clone(d.watched[key])
 	out.lost = slices.ContainsFunc(dependedOn, func(k objectKey) bool { return !slices.Contains(d.of[key], k) })
 	return out
 }

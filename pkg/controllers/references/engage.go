@@ -13,7 +13,6 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
-	"github.com/masthead-dev/masthead/pkg/references"
 )
 
 func newWorkloads(r *reconciler) *workloads {
@@ -49,7 +48,7 @@ func (r *reconciler) newWorkload(
 	}
 	definitions, objects := watched, watched
 	definitions.Reduce, definitions.Handler = reduceDefinition, w.definitionChanged
-	objects.Reduce, objects.KeepManager, objects.Handler = reduce, references.FieldManager, w.changed
+	objects.Reduce, objects.Handler = reduce, w.changed
 	if w.definitions, err = kindwatch.New(definitions); err != nil {
 		return nil, fmt.Errorf("cannot watch the definitions of cluster %q: %w", name, err)
 	}

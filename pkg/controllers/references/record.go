@@ -92,7 +92,7 @@ func isSettled(obj *unstructured.Unstructured) bool {
 func needed(obj *unstructured.Unstructured) map[string]any {
 	out := map[string]any{"apiVersion": obj.GetAPIVersion(), "kind": obj.GetKind()}
 	for part, names := range map[string][]string{
-		"metadata": {"namespace", "name", "uid", "generation", "managedFields"}, "status": {"conditions"},
+		"metadata": {"namespace", "name", "uid", "generation"}, "status": {"conditions"},
 	} {
 		from, _ := obj.Object[part].(map[string]any)
 		to := map[string]any{}

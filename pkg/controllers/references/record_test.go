@@ -114,6 +114,7 @@ func TestWhatIsKept(t *testing.T) {
 	want := u.DeepCopy()
 	want.SetResourceVersion("8")
 	unstructured.RemoveNestedField(want.Object, "metadata", "labels")
+	unstructured.RemoveNestedField(want.Object, "metadata", "managedFields")
 	unstructured.RemoveNestedField(want.Object, "status", "phase")
 	if diff := cmp.Diff(want.Object, got.Object); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

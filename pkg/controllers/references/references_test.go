@@ -14,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -343,6 +345,158 @@ func TestValueOfAnotherType(t *testing.T) {
 	const want = "Cannot apply the resolved values: .spec.forProvider.mask: expected numeric (int or float), got string"
 	if c := got.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want {
 		t.Errorf("want %q, got %q", want, c.Message)
+	}
+}
+
+// TestFieldThatIsNotInTheSchema: a mistake in toFieldPath is reported, and names the field.
+func TestFieldThatIsNotInTheSchema(t *testing.T) {
+	ns := namespace(t)
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}), subnet(ns, "subnet", commonv1alpha1.GenericReference{
+		Resource: "configmaps", Name: "settings", FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.regoin",
+	}))
+	got := await(t, ns, "subnet", commonv1alpha1.ReasonTargetRejected)
+	const want = "Cannot apply the resolved values: .spec.forProvider.regoin: field not declared in schema"
+	if c := got.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want {
+		t.Errorf("want %q, got %q", want, c.Message)
+	}
+}
+
+// TestApplyThatFails: a webhook that does not answer is reported, although it is no verdict about the values.
+func TestApplyThatFails(t *testing.T) {
+	ns := namespace(t)
+	fail, none := admissionv1.Fail, admissionv1.SideEffectClassNone
+	webhook := &admissionv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: ns},
+		Webhooks: []admissionv1.ValidatingWebhook{{
+			Name: "down.example.org", FailurePolicy: &fail, SideEffects: &none, AdmissionReviewVersions: []string{"v1"},
+			ClientConfig:      admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: ns}},
+			Rules: []admissionv1.RuleWithOperations{{
+				Operations: []admissionv1.OperationType{admissionv1.Update},
+				Rule: admissionv1.Rule{
+					APIGroups: []string{managedexample.GroupVersion.Group}, APIVersions: []string{"*"}, Resources: []string{"subnets"},
+				},
+			}},
+		}},
+	}
+	create(t, webhook)
+	probe := subnet(ns, "probe")
+	create(t, probe)
+	err := testenv.Poll(t.Context(), patience, func(ctx context.Context) (bool, error) {
+		probe.Labels = map[string]string{"version": probe.ResourceVersion}
+		return api.Update(ctx, probe) != nil, nil // The API server reads its webhooks by a watch.
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}), subnet(ns, "subnet", toRegion("configmaps", "settings", "data.region")))
+	got := await(t, ns, "subnet", commonv1alpha1.ReasonUnavailable)
+	const want = "The API server did not apply the resolved values: InternalError"
+	if c := got.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want || c.Status != corev1.ConditionUnknown {
+		t.Errorf("want %q, got %+v", want, c)
+	}
+	if err := api.Delete(t.Context(), webhook); err != nil {
+		t.Fatal(err)
+	}
+	await(t, ns, "subnet", commonv1alpha1.ReasonResolved)
+}
+
+// TestFightWithAnotherApplier: a field that a tool applies from Git, be it empty, is left to that tool, whose name the
+// condition has. When it is gone from there, it is filled.
+func TestFightWithAnotherApplier(t *testing.T) {
+	ns := namespace(t)
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}))
+	placeholder := func(region map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": managedexample.GroupVersion.String(), "kind": "Subnet", "metadata": map[string]any{"namespace": ns, "name": "subnet"},
+			"spec": map[string]any{"forProvider": region, "references": []any{
+				map[string]any{"resource": "configmaps", "name": "settings", "fromFieldPath": "data.region", "toFieldPath": "spec.forProvider.region"},
+			}},
+		}}
+	}
+	git := client.ApplyConfigurationFromUnstructured(placeholder(map[string]any{"region": "", "mask": int64(24)}))
+	if err := api.Apply(t.Context(), git, client.FieldOwner("kustomize-controller")); err != nil {
+		t.Fatal(err)
+	}
+	s := await(t, ns, "subnet", commonv1alpha1.ReasonTargetRejected)
+	const want = `Cannot apply the resolved values: spec.forProvider.region: the field is applied by "kustomize-controller": ` +
+		`remove it from what that applies`
+	if c := s.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want || s.Spec.ForProvider.Region != "" {
+		t.Errorf("want %q and no value, got %q and %q", want, c.Message, s.Spec.ForProvider.Region)
+	}
+	git = client.ApplyConfigurationFromUnstructured(placeholder(map[string]any{"mask": int64(24)}))
+	if err := api.Apply(t.Context(), git, client.FieldOwner("kustomize-controller")); err != nil {
+		t.Fatal(err)
+	}
+	if s := await(t, ns, "subnet", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want the region, got %+v", s.Spec.ForProvider)
+	}
+}
+
+// TestWaitForReadiness: a field is filled as soon as another object is ready, and not before.
+func TestWaitForReadiness(t *testing.T) {
+	ns, group := namespace(t), managedexample.GroupVersion.Group
+	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}), subnet(ns, "network"), subnet(ns, "subnet",
+		commonv1alpha1.GenericReference{
+			Group: &group, Resource: "subnets", Name: "network", FromFieldPath: "status.conditions[type=Ready].status", When: "self == 'True'",
+		}, toRegion("configmaps", "settings", "data.region")))
+	await(t, ns, "subnet", commonv1alpha1.ReasonFieldNotFound)
+	becomes := func(ready xpv2.Condition) {
+		t.Helper()
+		network := &managedexample.Subnet{}
+		if err := api.Get(t.Context(), client.ObjectKey{Namespace: ns, Name: "network"}, network); err != nil {
+			t.Fatal(err)
+		}
+		network.SetConditions(ready)
+		if err := api.Status().Update(t.Context(), network); err != nil {
+			t.Fatal(err)
+		}
+	}
+	becomes(xpv2.Creating())
+	if s := await(t, ns, "subnet", commonv1alpha1.ReasonNotReady); s.Spec.ForProvider.Region != "" {
+		t.Errorf("want no region yet, got %+v", s.Spec.ForProvider)
+	}
+	becomes(xpv2.Available())
+	if s := await(t, ns, "subnet", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want the region, got %+v", s.Spec.ForProvider)
+	}
+}
+
+// TestNameFromOwnField: the object says by a field of its own which ConfigMap it takes its region from.
+func TestNameFromOwnField(t *testing.T) {
+	ns := namespace(t)
+	ref := toRegion("configmaps", "", "data.region")
+	ref.NameFieldPath = "spec.forProvider.vpcID"
+	create(t, configMap(ns, "of-vpc-1", map[string]string{"region": "eu-west-1"}), subnet(ns, "subnet", ref))
+	s := await(t, ns, "subnet", commonv1alpha1.ReasonFieldNotFound)
+	s.Spec.ForProvider.VPCID = "of-vpc-1"
+	if err := api.Update(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if s := await(t, ns, "subnet", commonv1alpha1.ReasonResolved); s.Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want the region, got %+v", s.Spec.ForProvider)
+	}
+}
+
+// TestSelector: a field follows the only object with some labels, and is left alone when it is not the only one.
+func TestSelector(t *testing.T) {
+	ns := namespace(t)
+	settings := configMap(ns, "a", map[string]string{"region": "eu-west-1"})
+	settings.Labels = map[string]string{"role": "settings"}
+	ref := toRegion("configmaps", "", "data.region")
+	ref.Selector = &commonv1alpha1.ReferenceSelector{MatchLabels: settings.Labels}
+	ref.Policy = &commonv1alpha1.ReferencePolicy{Resolve: commonv1alpha1.ResolveAlways}
+	create(t, settings, configMap(ns, "b", nil), subnet(ns, "subnet", ref))
+	s := await(t, ns, "subnet", commonv1alpha1.ReasonResolved)
+	const want = "All references are resolved; changes of their sources are noticed within two minutes only, since objects are selected by labels"
+	if c := s.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want || s.Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want %q and the region, got %q and %+v", want, c.Message, s.Spec.ForProvider)
+	}
+	again := configMap(ns, "c", nil)
+	again.Labels = settings.Labels
+	create(t, again, subnet(ns, "later", ref))
+	if s := await(t, ns, "later", commonv1alpha1.ReasonAmbiguous); s.Spec.ForProvider.Region != "" {
+		t.Errorf("want no region, got %+v", s.Spec.ForProvider)
 	}
 }
 

@@ -4,6 +4,7 @@
 package references
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -96,7 +98,12 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 		return reconcile.Result{}, err
 	}
 	others, soon := w.others(ctx, result, grants)
-	all, cycle := w.depend(req, since, result.Sources, others...)
+	covered, cycle := w.depend(req, since, result.Sources, others...)
+	if result.Selected {
+		covered.all = false
+		covered.why = cmp.Or(covered.why, "objects are selected by labels")
+	}
+	o.unwatched = covered.why
 	obj := s.obj
 	switch {
 	case cycle != nil:
@@ -108,6 +115,8 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 				// The watch shows the new state.
 				return reconcile.Result{RequeueAfter: condition.Soon}, nil
 			}
+			o.failed = &references.Error{Index: -1, Reason: commonv1alpha1.ReasonUnavailable, Cause: err}
+			_, _ = r.report(ctx, w, req, s.rules, obj, o) // If that fails as well, it is tried again with the apply.
 			return reconcile.Result{}, err
 		}
 		if failed != nil {
@@ -123,7 +132,7 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 	if !shows {
 		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	}
-	return reconcile.Result{RequeueAfter: again(o, all, soon)}, nil
+	return reconcile.Result{RequeueAfter: again(o, covered.all, soon)}, nil
 }
 
 // again is the requeue delay of an object, depending on whether everything that it waits for is watched, or will be
@@ -146,7 +155,8 @@ func again(o outcome, all, soon bool) time.Duration {
 // isWatchedFor reports whether an event ends a failure: of the source, of its definition, of a grant, or of the class.
 func isWatchedFor(reason string) bool {
 	switch reason {
-	case commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonKindNotServed, commonv1alpha1.ReasonNotPermitted:
+	case commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonNotReady, commonv1alpha1.ReasonAmbiguous,
+		commonv1alpha1.ReasonKindNotServed, commonv1alpha1.ReasonNotPermitted:
 		return true
 	}
 	return false
@@ -156,14 +166,23 @@ func isWatchedFor(reason string) bool {
 func (r *reconciler) apply(
 	ctx context.Context, w *workload, req Request, s resolution, result references.Result,
 ) (*unstructured.Unstructured, *references.Error, error) {
-	cluster, _ := r.fleet.Lookup(w.name)
-	manager := cluster.Hub.FieldManager(references.FieldManager)
-	desired, err := references.ApplyConfiguration(s.obj, result, manager, s.rules.schema)
+	live, err := w.live(ctx, s.obj)
+	if apierrors.IsForbidden(err) {
+		return nil, &references.Error{Index: -1, Reason: commonv1alpha1.ReasonForbidden, Cause: err}, nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	// The watch drops the managedFields of others.
-	err = apply.Update{Client: w.client, Manager: manager, Reader: w.reader}.Apply(ctx, desired, s.obj)
+	if contested := references.Contested(live, result, s.rules.schema); contested != nil {
+		return nil, contested, nil
+	}
+	cluster, _ := r.fleet.Lookup(w.name)
+	manager := cluster.Hub.FieldManager(references.FieldManager)
+	desired, err := references.ApplyConfiguration(live, result, manager, s.rules.schema)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = apply.Update{Client: w.client, Manager: manager}.Apply(ctx, desired, live)
 	rejected := references.Rejected(err, result)
 	switch {
 	case rejected != nil:
@@ -179,6 +198,21 @@ func (r *reconciler) apply(
 	r.whileLookedAfter(w, req.Kind, func() { r.metrics.filled(w.name, len(result.Filled)) })
 	w.watcher.Observe(req.Kind, req.NamespacedName, desired)
 	return desired, nil, nil
+}
+
+// live returns an object with its managedFields, which the watch drops. If it has changed since, the error is a
+// conflict.
+func (w *workload) live(ctx context.Context, known *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(known.GroupVersionKind())
+	err := w.reader.Get(ctx, client.ObjectKeyFromObject(known), live)
+	if apierrors.IsNotFound(err) || err == nil && (live.GetUID() != known.GetUID() || live.GetResourceVersion() != known.GetResourceVersion()) {
+		return nil, apierrors.NewConflict(schema.GroupResource{}, known.GetName(), errors.New("it has changed"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot get %s %q: %w", known.GetKind(), client.ObjectKeyFromObject(known), err)
+	}
+	return live, nil
 }
 
 // others are the watches, beside the sources, that can change a result: the grants in foreign namespaces, and the

@@ -13,15 +13,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/references"
 )
 
-// watchedKind is the metadata watch of one object, which reports its changes.
+// watchedKind is the metadata watch of one object, which reports its changes. A Role in the namespace permits it, also
+// one for that name only.
 func watchedKind(s references.Source) kindwatch.Kind {
-	selector := fields.Set{"metadata.name": s.Name}
-	if s.Namespace != "" {
-		selector["metadata.namespace"] = s.Namespace
-	}
 	return kindwatch.Kind{
 		GroupVersionKind: s.GroupVersionKind, Resource: s.Resource, ClusterScoped: s.Namespace == "", MetadataOnly: true, OnlyAnnotations: kindwatch.NoAnnotations,
-		FieldSelector: selector.String(),
+		Namespace: s.Namespace, FieldSelector: fields.Set{"metadata.name": s.Name}.String(),
 	}
 }
 
@@ -29,7 +26,7 @@ func watchedKind(s references.Source) kindwatch.Kind {
 func watchOfGrants(mapping *meta.RESTMapping, namespace string) kindwatch.Kind {
 	return kindwatch.Kind{
 		GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, MetadataOnly: true, OnlyAnnotations: kindwatch.NoAnnotations,
-		FieldSelector: fields.Set{"metadata.namespace": namespace}.String(),
+		Namespace: namespace, FieldSelector: fields.Set{"metadata.namespace": namespace}.String(),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
@@ -24,6 +25,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
+
+// coalesce is how long the change of a source waits for more of them: each costs a read by every object that depends on
+// the source, and some sources have a heartbeat.
+const coalesce = time.Second
 
 // stateLeftOut is the state of kinds beyond the limit. The other states are those of kindwatch.
 const stateLeftOut = "LeftOut"
@@ -58,6 +63,7 @@ type workload struct {
 	// class is the last known class of the cluster. Most notifications about a cluster concern its connection.
 	class        string
 	tenancy      references.Tenancy
+	marks        map[schema.GroupKind]*declared
 	declared     map[kindwatch.Kind]*declared
 	dependencies *dependencies
 
@@ -110,7 +116,8 @@ func (w *workload) changed(e kindwatch.Event) {
 		users := w.dependencies.changed(e.Kind)
 		w.mu.Unlock()
 		for _, req := range users {
-			w.queue.Add(req)
+			// Several changes within the delay are one.
+			w.queue.AddAfter(req, coalesce)
 		}
 		return
 	}
@@ -129,8 +136,9 @@ func (w *workload) request(kind kindwatch.Kind, key types.NamespacedName) Reques
 	return Request{ClusterName: w.name, Kind: kind, NamespacedName: key}
 }
 
-// lookAfter replaces the managed kinds and their rules. leftOut are beyond the limit.
-func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.Tenancy) {
+// lookAfter replaces the managed kinds and their rules. Those beyond the limit are left out.
+func (w *workload) lookAfter(defined []*declared, tenancy references.Tenancy) {
+	kinds, leftOut, marks := chosen(defined)
 	byKind := make(map[kindwatch.Kind]*declared, len(kinds))
 	watched := make([]kindwatch.Kind, 0, len(kinds))
 	for _, d := range kinds {
@@ -139,7 +147,7 @@ func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.
 	}
 	w.mu.Lock()
 	before, leftOutBefore := w.declared, w.leftOut
-	w.declared, w.tenancy, w.leftOut = byKind, tenancy, leftOut
+	w.declared, w.marks, w.tenancy, w.leftOut = byKind, marks, tenancy, leftOut
 	var orphaned []Request
 	for key := range w.reported {
 		for kind := range before {
@@ -176,7 +184,7 @@ func (w *workload) lookAfter(kinds []*declared, leftOut int, tenancy references.
 
 // ignore stops managing all kinds.
 func (w *workload) ignore() {
-	w.lookAfter(nil, 0, references.Tenancy{})
+	w.lookAfter(nil, references.Tenancy{})
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
@@ -189,20 +197,35 @@ func (w *workload) ignore() {
 	}
 }
 
-// kinds are those whose definitions declare references, the first of them by name if there are too many, and how many
-// are left out.
-func (w *workload) kinds() (kinds []*declared, leftOut int, err error) {
+// defined are the kinds of which anything is kept, by name.
+func (w *workload) defined() ([]*declared, error) {
 	entries, err := w.definitions.Entries(definitionKind)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
+	var out []*declared
 	for i := range entries {
 		if d, ok := entries[i].Record.(*declared); ok {
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// chosen are the kinds that declare references, the first of them if there are too many, how many are left out, and all
+// kinds that have marked fields.
+func chosen(defined []*declared) (kinds []*declared, leftOut int, marks map[schema.GroupKind]*declared) {
+	marks = map[schema.GroupKind]*declared{}
+	for _, d := range defined {
+		if len(d.marked) > 0 {
+			marks[d.kind.GroupKind()] = d
+		}
+		if d.kind.Version != "" {
 			kinds = append(kinds, d)
 		}
 	}
 	leftOut = max(0, len(kinds)-maxKinds)
-	return kinds[:len(kinds)-leftOut], leftOut, nil
+	return kinds[:len(kinds)-leftOut], leftOut, marks
 }
 
 // states counts the kinds that declare references by state.
@@ -221,14 +244,12 @@ func (w *workload) states() map[string]int {
 	return out
 }
 
-// marked are the fields of a kind that are marked for Secret data, as far as known: of kinds that declare references.
+// marked are the fields of a kind that are marked for Secret data.
 func (w *workload) marked(gvk schema.GroupVersionKind) *references.MarkedFields {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for kind, d := range w.declared {
-		if kind.GroupKind() == gvk.GroupKind() {
-			return d.marked[gvk.Version]
-		}
+	if d := w.marks[gvk.GroupKind()]; d != nil {
+		return d.markedIn(gvk.Version)
 	}
 	return nil
 }
@@ -247,6 +268,34 @@ func (w *workload) changes() uint64 {
 	return w.dependencies.changes
 }
 
+// coverage says whether the changes of everything on which an object depends are noticed.
+type coverage struct {
+	all bool
+
+	// why not, for users; empty also while the watches begin.
+	why string
+}
+
+// coverage returns that of an object from its watches. A watch that ends or begins again requeues the object.
+func (w *workload) coverage(c change) coverage {
+	out := coverage{all: c.all}
+	if !c.all {
+		out.why = "more objects are referenced than can be watched"
+	}
+	for _, kind := range c.watched {
+		state, message := w.watcher.State(kind)
+		out.all = out.all && state == kindwatch.StateSynced
+		switch {
+		case out.why != "" || state == kindwatch.StateSynced || state == kindwatch.StateSyncing && message == "":
+		case state == kindwatch.StateForbidden:
+			out.why = fmt.Sprintf("the manager may not list and watch %s", kind.GroupResource())
+		default:
+			out.why = fmt.Sprintf("%s cannot be watched (%s)", kind.GroupResource(), state)
+		}
+	}
+	return out
+}
+
 // depend replaces what an object depends on by sources, and what else is watched for it. It returns whether all of it
 // is watched, and why the object must not be filled in: it depends on itself, or on too many objects to find out. For a
 // kind that is no longer managed nothing is recorded.
@@ -255,14 +304,14 @@ func (w *workload) changes() uint64 {
 // changed since, may have been read in its old state: the object is requeued. A new watch begins with a list.
 func (w *workload) depend(
 	req Request, since uint64, sources []references.Source, others ...kindwatch.Kind,
-) (all bool, failed *references.Error) {
+) (covered coverage, failed *references.Error) {
 	key := req.key()
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
 	if w.isOfAnotherVersion(req.Kind) {
 		w.mu.Unlock()
-		return true, nil
+		return coverage{all: true}, nil
 	}
 	if w.declared[req.Kind] == nil {
 		sources, others = nil, nil
@@ -299,7 +348,7 @@ func (w *workload) depend(
 	case len(cycle) > 0:
 		failed = cyclic(cycle)
 	}
-	return change.all, failed
+	return w.coverage(change), failed
 }
 
 // cyclicDependents returns the requests of the objects that depend on another one and have a reported cycle, which may
@@ -309,7 +358,7 @@ func (w *workload) cyclicDependents(key objectKey) []Request {
 }
 
 func watchOwner(kind kindwatch.Kind) string {
-	return "source/" + kind.String() + "/" + kind.FieldSelector
+	return "source/" + kind.String() + "/" + kind.Namespace + "/" + kind.FieldSelector
 }
 
 // noteReason records the reported reason of an object, and returns the previous one; empty if there was none. For a

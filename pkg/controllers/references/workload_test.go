@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -52,14 +53,46 @@ func idleIn(t *testing.T, cfg *rest.Config, name mcr.ClusterName) (*reconciler, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Request]())
+	queue := atOnce{workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[Request]())}
 	t.Cleanup(queue.ShutDown)
 	w, err := r.newWorkload(name, cl, queue)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.lookAfter([]*declared{{kind: thingKind}}, 0, references.Tenancy{})
+	w.lookAfter([]*declared{{kind: thingKind}}, references.Tenancy{})
 	return r, w
+}
+
+// atOnce is a queue without delays.
+type atOnce struct {
+	workqueue.TypedRateLimitingInterface[Request]
+}
+
+func (q atOnce) AddAfter(req Request, _ time.Duration) { q.Add(req) }
+
+// delays is a queue that records the delays.
+type delays struct {
+	workqueue.TypedRateLimitingInterface[Request]
+
+	of *[]time.Duration
+}
+
+func (q delays) AddAfter(_ Request, after time.Duration) { *q.of = append(*q.of, after) }
+
+// TestKeepControllerBusyByHeartbeat: the changes of a source within a while are one for the objects that depend on it:
+// the queue has an object that is added with a delay once, until the first of its delays is over.
+func TestKeepControllerBusyByHeartbeat(t *testing.T) {
+	_, w := idle(t)
+	w.watches(thing("a"), sourceNamed("b"))
+	queued(w)
+	var of []time.Duration
+	w.queue = delays{w.queue, &of}
+	for range 2 {
+		w.changed(kindwatch.Event{Kind: watchedKind(sourceNamed("b")), Entry: &kindwatch.Entry{Key: sourceNamed("b").NamespacedName}})
+	}
+	if n := w.queue.Len(); n > 0 || !slices.Equal(of, []time.Duration{coalesce, coalesce}) {
+		t.Errorf("want each change to wait for more, got %d at once, and %v", n, of)
+	}
 }
 
 // queued are the names of the objects that are to be reconciled, each once.
@@ -131,7 +164,7 @@ func TestStateOfAClusterThatIsNotLookedAfterAnyMore(t *testing.T) {
 	}
 
 	// The cluster is gone: there is no instance of it.
-	w.lookAfter([]*declared{{kind: thingKind}}, 0, references.Tenancy{})
+	w.lookAfter([]*declared{{kind: thingKind}}, references.Tenancy{})
 	late()
 	if len(r.metrics.reasons) > 0 {
 		t.Errorf("want no series of a cluster that is gone, got %v", r.metrics.reasons)
@@ -150,7 +183,7 @@ func TestOldVersionComesLate(t *testing.T) {
 		r.metrics.object(req, commonv1alpha1.ReasonSourceNotFound)
 	}
 	waits(before)
-	w.lookAfter([]*declared{{kind: after.Kind}}, 0, references.Tenancy{})
+	w.lookAfter([]*declared{{kind: after.Kind}}, references.Tenancy{})
 	waits(after)
 	if _, err := r.reconcileObject(t.Context(), w, before); err != nil {
 		t.Fatal(err)
@@ -158,7 +191,7 @@ func TestOldVersionComesLate(t *testing.T) {
 	if len(w.dependencies.users) != 1 || w.reported[after.key()] == "" || len(r.metrics.reasons[workloadA]) != 1 {
 		t.Errorf("want the object to wait still, got %v, %v, %v", w.dependencies.users, w.reported, r.metrics.reasons)
 	}
-	w.lookAfter(nil, 0, references.Tenancy{})
+	w.lookAfter(nil, references.Tenancy{})
 	if _, err := r.reconcileObject(t.Context(), w, after); err != nil {
 		t.Fatal(err)
 	}
@@ -282,11 +315,12 @@ func TestMoreKindsThanAreLookedAfter(t *testing.T) {
 	if err := w.definitions.WaitForSync(ctx); err != nil {
 		t.Fatal(err)
 	}
-	kinds, leftOut, err := w.kinds()
+	defined, err := w.defined()
+	kinds, leftOut, _ := chosen(defined)
 	if err != nil || len(kinds) != maxKinds || leftOut != 3 || kinds[0].kind.Resource != "networks000" {
 		t.Fatalf("want the first %d kinds by name, and 3 to be left out, got %d, %d, %v", maxKinds, len(kinds), leftOut, err)
 	}
-	w.lookAfter(kinds, leftOut, references.Tenancy{})
+	w.lookAfter(defined, references.Tenancy{})
 	if got := w.states(); got[stateLeftOut] != 3 || got[string(kindwatch.StateSyncing)] != maxKinds {
 		t.Errorf("want what is left out to be published, got %v", got)
 	}

@@ -7,15 +7,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
-	"k8s.io/apimachinery/pkg/api/meta"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/references"
 )
@@ -61,7 +64,7 @@ func WithNext(next managed.ReferenceResolver) Option {
 
 // New returns a ReferenceResolver. The client writes managed resources. The reader reads referenced objects, and must
 // not cache, as it would otherwise watch every kind that is referenced once: use the manager's GetAPIReader().
-func New(c client.Client, reader client.Reader, mapper meta.RESTMapper, options ...Option) *ReferenceResolver {
+func New(c client.Client, reader client.Reader, mapper apimeta.RESTMapper, options ...Option) *ReferenceResolver {
 	r := &ReferenceResolver{
 		client: c, reader: reader, mapper: references.NewMapper(mapper), resolver: references.NewResolver(),
 		next: managed.NewAPISimpleReferenceResolver(c),
@@ -89,6 +92,10 @@ func (r *ReferenceResolver) resolve(ctx context.Context, mg resource.Managed) er
 	if err != nil && len(references.Pending(object.Object)) > 0 {
 		return fmt.Errorf("cannot read the references of the managed resource: %w", err)
 	}
+	if !meta.GetExternalCreateSucceeded(mg).IsZero() {
+		// What had to be there first was there.
+		refs = slices.DeleteFunc(refs, func(ref commonv1alpha1.GenericReference) bool { return ref.IsDependency() && !ref.FollowsSource() })
+	}
 	if len(refs) == 0 {
 		return nil // What else is in spec.references is not meant as a reference.
 	}
@@ -113,6 +120,9 @@ func (r *ReferenceResolver) apply(ctx context.Context, mg resource.Managed, befo
 		// Without them, fields filled earlier and not now would be removed.
 		return errors.New("cannot apply the resolved values: the managed resource was read without metadata.managedFields; " +
 			"configure the cache not to strip them")
+	}
+	if contested := references.Contested(before, result, r.schema); contested != nil {
+		return contested
 	}
 	desired, err := references.ApplyConfiguration(before, result, references.FieldManager, r.schema)
 	if err != nil {

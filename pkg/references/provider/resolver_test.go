@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/meta"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/reconciler/managed"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/resource"
 	xpv2 "github.com/crossplane/crossplane/apis/v2/core/v2"
@@ -328,6 +329,82 @@ func TestValueOfAnotherType(t *testing.T) {
 	}
 }
 
+// TestFightWithAnotherApplier: a field that a tool applies from Git, be it empty, is left to that tool.
+func TestFightWithAnotherApplier(t *testing.T) {
+	ctx := context.Background()
+	ns := namespace(t)
+	s := subnet(ns, commonv1alpha1.GenericReference{
+		Resource: "configmaps", Name: "settings", FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.region",
+	})
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "settings"}, Data: map[string]string{"region": "eu-west-1"}}
+	for _, o := range []client.Object{settings, s} {
+		if err := api.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"forProvider": map[string]any{"region": ""}}}}
+	git.SetGroupVersionKind(managedexample.SubnetKind)
+	git.SetNamespace(ns)
+	git.SetName(s.Name)
+	if err := api.Apply(ctx, client.ApplyConfigurationFromUnstructured(git), client.FieldOwner("argocd-controller")); err != nil {
+		t.Fatal(err)
+	}
+	err := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t))).ResolveReferences(ctx, get(t, ns))
+	if err == nil || !strings.Contains(err.Error(), `applied by "argocd-controller"`) || get(t, ns).Spec.ForProvider.Region != "" {
+		t.Errorf("want an error with the manager's name, got %v", err)
+	}
+}
+
+// TestDependency: nothing is created before another object is as it must be. What exists is not held back later.
+func TestDependency(t *testing.T) {
+	ctx := context.Background()
+	ns := namespace(t)
+	s := subnet(ns, commonv1alpha1.GenericReference{Resource: "configmaps", Name: "network", When: "self.data.phase == 'Ready'"})
+	network := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "network"}, Data: map[string]string{"phase": "Creating"}}
+	for _, o := range []client.Object{network, s} {
+		if err := api.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t)))
+	var failed *references.Error
+	if err := r.ResolveReferences(ctx, s); !errors.As(err, &failed) || failed.Reason != commonv1alpha1.ReasonNotReady {
+		t.Errorf("want %s, got %v", commonv1alpha1.ReasonNotReady, err)
+	}
+	created := s.DeepCopy()
+	meta.SetExternalCreateSucceeded(created, time.Now())
+	if err := r.ResolveReferences(ctx, created); err != nil {
+		t.Errorf("want what exists not to be held back, got %v", err)
+	}
+	network.Data["phase"] = "Ready"
+	if err := api.Update(ctx, network); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.ResolveReferences(ctx, s); err != nil {
+		t.Errorf("want the dependency to be there, got %v", err)
+	}
+}
+
+// TestSelector: an object is found by its labels.
+func TestSelector(t *testing.T) {
+	ctx := context.Background()
+	ns := namespace(t)
+	role := map[string]string{"role": "settings"}
+	s := subnet(ns, commonv1alpha1.GenericReference{
+		Resource: "configmaps", Selector: &commonv1alpha1.ReferenceSelector{MatchLabels: role}, FromFieldPath: "data.region", ToFieldPath: "spec.forProvider.region",
+	})
+	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a", Labels: role}, Data: map[string]string{"region": "eu-west-1"}}
+	for _, o := range []client.Object{settings, s, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "b"}}} {
+		if err := api.Create(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := New(api, mgr.GetAPIReader(), mgr.GetRESTMapper(), WithSchema(schemaOfSubnets(t))).ResolveReferences(ctx, s)
+	if err != nil || get(t, ns).Spec.ForProvider.Region != "eu-west-1" {
+		t.Errorf("want the region of the ConfigMap with the label, got %v: %+v", err, get(t, ns).Spec.ForProvider)
+	}
+}
+
 // TestReferencesThatCannotBeRead: references that cannot be read end the reconcile. Otherwise an external resource
 // would be created without the values. A type without maxItems can have more references than are resolved.
 func TestReferencesThatCannotBeRead(t *testing.T) {
@@ -378,7 +455,17 @@ func TestSchema(t *testing.T) {
 		"Neither":       {reason: "A value comes from somewhere.", ref: commonv1alpha1.GenericReference{ToFieldPath: "spec.a"}, want: "exactly one of resource and variables is required"},
 		"Both":          {reason: "It comes from one or the other.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "1", ToFieldPath: "spec.a"}, want: "exactly one of resource and variables is required"},
 		"NoExpression":  {reason: "Variables are for an expression.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, ToFieldPath: "spec.a"}, want: "variables and expression are used together"},
-		"NoName":        {reason: "An object has a name.", ref: commonv1alpha1.GenericReference{Resource: "a", FromFieldPath: "c", ToFieldPath: "spec.a"}, want: "resource, name and fromFieldPath are used together"},
+		"NoName":        {reason: "An object has a name.", ref: commonv1alpha1.GenericReference{Resource: "a", FromFieldPath: "c", ToFieldPath: "spec.a"}, want: "resource is used with one of name, nameFieldPath and selector"},
+		"Dependency":    {reason: "Nothing is filled.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", When: "self"}},
+		"Existence":     {reason: "It is enough that the object is there.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b"}},
+		"OwnName":       {reason: "The object says which one.", ref: commonv1alpha1.GenericReference{Resource: "a", NameFieldPath: "spec.b"}},
+		"TwoNames":      {reason: "It has one.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", NameFieldPath: "spec.b"}, want: "resource is used with one of name, nameFieldPath and selector"},
+		"Selector":      {reason: "Its labels say which one.", ref: commonv1alpha1.GenericReference{Resource: "a", Selector: &commonv1alpha1.ReferenceSelector{MatchLabels: map[string]string{"a": "b"}}}},
+		"NoLabels":      {reason: "Everything would be meant.", ref: commonv1alpha1.GenericReference{Resource: "a", Selector: &commonv1alpha1.ReferenceSelector{}}, want: "matchLabels"},
+		"NameToo":       {reason: "One of them is meant.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", Selector: &commonv1alpha1.ReferenceSelector{MatchLabels: map[string]string{"a": "b"}}}, want: "resource is used with one of"},
+		"NoSource":      {reason: "The value comes from a field.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", ToFieldPath: "spec.a"}, want: "toFieldPath is used with fromFieldPath or variables"},
+		"NoTarget":      {reason: "A computed value goes into a field.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "variables.a"}, want: "required for variables"},
+		"WhenVariables": {reason: "An expression can examine its variables.", ref: commonv1alpha1.GenericReference{Variables: []commonv1alpha1.ReferenceVariable{{Name: "a", FromRef: source}}, Expression: "1", When: "true", ToFieldPath: "spec.a"}, want: "fromFieldPath and when are for resource"},
 		"Metadata":      {reason: "Only the spec is filled.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "metadata.name"}, want: "toFieldPath is a field in spec"},
 		"References":    {reason: "Not the references themselves.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec.references[0].name"}, want: "toFieldPath is a field in spec"},
 		"InBrackets":    {reason: "However they are written.", ref: commonv1alpha1.GenericReference{Resource: "a", Name: "b", FromFieldPath: "c", ToFieldPath: "spec[references][0].name"}, want: "toFieldPath is a field in spec"},

@@ -10,12 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/references"
 )
 
 // Tools that wait for a claim (kstatus in Flux and Helm, Argo CD) do not know AgentSynced. They read Ready, which comes
 // unchanged from Crossplane in the hub, and two more conditions that kstatus lets any controller write:
 //
-//   - Stalled is True while the claim is refused until a user acts.
+//   - Stalled is True while the claim is refused until a user acts, also if only its references are.
 //   - Reconciling is True while it is unknown, or not reported by the hub, whether the current claim is ready.
 //
 // Masthead sets at most one of them, and neither when the claim is synchronised and the hub has observed it. Then the
@@ -53,6 +54,8 @@ func forTools(claim *unstructured.Unstructured, synced metav1.Condition, theirs 
 	case synced.Status == metav1.ConditionTrue:
 		c.Type, c.Reason = conditionReconciling, fleetv1alpha1.ReasonAwaitingHub
 		c.Message = "The hub has not reported yet whether the current generation of this claim is ready"
+	case synced.Reason == fleetv1alpha1.ReasonReferencesUnresolved && references.Refused(claim.Object):
+		c.Type = conditionStalled
 	case synced.Status == metav1.ConditionUnknown || slices.Contains(passing(), synced.Reason):
 		c.Type = conditionReconciling
 	default:

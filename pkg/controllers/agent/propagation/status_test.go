@@ -4,6 +4,7 @@
 package propagation
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,8 @@ func TestBuildStatus(t *testing.T) {
 	const awaiting = `{'type':'Reconciling','status':'True','reason':'AwaitingHub','message':'The hub has not reported yet whether the current generation of this claim is ready',` +
 		`'observedGeneration':3,` + at + `},`
 	const stalled = `{'type':'Stalled','status':'True','reason':'Conflict','message':'taken','observedGeneration':3,` + at + `},`
+	const refused = `{'type':'ReferencesResolved','status':'False','reason':'TargetRejected','message':'x','observedGeneration':3,`
+	const unresolved = `'status':'True','reason':'ReferencesUnresolved','message':'x','observedGeneration':3,`
 	taken := &condition.Problem{Reason: fleetv1alpha1.ReasonConflict, Message: "taken"}
 	for name, tc := range map[string]struct {
 		reason     string
@@ -49,6 +52,13 @@ func TestBuildStatus(t *testing.T) {
 			behind:  true,
 			problem: taken,
 			want:    `{'conditions':[{'type':'Ready','observedGeneration':2},` + stalled + conflicted + at + `}]}`,
+		},
+		"ReferencesRefused": {
+			reason:  "A reference that its author must correct is not waited for.",
+			claim:   `{'metadata':{'generation':3},'status':{'conditions':[` + refused + earlier + `}]}}`,
+			problem: &condition.Problem{Reason: fleetv1alpha1.ReasonReferencesUnresolved, Message: "x"},
+			want: `{'conditions':[` + refused + earlier + `},{'type':'Stalled',` + unresolved + at + `},{'type':'AgentSynced',` +
+				strings.Replace(unresolved, "True", "False", 1) + at + `}]}`,
 		},
 		"Whole": {
 			reason: "The hub's status comes whole, and our condition with it.",
