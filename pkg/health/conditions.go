@@ -272,7 +272,8 @@ func judgeProof(name, state string, c fields) judged {
 	}
 	reason, message := reasonOr(c.text("reason"), notTrue(name)), messageOr(c.text("message"), "The condition "+name+" is False")
 	switch reason {
-	case commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonKindNotServed, commonv1alpha1.ReasonUnavailable:
+	case commonv1alpha1.ReasonSourceNotFound, commonv1alpha1.ReasonFieldNotFound, commonv1alpha1.ReasonKindNotServed, commonv1alpha1.ReasonUnavailable,
+		commonv1alpha1.ReasonNotReady:
 		return judged{progressing(reason, message), true}
 	}
 	return judged{degraded(reason, message), true}
