@@ -143,12 +143,12 @@ func takesPart(loop celast.ComprehensionExpr) bool {
 
 // isPart reports whether an expression is a variable, or a field or an element of it.
 func isPart(e celast.Expr, variable string) bool {
-	switch e.Kind() {
-	case celast.IdentKind:
+	switch kind := e.Kind(); {
+	case kind == celast.IdentKind:
 		return e.AsIdent() == variable
-	case celast.SelectKind:
+	case kind == celast.SelectKind:
 		return !e.AsSelect().IsTestOnly() && isPart(e.AsSelect().Operand(), variable)
-	case celast.CallKind:
+	case kind == celast.CallKind:
 		call := e.AsCall()
 		return call.FunctionName() == operators.Index && call.Args()[1].Kind() == celast.LiteralKind && isPart(call.Args()[0], variable)
 	}
