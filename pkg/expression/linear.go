@@ -53,9 +53,10 @@ type LinearProgram struct {
 	Uses int
 }
 
-// CompileLinear compiles an expression of a user who is not trusted with the manager's memory and time. Besides operators
-// and has, only LinearFunctions are allowed, and loops (all, exists, filter, map) that are not nested and whose result
-// is a part of what they go through. With loops, the cost limit is a tenth: the time to count the cost grows faster.
+// CompileLinear compiles an expression of a user who is not trusted with the manager's memory and time. Besides
+// operators and has, only LinearFunctions are allowed, and loops (all, exists, filter, map) that are not nested and
+// whose result is a part of what they go through. With loops, the cost limit is a tenth: the time to count the cost
+// grows faster.
 func CompileLinear(env *cel.Env, source string) (LinearProgram, error) {
 	if len(source) > MaxLinearLength {
 		return LinearProgram{}, fmt.Errorf("it is longer than %d bytes", MaxLinearLength)
@@ -105,8 +106,8 @@ func linear(e celast.Expr) (uses int, err error) {
 	return uses, err
 }
 
-// linearLoops returns how many loops an expression has, or why one is not linear. Its result is a truth, or a list of elements, or of
-// parts of them, so that of loops in a row it is no larger than what the first goes through.
+// linearLoops returns how many loops an expression has, or why one is not linear. Its result is a truth, or a list of
+// elements, or of parts of them, so that of loops in a row it is no larger than what the first goes through.
 func linearLoops(e celast.Expr) (loops int, err error) {
 	celast.PostOrderVisit(e, celast.NewExprVisitor(func(e celast.Expr) {
 		if e.Kind() != celast.ComprehensionKind {
@@ -143,16 +144,17 @@ func takesPart(loop celast.ComprehensionExpr) bool {
 
 // isPart reports whether an expression is a variable, or a field or an element of it.
 func isPart(e celast.Expr, variable string) bool {
-	switch e.Kind() {
-	case celast.IdentKind:
+	if e.Kind() == celast.IdentKind {
 		return e.AsIdent() == variable
-	case celast.SelectKind:
-		return !e.AsSelect().IsTestOnly() && isPart(e.AsSelect().Operand(), variable)
-	case celast.CallKind:
-		call := e.AsCall()
-		return call.FunctionName() == operators.Index && call.Args()[1].Kind() == celast.LiteralKind && isPart(call.Args()[0], variable)
 	}
-	return false
+	if e.Kind() == celast.SelectKind {
+		return !e.AsSelect().IsTestOnly() && isPart(e.AsSelect().Operand(), variable)
+	}
+	if e.Kind() != celast.CallKind {
+		return false
+	}
+	call := e.AsCall()
+	return call.FunctionName() == operators.Index && call.Args()[1].Kind() == celast.LiteralKind && isPart(call.Args()[0], variable)
 }
 
 // linearCall returns why a call is not allowed.

@@ -197,13 +197,7 @@ func (c *conversion) convert(value ref.Val, depth int) (any, error) {
 		}
 		return int64(v), nil
 	case types.Double:
-		if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-			return nil, errors.New("it is not a number")
-		}
-		if v == types.Double(math.Trunc(float64(v))) && math.Abs(float64(v)) < maxExact {
-			return int64(v), nil // JSON has the same text for both, and API servers answer with this.
-		}
-		return float64(v), nil
+		return number(float64(v))
 	case types.Null:
 		return nil, nil //nolint:nilnil // It is the value.
 	case traits.Lister:
@@ -212,6 +206,17 @@ func (c *conversion) convert(value ref.Val, depth int) (any, error) {
 		return c.object(v, depth)
 	}
 	return nil, fmt.Errorf("it is of the type %s; string() converts many types to text", value.Type().TypeName())
+}
+
+// number returns a double as an API server answers with it: a whole one has the same text in JSON as an integer.
+func number(v float64) (any, error) {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return nil, errors.New("it is not a number")
+	case v == math.Trunc(v) && math.Abs(v) < maxExact:
+		return int64(v), nil
+	}
+	return v, nil
 }
 
 func (c *conversion) list(list traits.Lister, depth int) (any, error) {
