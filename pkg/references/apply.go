@@ -39,11 +39,18 @@ func ApplyConfiguration(before *unstructured.Unstructured, result Result, manage
 			}
 		}
 	}
+	done := map[string]bool{}
 	for _, path := range result.Filled {
 		segments, err := fieldpath.Parse(path)
 		if err != nil {
 			return nil, fmt.Errorf("cannot parse the path %q: %w", path, err)
 		}
+		// What is applied whole is copied once, since it can be large.
+		whole := applied(segments, result.Object.Object, schema).String()
+		if done[whole] {
+			continue
+		}
+		done[whole] = true
 		out.Object, _ = put(out.Object, result.Object.Object, segments, schema).(map[string]any)
 	}
 	out.SetGroupVersionKind(before.GroupVersionKind())
@@ -52,6 +59,23 @@ func ApplyConfiguration(before *unstructured.Unstructured, result Result, manage
 	out.SetUID(before.GetUID())
 	out.SetResourceVersion(before.GetResourceVersion())
 	return out, nil
+}
+
+// applied returns the path of what is applied for a field: the field, or what contains it and is applied whole.
+func applied(path fieldpath.Segments, object map[string]any, schema *Schema) fieldpath.Segments {
+	var value any = object
+	for i, s := range path {
+		list, isList := value.([]any)
+		if schema.atomic() || isList && (len(schema.listKeys()) == 0 || int(s.Index) >= len(list)) {
+			return path[:i]
+		}
+		next, err := step(value, s)
+		if err != nil {
+			return path
+		}
+		value, schema = next, schema.at(s)
+	}
+	return path
 }
 
 // managed returns the spec fields that a manager applied, in the form of managedFields; nil if there are none.
@@ -131,6 +155,10 @@ func ownedElements(list []any, fields map[string]any) any {
 }
 
 func isValue(element any, raw string) bool {
+	switch element.(type) {
+	case map[string]any, []any:
+		return false // Only scalars are named by their value.
+	}
 	data, err := json.Marshal(element)
 	return err == nil && string(data) == raw
 }
@@ -142,9 +170,15 @@ func hasKeys(element any, keys map[string]any) bool {
 		return false
 	}
 	for k, want := range keys {
-		have, _ := json.Marshal(object[k])
-		expected, _ := json.Marshal(want)
-		if string(have) != string(expected) {
+		have := object[k]
+		if n, isInteger := have.(int64); isInteger {
+			have = float64(n) // As in decoded JSON.
+		}
+		switch want.(type) {
+		case map[string]any, []any:
+			return false // Only scalars are keys.
+		}
+		if have != want {
 			return false
 		}
 	}

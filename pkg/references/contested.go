@@ -6,6 +6,7 @@ package references
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
@@ -17,26 +18,34 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// Contested returns why a Result must not be applied to an object, which has all of its managedFields; nil if it may.
-// Who applies an object applies it again: a field that is in what they apply would change back and forth, without end,
-// also one that they apply empty. Who updated a field once does not.
-func Contested(before *unstructured.Unstructured, result Result, schema *Schema) *Error {
+// Uncontested returns the part of a Result that may be applied to an object, which has all of its managedFields, and why
+// the rest must not; nil if there is none. Who applies an object applies it again: a field that is in what they apply
+// would change back and forth, without end, also one that they apply empty. Who updated a field once does not.
+func Uncontested(before *unstructured.Unstructured, result Result, schema *Schema) (Result, *Error) {
 	others := appliers(before)
+	var filled []string
+	var contested *Error
 	for _, path := range result.Filled {
 		segments, err := fieldpath.Parse(path)
-		if err != nil {
-			continue // ApplyConfiguration fails.
-		}
-		for _, other := range others {
-			if other.owns(before.Object, segments, schema) {
-				return &Error{
-					Index: -1, Reason: commonv1alpha1.ReasonTargetRejected, Path: path,
-					Cause: fmt.Errorf("the field is applied by %q: remove it from what that applies", other.manager),
-				}
+		var owned fieldpath.Segments
+		i := slices.IndexFunc(others, func(a applier) bool {
+			if err == nil { // Otherwise ApplyConfiguration fails.
+				owned = a.owns(before.Object, segments, schema)
+			}
+			return owned != nil
+		})
+		switch {
+		case i < 0:
+			filled = append(filled, path)
+		case contested == nil:
+			contested = &Error{
+				Index: -1, Reason: commonv1alpha1.ReasonTargetRejected, Path: path,
+				Cause: fmt.Errorf("%s is applied by %q: remove it from what that applies", owned, others[i].manager),
 			}
 		}
 	}
-	return nil
+	result.Filled = filled
+	return result, contested
 }
 
 // An applier is a manager that applies an object, with its fields in the form of managedFields, or with the object that
@@ -45,12 +54,15 @@ type applier struct {
 	manager string
 	fields  map[string]any
 	object  map[string]any
+
+	// keys are those of list elements in fields, by their names there.
+	keys map[string]map[string]any
 }
 
 // appliers returns the appliers of an object, except Masthead's: they do not apply what references fill.
 func appliers(obj *unstructured.Unstructured) []applier {
 	var out []applier
-	client := "kubectl apply"
+	client := kubectl
 	for _, entry := range obj.GetManagedFields() {
 		if entry.Subresource != "" || entry.FieldsV1 == nil || isOurs(entry.Manager) {
 			continue
@@ -60,7 +72,7 @@ func appliers(obj *unstructured.Unstructured) []applier {
 			continue
 		}
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
-			out = append(out, applier{manager: entry.Manager, fields: fields})
+			out = append(out, applier{manager: entry.Manager, fields: fields, keys: map[string]map[string]any{}})
 			continue
 		}
 		annotation := fields
@@ -78,21 +90,27 @@ func appliers(obj *unstructured.Unstructured) []applier {
 	return out
 }
 
+// kubectl is how the names of kubectl as a manager begin. People run it, and not all the time.
+const kubectl = "kubectl"
+
 func isOurs(manager string) bool {
 	return manager == fleetv1alpha1.FieldManager || strings.HasPrefix(manager, fleetv1alpha1.FieldManager+"-")
 }
 
-// owns reports whether an applier applies a field of an object, a part of it, or all of something that contains it.
-func (a applier) owns(object map[string]any, path fieldpath.Segments, schema *Schema) bool {
+// owns returns the path of a field of an object, or of what contains it, if an applier applies that or a part of it;
+// nil if not.
+func (a applier) owns(object map[string]any, path fieldpath.Segments, schema *Schema) fieldpath.Segments {
 	if a.object != nil {
-		return holds(a.object, path)
+		return held(a.object, path, !strings.HasPrefix(a.manager, kubectl))
 	}
 	var value any = object
 	fields := a.fields
-	for _, s := range path {
+	for i, s := range path {
 		if _, itself := fields["."]; len(fields) == 0 || itself && len(fields) == 1 {
-			_, isList := value.([]any)
-			return isList || schema.atomic()
+			if _, isList := value.([]any); isList || schema.atomic() {
+				return path[:i]
+			}
+			return nil
 		}
 		next, err := step(value, s)
 		if err != nil {
@@ -100,42 +118,54 @@ func (a applier) owns(object map[string]any, path fieldpath.Segments, schema *Sc
 		}
 		name := "f:" + s.Field
 		if s.Type == fieldpath.SegmentIndex {
-			name = elementNamed(fields, next)
+			name = a.elementNamed(fields, next)
 		}
 		member, there := fields[name].(map[string]any)
 		if !there {
-			return false
+			return nil
 		}
 		value, fields, schema = next, member, schema.at(s)
 	}
-	return true
+	return path
 }
 
 // elementNamed returns the name that managedFields have for an element of a list; empty if there is none.
-func elementNamed(fields map[string]any, element any) string {
+func (a applier) elementNamed(fields map[string]any, element any) string {
 	for name := range fields {
 		if raw, ok := strings.CutPrefix(name, "v:"); ok && isValue(element, raw) {
 			return name
 		}
-		keys := map[string]any{}
-		if raw, ok := strings.CutPrefix(name, "k:"); ok && json.Unmarshal([]byte(raw), &keys) == nil && hasKeys(element, keys) {
+		raw, ok := strings.CutPrefix(name, "k:")
+		if !ok {
+			continue
+		}
+		keys, known := a.keys[name]
+		if !known {
+			_ = json.Unmarshal([]byte(raw), &keys) // None are found then.
+			a.keys[name] = keys
+		}
+		if len(keys) > 0 && hasKeys(element, keys) {
 			return name
 		}
 	}
 	return ""
 }
 
-// holds reports whether an applied object has a field, or a list that contains it: lists are replaced whole.
-func holds(value any, path fieldpath.Segments) bool {
-	for _, s := range path {
-		if list, isList := value.([]any); isList {
-			return len(list) > 0
+// held returns the path of a field that an applied object has. Whoever applies all the time also has those in its lists,
+// which are replaced whole.
+func held(value any, path fieldpath.Segments, lists bool) fieldpath.Segments {
+	for i, s := range path {
+		if list, isList := value.([]any); isList && lists && len(list) > 0 {
+			return path[:i]
 		}
 		next, err := step(value, s)
 		if err != nil {
-			return false
+			return nil
 		}
 		value = next
 	}
-	return value != nil
+	if value == nil {
+		return nil
+	}
+	return path
 }

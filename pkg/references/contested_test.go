@@ -4,6 +4,7 @@
 package references
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -25,7 +26,7 @@ func TestFightOverAField(t *testing.T) {
 		fields      string
 		applied     string
 		path        string
-		want        string
+		whole, want string
 	}{
 		"Applied":     {reason: "It applies it again.", manager: "flux", operation: apply, fields: `{"f:spec":{"f:region":{}}}`, path: "spec.region", want: "flux"},
 		"Nothing":     {reason: "It applies another field.", manager: "flux", operation: apply, fields: `{"f:spec":{"f:mask":{}}}`, path: "spec.region"},
@@ -36,8 +37,8 @@ func TestFightOverAField(t *testing.T) {
 		"Part":        {reason: "It applies a part of it.", manager: "flux", operation: apply, fields: `{"f:spec":{"f:open":{"f:a":{}}}}`, path: "spec.open", want: "flux"},
 		"EmptyObject": {reason: "Others may add to it.", manager: "flux", operation: apply, fields: `{"f:spec":{"f:open":{}}}`, path: "spec.open.a"},
 		"Itself":      {reason: "Others may add to it.", manager: "flux", operation: apply, fields: `{"f:spec":{"f:open":{".":{}}}}`, path: "spec.open.a"},
-		"Atomic":      {reason: "It is applied whole.", manager: "flux", operation: apply, fields: `{"f:spec":{"f:atomic":{}}}`, path: "spec.atomic.a", want: "flux"},
-		"List":        {reason: "It is applied whole.", manager: "flux", operation: apply, fields: `{"f:spec":{"f:list":{}}}`, path: "spec.list[0].a", want: "flux"},
+		"Atomic":      {reason: "It is applied whole.", manager: "flux", operation: apply, fields: `{"f:spec":{"f:atomic":{}}}`, path: "spec.atomic.a", whole: "spec.atomic", want: "flux"},
+		"List":        {reason: "It is applied whole.", manager: "flux", operation: apply, fields: `{"f:spec":{"f:list":{}}}`, path: "spec.list[0].a", whole: "spec.list", want: "flux"},
 		"Element": {
 			reason: "It applies the element's field.", manager: "flux", operation: apply, path: "spec.routes[1].gateway", want: "flux",
 			fields: `{"f:spec":{"f:routes":{"k:{\"name\":\"b\"}":{".":{},"f:name":{},"f:gateway":{}}}}}`,
@@ -50,10 +51,15 @@ func TestFightOverAField(t *testing.T) {
 			reason: "Argo CD applies by default on its own side.", manager: "argocd-controller", operation: update, fields: annotated,
 			applied: `{"spec":{"region":""}}`, path: "spec.region", want: "argocd-controller",
 		},
-		"WithoutIt":  {reason: "It is not in what was applied.", manager: "argocd-controller", operation: update, fields: annotated, applied: `{"spec":{}}`, path: "spec.region"},
-		"WholeList":  {reason: "Lists are replaced.", applied: `{"spec":{"routes":[{"name":"a"}]}}`, path: "spec.routes[0].gateway", want: "kubectl apply"},
-		"NoJSON":     {reason: "Anybody can write the annotation.", applied: `{`, path: "spec.region"},
-		"NotAnApply": {reason: "Nor are these managedFields of an API server.", manager: "flux", operation: apply, fields: `[]`, path: "spec.region"},
+		"WithoutIt": {reason: "It is not in what was applied.", manager: "argocd-controller", operation: update, fields: annotated, applied: `{"spec":{}}`, path: "spec.region"},
+		"WholeList": {
+			reason: "Lists are replaced.", manager: "argocd-controller", operation: update, fields: annotated,
+			applied: `{"spec":{"routes":[{"name":"a"}]}}`, path: "spec.routes[0].gateway", whole: "spec.routes", want: "argocd-controller",
+		},
+		"ListByHand":  {reason: "People do not apply all the time.", applied: `{"spec":{"routes":[{"name":"a"}]}}`, path: "spec.routes[0].gateway"},
+		"FieldByHand": {reason: "It is theirs.", applied: `{"spec":{"routes":[{"name":"a","gateway":""}]}}`, path: "spec.routes[0].gateway", want: "kubectl"},
+		"NoJSON":      {reason: "Anybody can write the annotation.", applied: `{`, path: "spec.region"},
+		"NotAnApply":  {reason: "Nor are these managedFields of an API server.", manager: "flux", operation: apply, fields: `[]`, path: "spec.region"},
 	}
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	atomic := apiextensionsv1.JSONSchemaProps{Type: "object", XMapType: new("atomic"), Properties: map[string]apiextensionsv1.JSONSchemaProps{"a": text}}
@@ -71,9 +77,10 @@ func TestFightOverAField(t *testing.T) {
 					Manager: tc.manager, Operation: tc.operation, Subresource: tc.subresource, FieldsV1: metav1.NewFieldsV1(tc.fields),
 				}})
 			}
-			got, want := Contested(u, Result{Filled: []string{tc.path}}, schema), ""
+			_, got := Uncontested(u, Result{Filled: []string{tc.path}}, schema)
+			want := ""
 			if tc.want != "" {
-				want = fmt.Sprintf("cannot apply the resolved values: %s: the field is applied by %q: remove it from what that applies", tc.path, tc.want)
+				want = fmt.Sprintf("cannot apply the resolved values: %s: %s is applied by %q: remove it from what that applies", tc.path, cmp.Or(tc.whole, tc.path), tc.want)
 			}
 			if (got == nil) != (want == "") || got != nil && got.Error() != want {
 				t.Errorf("%s Want %q, got %v", tc.reason, want, got)
@@ -82,5 +89,32 @@ func TestFightOverAField(t *testing.T) {
 				t.Errorf("want one line, got %v", got)
 			}
 		})
+	}
+}
+
+// TestOneContestedField: the other fields are filled.
+func TestOneContestedField(t *testing.T) {
+	u := object(t, `{apiVersion: v1, kind: X, metadata: {name: a}, spec: {}}`)
+	u.SetManagedFields([]metav1.ManagedFieldsEntry{{
+		Manager: "flux", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:region":{}}}`),
+	}})
+	got, contested := Uncontested(u, Result{Filled: []string{"spec.password", "spec.region", "spec.zone"}}, nil)
+	if strings.Join(got.Filled, " ") != "spec.password spec.zone" || contested == nil || contested.Path != "spec.region" {
+		t.Errorf("Want only the region to be left out, got %v (%v).", got.Filled, contested)
+	}
+}
+
+// TestForgedManagedFields: an API server of a workload cluster can send anything.
+func TestForgedManagedFields(t *testing.T) {
+	for _, fields := range []string{
+		`{"f:spec":{"f:routes":{"k:{\"name\":{\"a\":1}}":{}}}}`, `{"f:spec":{"f:routes":{"k:[]":{},"k:":{},"v:{}":{}}}}`, `{"f:spec":[1]}`, `null`,
+	} {
+		u := object(t, `{apiVersion: v1, kind: X, metadata: {name: a}, spec: {routes: [{name: {a: 1}}]}}`)
+		u.SetManagedFields([]metav1.ManagedFieldsEntry{{
+			Manager: "flux", Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(fields),
+		}})
+		if got, contested := Uncontested(u, Result{Filled: []string{"spec.routes[0].gateway"}}, nil); contested != nil || len(got.Filled) != 1 {
+			t.Errorf("%s: want nothing to be contested, got %v", fields, contested)
+		}
 	}
 }

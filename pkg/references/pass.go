@@ -101,6 +101,9 @@ type pass struct {
 	// selections are the names that were selected.
 	selections map[selection]selected
 
+	// filled are the fields in the Result.
+	filled map[string]bool
+
 	// bytes is the size of all filled values, and kept that of all objects in the cache.
 	bytes, kept int
 

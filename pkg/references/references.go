@@ -19,11 +19,12 @@ import (
 // maxReferences is the maximum number of references of an object, as in the schema.
 const maxReferences = 128
 
-// maxVariables is the maximum number of variables of a reference, and maxSources that of different objects that the
-// references of one object can read.
+// maxVariables is the maximum number of variables of a reference, maxSources that of different objects that the
+// references of one object can read, and maxFilled that of fields that they can fill.
 const (
 	maxVariables = 16
 	maxSources   = 256
+	maxFilled    = 1024
 )
 
 // ErrNotOurs is the error of a spec.references that does not hold GenericReferences. Other kinds have a field of that

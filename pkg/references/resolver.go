@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
@@ -37,7 +38,7 @@ func NewResolver() *Resolver {
 func (r *Resolver) Resolve(ctx context.Context, req Request) (Result, error) {
 	p := &pass{
 		expressions: r.expressions, whens: r.whens, req: req, cache: map[Source]read{}, permitted: map[Source]struct{}{},
-		mappings: map[schema.GroupVersionResource]*meta.RESTMapping{}, selections: map[selection]selected{},
+		mappings: map[schema.GroupVersionResource]*meta.RESTMapping{}, selections: map[selection]selected{}, filled: map[string]bool{},
 		work:   req.Object.DeepCopy(),
 		result: Result{Object: req.Object},
 	}
@@ -103,10 +104,14 @@ func (p *pass) resolve(ctx context.Context, ref *commonv1alpha1.GenericReference
 		if err != nil {
 			return &Error{Reason: commonv1alpha1.ReasonTargetRejected, Path: target.String(), Cause: err}
 		}
-		if changed {
+		if changed && !p.filled[target.String()] {
+			if len(p.filled) >= maxFilled {
+				return &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: target.String(), Cause: fmt.Errorf("the references of an object can fill at most %d fields", maxFilled)}
+			}
+			p.filled[target.String()] = true
 			p.result.Filled = append(p.result.Filled, target.String())
-			p.result.Secret = p.result.Secret || secret
 		}
+		p.result.Secret = p.result.Secret || changed && secret
 	}
 	return nil
 }
@@ -119,6 +124,12 @@ func (p *pass) targets(ref *commonv1alpha1.GenericReference) ([]fieldpath.Segmen
 	segments, err := parseTarget(ref.ToFieldPath)
 	if err != nil {
 		return nil, &Error{Reason: commonv1alpha1.ReasonInvalidReference, Path: ref.ToFieldPath, Cause: err}
+	}
+	own := Source{GroupVersionKind: p.req.Object.GroupVersionKind()}
+	if slices.ContainsFunc(readPaths(segments)[1:], func(compared fieldpath.Segments) bool { return p.isMarkedAt(own, compared) }) {
+		return nil, &Error{
+			Reason: commonv1alpha1.ReasonInvalidReference, Path: ref.ToFieldPath, Cause: errors.New("elements are not chosen by fields for values of Secrets"),
+		}
 	}
 	all, err := expand(p.work.Object, segments)
 	if errors.Is(err, errNoValue) {
@@ -153,7 +164,7 @@ func (p *pass) value(ctx context.Context, ref *commonv1alpha1.GenericReference) 
 }
 
 // wait returns why a value is not yet as the reference requires.
-func (p *pass) wait(ref *commonv1alpha1.GenericReference, source Source, value any, secret bool) *Error {
+func (p *pass) wait(ref *commonv1alpha1.GenericReference, source Source, value any) *Error {
 	if ref.When == "" {
 		return nil
 	}
@@ -168,10 +179,10 @@ func (p *pass) wait(ref *commonv1alpha1.GenericReference, source Source, value a
 	switch {
 	case err == nil && result == true:
 		return nil
-	case err == nil, strings.HasPrefix(err.Error(), "no such key"):
-		return failed // A field that is not there may come.
+	case err == nil, strings.HasPrefix(err.Error(), "no such key"), strings.HasPrefix(err.Error(), "index out of bounds"):
+		return failed // A field or an element that is not there may come.
 	}
-	failed.Reason, failed.Path, failed.Cause = commonv1alpha1.ReasonInvalidValue, "when", withoutSecret(err, secret)
+	failed.Reason, failed.Path, failed.Cause = commonv1alpha1.ReasonInvalidValue, "when", err
 	return failed
 }
 
@@ -245,7 +256,7 @@ func (p *pass) take(ctx context.Context, ref *commonv1alpha1.GenericReference, f
 		return nil, secret, err
 	}
 	if len(path) == 0 {
-		return nil, secret, p.wait(ref, source, withoutManagedFields(object), secret)
+		return nil, secret, p.wait(ref, source, withoutManagedFields(object))
 	}
 	value, takeErr := takeAt(object, path)
 	switch {
@@ -254,7 +265,7 @@ func (p *pass) take(ctx context.Context, ref *commonv1alpha1.GenericReference, f
 	case takeErr != nil:
 		return nil, secret, &Error{Reason: commonv1alpha1.ReasonInvalidValue, Source: source.String(), Path: from.FieldPath, Cause: takeErr}
 	}
-	return value, secret, p.wait(ref, source, value, secret)
+	return value, secret, p.wait(ref, source, value)
 }
 
 // withoutManagedFields returns an object without what is of no use in expressions and larger than the rest.

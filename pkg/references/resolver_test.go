@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -316,6 +317,20 @@ func TestResolve(t *testing.T) {
 			reason: "So is one that the author marked.", schema: users,
 			references: `[{` + vault + `, fromFieldPath: "spec.users[name=a].key", toFieldPath: spec.description}]`,
 			want:       `{}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
+		},
+		"ElementNotThereYet": {
+			reason:     "It may come, like a field.",
+			references: `[{` + vault + `, when: "self.spec.users[9].name == 'a'"}]`, want: `{}`, wantReads: 1, wantReason: commonv1alpha1.ReasonNotReady,
+		},
+		"GuessOwnByChoice": {
+			reason: "The condition would show whether there is an element with that value.", schema: users, object: `{users: [{key: "123"}]}`,
+			references: `[{` + settings + `, fromFieldPath: data.region, toFieldPath: "spec.users[key=123].name"}]`,
+			want:       `{"users":[{"key":"123"}]}`, wantReason: commonv1alpha1.ReasonInvalidReference,
+		},
+		"GuessByWhenIntoMarked": {
+			reason: "The value may be written there, and the condition would show one bit of it after the other.", schema: users, object: `{users: [{name: a}]}`,
+			references: `[{resource: secrets, name: accounts, fromFieldPath: data.prod, when: self.startsWith('1'), toFieldPath: "spec.users[0].key"}]`,
+			want:       `{"users":[{"name":"a"}]}`, wantReason: commonv1alpha1.ReasonSecretNotPermitted,
 		},
 		"GuessMarkedByChoice": {
 			reason: "Its value is not compared.", schema: users,
@@ -912,5 +927,28 @@ func TestRejected(t *testing.T) {
 		if got != tc.want {
 			t.Errorf("%s: %s want %q, got %q", name, tc.reason, tc.want, got)
 		}
+	}
+}
+
+// TestKeepManagerBusyByFilling: what is filled is compared with managedFields, and copied.
+func TestKeepManagerBusyByFilling(t *testing.T) {
+	const elements = 200
+	pools := make([]any, elements)
+	for i := range pools {
+		pools[i] = map[string]any{"name": strconv.Itoa(i)}
+	}
+	var refs []commonv1alpha1.GenericReference
+	for i := range maxReferences {
+		refs = append(refs, commonv1alpha1.GenericReference{
+			Resource: "vpcs", Group: new("ec2.aws.crossplane.io"), Name: "main-vpc", FromFieldPath: "status.phase",
+			ToFieldPath: fmt.Sprintf("spec.pools[*].f%d", i),
+		})
+	}
+	obj := object(t, "{apiVersion: example.org/v1, kind: Thing, metadata: {namespace: team-a, name: thing}}")
+	obj.Object["spec"] = map[string]any{"pools": pools}
+	result, err := NewResolver().Resolve(t.Context(), Request{Object: obj, References: refs, Reader: things(t), Mapper: mapper()})
+	failed := &Error{}
+	if errors.As(err, &failed); failed.Reason != commonv1alpha1.ReasonInvalidReference || len(result.Filled) != maxFilled {
+		t.Errorf("Want %d fields to be filled, got %d (%v).", maxFilled, len(result.Filled), err)
 	}
 }

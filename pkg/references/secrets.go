@@ -85,7 +85,12 @@ func (p *pass) permitsSecrets(ctx context.Context, ref *commonv1alpha1.GenericRe
 			why = errors.New(
 				"the referenced field is marked for values of Secrets (format: password): its value may be written only to fields that are, too")
 		}
-		if ref.IsDependency() {
+		switch {
+		case ref.When != "": // All who may read the condition, and its events, see whether it is true.
+			return &Error{
+				Reason: commonv1alpha1.ReasonSecretNotPermitted, Source: source.String(), Path: "when", Cause: errors.New("when is not for values of Secrets"),
+			}
+		case ref.IsDependency():
 			return &Error{Reason: commonv1alpha1.ReasonSecretNotPermitted, Source: source.String(), Path: f.FieldPath, Cause: why}
 		}
 		if i := slices.IndexFunc(targets, func(t fieldpath.Segments) bool { return !p.mayHoldSecret(t) }); i >= 0 {

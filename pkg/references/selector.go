@@ -17,10 +17,12 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// maxSelected is how many objects are listed for a selector, and maxNamed how many of them an error names.
+// maxSelections is how many selectors the references of an object can have, each of which is a list request. maxSelected
+// is how many objects are listed for one, and maxNamed how many of them an error names.
 const (
-	maxSelected = 10
-	maxNamed    = 3
+	maxSelections = 32
+	maxSelected   = 10
+	maxNamed      = 3
 )
 
 // selection is a selector among the objects of a Source without a name.
@@ -36,8 +38,9 @@ type selected struct {
 }
 
 // selected returns the name of the only object with some labels. The errors reveal how many there are, and some of
-// their names. So an object selects in its own namespace only, whose objects it may reference all: a grant of another
-// one may be for some names. Secrets are not selected at all.
+// their names. So an object selects in its own namespace, whose objects it may reference all: a grant of another one may
+// be for some names. Of cluster-scoped objects, which it may reference if it knows their names, no name is revealed.
+// Secrets are not selected at all.
 func (p *pass) selected(ctx context.Context, among Source, matchLabels map[string]string) (string, *Error) {
 	own, from := p.req.Object.GetNamespace(), p.req.Object.GroupVersionKind().GroupKind()
 	failed := &Error{Source: among.String()}
@@ -60,6 +63,11 @@ func (p *pass) selected(ctx context.Context, among Source, matchLabels map[strin
 	p.needs.selected = true
 	key := selection{among, selector.String()}
 	out, known := p.selections[key]
+	if !known && len(p.selections) >= maxSelections {
+		failed = &Error{Reason: commonv1alpha1.ReasonInvalidReference, Source: among.String()}
+		failed.Cause = fmt.Errorf("the references of an object can have at most %d selectors", maxSelections)
+		return "", failed
+	}
 	if !known {
 		out.name, out.err = p.only(ctx, among, selector)
 		p.selections[key] = out
@@ -96,8 +104,10 @@ func (p *pass) only(ctx context.Context, among Source, selector labels.Selector)
 		if len(names) > maxNamed {
 			shown, more = names[:maxNamed], " and more"
 		}
-		failed.Reason = commonv1alpha1.ReasonAmbiguous
-		failed.Cause = fmt.Errorf("several objects have these labels: %s", strings.Join(shown, ", ")+more)
+		failed.Reason, failed.Cause = commonv1alpha1.ReasonAmbiguous, errors.New("several objects have these labels")
+		if among.Namespace == p.req.Object.GetNamespace() {
+			failed.Cause = fmt.Errorf("%w: %s", failed.Cause, strings.Join(shown, ", ")+more)
+		}
 	}
 	return "", failed
 }

@@ -6,6 +6,8 @@ package references
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +37,23 @@ func (l *lister) List(_ context.Context, list client.ObjectList, _ ...client.Lis
 		out.Items = append(out.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: name, Labels: l.labels}})
 	}
 	return nil
+}
+
+// manySelectors has as many references as an object can have, each with another selector.
+func manySelectors() string {
+	var out []string
+	for i := range maxReferences {
+		out = append(out, fmt.Sprintf("{group: ec2.aws.crossplane.io, resource: vpcs, selector: {matchLabels: {l%d: x}}}", i))
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+func matchingAll() map[string]string {
+	out := map[string]string{}
+	for i := range maxReferences {
+		out[fmt.Sprintf("l%d", i)] = "x"
+	}
+	return out
 }
 
 // TestSelector: a selector finds the only object with the labels, and reveals nothing of what its author may not
@@ -107,6 +126,16 @@ func TestSelector(t *testing.T) {
 			reason: "The class permits it.", tenancy: Tenancy{ClusterScoped: []schema.GroupResource{{Resource: "nodes"}}},
 			references: `[{resource: nodes, selector: {matchLabels: {role: main}}, fromFieldPath: spec.podCIDR, toFieldPath: spec.cidr}]`,
 			server:     lister{names: []string{"node-1"}, labels: matching}, want: `{"cidr":"10.0.0.0/24"}`, wantLists: 1,
+		},
+		"EnumerateNamesOfClusterScoped": {
+			reason: "The class permits to reference them by name.", tenancy: Tenancy{ClusterScoped: []schema.GroupResource{{Resource: "nodes"}}},
+			references: `[{resource: nodes, selector: {matchLabels: {role: main}}}]`, server: lister{names: []string{"node-1", "node-2"}, labels: matching},
+			want: `{}`, wantLists: 1, wantReason: commonv1alpha1.ReasonAmbiguous,
+			wantError: `cannot resolve spec.references[0]: nodes with role=main: several objects have these labels`,
+		},
+		"KeepServerBusy": {
+			reason: "Each selector is a request.", references: manySelectors(), server: lister{names: []string{"main-vpc"}, ns: "team-a", labels: matchingAll()},
+			want: `{}`, wantLists: maxSelections, wantReason: commonv1alpha1.ReasonInvalidReference,
 		},
 		"SelectItself": {
 			reason:     "It is the only one.",

@@ -44,7 +44,7 @@ type GenericReference struct {
 	NameFieldPath string `json:"nameFieldPath,omitempty"`
 
 	// selector, instead of name, finds the referenced object by its labels: it must be the only one that has them in the
-	// namespace. It is found in the namespace of this object only. Secrets are not found.
+	// namespace. It is found in the namespace of this object only, or among cluster-scoped objects. Secrets are not found.
 	// +optional
 	Selector *ReferenceSelector `json:"selector,omitempty"`
 
@@ -65,7 +65,7 @@ type GenericReference struct {
 	ToFieldPath string `json:"toFieldPath,omitempty"`
 
 	// when must be true before the value is taken, in CEL as in expression. self is the value of fromFieldPath, or without
-	// that the whole referenced object.
+	// that the whole referenced object. It is not for values of Secrets.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
@@ -146,7 +146,7 @@ type ReferenceSource struct {
 	NameFieldPath string `json:"nameFieldPath,omitempty"`
 
 	// selector, instead of name, finds the referenced object by its labels: it must be the only one that has them in the
-	// namespace. It is found in the namespace of this object only. Secrets are not found.
+	// namespace. It is found in the namespace of this object only, or among cluster-scoped objects. Secrets are not found.
 	// +optional
 	Selector *ReferenceSelector `json:"selector,omitempty"`
 

@@ -43,10 +43,10 @@ func TestMarkedFieldsOfEachVersion(t *testing.T) {
 	_, w := idle(t)
 	w.lookAfter([]*declared{d}, references.Tenancy{})
 	gk := schema.GroupKind{Group: hubGroup, Kind: "Network"}
-	if w.marked(gk.WithVersion("v2")) == nil || w.marked(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}) != nil {
+	if w.marks.in(gk.WithVersion("v2")) == nil || w.marks.in(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}) != nil {
 		t.Error("want what is marked to be known by version")
 	}
-	if w.marked(gk.WithVersion("v3")) == nil {
+	if w.marks.in(gk.WithVersion("v3")) == nil {
 		t.Error("want all of a version to be marked whose fields may be those of another one by other names")
 	}
 }
@@ -89,11 +89,11 @@ func TestReadSecretThroughKindWithoutReferences(t *testing.T) {
 	_, w := idle(t)
 	w.lookAfter(defined, references.Tenancy{})
 	for _, kind := range []string{"Database", "Network"} {
-		if w.marked(schema.GroupVersionKind{Group: hubGroup, Version: "v1", Kind: kind}) == nil {
+		if w.marks.in(schema.GroupVersionKind{Group: hubGroup, Version: "v1", Kind: kind}) == nil {
 			t.Errorf("want the marked fields of %s to be known", kind)
 		}
 	}
-	if rules, _ := w.rules(kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Group: hubGroup, Version: "v1", Kind: "Database"}}); rules != nil {
+	if rules, _, _ := w.rules(kindwatch.Kind{GroupVersionKind: schema.GroupVersionKind{Group: hubGroup, Version: "v1", Kind: "Database"}}); rules != nil {
 		t.Error("want a kind without references not to be managed")
 	}
 }

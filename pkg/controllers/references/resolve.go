@@ -31,7 +31,7 @@ const resyncInterval = 10 * time.Minute
 
 // reconcileObject resolves the references of one object.
 func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Request) (reconcile.Result, error) {
-	rules, tenancy := w.rules(req.Kind)
+	rules, tenancy, marked := w.rules(req.Kind)
 	entry, err := w.watcher.Entry(req.Kind, req.NamespacedName)
 	switch {
 	case rules == nil:
@@ -67,7 +67,7 @@ func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Reque
 		}
 		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
 	}
-	return r.resolve(ctx, w, req, resolution{rules: rules, tenancy: tenancy, obj: obj, refs: refs})
+	return r.resolve(ctx, w, req, resolution{rules: rules, tenancy: tenancy, marked: marked, obj: obj, refs: refs})
 }
 
 // forget drops an object that is gone, or no longer managed.
@@ -81,6 +81,7 @@ func (r *reconciler) forget(w *workload, req Request) {
 type resolution struct {
 	rules   *declared
 	tenancy references.Tenancy
+	marked  marks
 	obj     *unstructured.Unstructured
 	refs    []commonv1alpha1.GenericReference
 }
@@ -91,7 +92,7 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 	since := w.changes() // Before anything is read.
 	result, err := r.resolver.Resolve(ctx, references.Request{
 		Object: s.obj, References: s.refs, Reader: w.reader, Mapper: w.mapper, Tenancy: s.tenancy,
-		Schema: s.rules.schema, Marked: w.marked,
+		Schema: s.rules.schema, Marked: s.marked.in,
 	})
 	o := outcome{missing: result.Missing}
 	if err != nil && !errors.As(err, &o.failed) {
@@ -121,7 +122,8 @@ func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s re
 		}
 		if failed != nil {
 			o.failed = failed
-		} else {
+		}
+		if written != nil {
 			obj = written
 		}
 	}
@@ -162,7 +164,7 @@ func isWatchedFor(reason string) bool {
 	return false
 }
 
-// apply writes the filled-in fields. It returns the resulting object, or why the API server refuses it.
+// apply writes the filled-in fields. It returns the resulting object, and why not all are written.
 func (r *reconciler) apply(
 	ctx context.Context, w *workload, req Request, s resolution, result references.Result,
 ) (*unstructured.Unstructured, *references.Error, error) {
@@ -173,7 +175,8 @@ func (r *reconciler) apply(
 	if err != nil {
 		return nil, nil, err
 	}
-	if contested := references.Contested(live, result, s.rules.schema); contested != nil {
+	result, contested := references.Uncontested(live, result, s.rules.schema)
+	if len(result.Filled) == 0 {
 		return nil, contested, nil
 	}
 	cluster, _ := r.fleet.Lookup(w.name)
@@ -197,7 +200,7 @@ func (r *reconciler) apply(
 	}
 	r.whileLookedAfter(w, req.Kind, func() { r.metrics.filled(w.name, len(result.Filled)) })
 	w.watcher.Observe(req.Kind, req.NamespacedName, desired)
-	return desired, nil, nil
+	return desired, contested, nil
 }
 
 // live returns an object with its managedFields, which the watch drops. If it has changed since, the error is a

@@ -63,7 +63,7 @@ type workload struct {
 	// class is the last known class of the cluster. Most notifications about a cluster concern its connection.
 	class        string
 	tenancy      references.Tenancy
-	marks        map[schema.GroupKind]*declared
+	marks        marks
 	declared     map[kindwatch.Kind]*declared
 	dependencies *dependencies
 
@@ -138,7 +138,7 @@ func (w *workload) request(kind kindwatch.Kind, key types.NamespacedName) Reques
 
 // lookAfter replaces the managed kinds and their rules. Those beyond the limit are left out.
 func (w *workload) lookAfter(defined []*declared, tenancy references.Tenancy) {
-	kinds, leftOut, marks := chosen(defined)
+	kinds, leftOut, marked := chosen(defined)
 	byKind := make(map[kindwatch.Kind]*declared, len(kinds))
 	watched := make([]kindwatch.Kind, 0, len(kinds))
 	for _, d := range kinds {
@@ -147,7 +147,7 @@ func (w *workload) lookAfter(defined []*declared, tenancy references.Tenancy) {
 	}
 	w.mu.Lock()
 	before, leftOutBefore := w.declared, w.leftOut
-	w.declared, w.marks, w.tenancy, w.leftOut = byKind, marks, tenancy, leftOut
+	w.declared, w.marks, w.tenancy, w.leftOut = byKind, marked, tenancy, leftOut
 	var orphaned []Request
 	for key := range w.reported {
 		for kind := range before {
@@ -214,18 +214,18 @@ func (w *workload) defined() ([]*declared, error) {
 
 // chosen are the kinds that declare references, the first of them if there are too many, how many are left out, and all
 // kinds that have marked fields.
-func chosen(defined []*declared) (kinds []*declared, leftOut int, marks map[schema.GroupKind]*declared) {
-	marks = map[schema.GroupKind]*declared{}
+func chosen(defined []*declared) (kinds []*declared, leftOut int, marked marks) {
+	marked = marks{}
 	for _, d := range defined {
 		if len(d.marked) > 0 {
-			marks[d.kind.GroupKind()] = d
+			marked[d.kind.GroupKind()] = d
 		}
 		if d.kind.Version != "" {
 			kinds = append(kinds, d)
 		}
 	}
 	leftOut = max(0, len(kinds)-maxKinds)
-	return kinds[:len(kinds)-leftOut], leftOut, marks
+	return kinds[:len(kinds)-leftOut], leftOut, marked
 }
 
 // states counts the kinds that declare references by state.
@@ -244,21 +244,22 @@ func (w *workload) states() map[string]int {
 	return out
 }
 
-// marked are the fields of a kind that are marked for Secret data.
-func (w *workload) marked(gvk schema.GroupVersionKind) *references.MarkedFields {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if d := w.marks[gvk.GroupKind()]; d != nil {
+// marks are the kinds with fields that are marked for Secret data. They are replaced, and never changed.
+type marks map[schema.GroupKind]*declared
+
+// in returns the marked fields of a kind.
+func (m marks) in(gvk schema.GroupVersionKind) *references.MarkedFields {
+	if d := m[gvk.GroupKind()]; d != nil {
 		return d.markedIn(gvk.Version)
 	}
 	return nil
 }
 
-// rules are the rules for objects of a kind; nil if it is not managed.
-func (w *workload) rules(kind kindwatch.Kind) (*declared, references.Tenancy) {
+// rules are the rules for objects of a kind, all of the same moment; nil if it is not managed.
+func (w *workload) rules(kind kindwatch.Kind) (*declared, references.Tenancy, marks) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.declared[kind], w.tenancy
+	return w.declared[kind], w.tenancy, w.marks
 }
 
 // changes counts the changes of watched objects.

@@ -121,7 +121,8 @@ func (r *ReferenceResolver) apply(ctx context.Context, mg resource.Managed, befo
 		return errors.New("cannot apply the resolved values: the managed resource was read without metadata.managedFields; " +
 			"configure the cache not to strip them")
 	}
-	if contested := references.Contested(before, result, r.schema); contested != nil {
+	result, contested := references.Uncontested(before, result, r.schema)
+	if len(result.Filled) == 0 {
 		return contested
 	}
 	desired, err := references.ApplyConfiguration(before, result, references.FieldManager, r.schema)
@@ -137,6 +138,9 @@ func (r *ReferenceResolver) apply(ctx context.Context, mg resource.Managed, befo
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(desired.Object, mg); err != nil {
 		return fmt.Errorf("cannot convert the answer of the API server: %w", err)
+	}
+	if contested != nil {
+		return contested
 	}
 	return nil
 }
