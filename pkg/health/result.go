@@ -74,8 +74,8 @@ func reasonOr(theirs, ours string) string {
 	return theirs
 }
 
-// stateReason returns the reason for a state, which is the state if it is one word, and otherwise the name of its field:
-// a sentence can hold anything, and can change all the time.
+// stateReason returns the reason for a state, which is the state if it is one word, and otherwise the name of its
+// field: a sentence can hold anything, and can change all the time.
 func stateReason(state, field string) string {
 	if strings.ContainsFunc(state, unicode.IsSpace) {
 		return field

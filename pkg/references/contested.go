@@ -18,9 +18,9 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 )
 
-// Uncontested returns the part of a Result that may be applied to an object, which has all of its managedFields, and why
-// the rest must not; nil if there is none. Who applies an object applies it again: a field that is in what they apply
-// would change back and forth, without end, also one that they apply empty. Who updated a field once does not.
+// Uncontested returns the part of a Result that may be applied to an object, which has all of its managedFields, and
+// why the rest must not; nil if there is none. Who applies an object applies it again: a field that is in what they
+// apply would change back and forth, without end, also one that they apply empty. Who updated a field once does not.
 func Uncontested(before *unstructured.Unstructured, result Result, schema *Schema) (Result, *Error) {
 	others := appliers(before)
 	var filled []string
@@ -38,9 +38,13 @@ func Uncontested(before *unstructured.Unstructured, result Result, schema *Schem
 		case i < 0:
 			filled = append(filled, path)
 		case contested == nil:
+			what := "the field"
+			if len(owned) < len(segments) {
+				what = owned.String() // It is applied whole.
+			}
 			contested = &Error{
 				Index: -1, Reason: commonv1alpha1.ReasonTargetRejected, Path: path,
-				Cause: fmt.Errorf("%s is applied by %q: remove it from what that applies", owned, others[i].manager),
+				Cause: fmt.Errorf("%s is applied by %q: remove it from what that applies", what, others[i].manager),
 			}
 		}
 	}
@@ -151,8 +155,8 @@ func (a applier) elementNamed(fields map[string]any, element any) string {
 	return ""
 }
 
-// held returns the path of a field that an applied object has. Whoever applies all the time also has those in its lists,
-// which are replaced whole.
+// held returns the path of a field that an applied object has. Whoever applies all the time also has those in its
+// lists, which are replaced whole.
 func held(value any, path fieldpath.Segments, lists bool) fieldpath.Segments {
 	for i, s := range path {
 		if list, isList := value.([]any); isList && lists && len(list) > 0 {

@@ -80,7 +80,7 @@ func TestFightOverAField(t *testing.T) {
 			_, got := Uncontested(u, Result{Filled: []string{tc.path}}, schema)
 			want := ""
 			if tc.want != "" {
-				want = fmt.Sprintf("cannot apply the resolved values: %s: %s is applied by %q: remove it from what that applies", tc.path, cmp.Or(tc.whole, tc.path), tc.want)
+				want = fmt.Sprintf("cannot apply the resolved values: %s: %s is applied by %q: remove it from what that applies", tc.path, cmp.Or(tc.whole, "the field"), tc.want)
 			}
 			if (got == nil) != (want == "") || got != nil && got.Error() != want {
 				t.Errorf("%s Want %q, got %v", tc.reason, want, got)

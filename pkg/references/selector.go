@@ -17,8 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
-// maxSelections is how many selectors the references of an object can have, each of which is a list request. maxSelected
-// is how many objects are listed for one, and maxNamed how many of them an error names.
+// maxSelections is how many selectors the references of an object can have, each of which is a list request.
+// maxSelected is how many objects are listed for one, and maxNamed how many of them an error names.
 const (
 	maxSelections = 32
 	maxSelected   = 10
@@ -38,9 +38,9 @@ type selected struct {
 }
 
 // selected returns the name of the only object with some labels. The errors reveal how many there are, and some of
-// their names. So an object selects in its own namespace, whose objects it may reference all: a grant of another one may
-// be for some names. Of cluster-scoped objects, which it may reference if it knows their names, no name is revealed.
-// Secrets are not selected at all.
+// their names. So an object selects in its own namespace, whose objects it may reference all: a grant of another one
+// may be for some names. Of cluster-scoped objects, which it may reference if it knows their names, no name is
+// revealed. Secrets are not selected at all.
 func (p *pass) selected(ctx context.Context, among Source, matchLabels map[string]string) (string, *Error) {
 	own, from := p.req.Object.GetNamespace(), p.req.Object.GroupVersionKind().GroupKind()
 	failed := &Error{Source: among.String()}
@@ -106,7 +106,7 @@ func (p *pass) only(ctx context.Context, among Source, selector labels.Selector)
 		}
 		failed.Reason, failed.Cause = commonv1alpha1.ReasonAmbiguous, errors.New("several objects have these labels")
 		if among.Namespace == p.req.Object.GetNamespace() {
-			failed.Cause = fmt.Errorf("%w: %s", failed.Cause, strings.Join(shown, ", ")+more)
+			failed.Cause = fmt.Errorf("several objects have these labels: %s", strings.Join(shown, ", ")+more)
 		}
 	}
 	return "", failed
