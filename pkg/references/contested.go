@@ -155,7 +155,7 @@ func (a applier) elementNamed(fields map[string]any, element any) string {
 	return ""
 }
 
-// held returns the path of a field that an applied object has. Whoever applies all the time also has those in its
+// held returns the path of a field that an applied object has. An applier at work all the time also has those in its
 // lists, which are replaced whole.
 func held(value any, path fieldpath.Segments, lists bool) fieldpath.Segments {
 	for i, s := range path {
