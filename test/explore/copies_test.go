@@ -69,14 +69,14 @@ func (c *checker) copyChanged(cluster *workload, change apiserver.Change) {
 
 // offerChanged records what the hub no longer shows.
 func (c *checker) offerChanged(change apiserver.Change) {
-	switch k := change.Key; {
-	case k.GroupResource == classes:
+	switch change.Key.GroupResource {
+	case classes:
 		mode, _ := field(change.New, "spec", "agent", "discovery").(string)
 		if field(change.New, "spec", "agent", "mode") == string(fleetv1alpha1.AgentModeDisabled) {
 			mode = string(fleetv1alpha1.DiscoveryModeNone)
 		}
 		c.modes[cmp.Or(fleetv1alpha1.DiscoveryMode(mode), fleetv1alpha1.DiscoveryModeFull)] = true
-	case k.GroupResource == crds || k.GroupResource == xrds || k.GroupResource == compositions:
+	case crds, xrds, compositions:
 		c.reduced = c.reduced || change.Old != nil && (change.New == nil || change.New.GetDeletionTimestamp() != nil) ||
 			change.New != nil && crossplane.IsWithheld(change.New)
 	}
