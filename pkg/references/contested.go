@@ -6,7 +6,6 @@ package references
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
@@ -26,16 +25,10 @@ func Uncontested(before *unstructured.Unstructured, result Result, schema *Schem
 	var filled []string
 	var contested *Error
 	for _, path := range result.Filled {
-		segments, err := fieldpath.Parse(path)
-		var owned fieldpath.Segments
-		i := slices.IndexFunc(others, func(a applier) bool {
-			if err == nil { // Otherwise ApplyConfiguration fails.
-				owned = a.owns(before.Object, segments, schema)
-			}
-			return owned != nil
-		})
+		segments, _ := fieldpath.Parse(path) // ApplyConfiguration fails if it is not valid.
+		manager, owned := owner(others, before.Object, segments, schema)
 		switch {
-		case i < 0:
+		case owned == nil:
 			filled = append(filled, path)
 		case contested == nil:
 			what := "the field"
@@ -44,12 +37,22 @@ func Uncontested(before *unstructured.Unstructured, result Result, schema *Schem
 			}
 			contested = &Error{
 				Index: -1, Reason: commonv1alpha1.ReasonTargetRejected, Path: path,
-				Cause: fmt.Errorf("%s is applied by %q: remove it from what that applies", what, others[i].manager),
+				Cause: fmt.Errorf("%s is applied by %q: remove it from what that applies", what, manager),
 			}
 		}
 	}
 	result.Filled = filled
 	return result, contested
+}
+
+// owner returns the first applier that owns a field of an object, and what it owns; nil if there is none.
+func owner(others []applier, object map[string]any, path fieldpath.Segments, schema *Schema) (string, fieldpath.Segments) {
+	for _, other := range others {
+		if owned := other.owns(object, path, schema); owned != nil {
+			return other.manager, owned
+		}
+	}
+	return "", nil
 }
 
 // An applier is a manager that applies an object, with its fields in the form of managedFields, or with the object that

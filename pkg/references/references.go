@@ -11,9 +11,11 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/fieldpath"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "sigs.k8s.io/json"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // maxReferences is the maximum number of references of an object, as in the schema.
@@ -122,19 +124,12 @@ func isResolved(object map[string]any) bool {
 
 // currentCondition returns the object's condition about its references; nil if there is none about the current object.
 func currentCondition(object map[string]any) map[string]any {
-	metadata, _ := object["metadata"].(map[string]any)
-	status, _ := object["status"].(map[string]any)
-	conditions, _ := status["conditions"].([]any)
-	for _, c := range conditions {
-		c, _ := c.(map[string]any)
-		if c["type"] == commonv1alpha1.ConditionReferencesResolved {
-			if generation, known := metadata["generation"].(int64); known && c["observedGeneration"] == generation {
-				return c
-			}
-			return nil
-		}
+	u := &unstructured.Unstructured{Object: object}
+	c := condition.Entry(u, commonv1alpha1.ConditionReferencesResolved)
+	if generation := u.GetGeneration(); generation == 0 || c["observedGeneration"] != generation {
+		return nil
 	}
-	return nil
+	return c
 }
 
 // meantAsReferences returns the indices of entries with toFieldPath or when.

@@ -5,7 +5,6 @@ package references
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,10 +30,12 @@ func (s Source) String() string {
 }
 
 func describe(gr schema.GroupResource, name types.NamespacedName) string {
-	if name.Name == "" {
-		return strings.TrimSuffix(fmt.Sprintf("%s in the namespace %q", gr, name.Namespace), ` in the namespace ""`)
-	}
-	if name.Namespace == "" {
+	switch {
+	case name.Name == "" && name.Namespace == "":
+		return gr.String()
+	case name.Name == "":
+		return fmt.Sprintf("%s in the namespace %q", gr, name.Namespace)
+	case name.Namespace == "":
 		return fmt.Sprintf("%s %q", gr, name.Name)
 	}
 	return fmt.Sprintf("%s %q in the namespace %q", gr, name.Name, name.Namespace)

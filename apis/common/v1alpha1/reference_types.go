@@ -18,10 +18,12 @@ type References struct {
 // toFieldPath it is a dependency: it is resolved once the object is there, with a value in the field if it names one.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.variables) == has(self.expression)",message="variables and expression are used together"
-// +kubebuilder:validation:XValidation:rule="has(self.variables) != has(self.resource)",message="exactly one of resource and variables is required"
-// +kubebuilder:validation:XValidation:rule="(has(self.name) ? 1 : 0) + (has(self.nameFieldPath) ? 1 : 0) + (has(self.selector) ? 1 : 0) == (has(self.resource) ? 1 : 0)",message="resource is used with one of name, nameFieldPath and selector"
-// +kubebuilder:validation:XValidation:rule="has(self.resource) || !(has(self.fromFieldPath) || has(self.when))",message="fromFieldPath and when are for resource"
-// +kubebuilder:validation:XValidation:rule="has(self.toFieldPath) ? has(self.variables) || has(self.fromFieldPath) : !has(self.variables)",message="toFieldPath is used with fromFieldPath or variables, and required for variables"
+// +kubebuilder:validation:ExactlyOneOf=resource;variables
+// +kubebuilder:validation:ExactlyOneOf=name;nameFieldPath;selector;variables
+// +kubebuilder:validation:AtMostOneOf=fromFieldPath;variables
+// +kubebuilder:validation:AtMostOneOf=when;variables
+// +kubebuilder:validation:XValidation:rule="has(self.toFieldPath) || !has(self.variables)",message="variables need toFieldPath"
+// +kubebuilder:validation:XValidation:rule="has(self.fromFieldPath) || !has(self.toFieldPath) || has(self.variables)",message="toFieldPath needs a value"
 // +kubebuilder:validation:XValidation:rule="has(self.resource) || !(has(self.group) || has(self.version) || has(self.namespace))",message="group, version and namespace are for resource: with variables, each fromRef has its own"
 type GenericReference struct {
 	// resource is the API name of the kind of the referenced object, plural and in lower case, for example configmaps.
@@ -50,7 +52,8 @@ type GenericReference struct {
 
 	// fromFieldPath is the field of the referenced object that the value is taken from, for example data.region,
 	// status.endpoints[0].host or metadata.annotations[crossplane.io/external-name]. With a wildcard, spec.subnets[*].id,
-	// it is the list of all values; with status.conditions[type=Ready].status it is that of the one element with that type. The data of a Secret and the binaryData of a ConfigMap are decoded; they must be text.
+	// it is the list of all values; with status.conditions[type=Ready].status it is that of the one element with that type.
+	// The data of a Secret and the binaryData of a ConfigMap are decoded; they must be text.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
@@ -96,8 +99,8 @@ type GenericReference struct {
 	Variables []ReferenceVariable `json:"variables,omitempty"`
 
 	// expression computes the value from the variables, in CEL: "arn:aws:s3:::" + variables.bucket. It has only functions
-	// whose result is about as large as their arguments, and loops (all, exists, filter, map) that are not nested. Its value is text, a number, a boolean, a list or
-	// an object.
+	// whose result is about as large as their arguments, and loops (all, exists, filter, map) that are not nested. Its
+	// value is text, a number, a boolean, a list or an object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional
@@ -124,7 +127,7 @@ type ReferenceVariable struct {
 
 // A ReferenceSource is a field of another object.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.name) ? 1 : 0) + (has(self.nameFieldPath) ? 1 : 0) + (has(self.selector) ? 1 : 0) == 1",message="one of name, nameFieldPath and selector is required"
+// +kubebuilder:validation:ExactlyOneOf=name;nameFieldPath;selector
 type ReferenceSource struct {
 	// resource is the API name of the kind of the referenced object, plural and in lower case, for example configmaps.
 	// +kubebuilder:validation:MinLength=1

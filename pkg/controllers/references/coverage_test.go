@@ -32,13 +32,7 @@ func TestWatchWithRightsInOneNamespace(t *testing.T) {
 	cfg := rest.CopyConfig(apiConfig)
 	cfg.Impersonate.UserName = user
 	_, w := idleIn(t, cfg, workloadA)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = w.watcher.Start(ctx)
-	}()
-	defer func() { cancel(); <-ended }()
+	startWatcher(t, w)
 	source := func(ns string) references.Source {
 		return references.Source{
 			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps",
@@ -55,7 +49,7 @@ func TestWatchWithRightsInOneNamespace(t *testing.T) {
 		},
 	} {
 		var got coverage
-		if err := testenv.Poll(ctx, patience, func(context.Context) (bool, error) {
+		if err := testenv.Poll(t.Context(), patience, func(context.Context) (bool, error) {
 			got, _ = w.depend(thing(name), 0, tc.sources)
 			return got == tc.want, nil
 		}); err != nil {

@@ -406,7 +406,7 @@ func TestApplyThatFails(t *testing.T) {
 func TestFightWithAnotherApplier(t *testing.T) {
 	ns := namespace(t)
 	create(t, configMap(ns, "settings", map[string]string{"region": "eu-west-1"}))
-	placeholder := func(region map[string]any) *unstructured.Unstructured {
+	fromGit := func(region map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": managedexample.GroupVersion.String(), "kind": "Subnet", "metadata": map[string]any{"namespace": ns, "name": "subnet"},
 			"spec": map[string]any{"forProvider": region, "references": []any{
@@ -414,7 +414,7 @@ func TestFightWithAnotherApplier(t *testing.T) {
 			}},
 		}}
 	}
-	git := client.ApplyConfigurationFromUnstructured(placeholder(map[string]any{"region": "", "mask": int64(24)}))
+	git := client.ApplyConfigurationFromUnstructured(fromGit(map[string]any{"region": "", "mask": int64(24)}))
 	if err := api.Apply(t.Context(), git, client.FieldOwner("kustomize-controller")); err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +424,7 @@ func TestFightWithAnotherApplier(t *testing.T) {
 	if c := s.GetCondition(commonv1alpha1.ConditionReferencesResolved); c.Message != want || s.Spec.ForProvider.Region != "" {
 		t.Errorf("want %q and no value, got %q and %q", want, c.Message, s.Spec.ForProvider.Region)
 	}
-	git = client.ApplyConfigurationFromUnstructured(placeholder(map[string]any{"mask": int64(24)}))
+	git = client.ApplyConfigurationFromUnstructured(fromGit(map[string]any{"mask": int64(24)}))
 	if err := api.Apply(t.Context(), git, client.FieldOwner("kustomize-controller")); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func watchedKind(s references.Source) kindwatch.Kind {
 func watchOfGrants(mapping *meta.RESTMapping, namespace string) kindwatch.Kind {
 	return kindwatch.Kind{
 		GroupVersionKind: mapping.GroupVersionKind, Resource: mapping.Resource.Resource, MetadataOnly: true, OnlyAnnotations: kindwatch.NoAnnotations,
-		Namespace: namespace, FieldSelector: fields.Set{"metadata.namespace": namespace}.String(),
+		Namespace: namespace,
 	}
 }
 

@@ -44,6 +44,18 @@ func idle(t *testing.T) (*reconciler, *workload) {
 	return idleIn(t, apiConfig, workloadA)
 }
 
+// startWatcher has a cluster watched until the test ends.
+func startWatcher(t *testing.T, w *workload) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = w.watcher.Start(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+}
+
 // idleIn is idle for a cluster.
 func idleIn(t *testing.T, cfg *rest.Config, name mcr.ClusterName) (*reconciler, *workload) {
 	t.Helper()
@@ -258,14 +270,8 @@ func TestKindWithManyObjects(t *testing.T) {
 			if tc.in == hubName {
 				r.hub.Store(w)
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			ended := make(chan struct{})
-			go func() {
-				defer close(ended)
-				_ = w.watcher.Start(ctx)
-			}()
-			defer func() { cancel(); <-ended }()
-			if err := w.watcher.WaitForSync(ctx); err != nil {
+			startWatcher(t, w)
+			if err := w.watcher.WaitForSync(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if got, why := w.watcher.State(thingKind); got != tc.want {
