@@ -58,7 +58,7 @@ func (v version) Size() int64 { return int64(len(v)) }
 // memory.
 func reduce(kind kindwatch.Kind, obj *unstructured.Unstructured) (kindwatch.Record, bool) {
 	switch {
-	case kind.FieldSelector != "":
+	case isDependency(kind):
 		return version(obj.GetResourceVersion()), true
 	case obj.GetDeletionTimestamp() != nil, hasReferencesOfAnother(obj), !hasReferences(obj) && condition.Entry(obj, commonv1alpha1.ConditionReferencesResolved) == nil:
 		return nil, false

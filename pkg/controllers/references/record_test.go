@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -139,14 +141,18 @@ func TestWhatIsKept(t *testing.T) {
 	}
 }
 
-// TestSourceIsKeptByItsVersion: each change of an object that others depend on is news, and nothing else is kept of it.
-func TestSourceIsKeptByItsVersion(t *testing.T) {
-	kind := watchedKind(sourceNamed("b"))
-	u := settledThing()
-	first, kept := reduce(kind, u)
-	u.SetResourceVersion("8")
-	second, _ := reduce(kind, u)
-	if !kept || first.Equal(second) || first.Size() != 1 {
-		t.Errorf("got %v, %v, %v", first, second, kept)
+// TestDependencyIsKeptByItsVersion: each change of what objects depend on counts, and nothing else is kept of it.
+func TestDependencyIsKeptByItsVersion(t *testing.T) {
+	grants := &meta.RESTMapping{GroupVersionKind: schema.GroupVersionKind{Group: "gateway.networking.k8s.io", Version: "v1beta1", Kind: "ReferenceGrant"}}
+	for name, kind := range map[string]kindwatch.Kind{
+		"Source": watchedKind(sourceNamed("b")), "Grants": watchOfGrants(grants, "team-b"), "Definition": watchOfDefinition(schema.GroupResource{Resource: "things"}),
+	} {
+		u := settledThing()
+		first, kept := reduce(kind, u)
+		u.SetResourceVersion("8")
+		second, _ := reduce(kind, u)
+		if !kept || first.Equal(second) || first.Size() != 1 {
+			t.Errorf("%s: got %v, %v, %v", name, first, second, kept)
+		}
 	}
 }

@@ -37,5 +37,8 @@ func watchOfDefinition(gr schema.GroupResource) kindwatch.Kind {
 	return kind
 }
 
+// isDependency reports whether a watch is of what objects with references depend on, and not of those objects.
+func isDependency(kind kindwatch.Kind) bool { return kind.MetadataOnly }
+
 // isDefinition reports whether a watch is that of a definition.
 func isDefinition(kind kindwatch.Kind) bool { return kind.GroupKind() == definitionKind.GroupKind() }

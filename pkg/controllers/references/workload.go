@@ -107,7 +107,7 @@ func (w *workload) definitionChanged(e kindwatch.Event) {
 
 // changed is the handler of objects, and of what they depend on.
 func (w *workload) changed(e kindwatch.Event) {
-	if e.Kind.FieldSelector != "" {
+	if isDependency(e.Kind) {
 		if isDefinition(e.Kind) && e.Entry != nil && !e.Initial {
 			_, group, _ := strings.Cut(e.Entry.Key.Name, ".")
 			w.mapper.changed(group)
