@@ -37,6 +37,20 @@ words='somebody|nobody|whoever|whatever|told|asked|anew|fares?|lasts|seldom'
 if git grep -nwiE "$words" -- '*.go' '*.md' '*.sh' '*.yml' '*.yaml' ':!*/testdata/*' ':!hack/lint.sh' | grep -vE 'http\.NoBody' >&2; then
   exit 1
 fi
+echo "== a test file carries the name of a file or the package that it tests"
+# Left out: what several test files use, and tests of all decisions, benchmarks and fuzz tests of a whole package.
+strangers=$(git ls-files 'cmd/*_test.go' 'internal/*_test.go' 'pkg/*_test.go' | grep -v /testdata/ | while read -r file; do
+  dir=${file%/*} base=${file##*/} base=${base%_test.go}
+  [[ $base =~ ^(main|suite|export|.*helpers|exhaustive|bench|fuzz)$ || $base == "${dir##*/}" ]] && continue
+  until [[ -f $dir/$base.go ]]; do
+    [[ $base == *_* ]] || { echo "$file" && break; }
+    base=${base%_*}
+  done
+done)
+if [[ -n $strangers ]]; then
+  echo "$strangers" >&2
+  exit 1
+fi
 echo "== golangci-lint"
 "$lint" run ./...
 (cd test && "$lint" run ./...)

@@ -18,12 +18,10 @@
 //     served.
 //   - Every object has the requested kind and a valid name, even if the server sends others.
 //   - A Resolver maps kinds by the discovery document of one group, never failing as a whole. Progress says which kinds
-//     are not synced, with a Cause out of a fixed set, so that both can be in a condition.
+//     are not synced, with a Cause out of a fixed set.
 //
-// Watchers with the same Options.Shared share one watch and one copy. A Watcher that joins later may receive a change
-// that it has already seen, Get may be ahead of events, and Observe, Retry and Relist of one affect all. An idle watch
-// takes about 40 KiB and four goroutines.
+// Watchers with the same Options.Shared share one watch and one copy. Observe, Retry and Relist of one affect all.
 //
-// A Watcher reads one cluster with the client that it was given. What it keeps is charged to the cluster's account; a
-// cluster gets at most half of the slots of a ListGate; a panic costs it the connection (Options.Guard).
+// What a Watcher keeps is charged to the cluster's account; a cluster gets at most half of the slots of a ListGate; a
+// panic costs it the connection (Options.Guard).
 package kindwatch

@@ -65,7 +65,7 @@ func TestThreatsHaveGuardsAndTests(t *testing.T) {
 func TestReasonsOfImportsAreArranged(t *testing.T) {
 	var tests strings.Builder
 	for path, text := range files(t, "_test.go") {
-		if strings.HasPrefix(path, "pkg/controllers/importer/") && !strings.HasSuffix(path, "/verdict_test.go") {
+		if strings.HasPrefix(path, "pkg/controllers/importer/") && !strings.HasSuffix(path, "/controller_verdict_test.go") {
 			tests.WriteString(text)
 		}
 	}

@@ -15,14 +15,11 @@
 //     reconcile.
 //   - When a cluster leaves, no Application still claims to be healthy; owner references stay.
 //
-// Two versions of a kind are two kinds. A kind removed from a spec is watched until nothing of it is owned; the status
-// lists owned kinds before the first reference, for a manager that starts later. References set neither controller nor
-// blockOwnerDeletion.
+// A kind removed from a spec is watched until nothing of it is owned; the status lists owned kinds before the first
+// reference, for a manager that starts later.
 //
 // What does the owner of one workload cluster gain? Nothing in the hub or another cluster: the hub receives a bounded
 // summary. Inside the cluster, the right to write Applications and annotate objects amounts to the right to delete
-// these, and authors learn what exists in their namespace, but not beyond what the class lists: NotAllowed follows from
-// the spec and the class alone (TestAnAuthorLearnsNothingOfOtherNamespaces,
-// TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn). Discovery, writes and texts are bounded, and the queue is
-// fair across clusters.
+// these, and authors learn what exists in their namespace, but not beyond what the class lists
+// (TestAnAuthorLearnsNothingOfOtherNamespaces, TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn).
 package application

@@ -22,11 +22,10 @@
 //     OffboardTimeout.
 //   - No Secret is cached, and no token is in a rest.Config, a log line, an event, a condition or a metric.
 //
-// A record belongs to one worker at a time. Locks are held for map operations only, one at a time, never during I/O or
-// while calling out. Enrolled objects get no finalizer: their deletion must not depend on this manager.
+// Enrolled objects get no finalizer: their deletion must not depend on this manager.
 //
 // What does the owner of one workload cluster gain? Requests that carry their own cluster's credentials. Owners who
 // give kube-system another cluster's UID are refused while that one is enrolled; if it was un-enrolled, they get what
-// it left in the hub: restrict who may enrol. Remembering former UIDs was rejected, since it either grows forever or
-// protects nothing. A hostile API server costs one worker for one time-out, and memory within its share.
+// it left in the hub: restrict who may enrol. A hostile API server costs one worker for one time-out, and memory within
+// its share.
 package connection

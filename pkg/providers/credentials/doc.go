@@ -7,16 +7,14 @@
 //
 //   - Nothing in a kubeconfig makes the manager run a program, load a plugin, read one of its files, send a password or
 //     act as another user; this is always refused. Unverified TLS and proxies are refused unless the operator allows
-//     them. Plain http, and addresses with a user, a query or a fragment, are refused.
+//     them; plain http, and addresses with a user, a query or a fragment, are refused.
 //   - The address of the API server is not link-local, unspecified, multicast or that of a cloud's metadata service,
-//     and not loopback unless the operator allows it (clusters run there on a developer's machine, but in a Pod no
-//     kubeconfig should reach it). Parse checks addresses, and a dialer must check what names resolve to:
-//     Options.CheckAddress. The operator can deny further networks; their error message is always the same.
+//     and not loopback unless the operator allows it. Parse checks addresses, and a dialer must check what names
+//     resolve to: Options.CheckAddress. The operator can deny further networks; their error message is always the same.
 //   - Exactly one context is used: the current one, or the only one. Duplicate keys, and two entries of the used name,
 //     are refused.
-//   - Certificates and keys are parsed with the kubeconfig, so that an invalid one is a clear error.
 //   - Errors contain no secrets: they repeat no value of the kubeconfig except a refused IP address, and not the text
-//     of a parser's error, which may quote its input. A fuzz test verifies this.
+//     of a parser's error.
 //   - Compare compares by meaning. In particular, it distinguishes a rotated token, which is swapped in a live
 //     connection, from changes that need a new one.
 //
