@@ -123,7 +123,7 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o
 	if !flowsDown(*o) {
 		return nil
 	}
-	steps := []func(context.Context, *scope.Scope, *unstructured.Unstructured) (*condition.Problem, time.Duration, error){
+	steps := []func(context.Context, *scope.Scope, *unstructured.Unstructured) (*condition.Error, time.Duration, error){
 		r.late.Initialise, r.secrets.Pull,
 	}
 	if reported {

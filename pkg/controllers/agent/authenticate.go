@@ -45,7 +45,7 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope.Scope
 }
 
 // getIdentity returns access to the hub with the identity used for a claim.
-func (r *requirementReconciler) getIdentity(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Problem, error) {
+func (r *requirementReconciler) getIdentity(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Error, error) {
 	going := s.IsGoing()
 	if by, ok := creator(&s.Facts); going && ok {
 		return r.creatorAccess(ctx, s, by)
@@ -80,7 +80,7 @@ func creator(f *plan.Facts) (hubaccess.Key, bool) {
 }
 
 // classAccess returns access to the hub with the class's identity.
-func (r *requirementReconciler) classAccess(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Problem, error) {
+func (r *requirementReconciler) classAccess(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Error, error) {
 	key, p := hubaccess.ClassIdentity(s.Class.Spec.Agent, s.ClusterName)
 	if p != nil {
 		return nil, p, nil
@@ -89,7 +89,7 @@ func (r *requirementReconciler) classAccess(ctx context.Context, s *scope.Scope)
 }
 
 // creatorAccess returns access to the hub with the identity that created the claim's object.
-func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope.Scope, creator hubaccess.Key) (*hubaccess.Access, *condition.Problem, error) {
+func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope.Scope, creator hubaccess.Key) (*hubaccess.Access, *condition.Error, error) {
 	access, p, err := r.identities.Use(ctx, s.Workload.Reader, creator)
 	if access != nil || err != nil {
 		return access, nil, err

@@ -157,7 +157,7 @@ func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	r, s, _, _ := teller(t, claim)
 	r.metrics.Requirement(s.Request, fleetv1alpha1.ReasonSynced)
 	for _, chosen := range []string{"a", "b", "c"} {
-		shown := propagation.Condition(claim, &condition.Problem{Reason: chosen})
+		shown := propagation.Condition(claim, &condition.Error{Reason: chosen})
 		claim.Object["status"] = propagation.BuildStatus(claim, hub, true, shown, r.clock.Now())
 		if _, err := r.reports.Report(t.Context(), s, scope.Outcome{Hub: hub, KeepCondition: true}); err != nil {
 			t.Fatal(err)
@@ -177,7 +177,7 @@ func TestHolderIsNotReportedBeforeItMayBe(t *testing.T) {
 	claim, _ := carried(t)
 	r, s, server, now := teller(t, claim)
 	r.hubReader = &apiServer{answer: errors.New("dial tcp 10.0.0.1:443: i/o timeout")}
-	problem := &condition.Problem{Reason: fleetv1alpha1.ReasonConflict, Message: holder}
+	problem := &condition.Error{Reason: fleetv1alpha1.ReasonConflict, Message: holder}
 	p := plan.Plan{Problem: problem, Holder: holder, Steps: []plan.Step{{Do: plan.CheckVisibility, At: ownershiptest.InBar("db")}}}
 	o, failure := r.apply(t.Context(), s, p)
 	if failure == nil || o.Problem != nil || o.Holder != "" {
@@ -294,7 +294,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason  string
 		edit    func(claim, hub *unstructured.Unstructured)
-		problem *condition.Problem
+		problem *condition.Error
 		drops   bool // whether the workload cluster drops spec fields shown to it
 		refusal error
 		want    []string
@@ -334,7 +334,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 		},
 		"Problem": {
 			reason:  "What else is wrong with the claim is no reason either: its object would not be missed.",
-			problem: &condition.Problem{Reason: fleetv1alpha1.ReasonTargetNamespaceChanged},
+			problem: &condition.Error{Reason: fleetv1alpha1.ReasonTargetNamespaceChanged},
 			edit: func(claim, hub *unstructured.Unstructured) {
 				claim.Object["status"] = propagation.BuildStatus(claim, hub, true, propagation.Condition(claim, nil), time.Date(2026, 5, 1, 11, 0, 0, 0, time.UTC))
 			},

@@ -59,7 +59,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 		behind    = `{'type':'Ready','status':'True','reason':'Available','observedGeneration':6}`
 		paused    = `{'type':'Ready','status':'True','reason':'Available'},{'type':'Stalled','status':'True','reason':'Quota','message':'No room'}`
 	)
-	show := func(claim, hub *unstructured.Unstructured, p *condition.Problem) *unstructured.Unstructured {
+	show := func(claim, hub *unstructured.Unstructured, p *condition.Error) *unstructured.Unstructured {
 		out := claim.DeepCopy()
 		out.Object["status"] = propagation.BuildStatus(claim, hub, p == nil, propagation.Condition(claim, p), now)
 		return out
@@ -69,7 +69,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 	edited.SetGeneration(2)
 	ended := provisioned.DeepCopy()
 	ended.SetDeletionTimestamp(&metav1.Time{Time: now})
-	taken := &condition.Problem{Reason: fleetv1alpha1.ReasonConflict, Message: "taken"}
+	taken := &condition.Error{Reason: fleetv1alpha1.ReasonConflict, Message: "taken"}
 
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
 		"Created":     {Reason: "It has not been reconciled yet.", Object: created, Want: verdict.InProgress},
@@ -114,7 +114,7 @@ func TestVerdictsOnClaims(t *testing.T) {
 		fleetv1alpha1.ReasonClaimLimitReached: verdict.Failed,
 	} {
 		unknown := becauseOf == fleetv1alpha1.ReasonSyncFailing || becauseOf == fleetv1alpha1.ReasonHubUnavailable
-		p := &condition.Problem{Reason: becauseOf, Message: "It is so", Unknown: unknown}
+		p := &condition.Error{Reason: becauseOf, Message: "It is so", Unknown: unknown}
 		why := "It is not what the user requested: " + becauseOf
 		table.Cases[becauseOf] = verdict.Case{Reason: why, Object: show(created, nil, p), Want: want}
 		table.Cases[becauseOf+"AfterReady"] = verdict.Case{Reason: why, Object: show(provisioned, hubSays(available), p), Want: want}

@@ -79,7 +79,7 @@ func TestClaimIsNotReleasedWhileACreationMayLand(t *testing.T) {
 	const grace = 10 * time.Second
 	for name, tc := range map[string]struct {
 		reason       string
-		shown        *condition.Problem
+		shown        *condition.Error
 		later, reads time.Duration
 		want         time.Duration
 	}{

@@ -28,17 +28,17 @@ import (
 )
 
 // hubKindProblem returns why the hub's claims of a kind are not known, or nil if they soon will be.
-func hubKindProblem(h *view.Hub, kind kindwatch.Kind) *condition.Problem {
+func hubKindProblem(h *view.Hub, kind kindwatch.Kind) *condition.Error {
 	switch state, _ := h.Watcher.State(kind); state {
 	case kindwatch.StateNotServed:
-		return &condition.Problem{Reason: fleetv1alpha1.ReasonKindNotServed, Message: fmt.Sprintf("The hub does not serve %s now.", kind.GroupResource())}
+		return &condition.Error{Reason: fleetv1alpha1.ReasonKindNotServed, Message: fmt.Sprintf("The hub does not serve %s now.", kind.GroupResource())}
 	case kindwatch.StateForbidden:
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonHubForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to list and watch %s in the hub.", kind.GroupResource()),
 		}
 	case kindwatch.StateStale:
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonKindNotServed,
 			Message: fmt.Sprintf("The hub has not let Masthead list and watch %s for some minutes.", kind.GroupResource()),
 		}

@@ -49,7 +49,7 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		reason string
-		got    *condition.Problem
+		got    *condition.Error
 		want   string
 	}{
 		"Hub":        {reason: "The claims of the kind in the hub.", got: hubKindProblem(r.hub, claims), want: fleetv1alpha1.ReasonKindNotServed},

@@ -39,12 +39,12 @@ func (r *requirementReconciler) hubNamespaceLabels(
 
 // namespacesUnknown returns why a workload cluster's namespaces are not known, or nil if they soon will be. Nothing is
 // pushed meanwhile: an unseen annotation would send a claim to the wrong place.
-func namespacesUnknown(w *view.Cluster) *condition.Problem {
+func namespacesUnknown(w *view.Cluster) *condition.Error {
 	switch state, message := w.Watcher.State(view.NamespaceKind); state {
 	case kindwatch.StateForbidden:
-		return &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch namespaces in this cluster."}
+		return &condition.Error{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch namespaces in this cluster."}
 	case kindwatch.StateTooLarge, kindwatch.StateStale:
-		return &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadRejected, Message: "The target namespace of claims is unknown: " + message + "."}
+		return &condition.Error{Reason: fleetv1alpha1.ReasonWorkloadRejected, Message: "The target namespace of claims is unknown: " + message + "."}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}
 	return nil

@@ -29,7 +29,7 @@ func (p *pass) check(ctx context.Context) {
 	if p.sight.ObserveOnly {
 		p.healthCheck.Pod = p.app.Status.HealthCheckPod
 		if p.app.Spec.HealthCheck != nil {
-			p.healthCheck.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonObserveOnly, Message: "The EnrollmentClass of the cluster allows Masthead to observe only."}
+			p.healthCheck.Problem = &condition.Error{Reason: appsv1alpha1.ReasonObserveOnly, Message: "The EnrollmentClass of the cluster allows Masthead to observe only."}
 		}
 		return
 	}
@@ -57,16 +57,16 @@ func (p *pass) check(ctx context.Context) {
 	}
 }
 
-func podsProblem(state kindwatch.State) *condition.Problem {
+func podsProblem(state kindwatch.State) *condition.Error {
 	switch state {
 	case kindwatch.StateForbidden:
-		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckForbidden, Message: "The cluster does not let Masthead list and watch Pods, which it needs for health checks only."}
+		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckForbidden, Message: "The cluster does not let Masthead list and watch Pods, which it needs for health checks only."}
 	case kindwatch.StateTooLarge:
-		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: "The cluster has more Pods of health checks than Masthead keeps."}
+		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: "The cluster has more Pods of health checks than Masthead keeps."}
 	case kindwatch.StateStale:
-		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The cluster has not let Masthead list and watch Pods for some minutes."}
+		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The cluster has not let Masthead list and watch Pods for some minutes."}
 	default:
-		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The Pods of health checks have not been read yet."}
+		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The Pods of health checks have not been read yet."}
 	}
 }
 

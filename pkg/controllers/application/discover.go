@@ -94,8 +94,8 @@ func admit(k *workload.NamedKind, s record.Visibility) {
 	}
 }
 
-func notAllowed(format string, args ...any) *condition.Problem {
-	return &condition.Problem{Reason: appsv1alpha1.ReasonNotAllowed, Message: multicluster.BoundedText(fmt.Sprintf(format, args...))}
+func notAllowed(format string, args ...any) *condition.Error {
+	return &condition.Error{Reason: appsv1alpha1.ReasonNotAllowed, Message: multicluster.BoundedText(fmt.Sprintf(format, args...))}
 }
 
 // discover finds the discovered objects, after the named components were looked up.
@@ -108,7 +108,7 @@ func (p *pass) discover() {
 	d.uids[p.app.UID] = struct{}{} // It never discovers itself.
 	if p.tooManyWanted {
 		p.undiscovered = true
-		d.add(appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
+		d.add(appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Error{
 			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: "The Applications of the cluster discover by more marks than Masthead looks for.",
 		}))
 		p.discovered = d.views
@@ -120,7 +120,7 @@ func (p *pass) discover() {
 	d.held()
 	if n := len(p.leftOut); n > 0 {
 		p.undiscovered = true
-		d.add(appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Problem{
+		d.add(appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: p.key.Name}, &condition.Error{
 			Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf(
 				"More than %d Applications of the namespace look for the same marks: %d of the marks that this one looks for are ignored.",
 				record.MaxUsesOfMark, n),
@@ -215,7 +215,7 @@ func (p *pass) discoveredViews() []appstatus.ComponentView {
 			continue
 		}
 		if !p.sight.OwnsDiscovered {
-			v.Problem = &condition.Problem{
+			v.Problem = &condition.Error{
 				Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "The EnrollmentClass of the cluster does not let Applications own the objects that they discover.",
 			}
 			continue

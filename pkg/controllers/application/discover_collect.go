@@ -93,7 +93,7 @@ func (d *discovered) byInventory(gvk schema.GroupVersionKind, key types.Namespac
 		p.undiscovered = true
 	case !known:
 		p.undiscovered = true
-		d.replace(appstatus.NewComponentView(gvk, key, &condition.Problem{
+		d.replace(appstatus.NewComponentView(gvk, key, &condition.Error{
 			Reason: appsv1alpha1.ReasonNoInventory, Message: "It has no inventory of what it applied; name the kinds in spec.discover.",
 		}))
 	default:
@@ -189,7 +189,7 @@ func (d *discovered) expect(gvk schema.GroupVersionKind, key types.NamespacedNam
 		if missing == "" {
 			missing = fmt.Sprintf("There is no %s %q%s.", gvk.Kind, key.Name, inNamespace(key.Namespace))
 		}
-		view.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonNotFound, Message: missing}
+		view.Problem = &condition.Error{Reason: appsv1alpha1.ReasonNotFound, Message: missing}
 	}
 	d.add(view)
 }
@@ -306,11 +306,11 @@ func (d *discovered) held() {
 	for _, was := range d.pass.app.Status.Discovered {
 		// Entries without a name report what could not be followed in the inventory. Without them, all would seem well
 		// for a moment.
-		d.hold(was, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "The inventory has not been read yet."})
+		d.hold(was, &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: "The inventory has not been read yet."})
 	}
 }
 
-func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *condition.Problem) {
+func (d *discovered) hold(was appsv1alpha1.DiscoveredStatus, why *condition.Error) {
 	if was.Namespace != "" && !d.pass.sight.Namespace(was.Namespace) {
 		return // It may no longer be seen.
 	}
@@ -348,7 +348,7 @@ func (d *discovered) overflow() {
 		return
 	}
 	d.full = true
-	v := appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Problem{
+	v := appstatus.NewComponentView(record.ApplicationKind.GroupVersionKind, types.NamespacedName{Name: d.pass.key.Name}, &condition.Error{
 		Reason: appsv1alpha1.ReasonTooManyDiscovered, Message: fmt.Sprintf("It discovers more than %d objects. The others are ignored.", appsv1alpha1.MaxDiscovered),
 	})
 	d.at[keyOfView(v)] = len(d.views)

@@ -42,6 +42,6 @@ func (r *reconciler) forgetDeleted(w *workload.Cluster, key record.ApplicationKe
 func (r *reconciler) unwatched(w *workload.Cluster, reason, message string) {
 	r.ifCurrent(w, func() {
 		r.metrics.forgetCluster(w.Name)
-		r.rollup.Unwatched(w.Name, condition.Problem{Reason: reason, Message: message})
+		r.rollup.Unwatched(w.Name, condition.Error{Reason: reason, Message: message})
 	})
 }

@@ -118,7 +118,7 @@ func (k *seenKind) see(watcher *kindwatch.Watcher, refused sets.Set[kindwatch.Ki
 	case !k.Watched:
 	case refused.Has(k.Kind):
 		k.Watched, k.Again = false, condition.SlowRetry()
-		k.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonKindTooLarge, Message: "Applications of the cluster name more kinds than Masthead watches."}
+		k.Unseen = &condition.Error{Reason: appsv1alpha1.ReasonKindTooLarge, Message: "Applications of the cluster name more kinds than Masthead watches."}
 	default:
 		state, _ := watcher.State(k.Kind)
 		k.Unseen = workload.StateProblem(state, k.GVK)

@@ -89,7 +89,7 @@ func (r *reconciler) reportUnwatched(ctx context.Context, w *workload.Cluster, k
 
 // unseen is the status of an Application that is no longer observed.
 func (p *pass) unseen() appsv1alpha1.ApplicationStatus {
-	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Masthead no longer watches the Applications of this cluster."}
+	why := condition.Error{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "Masthead no longer watches the Applications of this cluster."}
 	return appstatus.Build(appstatus.UnseenApplication(p.app, why), metav1.NewTime(p.r.clock.Now()))
 }
 

@@ -193,12 +193,12 @@ func (p *pass) refuse(o object, err error) {
 	}
 	p.w.Refuse(key, workload.Refusal{
 		Until:   p.r.clock.Now().Add(condition.SlowRetry()),
-		Problem: condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: text},
+		Problem: condition.Error{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: text},
 	})
 }
 
 // refused returns the refusal of writes to an object's owner references; nil if there is none, or it has expired.
-func (p *pass) refused(o object) *condition.Problem {
+func (p *pass) refused(o object) *condition.Error {
 	r, ok := p.w.Refusal(o.key())
 	if !ok {
 		return nil

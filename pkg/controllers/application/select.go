@@ -172,7 +172,7 @@ func (s selector) once(objects []object) []object {
 }
 
 // views are the components that a spec names, as far as they can be observed.
-func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused func(object) *condition.Problem) []appstatus.ComponentView {
+func (s selector) views(app *appsv1alpha1.Application, kinds []seenKind, refused func(object) *condition.Error) []appstatus.ComponentView {
 	byGVK := make(map[schema.GroupVersionKind]*seenKind, len(kinds))
 	named := make(map[schema.GroupVersionKind]map[string]object, len(kinds))
 	for i := range kinds {
@@ -215,10 +215,10 @@ func componentName(component string, kind appsv1alpha1.ComponentKind) string {
 }
 
 // look completes the view of a component whose object has the annotation.
-func (s selector) look(view *appstatus.ComponentView, o object, refused func(object) *condition.Problem) {
+func (s selector) look(view *appstatus.ComponentView, o object, refused func(object) *condition.Error) {
 	view.Found = o.Component
 	if !s.belongs(o) {
-		view.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonLabelsDoNotMatch, Message: "The selector of the Application does not match the labels of the object."}
+		view.Problem = &condition.Error{Reason: appsv1alpha1.ReasonLabelsDoNotMatch, Message: "The selector of the Application does not match the labels of the object."}
 		return
 	}
 	view.Installed = true

@@ -192,7 +192,7 @@ func TestSelectingComponentsWhoseNewVersionIsNotSeen(t *testing.T) {
 	same.kind = former
 	got := s.sort([]seenKind{
 		{NamedKind: workload.NamedKind{GVK: former.GroupVersionKind, Kind: former, Leaving: true}, objects: []object{same}},
-		{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Unseen: &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "wait"}}},
+		{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Unseen: &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: "wait"}}},
 	}, func(object) bool { return false })
 	if len(got.release) != 0 || len(got.leaving) != 1 {
 		t.Errorf("want it to be kept in mind and not to be released, got release %v, leaving %v", got.release, got.leaving)
@@ -200,12 +200,12 @@ func TestSelectingComponentsWhoseNewVersionIsNotSeen(t *testing.T) {
 }
 
 func TestSelectingComponentsThatAreNamed(t *testing.T) {
-	unseen := &condition.Problem{Reason: appsv1alpha1.ReasonKindForbidden, Message: "no"}
-	refused := &condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "no"}
+	unseen := &condition.Error{Reason: appsv1alpha1.ReasonKindForbidden, Message: "no"}
+	refused := &condition.Error{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "no"}
 	for _, tc := range []struct {
 		name, reason             string
 		objects                  []object
-		unseen, refused, problem *condition.Problem
+		unseen, refused, problem *condition.Error
 		found, installed         bool
 	}{
 		{name: "none", reason: "There is no such object."},
@@ -213,7 +213,7 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 		{name: "there", reason: "It is installed.", objects: []object{seen("other"), seen("settings")}, found: true, installed: true},
 		{
 			name: "labels", reason: "Users see why it does not count.", objects: []object{seen("settings", otherLabels)}, found: true,
-			problem: &condition.Problem{Reason: appsv1alpha1.ReasonLabelsDoNotMatch, Message: "The selector of the Application does not match the labels of the object."},
+			problem: &condition.Error{Reason: appsv1alpha1.ReasonLabelsDoNotMatch, Message: "The selector of the Application does not match the labels of the object."},
 		},
 		{name: "another's", reason: "It is not shown what is another Application's.", objects: []object{seen("settings", otherAnnotation, ownedByShop)}},
 		{name: "unseen", reason: "Nothing is said about what cannot be seen.", objects: []object{seen("settings")}, unseen: unseen},
@@ -227,7 +227,7 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			kind := seenKind{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Unseen: tc.unseen}, objects: tc.objects}
-			views := s.views(app, []seenKind{kind}, func(object) *condition.Problem { return tc.refused })
+			views := s.views(app, []seenKind{kind}, func(object) *condition.Error { return tc.refused })
 			if len(views) != 1 {
 				t.Fatalf("want one view, got %d", len(views))
 			}
@@ -239,6 +239,6 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 	}
 }
 
-func equalProblems(a, b *condition.Problem) bool {
+func equalProblems(a, b *condition.Error) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }

@@ -30,7 +30,7 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 			v := view(fmt.Sprintf("c-%03d", i))
 			if i < hidden {
 				v.Found, v.Installed, v.Syncing = nil, false, true
-				v.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "It cannot be watched."}
+				v.Unseen = &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: "It cannot be watched."}
 			}
 			out = append(out, v)
 		}
@@ -40,7 +40,7 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 	found := func(name string) appstatus.ComponentView { return viewOfKept(name, healthy, true) }
 	named := func(name string) appstatus.ComponentView { return viewOfKept(name, healthy, false) }
 	begun := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	unread := appstatus.NewComponentView(configMapKind.GroupVersionKind, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."})
+	unread := appstatus.NewComponentView(configMapKind.GroupVersionKind, types.NamespacedName{}, &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."})
 	unread.Syncing = true
 	for name, tc := range map[string]struct {
 		reason      string

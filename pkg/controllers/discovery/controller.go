@@ -167,10 +167,7 @@ func (r *reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 		// Nothing is removed because a class is missing. Creating the class queues the cluster again.
 		return reconcile.Result{}, err
 	}
-	p := r.newPass(w, cluster, newOffer(class.Spec))
-	p.watch()
-	err = errors.Join(p.protect(ctx), p.mirrorAll(ctx))
-	return p.result(), err
+	return r.newPass(w, cluster, newOffer(class.Spec)).run(ctx)
 }
 
 // enrolmentChanged is called for every change of every cluster. New credentials or a reconnect can change Masthead's

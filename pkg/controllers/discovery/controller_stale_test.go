@@ -4,6 +4,7 @@
 package discovery
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/stalekind"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -31,9 +33,10 @@ func TestStaleCopiesAreReported(t *testing.T) {
 		"Policy":  {kind: policyKind, reasons: policyReasons, want: fleetv1alpha1.ReasonPolicyRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, waiting := p.unknownProblem(tc.kind, tc.reasons)
-			if got == nil || got.Reason != tc.want || waiting || !strings.Contains(got.Message, "are not known") {
-				t.Errorf("want %s, got %v (waiting %t)", tc.want, got, waiting)
+			err := p.known(tc.kind, tc.reasons)
+			var got *condition.Error
+			if !errors.As(err, &got) || got.Reason != tc.want || !strings.Contains(got.Message, "are not known") {
+				t.Errorf("want %s, got %v", tc.want, err)
 			}
 		})
 	}

@@ -82,7 +82,7 @@ func TestReporterHearsWhyAKindIsNotShownNow(t *testing.T) {
 	r := newReports(recorder, reporter, NewMetrics(prometheus.NewRegistry()))
 	r.expect("w1")
 	for _, message := range []string{"It is that of A.", "It is that of B."} {
-		r.kind(t.Context(), connection.Cluster{Name: "w1"}, "a", 0, &condition.Problem{Reason: "Foreign", Message: message})
+		r.kind(t.Context(), connection.Cluster{Name: "w1"}, "a", 0, &condition.Error{Reason: "Foreign", Message: message})
 		if reporter.message != message {
 			t.Errorf("want %q, got %q", message, reporter.message)
 		}

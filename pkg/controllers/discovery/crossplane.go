@@ -33,29 +33,28 @@ func foreignFinalizer(obj metav1.Object) string {
 	return ""
 }
 
-// crossplaneAtWork reports whether a cluster whose definition of CompositeResourceDefinitions is Masthead's
-// nevertheless runs its own Crossplane, or whether this is not known yet. If it stays unknown for too long, copies are
-// written anyway: a user may have changed the definition, which would keep it unknown.
-func (p *pass) crossplaneAtWork(kind kindwatch.Kind) (own *condition.Problem, waiting bool) {
+// crossplaneAtWork returns the problem that a cluster whose definition of CompositeResourceDefinitions is Masthead's
+// nevertheless runs its own Crossplane. While it is not known yet, that is pending. If it stays unknown for too long,
+// copies are written anyway: a user may have changed the definition, which would keep it unknown.
+func (p *pass) crossplaneAtWork(kind kindwatch.Kind) error {
 	if state, _ := p.w.watcher.State(kind); state == kindwatch.StateSyncing {
-		left := p.w.awaits(kind, p.clock.Now())
-		if left > 0 {
-			p.within(left)
+		if left := p.w.awaits(kind, p.clock.Now()); left > 0 {
+			return condition.PendingError{After: left}
 		}
-		return nil, left > 0
+		return nil
 	}
 	objects, err := p.w.watcher.List(kind)
 	if err != nil {
-		return nil, false
+		return nil //nolint:nilerr // It is not watched, so no copies are written.
 	}
 	slices.SortFunc(objects, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, obj := range objects {
 		if why := crossplanes(obj); why != "" {
-			return &condition.Problem{Reason: fleetv1alpha1.ReasonOwnCrossplane, Message: fmt.Sprintf("%s %q %s: the cluster has, or had, its own Crossplane. What the hub offers is no longer "+
-				"shown there, and what exists there is not changed.", kind.Kind, obj.GetName(), why)}, false
+			return condition.NewError(fleetv1alpha1.ReasonOwnCrossplane, fmt.Sprintf("%s %q %s: the cluster has, or had, its own Crossplane. What the hub offers is no longer "+
+				"shown there, and what exists there is not changed.", kind.Kind, obj.GetName(), why))
 		}
 	}
-	return nil, false
+	return nil
 }
 
 // crossplanes returns the evidence that a Crossplane in the cluster uses a CompositeResourceDefinition, or "" if there

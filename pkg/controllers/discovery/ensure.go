@@ -20,36 +20,34 @@ import (
 // maxWrites bounds the writes of one pass.
 const maxWrites = 200
 
-// ensure makes an object in the cluster match its mirror. It returns whether the cluster has it, or why it cannot;
-// neither means that something is pending.
-func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) (bool, *condition.Problem, error) {
+// ensure makes an object in the cluster match its mirror. Its error is why the cluster does not have it.
+func (p *pass) ensure(ctx context.Context, kind kindwatch.Kind, m *mirror, reasons reasonSet) error {
 	have, watched, err := p.w.see(kind, m.name())
-	if problem, waiting := p.unknownProblem(watched, reasons); problem != nil || waiting {
-		return false, problem, nil
+	if err := p.known(watched, reasons); err != nil {
+		return err
 	}
 	switch {
 	case isUnknown(err):
 		// An event follows when it is known.
-		return false, nil, nil
+		return condition.PendingError{}
 	case apierrors.IsNotFound(err):
 		have = nil
 	case err != nil:
-		return false, nil, err
+		return err
 	case !p.owns(have):
 		about := managed.Object(kind.Kind, m.name())
-		return false, &condition.Problem{Reason: reasons.foreign, Message: about.NotOurs(managed.GetMarks(have), p.cluster.Hub, "")}, nil
+		return condition.NewError(reasons.foreign, about.NotOurs(managed.GetMarks(have), p.cluster.Hub, ""))
 	case have.GetDeletionTimestamp() != nil:
 		// It is rewritten once it is gone.
-		return false, nil, nil
+		return condition.PendingError{}
 	case p.holds(kind, m, have):
-		return true, nil, nil
+		return nil
 	}
 	if p.writes >= maxWrites {
-		p.within(time.Millisecond)
-		return false, nil, nil
+		return condition.PendingError{After: time.Millisecond}
 	}
 	p.writes++
-	return p.written(ctx, kind, m, have, reasons)
+	return p.write(ctx, kind, m, have, reasons)
 }
 
 // holds reports whether a copy is up to date, judged by its metadata.
@@ -58,10 +56,8 @@ func (p *pass) holds(kind kindwatch.Kind, m *mirror, have *unstructured.Unstruct
 		p.w.verified.Is(copyKey{kind, m.name()}, verified(have, m))
 }
 
-// written writes a copy and converts the cluster's answer into ensure's results.
-func (p *pass) written(
-	ctx context.Context, kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured, reasons reasonSet,
-) (bool, *condition.Problem, error) {
+// write writes a copy. Its error is what the cluster's answer means.
+func (p *pass) write(ctx context.Context, kind kindwatch.Kind, m *mirror, have *unstructured.Unstructured, reasons reasonSet) error {
 	got, err := p.writer(kind).Write(ctx, have, m.nextGeneration(have), m.written)
 	about := managed.Object(kind.Kind, m.name())
 	switch managed.ClassifyAnswer(err) {
@@ -70,25 +66,23 @@ func (p *pass) written(
 		p.w.verified.Set(copyKey{kind, m.name()}, verified(got, m))
 		p.w.watcher.Observe(kind, types.NamespacedName{Name: m.name()}, got)
 		p.wrote(kind)
-		return true, nil, nil
+		return nil
 	case managed.Outdated:
-		p.within(condition.Soon)
-		return false, nil, nil
+		return condition.PendingError{After: condition.Soon}
 	case managed.Forbidden:
-		if p.refusedByPolicy(kind) {
-			return false, nil, nil
+		if wait, refused := p.refusedByPolicy(kind); refused {
+			return wait
 		}
-		return false, &condition.Problem{Reason: reasons.forbidden, Message: about.Refused(err)}, nil
+		return condition.NewError(reasons.forbidden, about.Refused(err))
 	case managed.Rejected:
 		if apierrors.IsInvalid(err) && have != nil && m.exactLabels && foreignFinalizer(have) == "" {
 			// An immutable field differs, because the hub's object was recreated. A copy can be recreated, too.
-			p.within(condition.Soon)
-			return false, nil, p.remove(ctx, kind, have)
+			return condition.Join(p.remove(ctx, kind, have), condition.PendingError{After: condition.Soon})
 		}
-		return false, &condition.Problem{Reason: reasons.rejected, Message: about.Refused(err)}, nil
+		return condition.NewError(reasons.rejected, about.Refused(err))
 	case managed.Failed:
 	}
-	return false, nil, fmt.Errorf("cannot write %s %q in cluster %q: %w", kind.Kind, m.name(), p.w.name, err)
+	return fmt.Errorf("cannot write %s %q in cluster %q: %w", kind.Kind, m.name(), p.w.name, err)
 }
 
 // writer writes and counts objects of a kind in the cluster.
@@ -112,22 +106,21 @@ func (p *pass) remove(ctx context.Context, kind kindwatch.Kind, have *unstructur
 		p.wrote(kind)
 		return nil
 	case managed.Outdated:
-		p.within(condition.Soon)
-		return nil
+		return condition.PendingError{After: condition.Soon}
 	case managed.Forbidden:
-		if p.refusedByPolicy(kind) {
-			return nil
+		if wait, refused := p.refusedByPolicy(kind); refused {
+			return wait
 		}
 	case managed.Rejected, managed.Failed:
 	}
 	return fmt.Errorf("cannot delete %s %q in cluster %q: %w", kind.Kind, have.GetName(), p.w.name, err)
 }
 
-// definition reads the definition of a kind from the cluster; nil if there is none.
+// definition reads the definition of a kind from the cluster. If there is none, the watch reports that.
 func (p *pass) definition(ctx context.Context, k mirroredKind) (*unstructured.Unstructured, error) {
 	crd, err := p.writer(ownedDefinitionKind).Get(ctx, k.crd())
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // The comment says so.
+		return nil, condition.PendingError{}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot get CustomResourceDefinition %q in cluster %q: %w", k.crd(), p.w.name, err)

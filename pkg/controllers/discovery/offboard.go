@@ -5,7 +5,6 @@ package discovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -37,9 +36,7 @@ func (r *reconciler) offboard(ctx context.Context, name mcr.ClusterName) error {
 	err := wait.PollUntilContextCancel(ctx, offboardInterval, true, func(ctx context.Context) (bool, error) {
 		cluster, _ := r.fleet.Lookup(name)
 		p := r.newPass(w, cluster, offer{mode: fleetv1alpha1.DiscoveryModeNone})
-		p.watch()
-		err := errors.Join(p.protect(ctx), p.mirrorAll(ctx))
-		p.watch()
+		_, err := p.run(ctx)
 		return err == nil && p.unmanaged(), err
 	})
 	if err != nil {

@@ -4,8 +4,8 @@
 package discovery
 
 import (
+	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -46,9 +46,6 @@ type pass struct {
 	// otherCrossplane records evidence of the cluster's own Crossplane using Masthead's objects, found when the definition
 	// of CompositeResourceDefinitions was to be removed.
 	otherCrossplane findings
-
-	// again is the requeue delay, if any.
-	again time.Duration
 }
 
 func (r *reconciler) newPass(w *workload, cluster connection.Cluster, o offer) *pass {
@@ -62,17 +59,11 @@ func (r *reconciler) newPass(w *workload, cluster connection.Cluster, o offer) *
 // owns reports whether the Masthead of this hub, or of one that it took over from, put an object into the cluster.
 func (p *pass) owns(obj *unstructured.Unstructured) bool { return p.cluster.Hub.IsManaged(obj) }
 
-// within requeues the cluster after that time at the latest.
-func (p *pass) within(d time.Duration) {
-	if p.again == 0 || d < p.again {
-		p.again = d
-	}
-}
-
-// result ends the pass.
-func (p *pass) result() reconcile.Result {
+// run carries out the pass. One part does not keep another from being tried.
+func (p *pass) run(ctx context.Context) (reconcile.Result, error) {
 	p.watch()
-	return reconcile.Result{RequeueAfter: p.again}
+	defer p.watch()
+	return condition.Result(p.protect(ctx), p.mirrorAll(ctx))
 }
 
 // wanted reports whether the cluster should show a kind, according to the cache.
@@ -111,25 +102,23 @@ func (p *pass) watch() {
 	p.w.watcher.Set(ownerMirror, append(kinds, p.w.followedKinds()...)...)
 }
 
-// unknownProblem returns why the objects of a kind in the cluster are unknown, or that they are still being synced.
-func (p *pass) unknownProblem(kind kindwatch.Kind, reasons reasonSet) (*condition.Problem, bool) {
+// known returns why the objects of a kind in the cluster are unknown, if they are.
+func (p *pass) known(kind kindwatch.Kind, reasons reasonSet) error {
 	state, message := p.w.watcher.State(kind)
 	switch state {
 	case kindwatch.StateSynced:
-		return nil, false
+		return nil
 	case kindwatch.StateForbidden:
-		return &condition.Problem{Reason: reasons.forbidden, Message: managed.Unwatchable(kind.GroupResource())}, false
+		return condition.NewError(reasons.forbidden, managed.Unwatchable(kind.GroupResource()))
 	case kindwatch.StateTooLarge:
-		return &condition.Problem{Reason: reasons.tooLarge, Message: "No objects of the kind are written: " + message + "."}, false
+		return condition.NewError(reasons.tooLarge, "No objects of the kind are written: "+message+".")
 	case kindwatch.StateStale:
-		return &condition.Problem{
-			Reason: reasons.rejected, Message: "The objects of the kind in the cluster are not known: " + message + ".",
-		}, false
+		return condition.NewError(reasons.rejected, "The objects of the kind in the cluster are not known: "+message+".")
 	case kindwatch.StateNotServed:
 		if reasons.notServed != "" {
-			return &condition.Problem{Reason: reasons.notServed, Message: fmt.Sprintf("The cluster does not serve %s.", kind.GroupResource())}, false
+			return condition.NewError(reasons.notServed, fmt.Sprintf("The cluster does not serve %s.", kind.GroupResource()))
 		}
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}
-	return nil, true
+	return condition.PendingError{}
 }

@@ -26,46 +26,34 @@ func (p *pass) protect(ctx context.Context) error {
 	if !p.offer.protected {
 		return p.unprotect(ctx)
 	}
-	problem, waiting := p.unknownProblem(policyKind, policyReasons)
-	if waiting {
-		return nil
-	}
-	user := ""
-	if problem == nil {
-		var err error
-		if user, problem, err = p.user(ctx); err != nil {
-			return err
-		}
-	}
-	if problem == nil {
-		p.protected = true
-		var err error
-		if waiting, problem, err = p.ensurePolicy(ctx, user); err != nil || waiting {
-			return err
-		}
-	}
-	if problem != nil {
+	err := p.ensurePolicy(ctx)
+	var problem *condition.Error
+	if errors.As(err, &problem) {
 		problem.Message += " Masthead's objects in the cluster are not protected; changes of them are reverted."
 		if problem.Reason != fleetv1alpha1.ReasonPolicyNotServed {
-			p.within(condition.SlowRetry())
+			problem.RetryAfter = condition.SlowRetry()
 		}
 	}
-	p.reports.protection(ctx, p.cluster, problem)
-	return nil
+	if err == nil || problem != nil {
+		p.reports.protection(ctx, p.cluster, problem)
+	}
+	return err
 }
 
 // ensurePolicy creates or updates the policy, then its binding.
-func (p *pass) ensurePolicy(ctx context.Context, user string) (waiting bool, problem *condition.Problem, err error) {
-	for _, part := range []struct {
-		kind   kindwatch.Kind
-		mirror *mirror
-	}{{policyKind, policyFor(user)}, {bindingKind, policyBinding()}} {
-		held, problem, err := p.ensure(ctx, part.kind, part.mirror, policyReasons)
-		if err != nil || !held {
-			return problem == nil, problem, err
-		}
+func (p *pass) ensurePolicy(ctx context.Context) error {
+	if err := p.known(policyKind, policyReasons); err != nil {
+		return err
 	}
-	return false, nil, nil
+	user, err := p.user(ctx)
+	if err != nil {
+		return err
+	}
+	p.protected = true
+	if err := p.ensure(ctx, policyKind, policyFor(user), policyReasons); err != nil {
+		return err
+	}
+	return p.ensure(ctx, bindingKind, policyBinding(), policyReasons)
 }
 
 // unprotect removes the policy, the binding first: it would be useless without the policy.
@@ -84,7 +72,7 @@ func (p *pass) unprotect(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return condition.Join(errs...)
 }
 
 var selfSubjectReviews = schema.GroupVersionResource{ //nolint:gochecknoglobals // A constant.
@@ -92,10 +80,10 @@ var selfSubjectReviews = schema.GroupVersionResource{ //nolint:gochecknoglobals 
 }
 
 // user returns Masthead's username in the cluster, asking for it unless it is cached.
-func (p *pass) user(ctx context.Context) (string, *condition.Problem, error) {
+func (p *pass) user(ctx context.Context) (string, error) {
 	known, doubts := p.w.user.Name()
 	if known != "" {
-		return known, nil, nil
+		return known, nil
 	}
 	p.userRequested = true
 	ctx, cancel := context.WithTimeout(ctx, p.requestTimeout)
@@ -104,19 +92,19 @@ func (p *pass) user(ctx context.Context) (string, *condition.Problem, error) {
 	review.SetGroupVersionKind(selfSubjectReviews.GroupVersion().WithKind("SelfSubjectReview"))
 	got, err := p.w.client.Resource(selfSubjectReviews).Create(ctx, review, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) {
-		return "", unknownUser(err), nil
+		return "", unknownUser(err)
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("cannot get the username of Masthead in cluster %q: %w", p.w.name, err)
+		return "", fmt.Errorf("cannot get the username of Masthead in cluster %q: %w", p.w.name, err)
 	}
 	user := text(got.Object, "status", "userInfo", "username")
 	if err := checkUser(user); err != nil {
-		return "", unknownUser(err), nil
+		return "", unknownUser(err)
 	}
 	p.w.user.Learn(user, doubts, p.clock.Now())
-	return user, nil, nil
+	return user, nil
 }
 
-func unknownUser(err error) *condition.Problem {
-	return &condition.Problem{Reason: fleetv1alpha1.ReasonUserUnknown, Message: fmt.Sprintf("The username of Masthead in the cluster is unknown: %s.", multicluster.BoundedText(err.Error()))}
+func unknownUser(err error) *condition.Error {
+	return condition.NewError(fleetv1alpha1.ReasonUserUnknown, fmt.Sprintf("The username of Masthead in the cluster is unknown: %s.", multicluster.BoundedText(err.Error())))
 }

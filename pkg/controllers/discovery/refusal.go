@@ -21,22 +21,21 @@ func isPolicy(kind kindwatch.Kind) bool { return kind == policyKind || kind == b
 // refusedByPolicy reports whether our own policy, which may still name our previous username, may have refused a
 // request for an object of a kind. Then the username is requested again, or the pass waits for the corrected
 // policy, and no problem is reported. Nothing else is written in this pass.
-func (p *pass) refusedByPolicy(kind kindwatch.Kind) bool {
+func (p *pass) refusedByPolicy(kind kindwatch.Kind) (wait condition.PendingError, refused bool) {
 	now := p.clock.Now()
-	_, awaited := p.unknownProblem(policyKind, policyReasons)
 	switch {
 	case isPolicy(kind):
-		return false
-	case p.offer.protected && awaited:
+		return wait, false
+	case p.offer.protected && condition.IsPending(p.known(policyKind, policyReasons)):
 		// Once the username is known, the policy is written, which triggers an event.
 	case p.protected && !p.userRequested && !p.w.user.IsSure(now):
 		p.w.user.Doubt(now)
-		p.within(condition.Soon)
+		wait.After = condition.Soon
 	case p.w.user.IsNew(now):
-		p.within(condition.Soon)
+		wait.After = condition.Soon
 	default:
-		return false
+		return wait, false
 	}
 	p.refused = true
-	return true
+	return wait, true
 }

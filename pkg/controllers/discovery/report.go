@@ -44,7 +44,7 @@ func newReports(recorder events.EventRecorder, reporter managed.Reporter, metric
 
 // kind reports how many objects of a kind the cluster shows, and what prevents it from showing all of them, if anything
 // does.
-func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *condition.Problem) {
+func (r *reports) kind(ctx context.Context, cluster connection.Cluster, crd string, objects int, p *condition.Error) {
 	if !r.publish(cluster.Name, func() { r.metrics.kind(cluster.Name, crd, objects, p == nil) }) {
 		return
 	}
@@ -67,7 +67,7 @@ func (r *reports) forgetKind(cluster mcr.ClusterName, crd string) {
 }
 
 // protection reports whether what Masthead put into a cluster is protected there.
-func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p *condition.Problem) {
+func (r *reports) protection(ctx context.Context, cluster connection.Cluster, p *condition.Error) {
 	if !r.publish(cluster.Name, func() { r.metrics.protection(cluster.Name, p == nil) }) {
 		return
 	}
@@ -86,7 +86,7 @@ func (r *reports) forgetProtection(cluster mcr.ClusterName) {
 	r.metrics.forgetProtection(cluster)
 }
 
-func (r *reports) warn(ctx context.Context, cluster connection.Cluster, p *condition.Problem, action string) {
+func (r *reports) warn(ctx context.Context, cluster connection.Cluster, p *condition.Error, action string) {
 	log.FromContext(ctx).Info("A workload cluster does not show or protect everything that it should", "reason", p.Reason, "message", p.Message)
 	r.recorder.Eventf(managed.EnrolledObject(cluster), nil, corev1.EventTypeWarning, p.Reason, action, "%s", p.Message)
 }

@@ -19,20 +19,20 @@ import (
 
 // notServed returns why the cluster does not serve a kind whose definition it has. For a while that is expected, and no
 // problem.
-func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kind) (*condition.Problem, error) {
+func (p *pass) notServed(ctx context.Context, k mirroredKind, kind kindwatch.Kind) error {
 	if state, _ := p.w.watcher.State(kind); state != kindwatch.StateNotServed {
-		return nil, nil //nolint:nilnil // It is being found out.
+		// It is being found out.
+		return condition.PendingError{}
 	}
 	if left := p.w.awaits(kind, p.clock.Now()); left > 0 {
-		p.within(left)
-		return nil, nil //nolint:nilnil // The comment says so.
+		return condition.PendingError{After: left}
 	}
 	crd, err := p.definition(ctx, k)
-	if err != nil || crd == nil {
-		return nil, err
+	if err != nil {
+		return err
 	}
-	return &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionNotServed, Message: fmt.Sprintf("The CustomResourceDefinition %q exists in the cluster, but the API server does not serve it: %s",
-		k.crd(), whyNotServed(crd))}, nil
+	return condition.NewError(fleetv1alpha1.ReasonDefinitionNotServed, fmt.Sprintf(
+		"The CustomResourceDefinition %q exists in the cluster, but the API server does not serve it: %s", k.crd(), whyNotServed(crd)))
 }
 
 // whyNotServed summarizes the status of a definition for users.

@@ -20,11 +20,9 @@ import (
 
 // mirrorAll reconciles every mirrored kind in the cluster.
 func (p *pass) mirrorAll(ctx context.Context) error {
-	own, waiting := p.ownCrossplane()
-	if waiting {
-		return nil
-	}
-	if own != nil {
+	err := p.ownCrossplane()
+	var own *condition.Error
+	if errors.As(err, &own) {
 		for _, k := range mirroredKinds() {
 			if k.resource != resourceXRD {
 				p.reports.forgetKind(p.w.name, k.crd())
@@ -32,7 +30,9 @@ func (p *pass) mirrorAll(ctx context.Context) error {
 			}
 			p.reports.kind(ctx, p.cluster, k.crd(), 0, own)
 		}
-		return nil
+	}
+	if err != nil {
+		return err
 	}
 	var errs []error
 	for _, k := range mirroredKinds() {
@@ -42,34 +42,37 @@ func (p *pass) mirrorAll(ctx context.Context) error {
 			break
 		}
 	}
-	return errors.Join(errs...)
+	return condition.Join(errs...)
 }
 
-// ownCrossplane reports whether the cluster serves CompositeResourceDefinitions that are not copies, or whether this is
-// not known yet.
-func (p *pass) ownCrossplane() (own *condition.Problem, waiting bool) {
+// ownCrossplane returns the problem that the cluster serves CompositeResourceDefinitions that are not copies. While
+// this is not known yet, it is pending.
+func (p *pass) ownCrossplane() error {
 	crd := resourceXRD + "." + crossplaneGroup
 	v := p.views[crd]
 	if !p.offer.shows(resourceXRD) || v.known && v.definition == nil {
-		return nil, false
+		return nil
 	}
 	have, kind, err := p.w.see(ownedDefinitionKind, crd)
 	if isUnknown(err) {
-		// The cause is reported where the definition is written.
-		problem, _ := p.unknownProblem(kind, definitionReasons)
-		return nil, problem == nil
+		if known := p.known(kind, definitionReasons); known != nil && !condition.IsPending(known) {
+			// It is reported where the definition is written.
+			return nil
+		}
+		return condition.PendingError{}
 	}
-	if err != nil || managed.GetMarks(have).IsMastheads() && !v.known {
-		return nil, !v.known
+	if err == nil && !managed.GetMarks(have).IsMastheads() {
+		return condition.NewError(fleetv1alpha1.ReasonOwnCrossplane,
+			fmt.Sprintf("The CustomResourceDefinition %q already exists in the cluster and was not created by Masthead: "+
+				"the cluster has, or had, its own Crossplane. What the hub offers is not shown there.", crd))
 	}
-	if managed.GetMarks(have).IsMastheads() {
-		return p.crossplaneAtWork(mirrorKind(v.kind))
+	if !v.known {
+		return condition.PendingError{}
 	}
-	return &condition.Problem{
-		Reason: fleetv1alpha1.ReasonOwnCrossplane,
-		Message: fmt.Sprintf("The CustomResourceDefinition %q already exists in the cluster and was not created by Masthead: "+
-			"the cluster has, or had, its own Crossplane. What the hub offers is not shown there.", crd),
-	}, false
+	if err != nil {
+		return nil //nolint:nilerr // There is none, or it is reported where the definition is written.
+	}
+	return p.crossplaneAtWork(mirrorKind(v.kind))
 }
 
 // mirror reconciles one kind in the cluster.
@@ -81,91 +84,53 @@ func (p *pass) mirror(ctx context.Context, k mirroredKind) error {
 	if !v.known {
 		return nil
 	}
-	held, problem, err := p.ensure(ctx, ownedDefinitionKind, v.definition, definitionReasons)
-	if err != nil || !held && problem == nil {
-		return err
+	objects, err := p.show(ctx, k, v)
+	var problem *condition.Error
+	if errors.As(err, &problem) {
+		problem.RetryAfter = condition.MinNonZero(problem.RetryAfter, condition.SlowRetry())
 	}
-	objects := 0
-	if problem == nil {
-		var done bool
-		if objects, done, problem, err = p.mirrorObjects(ctx, k, v); err != nil || !done && problem == nil {
-			return err
-		}
+	if err == nil || problem != nil {
+		p.reports.kind(ctx, p.cluster, k.crd(), objects, problem)
 	}
-	if problem != nil {
-		p.within(condition.SlowRetry())
-	}
-	p.reports.kind(ctx, p.cluster, k.crd(), objects, problem)
-	return nil
+	return err
 }
 
-// mirrorObjects makes the cluster have exactly the copies of a kind that its class offers. It returns how many are up
-// to date, whether that is all that can be done now, and the first of the problems.
-func (p *pass) mirrorObjects(ctx context.Context, k mirroredKind, v view) (objects int, done bool, first *condition.Problem, err error) {
+// show makes the cluster have a kind's definition, and exactly those copies that its class offers. It returns how many
+// are up to date.
+func (p *pass) show(ctx context.Context, k mirroredKind, v view) (objects int, err error) {
+	if err := p.ensure(ctx, ownedDefinitionKind, v.definition, definitionReasons); err != nil {
+		return 0, err
+	}
 	kind := mirrorKind(v.kind)
-	why, waiting := p.unknownProblem(kind, objectReasons)
-	if waiting {
-		why, err = p.notServed(ctx, k, kind)
-		return 0, why != nil, why, err
+	err = p.known(kind, objectReasons)
+	if condition.IsPending(err) {
+		return 0, p.notServed(ctx, k, kind)
 	}
 	p.w.arrived(kind)
-	if why != nil {
-		return 0, true, why, nil
+	if err != nil {
+		return 0, err
 	}
-	var problems []*condition.Problem
 	var errs []error
-	done = true
 	for _, m := range v.objects {
 		if !p.offer.includes(m.group) {
 			continue
 		}
-		held, problem, err := p.ensure(ctx, kind, m.without(p.offer.excluded), objectReasons)
-		if isFatal(err) {
-			return 0, false, nil, err
-		}
-		if p.refused {
-			// So are the others.
-			return 0, false, nil, errors.Join(errs...)
-		}
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case problem != nil && problem.Reason == objectReasons.forbidden:
-			// So are the others.
-			return objects, true, problem, errors.Join(errs...)
-		case problem != nil:
-			problems = append(problems, problem)
-		case held:
+		err := p.ensure(ctx, kind, m.without(p.offer.excluded), objectReasons)
+		if err == nil {
 			objects++
-		default:
-			done = false
+			continue
 		}
+		if p.refused || isFatal(err) || isForbidden(err) {
+			// So are the others.
+			return objects, err
+		}
+		errs = append(errs, err)
 	}
-	left, err := p.removeOthers(ctx, kind, v)
-	if left != nil {
-		problems = append(problems, left)
-	}
-	errs = append(errs, err)
-	return objects, done, summary(problems), errors.Join(errs...)
+	return objects, condition.Join(append(errs, p.removeOthers(ctx, kind, v))...)
 }
 
-// summary returns the first of some problems and mentions the others.
-func summary(problems []*condition.Problem) *condition.Problem {
-	switch len(problems) {
-	case 0:
-		return nil
-	case 1:
-		return problems[0]
-	}
-	return &condition.Problem{
-		Reason:  problems[0].Reason,
-		Message: fmt.Sprintf("%s There are %d more such problems.", problems[0].Message, len(problems)-1),
-	}
-}
-
-// removeOthers deletes copies of objects that the hub no longer has or the class no longer offers. It returns the first
-// problem of those that must stay.
-func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (left *condition.Problem, err error) {
+// removeOthers deletes copies of objects that the hub no longer has or the class no longer offers.
+func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) error {
 	wanted := sets.New[string]()
 	for _, m := range v.objects {
 		if p.offer.includes(m.group) {
@@ -174,8 +139,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 	}
 	have, err := p.w.watcher.List(kind)
 	if err != nil {
-		// The kind is not watched any more. Watching it again queues a new request.
-		return nil, nil //nolint:nilerr,nilnil // See above.
+		return nil //nolint:nilerr // The kind is not watched any more. Watching it again queues a new request.
 	}
 	var errs []error
 	for _, obj := range have {
@@ -183,16 +147,23 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) (l
 		case !p.owns(obj) || wanted.Has(obj.GetName()) || p.refused:
 		case finalizer == "":
 			errs = append(errs, p.remove(ctx, kind, obj))
-		case left == nil:
-			left = &condition.Problem{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: fmt.Sprintf(
+		default:
+			errs = append(errs, condition.NewError(fleetv1alpha1.ReasonForeignObjectsLeft, fmt.Sprintf(
 				"%s %q is no longer shown. It is kept, because a client in the cluster uses it and has added the finalizer %q to it.",
-				kind.Kind, obj.GetName(), multicluster.BoundedText(finalizer))}
+				kind.Kind, obj.GetName(), multicluster.BoundedText(finalizer))))
 		}
 	}
-	return left, errors.Join(errs...)
+	return condition.Join(errs...)
+}
+
+// isForbidden reports whether an error is that copies may not be written.
+func isForbidden(err error) bool {
+	var problem *condition.Error
+	return errors.As(err, &problem) && problem.Reason == objectReasons.forbidden
 }
 
 // isFatal reports whether an error concerns the cluster rather than one object: the API server did not answer.
 func isFatal(err error) bool {
-	return err != nil && !apierror.IsAnswer(err)
+	var problem *condition.Error
+	return err != nil && !condition.IsPending(err) && !errors.As(err, &problem) && !apierror.IsAnswer(err)
 }

@@ -47,9 +47,12 @@ func (p *pass) withdraw(ctx context.Context, k mirroredKind) error {
 		return nil
 	}
 	crd, err := p.definition(ctx, k)
-	if err != nil || crd == nil || !p.owns(crd) {
-		// The watch reports what happened to it.
+	if err != nil {
 		return err
+	}
+	if !p.owns(crd) {
+		// The watch reports what happened to it.
+		return nil
 	}
 	return p.withdrawDefinition(ctx, k, crd)
 }
@@ -61,9 +64,8 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 		return nil
 	}
 	if k.resource != resourceXRD && p.otherCrossplane.found {
-		p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is no longer needed. It is kept, with the copies, because a Crossplane in the cluster "+
+		return p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is no longer needed. It is kept, with the copies, because a Crossplane in the cluster "+
 			"uses what Masthead created there.", k.crd()))
-		return nil
 	}
 	left, err := p.withdrawObjects(ctx, k, crd)
 	if k.resource == resourceXRD {
@@ -73,24 +75,25 @@ func (p *pass) withdrawDefinition(ctx context.Context, k mirroredKind, crd *unst
 		return err
 	}
 	if left.foreign+left.held > 0 {
-		p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is no longer needed. It is kept, because the cluster has %d objects of it that were not "+
+		err = p.keep(ctx, k, fmt.Sprintf("The CustomResourceDefinition %q is no longer needed. It is kept, because the cluster has %d objects of it that were not "+
 			"created by Masthead, and %d that have finalizers of other clients.", k.crd(), left.foreign, left.held))
 	}
 	if !left.all {
-		p.within(condition.Soon)
+		err = condition.Join(err, condition.PendingError{After: condition.Soon})
 	}
-	if !left.all || left.foreign+left.held > 0 {
-		return nil
+	if err != nil {
+		return err
 	}
 	p.reports.forgetKind(p.w.name, k.crd())
 	return p.remove(ctx, ownedDefinitionKind, crd)
 }
 
 // keep reports why a definition that is not wanted stays.
-func (p *pass) keep(ctx context.Context, k mirroredKind, why string) {
+func (p *pass) keep(ctx context.Context, k mirroredKind, why string) error {
 	p.kept.Insert(k.crd())
-	p.reports.kind(ctx, p.cluster, k.crd(), 0, &condition.Problem{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: why})
-	p.within(condition.SlowRetry())
+	problem := &condition.Error{Reason: fleetv1alpha1.ReasonForeignObjectsLeft, Message: why, RetryAfter: condition.SlowRetry()}
+	p.reports.kind(ctx, p.cluster, k.crd(), 0, problem)
+	return problem
 }
 
 // leftovers are the objects of a kind that remain after the copies are deleted.
@@ -115,6 +118,7 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 		return left, fmt.Errorf("cannot list the objects of CustomResourceDefinition %q in cluster %q: it serves no version", k.crd(), p.w.name)
 	}
 	more := ""
+	var pending error
 	for {
 		page, err := p.page(ctx, kind, more)
 		if apierrors.IsNotFound(err) {
@@ -137,13 +141,15 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 				left.foreign++
 				continue
 			}
-			if err := p.remove(ctx, kind, obj); err != nil {
+			err := p.remove(ctx, kind, obj)
+			if err != nil && !condition.IsPending(err) {
 				return left, err
 			}
+			pending = condition.Join(pending, err)
 		}
 		if more = page.Continue; more == "" {
 			left.all = true
-			return left, nil
+			return left, pending
 		}
 	}
 }

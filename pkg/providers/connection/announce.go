@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 // announcer writes events on enrolled objects.
@@ -31,7 +31,7 @@ func (a announcer) changed(old, now Cluster) {
 }
 
 // kept reports that changed credentials do not work and the old connection is kept.
-func (a announcer) kept(o ObjectReference, why *reason.Failure) {
+func (a announcer) kept(o ObjectReference, why *condition.Error) {
 	a.write(o, corev1.EventTypeWarning, why.Reason,
 		"The changed kubeconfig is not used, and the existing connection is kept: "+why.Message)
 }

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -35,7 +35,7 @@ type checker struct {
 }
 
 // probe checks the API server's health.
-func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *reason.Failure, error) {
+func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *condition.Error, error) {
 	leave, err := c.contact.enter(r, r.probeLane())
 	if err != nil {
 		return "", nil, err
@@ -79,7 +79,7 @@ func (c *checker) probe(ctx context.Context, r *record) (lifecycle.Event, *reaso
 
 // identify verifies that the same cluster responds before anything is written to it: after an outage, and after new TCP
 // connections, which DNS or a load balancer may have routed elsewhere.
-func (c *checker) identify(ctx context.Context, r *record) *reason.Failure {
+func (c *checker) identify(ctx context.Context, r *record) *condition.Error {
 	dials := r.conn.transport.Dials()
 	if r.state != StateDegraded && dials == r.conn.verified {
 		return nil
@@ -89,7 +89,7 @@ func (c *checker) identify(ctx context.Context, r *record) *reason.Failure {
 	case why != nil:
 		return why
 	case uid != r.uid:
-		return reason.New(fleetv1alpha1.ReasonClusterIdentityChanged, "Another cluster answers at the same address")
+		return condition.NewError(fleetv1alpha1.ReasonClusterIdentityChanged, "Another cluster answers at the same address")
 	}
 	r.conn.verified = dials
 	return nil
@@ -101,7 +101,7 @@ func endsConnection(reason string) bool {
 	return reason == fleetv1alpha1.ReasonClusterIdentityChanged || reason == fleetv1alpha1.ReasonOtherHub
 }
 
-func (c *checker) probeFailed(r *record, why *reason.Failure) (lifecycle.Event, *reason.Failure) {
+func (c *checker) probeFailed(r *record, why *condition.Error) (lifecycle.Event, *condition.Error) {
 	c.metrics.failed(r.name, why.Reason)
 	r.probeFailures++
 	r.health = metav1.ConditionUnknown
@@ -114,7 +114,7 @@ func (c *checker) probeFailed(r *record, why *reason.Failure) (lifecycle.Event, 
 // reauthorize reads the Secret when the API server rejects the credentials: most likely they were just rotated. If the
 // Secret has no new ones or cannot be read, this is an ordinary failed probe: authenticators have transient failures,
 // too.
-func (c *checker) reauthorize(ctx context.Context, r *record, unauthorized *reason.Failure) (lifecycle.Event, *reason.Failure) {
+func (c *checker) reauthorize(ctx context.Context, r *record, unauthorized *condition.Error) (lifecycle.Event, *condition.Error) {
 	version := r.enrolment.CredentialsVersion
 	if creds, why := c.contact.readCredentials(ctx, r); why == nil {
 		switch credentials.Compare(r.conn.creds, creds) {

@@ -7,13 +7,13 @@ import (
 	"context"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
 // checkCredentials reads a changed Secret.
-func (c *checker) checkCredentials(ctx context.Context, r *record) (lifecycle.Event, *reason.Failure, error) {
+func (c *checker) checkCredentials(ctx context.Context, r *record) (lifecycle.Event, *condition.Error, error) {
 	version := r.enrolment.CredentialsVersion
 	r.readVersion = version
 	creds, why := c.contact.readCredentials(ctx, r)
@@ -53,7 +53,7 @@ func (c *checker) checkCredentials(ctx context.Context, r *record) (lifecycle.Ev
 
 // checkUntried ends the back-off if the Secret's credentials differ from those that failed. Touching the Secret is not
 // enough.
-func (c *checker) checkUntried(r *record, creds *credentials.Credentials, why *reason.Failure) {
+func (c *checker) checkUntried(r *record, creds *credentials.Credentials, why *condition.Error) {
 	switch {
 	case why == nil && creds.Fingerprint() != r.tried:
 		r.attempts = 0
@@ -77,7 +77,7 @@ func (c *checker) checkDraining(r *record, creds *credentials.Credentials, versi
 
 // tryToken switches to a new token unless the API server rejects it. Then it keeps the old one, which may still be
 // valid, and retries the new one later.
-func (c *checker) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (lifecycle.Event, *reason.Failure, error) {
+func (c *checker) tryToken(ctx context.Context, r *record, creds *credentials.Credentials, version string) (lifecycle.Event, *condition.Error, error) {
 	if r.state == StateConnected {
 		leave, err := c.contact.enter(r, r.probeLane())
 		if err != nil {

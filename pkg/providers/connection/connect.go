@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -34,7 +34,7 @@ type connector struct {
 }
 
 // connect tries to make a connection; a shadow is made beside the active one.
-func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecycle.Event, *reason.Failure, error) {
+func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecycle.Event, *condition.Error, error) {
 	lane := allocation.AttemptLane(r.attempts)
 	if shadow {
 		lane = allocation.Replace
@@ -77,7 +77,7 @@ func (c *connector) connect(ctx context.Context, r *record, shadow bool) (lifecy
 }
 
 // dial makes a connection: credentials, reachability, identity, arbitration, and only then anything expensive.
-func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *reason.Failure) {
+func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *condition.Error) {
 	creds := r.next
 	if creds == nil {
 		if creds, why = c.contact.readCredentials(ctx, r); why != nil {
@@ -93,7 +93,7 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 	key := r.key
 	t, err := transport.New(string(r.name), creds, c.o.Credentials, c.o.UserAgent, func() { c.records.wake(key) })
 	if err != nil {
-		return nil, reason.New(fleetv1alpha1.ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
+		return nil, condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
 	}
 	defer func() {
 		if conn == nil { // Also after a panic.
@@ -117,7 +117,7 @@ func (c *connector) dial(ctx context.Context, r *record) (conn *connected, why *
 	return c.establish(ctx, r, creds, t)
 }
 
-func (c *connector) establish(ctx context.Context, r *record, creds *credentials.Credentials, t *transport.Transport) (*connected, *reason.Failure) {
+func (c *connector) establish(ctx context.Context, r *record, creds *credentials.Credentials, t *transport.Transport) (*connected, *condition.Error) {
 	pr := probe.New(t, c.o.ProbeTimeout)
 	health, why := c.contact.probe(ctx, pr, creds.Token())
 	if why != nil {
@@ -137,7 +137,7 @@ func (c *connector) establish(ctx context.Context, r *record, creds *credentials
 	//nolint:contextcheck // The connection outlives the reconcile that makes it: its context is the provider's.
 	conn, err := newConnected(c.life.ctx, r.name, creds, uid, t, r.throttle, log.FromContext(ctx).WithName("cluster"), c.share)
 	if err != nil {
-		return nil, reason.New(fleetv1alpha1.ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
+		return nil, condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, fmt.Sprintf("The kubeconfig cannot be used: %s", err))
 	}
 	conn.verified = dials
 	r.uid, r.health = uid, health

@@ -26,12 +26,12 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -178,12 +178,12 @@ func (c *connected) run() error { return c.Start(c.ctx) }
 
 // panicFailure is the failure of a connection that was closed after a panic. The panic value is only logged, since it
 // can contain text from the cluster.
-func panicFailure() *reason.Failure {
-	return reason.New(fleetv1alpha1.ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log")
+func panicFailure() *condition.Error {
+	return condition.NewError(fleetv1alpha1.ReasonPanicked, "The manager failed unexpectedly while it handled the cluster; see its log")
 }
 
 // lost returns why a connection that was not closed no longer works, or nil.
-func (c *connected) lost() *reason.Failure {
+func (c *connected) lost() *condition.Error {
 	if c.transport.Panicked() {
 		return panicFailure()
 	}

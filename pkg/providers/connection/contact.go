@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -39,33 +39,33 @@ func (c *dialer) enter(r *record, l allocation.Lane) (leave func(), err error) {
 }
 
 // readCredentials reads the Secret from the hub's API server.
-func (c *dialer) readCredentials(ctx context.Context, r *record) (*credentials.Credentials, *reason.Failure) {
+func (c *dialer) readCredentials(ctx context.Context, r *record) (*credentials.Credentials, *condition.Error) {
 	ctx, cancel := context.WithTimeout(ctx, c.o.RequestTimeout)
 	defer cancel()
 	raw, err := c.sources[r.key.Source].Kubeconfig(ctx, &r.enrolment)
 	var invalid *credentials.InvalidError
 	switch {
 	case errors.Is(err, ErrNoCredentials):
-		return nil, reason.New(fleetv1alpha1.ReasonNoCredentials, "There is no "+r.enrolment.Secret)
+		return nil, condition.NewError(fleetv1alpha1.ReasonNoCredentials, "There is no "+r.enrolment.Secret)
 	case errors.As(err, &invalid):
-		return nil, reason.New(fleetv1alpha1.ReasonBadKubeconfig, invalid.Message)
+		return nil, condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, invalid.Message)
 	case err != nil:
 		log.FromContext(ctx).Error(err, "Cannot read the kubeconfig")
-		return nil, reason.New(fleetv1alpha1.ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub")
+		return nil, condition.NewError(fleetv1alpha1.ReasonNoCredentials, "The Secret with the cluster's kubeconfig cannot be read from the hub")
 	}
 	creds, err := credentials.Parse(raw.Data, c.o.Credentials)
 	switch {
 	case errors.As(err, &invalid) && invalid.Reason == credentials.ReasonDenied:
-		return nil, reason.New(fleetv1alpha1.ReasonEndpointDenied, invalid.Message)
+		return nil, condition.NewError(fleetv1alpha1.ReasonEndpointDenied, invalid.Message)
 	case err != nil:
-		return nil, reason.New(fleetv1alpha1.ReasonBadKubeconfig, err.Error())
+		return nil, condition.NewError(fleetv1alpha1.ReasonBadKubeconfig, err.Error())
 	}
 	r.readFrom = raw.SecretKey
 	return creds, nil
 }
 
 // probe probes the cluster and records the duration.
-func (c *dialer) probe(ctx context.Context, pr probe.Prober, token string) (metav1.ConditionStatus, *reason.Failure) {
+func (c *dialer) probe(ctx context.Context, pr probe.Prober, token string) (metav1.ConditionStatus, *condition.Error) {
 	start := c.o.Clock.Now()
 	health, why := pr.Ready(ctx, token)
 	c.metrics.duration.Observe(c.o.Clock.Since(start).Seconds())

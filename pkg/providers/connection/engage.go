@@ -13,9 +13,9 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -29,7 +29,7 @@ type engager struct {
 }
 
 // engage makes the pending connection the active one.
-func (e *engager) engage(r *record) (lifecycle.Event, *reason.Failure) {
+func (e *engager) engage(r *record) (lifecycle.Event, *condition.Error) {
 	old, conn := r.conn, r.pending
 	r.conn, r.pending = conn, nil
 	r.probeFailures, r.probedAt = 0, time.Time{}
@@ -46,7 +46,7 @@ func (e *engager) engage(r *record) (lifecycle.Event, *reason.Failure) {
 	case errors.As(err, &panicked):
 		return lifecycle.EventLost, panicFailure()
 	case err != nil:
-		return lifecycle.EventLost, reason.New(fleetv1alpha1.ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err))
+		return lifecycle.EventLost, condition.NewError(fleetv1alpha1.ReasonEngageFailed, fmt.Sprintf("A controller refused the cluster: %s", err))
 	}
 	return "", nil
 }
@@ -93,6 +93,6 @@ func (e *engager) disengage(r *record, ev lifecycle.Event) {
 		r.cause = causeProbe
 	}
 	e.view.disengage(r.name)
-	conn.close(reason.New(r.reason, fmt.Sprintf("cluster %q was disconnected: %s: %s", r.name, r.reason, r.message)))
+	conn.close(condition.NewError(r.reason, fmt.Sprintf("cluster %q was disconnected: %s: %s", r.name, r.reason, r.message)))
 	e.o.Gate.Forget(r.name)
 }

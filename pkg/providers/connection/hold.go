@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
 // classRules applies the hub's EnrollmentClasses: which enrolments may be connected, and which clusters are written to.
@@ -29,11 +29,11 @@ type classRules struct {
 }
 
 // admissionProblem returns why an enrolment must not be connected, or nil.
-func (c *classRules) admissionProblem(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
+func (c *classRules) admissionProblem(ctx context.Context, key Key, e *Enrolment) (*condition.Error, error) {
 	if e == nil {
 		return nil, nil //nolint:nilnil // Nothing to hold.
 	}
-	var byClass *reason.Failure
+	var byClass *condition.Error
 	if c.required {
 		var err error
 		if byClass, err = c.holdByClass(ctx, key, e); err != nil {
@@ -46,18 +46,18 @@ func (c *classRules) admissionProblem(ctx context.Context, key Key, e *Enrolment
 // firstHold returns the most important reason that holds an enrolment, or nil. Reasons with immediate effect come
 // first, so that one with a grace period never hides them. Among these, the class comes first: the others are up to the
 // owner of the enrolled object, from whom an administrator may just have taken the cluster.
-func firstHold(byClass *reason.Failure, e *Enrolment) *reason.Failure {
+func firstHold(byClass *condition.Error, e *Enrolment) *condition.Error {
 	switch {
 	case byClass != nil && atOnce(byClass.Reason):
 		return byClass
 	case e.Paused:
-		return reason.New(fleetv1alpha1.ReasonPaused, "The enrolled object is paused")
+		return condition.NewError(fleetv1alpha1.ReasonPaused, "The enrolled object is paused")
 	case badIdentifier(e) != nil:
 		return badIdentifier(e)
 	case !e.Ready:
-		return reason.New(e.NotReadyReason, e.NotReadyMessage)
+		return condition.NewError(e.NotReadyReason, e.NotReadyMessage)
 	case e.CredentialsVersion == "":
-		return reason.New(fleetv1alpha1.ReasonNoCredentials, "There is no "+e.Secret)
+		return condition.NewError(fleetv1alpha1.ReasonNoCredentials, "There is no "+e.Secret)
 	default:
 		return byClass
 	}
@@ -70,11 +70,11 @@ func atOnce(reason string) bool {
 }
 
 // badIdentifier returns why the annotation of an enrolment cannot be used, or nil.
-func badIdentifier(e *Enrolment) *reason.Failure {
+func badIdentifier(e *Enrolment) *condition.Error {
 	if !probe.LikeUID(e.Identifier) {
 		return nil
 	}
-	return reason.New(fleetv1alpha1.ReasonBadIdentifier, fmt.Sprintf(
+	return condition.NewError(fleetv1alpha1.ReasonBadIdentifier, fmt.Sprintf(
 		"The annotation %s has the form of a UUID, which is reserved for the UID of a cluster's namespace kube-system",
 		fleetv1alpha1.ClusterIdentifierAnnotation))
 }
@@ -95,11 +95,11 @@ func Allows(a *fleetv1alpha1.AllowedNamespaces, namespace string, namespaceLabel
 
 // holdByClass returns why the class of an enrolment holds it, or nil. A tenant of the hub can name any class on objects
 // in their namespace: the class decides who may use it.
-func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*reason.Failure, error) {
+func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*condition.Error, error) {
 	class := &fleetv1alpha1.EnrollmentClass{}
 	switch err := c.hub.Get(ctx, client.ObjectKey{Name: e.Class}, class); {
 	case apierrors.IsNotFound(err):
-		return reason.New(fleetv1alpha1.ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)), nil
+		return condition.NewError(fleetv1alpha1.ReasonClassNotFound, fmt.Sprintf("There is no EnrollmentClass %q", e.Class)), nil
 	case err != nil:
 		return nil, fmt.Errorf("cannot get EnrollmentClass %q: %w", e.Class, err)
 	}
@@ -116,17 +116,17 @@ func (c *classRules) holdByClass(ctx context.Context, key Key, e *Enrolment) (*r
 		return c.holdByQuota(key, class, e), nil
 	}
 	c.quota.Leave(key)
-	return reason.New(fleetv1alpha1.ReasonNamespaceNotAllowed, fmt.Sprintf(
+	return condition.NewError(fleetv1alpha1.ReasonNamespaceNotAllowed, fmt.Sprintf(
 		"EnrollmentClass %q does not allow clusters of the namespace %q (spec.allowedNamespaces)", e.Class, e.Object.Namespace)), nil
 }
 
 // holdByQuota returns a failure if an enrolment has no place in its class, or nil.
-func (c *classRules) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, e *Enrolment) *reason.Failure {
+func (c *classRules) holdByQuota(key Key, class *fleetv1alpha1.EnrollmentClass, e *Enrolment) *condition.Error {
 	limit := int(ptr.Deref(class.Spec.MaxClusters, 0))
 	if c.quota.Admit(key, class.Name, e.Object.CreationTimestamp.Time, limit) {
 		return nil
 	}
-	return reason.New(fleetv1alpha1.ReasonClassFull, fmt.Sprintf(
+	return condition.NewError(fleetv1alpha1.ReasonClassFull, fmt.Sprintf(
 		"EnrollmentClass %q allows at most %d clusters (spec.maxClusters), and as many others are already admitted", class.Name, limit))
 }
 

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
 func TestRevocationIsFirst(t *testing.T) {
 	const uuid = "b7e59a8a-b8de-4056-8188-02a4f43e3f73"
-	notAllowed, notFound := reason.New(fleetv1alpha1.ReasonNamespaceNotAllowed, "x"), reason.New(fleetv1alpha1.ReasonClassNotFound, "x")
+	notAllowed, notFound := condition.NewError(fleetv1alpha1.ReasonNamespaceNotAllowed, "x"), condition.NewError(fleetv1alpha1.ReasonClassNotFound, "x")
 	ready := Enrolment{Ready: true, CredentialsVersion: "1"}
 	with := func(change func(*Enrolment)) Enrolment {
 		e := ready
@@ -25,7 +25,7 @@ func TestRevocationIsFirst(t *testing.T) {
 	noSecret := with(func(e *Enrolment) { e.CredentialsVersion = "" })
 	cases := map[string]struct {
 		reason  string
-		byClass *reason.Failure
+		byClass *condition.Error
 		e       Enrolment
 		want    string
 	}{

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
 // A workload cluster belongs to one hub, which is named by a marker in the cluster; see package hubidentity. The marker
@@ -30,7 +30,7 @@ type hubMarker struct {
 
 // ensure checks whether a cluster belongs to this hub, and claims it if requested and free. It returns whether the
 // cluster is held, or why it cannot be.
-func (c *hubMarker) ensure(ctx context.Context, r *record, pr probe.Prober, token string, claim bool) (bool, *reason.Failure) {
+func (c *hubMarker) ensure(ctx context.Context, r *record, pr probe.Prober, token string, claim bool) (bool, *condition.Error) {
 	takeOver, err := hubidentity.Parse(r.enrolment.TakeOverFrom)
 	if err != nil {
 		takeOver = "" // No hub has that identity.
@@ -62,7 +62,7 @@ func (c *hubMarker) ensure(ctx context.Context, r *record, pr probe.Prober, toke
 			return true, nil
 		}
 	}
-	return false, reason.New(fleetv1alpha1.ReasonProbeFailed, "Other hubs claim the cluster at the same time")
+	return false, condition.NewError(fleetv1alpha1.ReasonProbeFailed, "Other hubs claim the cluster at the same time")
 }
 
 func markerIn(have *metav1.ObjectMeta) *hubidentity.Marker {
@@ -74,25 +74,25 @@ func markerIn(have *metav1.ObjectMeta) *hubidentity.Marker {
 }
 
 // otherHub returns the failure for a cluster that belongs to another hub.
-func otherHub(m hubidentity.Marker) *reason.Failure {
+func otherHub(m hubidentity.Marker) *condition.Error {
 	if m.Foreign {
-		return reason.New(fleetv1alpha1.ReasonOtherHub, fmt.Sprintf(
+		return condition.NewError(fleetv1alpha1.ReasonOtherHub, fmt.Sprintf(
 			"The cluster belongs to another hub, whose identity in the label %s of the CustomResourceDefinition %q cannot be read",
 			fleetv1alpha1.HubLabel, fleetv1alpha1.HubMarkerName))
 	}
-	return reason.New(fleetv1alpha1.ReasonOtherHub, fmt.Sprintf(
+	return condition.NewError(fleetv1alpha1.ReasonOtherHub, fmt.Sprintf(
 		"The cluster belongs to the hub %s. It is connected when that hub releases it, or when the annotation %s of the enrolled object has the value %q",
 		m.Holder, fleetv1alpha1.TakeOverFromAnnotation, m.Holder.ID))
 }
 
 // begin checks for a new connection whether the cluster belongs to this hub, and blocks writes if it does not.
-func (c *hubMarker) begin(ctx context.Context, r *record, pr probe.Prober, token string) *reason.Failure {
+func (c *hubMarker) begin(ctx context.Context, r *record, pr probe.Prober, token string) *condition.Error {
 	if c.o.Hub.ID == "" {
 		return nil
 	}
 	writes, err := c.classes.writes(ctx, r.enrolment.Class)
 	if err != nil {
-		return reason.New(fleetv1alpha1.ReasonConnecting, "The EnrollmentClass cannot be read from the hub")
+		return condition.NewError(fleetv1alpha1.ReasonConnecting, "The EnrollmentClass cannot be read from the hub")
 	}
 	held, why := c.ensure(ctx, r, pr, token, writes && !r.unenrolled)
 	r.hubAt = c.o.Clock.Now()
@@ -104,12 +104,12 @@ func (c *hubMarker) begin(ctx context.Context, r *record, pr probe.Prober, token
 }
 
 // noAnswer reports whether a failure leaves open whether this hub may claim the cluster.
-func noAnswer(why *reason.Failure) bool {
+func noAnswer(why *condition.Error) bool {
 	return why.Reason != fleetv1alpha1.ReasonOtherHub && why.Reason != fleetv1alpha1.ReasonForbidden
 }
 
 // verify checks whether a connected cluster still belongs to this hub.
-func (c *hubMarker) verify(ctx context.Context, r *record) *reason.Failure {
+func (c *hubMarker) verify(ctx context.Context, r *record) *condition.Error {
 	if c.o.Hub.ID == "" {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (c *hubMarker) verify(ctx context.Context, r *record) *reason.Failure {
 }
 
 // release releases a cluster that leaves, so that another hub can claim it.
-func (c *hubMarker) release(ctx context.Context, conn *connected, token string) *reason.Failure {
+func (c *hubMarker) release(ctx context.Context, conn *connected, token string) *condition.Error {
 	if c.o.Hub.ID == "" || conn.transport.Unclaimed() {
 		return nil
 	}
@@ -153,5 +153,5 @@ func (c *hubMarker) release(ctx context.Context, conn *connected, token string) 
 			return why
 		}
 	}
-	return reason.New(fleetv1alpha1.ReasonProbeFailed, "Another client changes the marker of the hub at the same time")
+	return condition.NewError(fleetv1alpha1.ReasonProbeFailed, "Another client changes the marker of the hub at the same time")
 }

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
 // identities decides which enrolment holds a cluster or an identifier that several request.
@@ -24,7 +24,7 @@ type identities struct {
 
 // claim requests the cluster from the arbiter, and returns why it is refused. A holder loaded from a pin is first
 // looked up in the hub: its object may be gone.
-func (i *identities) claim(ctx context.Context, r *record, uid string) *reason.Failure {
+func (i *identities) claim(ctx context.Context, r *record, uid string) *condition.Error {
 	identifier := r.enrolment.Identifier
 	if identifier == "" {
 		identifier = uid
@@ -37,9 +37,9 @@ func (i *identities) claim(ctx context.Context, r *record, uid string) *reason.F
 			r.identifier = identifier
 			return nil
 		case allocation.VerdictHub:
-			return reason.New(fleetv1alpha1.ReasonHubItself, "The kubeconfig leads to the hub itself, which cannot be a workload cluster")
+			return condition.NewError(fleetv1alpha1.ReasonHubItself, "The kubeconfig leads to the hub itself, which cannot be a workload cluster")
 		case allocation.VerdictIdentityChanged:
-			return reason.New(fleetv1alpha1.ReasonClusterIdentityChanged, fmt.Sprintf(
+			return condition.NewError(fleetv1alpha1.ReasonClusterIdentityChanged, fmt.Sprintf(
 				"The kubeconfig leads to a cluster with the UID %q, and led to another one before; un-enrol and enrol it again if that is intended", uid))
 		case allocation.VerdictDuplicate:
 		}
@@ -47,9 +47,9 @@ func (i *identities) claim(ctx context.Context, r *record, uid string) *reason.F
 			continue
 		}
 		if decision.SameCluster {
-			return reason.New(fleetv1alpha1.ReasonDuplicateCluster, fmt.Sprintf("The same cluster is already enrolled as %q", decision.Holder))
+			return condition.NewError(fleetv1alpha1.ReasonDuplicateCluster, fmt.Sprintf("The same cluster is already enrolled as %q", decision.Holder))
 		}
-		return reason.New(fleetv1alpha1.ReasonDuplicateCluster, fmt.Sprintf("The cluster identifier %q belongs to %q", identifier, decision.Holder))
+		return condition.NewError(fleetv1alpha1.ReasonDuplicateCluster, fmt.Sprintf("The cluster identifier %q belongs to %q", identifier, decision.Holder))
 	}
 }
 

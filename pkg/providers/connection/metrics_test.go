@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -44,7 +44,7 @@ func TestHeldMetricFollowsTheReason(t *testing.T) {
 	for _, why := range []string{fleetv1alpha1.ReasonClassFull, fleetv1alpha1.ReasonPaused, ""} {
 		r.held = nil
 		if why != "" {
-			r.held = reason.New(why, "x")
+			r.held = condition.NewError(why, "x")
 		}
 		m.setHeld(r)
 		n := testutil.CollectAndCount(m.held)
@@ -52,7 +52,7 @@ func TestHeldMetricFollowsTheReason(t *testing.T) {
 			t.Errorf("%q: %d series", why, n)
 		}
 	}
-	r.held = reason.New(fleetv1alpha1.ReasonClassFull, "x")
+	r.held = condition.NewError(fleetv1alpha1.ReasonClassFull, "x")
 	m.setHeld(r)
 	m.forget(r.name)
 	if n := testutil.CollectAndCount(m.held); n != 0 {

@@ -16,8 +16,8 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apierror"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -137,7 +137,7 @@ func (f *offboarding) admit(ctx context.Context, conn *connected, uid string, lo
 	}
 	got, why := conn.prober.Identity(ctx, conn.transport.Token())
 	if why == nil && got != uid {
-		why = reason.New(fleetv1alpha1.ReasonClusterIdentityChanged, "Another cluster answers at the same address")
+		why = condition.NewError(fleetv1alpha1.ReasonClusterIdentityChanged, "Another cluster answers at the same address")
 	}
 	if ctx.Err() != nil {
 		return false

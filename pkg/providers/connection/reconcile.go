@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -132,7 +132,7 @@ func (p *Provider) newRecord(key Key, e *Enrolment) *record {
 
 // take stores the source's description without acting on it. Another object under the same name is ignored: its
 // enrolment gets its own record.
-func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *reason.Failure) {
+func (p *Provider) take(ctx context.Context, r *record, e *Enrolment, held *condition.Error) {
 	r.unenrolled = e == nil || e.Object.UID != r.enrolment.Object.UID
 	if r.unenrolled {
 		return
@@ -183,7 +183,7 @@ func (p *Provider) performGuarded(ctx context.Context, r *record, d lifecycle.De
 
 // perform takes one step, and those that follow without a new decision.
 func (p *Provider) perform(ctx context.Context, r *record, d lifecycle.Decision) error {
-	ev, why, err := d.Event, (*reason.Failure)(nil), error(nil)
+	ev, why, err := d.Event, (*condition.Error)(nil), error(nil)
 	switch d.Step {
 	case lifecycle.StepWait:
 		return nil
@@ -208,7 +208,7 @@ func (p *Provider) perform(ctx context.Context, r *record, d lifecycle.Decision)
 }
 
 // step feeds an event to the state machine and performs its actions. An action with I/O returns the next event.
-func (p *Provider) step(ctx context.Context, r *record, ev lifecycle.Event, why *reason.Failure) (lifecycle.Event, *reason.Failure, error) {
+func (p *Provider) step(ctx context.Context, r *record, ev lifecycle.Event, why *condition.Error) (lifecycle.Event, *condition.Error, error) {
 	from := r.state
 	to, actions := lifecycle.Transition(from, ev)
 	r.state = to
@@ -230,7 +230,7 @@ func (p *Provider) step(ctx context.Context, r *record, ev lifecycle.Event, why 
 }
 
 // act performs one action. Actions that contact a cluster return the next event.
-func (p *Provider) act(ctx context.Context, r *record, a lifecycle.Action, ev lifecycle.Event) (lifecycle.Event, *reason.Failure, error) {
+func (p *Provider) act(ctx context.Context, r *record, a lifecycle.Action, ev lifecycle.Event) (lifecycle.Event, *condition.Error, error) {
 	switch a {
 	case lifecycle.ActionConnect:
 		return p.connector.connect(ctx, r, false)

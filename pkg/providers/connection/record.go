@@ -12,11 +12,11 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/allocation"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/lifecycle"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -53,13 +53,13 @@ type record struct {
 	hubAt time.Time
 
 	// held is why the cluster must not be connected, with its start, and whether it takes effect at once.
-	held       *reason.Failure
+	held       *condition.Error
 	heldAtOnce bool
 	heldSince  time.Time
 	// heldShown is the reason in the metrics.
 	heldShown string
 	// conflict is set while another enrolment holds the requested identifier.
-	conflict *reason.Failure
+	conflict *condition.Error
 
 	conn *connected // set while engaged
 	// pending is a connection that is not engaged yet.
@@ -156,7 +156,7 @@ const (
 )
 
 // describe sets the reason and the message of the new state.
-func (r *record) describe(from State, ev lifecycle.Event, why *reason.Failure) {
+func (r *record) describe(from State, ev lifecycle.Event, why *condition.Error) {
 	switch {
 	case ev == lifecycle.EventConnectFailed && from.Engaged(): // Of a shadow, which changes nothing.
 	case r.state == StateConnected:
@@ -173,16 +173,16 @@ func (r *record) describe(from State, ev lifecycle.Event, why *reason.Failure) {
 	}
 }
 
-func (r *record) drainReason(ev lifecycle.Event) *reason.Failure {
+func (r *record) drainReason(ev lifecycle.Event) *condition.Error {
 	switch {
 	case ev == lifecycle.EventUnenrolled:
-		return reason.New(fleetv1alpha1.ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected")
+		return condition.NewError(fleetv1alpha1.ReasonUnenrolled, "The cluster is no longer enrolled, and is being disconnected")
 	case ev == lifecycle.EventRefused && r.conflict != nil:
 		return r.conflict
 	case r.held != nil:
 		return r.held
 	default:
-		return reason.New(fleetv1alpha1.ReasonDraining, "The cluster is being disconnected")
+		return condition.NewError(fleetv1alpha1.ReasonDraining, "The cluster is being disconnected")
 	}
 }
 

@@ -36,22 +36,22 @@ func (r RefusalError) Unwrap() error { return r.Answer }
 
 // HubProblem turns the hub's answer to a write into a problem to report, or returns nil for an error that is better
 // retried: the hub could not be reached, was busy, or the object had changed.
-func HubProblem(err error, verb, resource, target string) *condition.Problem {
+func HubProblem(err error, verb, resource, target string) *condition.Error {
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonTargetNamespaceMissing,
 			Message: fmt.Sprintf("The namespace %q of the hub is being deleted.", target),
 		}
 	case apierror.IsMissingRight(err):
 		return MissingRight(err, verb, resource, target)
 	case apierror.IsMissingNamespace(err):
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonTargetNamespaceMissing,
 			Message: fmt.Sprintf("The namespace %q does not exist in the hub.", target),
 		}
 	case apierror.IsNotServed(err):
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonKindNotServed,
 			Message: fmt.Sprintf("The hub does not serve %s now.", resource),
 		}
@@ -63,17 +63,17 @@ func HubProblem(err error, verb, resource, target string) *condition.Problem {
 	if refused == nil {
 		return nil
 	}
-	return &condition.Problem{Reason: fleetv1alpha1.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
+	return &condition.Error{Reason: fleetv1alpha1.ReasonRejected, Message: fmt.Sprintf("The hub rejected the claim: %v", refused)}
 }
 
 // WorkloadProblem turns a workload cluster's answer into a problem to report, or returns nil if a retry may change the
 // answer.
-func WorkloadProblem(err error, what, rejected string) *condition.Problem {
+func WorkloadProblem(err error, what, rejected string) *condition.Error {
 	switch {
 	case apierror.IsMissingRight(err):
-		return &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: fmt.Sprintf("Masthead lacks the right to %s in this cluster.", what)}
+		return &condition.Error{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: fmt.Sprintf("Masthead lacks the right to %s in this cluster.", what)}
 	case apierrors.IsForbidden(err), apierror.IsRejected(err), apierror.IsMissingNamespace(err), apierrors.IsMethodNotSupported(err):
-		return &condition.Problem{Reason: rejected, Message: fmt.Sprintf("This cluster does not let Masthead %s: %s", what, multicluster.BoundedText(err.Error()))}
+		return &condition.Error{Reason: rejected, Message: fmt.Sprintf("This cluster does not let Masthead %s: %s", what, multicluster.BoundedText(err.Error()))}
 	}
 	return nil
 }
@@ -82,11 +82,11 @@ func WorkloadProblem(err error, what, rejected string) *condition.Problem {
 // its webhooks is down. It is nil for any other answer, and for none, which concerns the manager rather than a claim.
 // Such an answer says nothing about the claim, whose condition is Unknown. It names webhooks, addresses and
 // ports, and changes with each attempt: it is for the log.
-func HubUnavailable(err error) *condition.Problem {
+func HubUnavailable(err error) *condition.Error {
 	if !apierror.IsUnavailable(err) {
 		return nil
 	}
-	return &condition.Problem{
+	return &condition.Error{
 		Reason:  fleetv1alpha1.ReasonHubUnavailable,
 		Message: "The hub could not process the claim; its answer is in the log of Masthead in the hub.",
 		Unknown: true,
@@ -99,10 +99,10 @@ var refusedRight = regexp.MustCompile( //nolint:gochecknoglobals // A constant.
 
 // MissingRight reports who lacks which right in the hub. For an identity other than the manager it uses the hub's
 // words: they name the user, which the manager need not know, and the one missing right of an apply.
-func MissingRight(err error, verb, resource, target string) *condition.Problem {
+func MissingRight(err error, verb, resource, target string) *condition.Error {
 	var refused RefusalError
 	if !errors.As(err, &refused) {
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonHubForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to %s %s in the namespace %q of the hub.", verb, resource, target),
 		}
@@ -113,7 +113,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	}
 	// Newer API servers mention the verbs of constrained impersonation first.
 	if strings.HasPrefix(said[2], "impersonate") {
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonImpersonationForbidden,
 			Message: fmt.Sprintf("Masthead lacks the right to impersonate %s of the hub.", refused.Identity),
 		}
@@ -122,7 +122,7 @@ func MissingRight(err error, verb, resource, target string) *condition.Problem {
 	if said[0] == "" {
 		what = resource
 	}
-	return &condition.Problem{
+	return &condition.Error{
 		Reason: fleetv1alpha1.ReasonHubForbidden,
 		Message: fmt.Sprintf("The user %q of the hub, which is %s, lacks the right to %s %s in the namespace %q of the hub.",
 			said[1], refused.Identity, said[2], what, target),

@@ -95,11 +95,11 @@ func TestHubProblem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := HubProblem(tc.err, "create", resource.String(), "bar")
-			want := &condition.Problem{Reason: tc.want, Message: tc.message}
+			want := &condition.Error{Reason: tc.want, Message: tc.message}
 			if tc.want == "" {
 				want = nil
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(condition.Problem{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(condition.Error{})); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})

@@ -108,7 +108,7 @@ func (r *Reconciler) unwritten(
 	if r.users.Excuses(req.ClusterName, err, r.clock.Now()) {
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	}
-	p := &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionRejected, Message: managed.Definition(req.Name).Refused(err)}
+	p := &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionRejected, Message: managed.Definition(req.Name).Refused(err)}
 	switch managed.ClassifyAnswer(err) {
 	case managed.Outdated:
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
@@ -158,7 +158,7 @@ func (r *Reconciler) refuseConversion(
 	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
 ) reconcile.Result {
 	r.retain(w, have, p.Kind)
-	r.refuse(ctx, cluster, req, &condition.Problem{
+	r.refuse(ctx, cluster, req, &condition.Error{
 		Reason: fleetv1alpha1.ReasonDefinitionConversion,
 		Message: fmt.Sprintf("The hub offers %q in the version %q now. The cluster has objects of the version %q, and cannot call the hub's conversion webhook. "+
 			"They are not synchronised, and can be deleted.", req.Name, p.Kind.Version, multicluster.BoundedText(StorageVersion(have))),
@@ -176,7 +176,7 @@ func (r *Reconciler) refuseForeign(
 	if _, ok := managed.GetMarks(have).OtherHub(w.Owner()); ok {
 		// That hub manages the claims, including those that it took over.
 		r.Unfollow(w, req.Name)
-		r.refuse(ctx, cluster, req, &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: message})
+		r.refuse(ctx, cluster, req, &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: message})
 		return result
 	}
 	if theirs, ok := ClaimKind(have); ok && theirs.GroupKind() == p.Kind.GroupKind() {
@@ -188,7 +188,7 @@ func (r *Reconciler) refuseForeign(
 		message = fmt.Sprintf("The CustomResourceDefinition %q belongs to the %s of the cluster. It is left alone, and %s.",
 			req.Name, multicluster.BoundedText(fmt.Sprintf("%s %q", owner.Kind, owner.Name)), consequence)
 	}
-	r.refuse(ctx, cluster, req, &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: message})
+	r.refuse(ctx, cluster, req, &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: message})
 	return result
 }
 
@@ -202,16 +202,16 @@ func (r *Reconciler) Accept(
 	// The watch is retried with back-off, and makes a new request when it succeeds.
 	switch state, message := w.Watcher.State(kind); state {
 	case kindwatch.StateForbidden:
-		r.refuse(ctx, cluster, req, &condition.Problem{
+		r.refuse(ctx, cluster, req, &condition.Error{
 			Reason:  fleetv1alpha1.ReasonClaimsForbidden,
 			Message: managed.Unwatchable(kind.GroupResource()),
 		})
 		return result, nil
 	case kindwatch.StateTooLarge:
-		r.refuse(ctx, cluster, req, &condition.Problem{Reason: fleetv1alpha1.ReasonClaimsTooLarge, Message: "Claims are not synchronised: " + message + "."})
+		r.refuse(ctx, cluster, req, &condition.Error{Reason: fleetv1alpha1.ReasonClaimsTooLarge, Message: "Claims are not synchronised: " + message + "."})
 		return result, nil
 	case kindwatch.StateStale:
-		r.refuse(ctx, cluster, req, &condition.Problem{Reason: fleetv1alpha1.ReasonClaimsStale, Message: "Changes of claims are not watched: " + message + "."})
+		r.refuse(ctx, cluster, req, &condition.Error{Reason: fleetv1alpha1.ReasonClaimsStale, Message: "Changes of claims are not watched: " + message + "."})
 		return result, nil
 	case kindwatch.StateNotServed:
 		again, p, err := r.unserved(ctx, w, req, kind)

@@ -17,7 +17,7 @@ import (
 
 // refuse reports that a definition cannot be put into a cluster. Users read of it once: the text may be the cluster's,
 // and differ each time.
-func (r *Reconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *condition.Problem) {
+func (r *Reconciler) refuse(ctx context.Context, cluster connection.Cluster, req mcreconcile.Request, p *condition.Error) {
 	r.metrics.Definition(req.ClusterName, req.Name, false)
 	r.reporter.DefinitionRefused(req.ClusterName, req.Name, p.Reason, p.Message)
 	if !r.refused.IsNews(req, p.Reason) {

@@ -26,7 +26,7 @@ const servedPatience = 5 * time.Second
 // problem; nor if the definition says that the kind is served: then the watch is behind.
 func (r *Reconciler) unserved(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
-) (again time.Duration, p *condition.Problem, err error) {
+) (again time.Duration, p *condition.Error, err error) {
 	now := r.clock.Now()
 	if left := w.UnservedSince(req.Name, now).Add(servedPatience).Sub(now); left > 0 {
 		return left, nil, nil
@@ -44,7 +44,7 @@ func (r *Reconciler) unserved(
 		w.Watcher.Retry(kind.GroupResource())
 		return servedPatience, nil, nil
 	}
-	return condition.SlowRetry(), &condition.Problem{
+	return condition.SlowRetry(), &condition.Error{
 		Reason: fleetv1alpha1.ReasonDefinitionNotServed,
 		Message: fmt.Sprintf("The cluster has the CustomResourceDefinition %q and does not serve its kind: %s",
 			req.Name, multicluster.BoundedText(why)),

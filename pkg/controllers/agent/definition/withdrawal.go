@@ -32,7 +32,7 @@ const DefaultWithdrawalGrace = time.Minute
 // it: without a word, the definition would stay closed for ever.
 func (r *Reconciler) withdraw(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, kind kindwatch.Kind, current *unstructured.Unstructured,
-) (reconcile.Result, *condition.Problem, error) {
+) (reconcile.Result, *condition.Error, error) {
 	claims, err := w.Watcher.List(kind)
 	if state, _ := w.Watcher.State(kind); state == kindwatch.StateForbidden {
 		return reconcile.Result{}, stays(fleetv1alpha1.ReasonClaimsForbidden, "list and watch its claims"), nil
@@ -53,8 +53,8 @@ func (r *Reconciler) withdraw(
 }
 
 // stays is the problem that a definition that is not offered cannot be removed.
-func stays(why, right string) *condition.Problem {
-	return &condition.Problem{
+func stays(why, right string) *condition.Error {
+	return &condition.Error{
 		Reason:  why,
 		Message: "The hub does not offer the kind to this cluster any more, and its definition stays: Masthead lacks the right to " + right + ".",
 	}
@@ -64,7 +64,7 @@ func stays(why, right string) *condition.Problem {
 // has objects after all is opened again.
 func (r *Reconciler) close(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, marked bool,
-) (_ reconcile.Result, p *condition.Problem, _ error) {
+) (_ reconcile.Result, p *condition.Error, _ error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
 	if err != nil || crd == nil || !IsOurs(crd, w.Owner()) {
 		return reconcile.Result{}, nil, err
@@ -98,7 +98,7 @@ func (r *Reconciler) close(
 // remove deletes a definition, if it is unchanged since it was read.
 func (r *Reconciler) remove(
 	ctx context.Context, w *view.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured,
-) (reconcile.Result, *condition.Problem, error) {
+) (reconcile.Result, *condition.Error, error) {
 	err := w.Client.Delete(ctx, crd, client.Preconditions(managed.AsSeen(crd)))
 	switch {
 	case r.users.Excuses(req.ClusterName, err, r.clock.Now()):

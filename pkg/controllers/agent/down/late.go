@@ -35,7 +35,7 @@ type LateFields struct {
 }
 
 // Initialise shows late-initialized fields in the claim, once they need not wait for others.
-func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
 	if err := r.inheritLate(ctx, s); err != nil {
 		return nil, 0, err
 	}
@@ -75,7 +75,7 @@ func (r *LateFields) Initialise(ctx context.Context, s *scope.Scope, hub *unstru
 }
 
 // Record records the claim's object in the hub, if that is not recorded and the claim's status does not imply it.
-func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
 	record := ownership.RecordFor(s.Claim, hub)
 	if ownership.Records(s.Claim, hub) || r.Ledger.Entry(s.Request).Recorded == record {
 		return nil, 0, nil
@@ -101,7 +101,7 @@ func (r *LateFields) Record(ctx context.Context, s *scope.Scope, hub *unstructur
 }
 
 // refused returns the result of a failed write.
-func (r *LateFields) refused(s *scope.Scope, err error) (*condition.Problem, time.Duration, error) {
+func (r *LateFields) refused(s *scope.Scope, err error) (*condition.Error, time.Duration, error) {
 	if p := answer.WorkloadProblem(err, "write the late-initialized fields of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 		return p, condition.SlowRetry(), nil
 	}

@@ -48,7 +48,7 @@ type delivery struct {
 }
 
 // Pull copies the Secrets of the hub's object to the workload cluster.
-func (r *Secrets) Pull(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *Secrets) Pull(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
 	pull := r.pullSecret
 	if s.Form == crossplane.FormComposite {
 		pull = r.pullComposed
@@ -66,7 +66,7 @@ func (r *Secrets) Pull(ctx context.Context, s *scope.Scope, hub *unstructured.Un
 // The hub's claim decides which Secret that is: the one it writes to, in its own namespace, and only if the claim
 // controls it. A workload cluster chooses the name, and could choose that of any Secret in the namespace; it gets only
 // what Crossplane made for it.
-func (r *Secrets) pullSecret(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *Secrets) pullSecret(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
 	d := delivery{
 		watched: crossplane.HubSecretKind,
 		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: crossplane.ConnectionSecretName(hub)},
@@ -92,7 +92,7 @@ func (r *Secrets) pullSecret(ctx context.Context, s *scope.Scope, hub *unstructu
 // pullOne copies one Secret if the hub's object controls it and the copy is not up to date.
 func (r *Secrets) pullOne(
 	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, d delivery,
-) (*condition.Problem, time.Duration, error) {
+) (*condition.Error, time.Duration, error) {
 	have, err := s.Workload.Watcher.Get(view.OwnedSecretKind, d.to)
 	if err != nil && !apierrors.IsNotFound(err) {
 		// Syncing the watch requeues the claim.
@@ -120,7 +120,7 @@ func (r *Secrets) pullOne(
 // copySecret compares the Secret in the workload cluster with the hub's, both read live, and updates it.
 func (r *Secrets) copySecret(
 	ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured, d delivery,
-) (*condition.Problem, time.Duration, error) {
+) (*condition.Error, time.Duration, error) {
 	secret := &corev1.Secret{}
 	err := r.HubReader.Get(ctx, d.from, secret)
 	switch {
@@ -152,8 +152,8 @@ func (r *Secrets) withheld(hub *unstructured.Unstructured, d delivery) bool {
 	return err == nil && ownership.ControlledBy(seen, hub) && isWithheld(seen)
 }
 
-func secretWithheld(from types.NamespacedName) *condition.Problem {
-	return &condition.Problem{
+func secretWithheld(from types.NamespacedName) *condition.Error {
+	return &condition.Error{
 		Reason:  fleetv1alpha1.ReasonSecretWithheld,
 		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub is not copied, because of its label %s.", from.Name, from.Namespace, fleetv1alpha1.DeliverLabel),
 	}
@@ -168,15 +168,15 @@ func deliverable(f crossplane.Form, secretType corev1.SecretType) bool {
 }
 
 // secretUnknown returns why the hub's Secret is unknown, if that should be reported to the user.
-func (r *Secrets) secretUnknown(watched kindwatch.Kind) *condition.Problem {
+func (r *Secrets) secretUnknown(watched kindwatch.Kind) *condition.Error {
 	if state, _ := r.Hub.Watcher.State(watched); state == kindwatch.StateForbidden {
-		return &condition.Problem{Reason: fleetv1alpha1.ReasonHubForbidden, Message: "Masthead lacks the right to list and watch Secrets in the hub."}
+		return &condition.Error{Reason: fleetv1alpha1.ReasonHubForbidden, Message: "Masthead lacks the right to list and watch Secrets in the hub."}
 	}
 	return nil
 }
 
 // writeSecret creates or updates the Secret in the workload cluster.
-func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.NamespacedName, from *corev1.Secret) (*condition.Problem, time.Duration, error) {
+func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.NamespacedName, from *corev1.Secret) (*condition.Error, time.Duration, error) {
 	have := &corev1.Secret{}
 	err := s.Workload.Reader.Get(ctx, to, have)
 	if client.IgnoreNotFound(err) != nil {
@@ -185,7 +185,7 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 	exists, owner := err == nil, s.Workload.Owner()
 	if other, ok := owner.Other(have); exists && ok {
 		s.BlockingSecrets = append(s.BlockingSecrets, to)
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonSecretConflict,
 			Message: fmt.Sprintf("The Secret %q was written by the hub %q. It was not overwritten.", to.Name, other),
 		}, condition.SlowRetry(), nil
@@ -193,7 +193,7 @@ func (r *Secrets) writeSecret(ctx context.Context, s *scope.Scope, to types.Name
 	controlled := ownership.ControlledBy(have, s.Claim)
 	if exists && !controlled && !isOrphan(have, s.Form, owner) {
 		s.BlockingSecrets = append(s.BlockingSecrets, to)
-		return &condition.Problem{
+		return &condition.Error{
 			Reason:  fleetv1alpha1.ReasonSecretConflict,
 			Message: fmt.Sprintf("The Secret %q exists and does not belong to this claim. It was not overwritten.", to.Name),
 		}, condition.SlowRetry(), nil
@@ -293,8 +293,8 @@ func reduceToMetadata(secret *corev1.Secret) *unstructured.Unstructured {
 	return out
 }
 
-func secretNotControlled(from types.NamespacedName) *condition.Problem {
-	return &condition.Problem{
+func secretNotControlled(from types.NamespacedName) *condition.Error {
+	return &condition.Error{
 		Reason:  fleetv1alpha1.ReasonSecretNotControlled,
 		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub does not belong to the object of this claim there. It was not copied.", from.Name, from.Namespace),
 	}

@@ -20,7 +20,7 @@ import (
 
 // pullComposed copies the Secrets that the hub's composite controls to the workload cluster, and deletes copies of
 // those that it no longer composes. One failure does not block the others; the first problem is reported.
-func (r *Secrets) pullComposed(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Problem, time.Duration, error) {
+func (r *Secrets) pullComposed(ctx context.Context, s *scope.Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
 	if state, _ := r.Hub.Watcher.State(view.HubComposedSecretKind); state != kindwatch.StateSynced {
 		if p := r.secretUnknown(view.HubComposedSecretKind); p != nil {
 			return p, condition.SlowRetry(), nil

@@ -28,7 +28,7 @@ import (
 
 // deleteCopies deletes connection Secrets that a claim no longer asks for, because it names another one or none. It
 // deletes only our copies that the claim controls, as a live read shows.
-func (r *Secrets) deleteCopies(ctx context.Context, s *scope.Scope, wanted sets.Set[string]) (*condition.Problem, time.Duration, error) {
+func (r *Secrets) deleteCopies(ctx context.Context, s *scope.Scope, wanted sets.Set[string]) (*condition.Error, time.Duration, error) {
 	for _, name := range s.Workload.Copies(s.Claim.GetUID()) {
 		key := types.NamespacedName{Namespace: s.Namespace, Name: name}
 		if wanted.Has(name) {
@@ -64,7 +64,7 @@ func isCopy(have *unstructured.Unstructured, claim *unstructured.Unstructured) b
 
 // secretProblem turns a workload cluster's answer about a Secret into a problem to report, or into an error if it is
 // better retried.
-func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) (*condition.Problem, time.Duration, error) {
+func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr.ClusterName) (*condition.Error, time.Duration, error) {
 	p := answer.WorkloadProblem(err, fmt.Sprintf("%s the Secret %q", verb, key.Name), fleetv1alpha1.ReasonSecretRejected)
 	if p == nil {
 		return nil, 0, fmt.Errorf("cannot %s Secret %q in cluster %q: %w", verb, key, cluster, answer.MarkUnanswered(err))
@@ -74,19 +74,19 @@ func secretProblem(err error, verb string, key types.NamespacedName, cluster mcr
 
 // workloadSecretsUnknown returns why the Secrets that Masthead wrote into a workload cluster are unknown, or nil if
 // they will be known in a moment.
-func workloadSecretsUnknown(s *scope.Scope) *condition.Problem {
+func workloadSecretsUnknown(s *scope.Scope) *condition.Error {
 	switch state, message := s.Workload.Watcher.State(view.OwnedSecretKind); state {
 	case kindwatch.StateForbidden:
-		return &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch Secrets in this cluster."}
+		return &condition.Error{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch Secrets in this cluster."}
 	case kindwatch.StateTooLarge, kindwatch.StateStale:
-		return &condition.Problem{Reason: fleetv1alpha1.ReasonSecretRejected, Message: "The connection Secret was not written: " + message + "."}
+		return &condition.Error{Reason: fleetv1alpha1.ReasonSecretRejected, Message: "The connection Secret was not written: " + message + "."}
 	case kindwatch.StateSynced, kindwatch.StateSyncing, kindwatch.StateNotServed, kindwatch.StateUnwatched:
 	}
 	return nil
 }
 
-func secretMissing(from types.NamespacedName) *condition.Problem {
-	return &condition.Problem{
+func secretMissing(from types.NamespacedName) *condition.Error {
+	return &condition.Error{
 		Reason: fleetv1alpha1.ReasonSecretMissing,
 		Message: fmt.Sprintf("The Secret %q in the namespace %q of the hub is gone. Its copy here is kept, and may be out of date.",
 			from.Name, from.Namespace),

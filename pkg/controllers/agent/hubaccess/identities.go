@@ -79,7 +79,7 @@ func New(local manager.Manager, c clock.PassiveClock, poll, retry time.Duration)
 type identityEntry struct {
 	// access is nil if problem says why it cannot be used.
 	access  *Access
-	problem *condition.Problem
+	problem *condition.Error
 
 	// last is the access used before the problem arose, for releasing claims.
 	last *Access
@@ -98,7 +98,7 @@ func (i *Clients) RetryAfter() time.Duration { return wait.Jitter(i.retry+i.retr
 
 // Use returns the hub with the rights of an identity, or why they cannot be used. secrets reads Secrets of the workload
 // cluster.
-func (i *Clients) Use(ctx context.Context, secrets client.Reader, key Key) (*Access, *condition.Problem, error) {
+func (i *Clients) Use(ctx context.Context, secrets client.Reader, key Key) (*Access, *condition.Error, error) {
 	if key.isManager() {
 		return i.Manager, nil, nil
 	}
@@ -110,7 +110,7 @@ func (i *Clients) Use(ctx context.Context, secrets client.Reader, key Key) (*Acc
 	}
 	var user *credentials.User
 	if key.Secret.Name != "" {
-		var p *condition.Problem
+		var p *condition.Error
 		var err error
 		if user, p, err = readUser(ctx, secrets, key); err != nil {
 			return nil, nil, err
@@ -321,12 +321,12 @@ func (i *Clients) connect(key Key, user *credentials.User) (*rest.Config, *http.
 }
 
 // readUser reads the credentials in a Secret of a workload cluster.
-func readUser(ctx context.Context, secrets client.Reader, key Key) (*credentials.User, *condition.Problem, error) {
+func readUser(ctx context.Context, secrets client.Reader, key Key) (*credentials.User, *condition.Error, error) {
 	secret := &corev1.Secret{}
 	err := secrets.Get(ctx, key.Secret, secret)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &condition.Problem{
+		return nil, &condition.Error{
 			Reason:  fleetv1alpha1.ReasonCredentialsMissing,
 			Message: fmt.Sprintf("There is no Secret %q in the namespace %q of this cluster.", key.Secret.Name, key.Secret.Namespace),
 		}, nil
@@ -341,10 +341,10 @@ func readUser(ctx context.Context, secrets client.Reader, key Key) (*credentials
 }
 
 // parseUser returns the credentials in a Secret.
-func parseUser(secret *corev1.Secret, name types.NamespacedName) (*credentials.User, *condition.Problem) {
+func parseUser(secret *corev1.Secret, name types.NamespacedName) (*credentials.User, *condition.Error) {
 	kubeconfig, ok := secret.Data[fleetv1alpha1.CredentialsSecretKey]
 	if !ok {
-		return nil, &condition.Problem{
+		return nil, &condition.Error{
 			Reason: fleetv1alpha1.ReasonCredentialsInvalid,
 			Message: fmt.Sprintf("The Secret %q in the namespace %q of this cluster has no key %q.", name.Name, name.Namespace,
 				fleetv1alpha1.CredentialsSecretKey),
@@ -352,7 +352,7 @@ func parseUser(secret *corev1.Secret, name types.NamespacedName) (*credentials.U
 	}
 	user, err := credentials.ParseUser(kubeconfig)
 	if err != nil {
-		return nil, &condition.Problem{
+		return nil, &condition.Error{
 			Reason:  fleetv1alpha1.ReasonCredentialsInvalid,
 			Message: fmt.Sprintf("The Secret %q in the namespace %q of this cluster cannot be used: %v.", name.Name, name.Namespace, err),
 		}
@@ -360,8 +360,8 @@ func parseUser(secret *corev1.Secret, name types.NamespacedName) (*credentials.U
 	return user, nil
 }
 
-func credentialsRejected(key Key) *condition.Problem {
-	return &condition.Problem{
+func credentialsRejected(key Key) *condition.Error {
+	return &condition.Error{
 		Reason: fleetv1alpha1.ReasonCredentialsRejected,
 		Message: fmt.Sprintf("The hub does not accept the credentials in the Secret %q in the namespace %q of this cluster: they are wrong, "+
 			"have expired or were revoked.", key.Secret.Name, key.Secret.Namespace),

@@ -61,13 +61,13 @@ func ParseCreator(obj metav1.Object, cluster mcr.ClusterName, namespace string) 
 func (k Key) isManager() bool { return k == Key{} }
 
 // ClassIdentity returns the identity that a class assigns to the claims of a cluster.
-func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key, *condition.Problem) {
+func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key, *condition.Error) {
 	id := agent.Identity
 	switch {
 	case id == nil:
 		return Key{}, nil
 	case (id.ServiceAccountRef != nil) == (id.CredentialsSecretName != ""):
-		return Key{}, &condition.Problem{
+		return Key{}, &condition.Error{
 			Reason:  fleetv1alpha1.ReasonInvalidClass,
 			Message: "The EnrollmentClass of this cluster must have exactly one of spec.agent.identity.serviceAccountRef and credentialsSecretName.",
 		}
@@ -81,13 +81,13 @@ func ClassIdentity(agent fleetv1alpha1.AgentSpec, cluster mcr.ClusterName) (Key,
 
 // NamespaceIdentity returns the identity that the owner of a workload cluster's namespace assigns to its claims, if
 // any.
-func NamespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, namespace string) (Key, bool, *condition.Problem) {
+func NamespaceIdentity(annotations map[string]string, cluster mcr.ClusterName, namespace string) (Key, bool, *condition.Error) {
 	name, ok := annotations[fleetv1alpha1.CredentialsSecretNameAnnotation]
 	if !ok {
 		return Key{}, false, nil
 	}
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
-		return Key{}, true, &condition.Problem{
+		return Key{}, true, &condition.Error{
 			Reason: fleetv1alpha1.ReasonCredentialsInvalid,
 			Message: fmt.Sprintf("The annotation %s of the namespace %q is not the name of a Secret.",
 				fleetv1alpha1.CredentialsSecretNameAnnotation, namespace),

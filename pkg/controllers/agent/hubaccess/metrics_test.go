@@ -23,7 +23,7 @@ func TestIdentitiesAreCountedByWhetherTheyCanBeUsed(t *testing.T) {
 	i := &Clients{entries: map[mcr.ClusterName]map[Key]*identityEntry{"capi/fleet/w1": {
 		key("capi/fleet/w1", "a"): {}, key("capi/fleet/w1", "b"): {},
 		key("capi/fleet/w1", "c"): {refused: true},
-		key("capi/fleet/w1", "d"): {problem: &condition.Problem{Reason: fleetv1alpha1.ReasonCredentialsMissing}},
+		key("capi/fleet/w1", "d"): {problem: &condition.Error{Reason: fleetv1alpha1.ReasonCredentialsMissing}},
 	}, "": {{ServiceAccount: types.NamespacedName{Namespace: "bar", Name: "agent"}}: {}}}}
 	registry := prometheus.NewPedanticRegistry()
 	RegisterMetrics(registry, i)

@@ -256,9 +256,9 @@ func (s *situation) String() string {
 
 // facts are what the agent gathers in a situation.
 func (s *situation) facts() Facts {
-	problem := func(is bool, why string) *condition.Problem {
+	problem := func(is bool, why string) *condition.Error {
 		if is {
-			return &condition.Problem{Reason: why}
+			return &condition.Error{Reason: why}
 		}
 		return nil
 	}

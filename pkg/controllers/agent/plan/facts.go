@@ -56,20 +56,20 @@ type Facts struct {
 
 	// Pairing decides the claim's target; nil if unknown. Unpaired is the reason, if it should be reported to the user.
 	Pairing  *Pairing
-	Unpaired *condition.Problem
+	Unpaired *condition.Error
 
 	// Target is where in the hub the claim's object would be created; nil if Untargeted says why there is none.
 	Target     *ownership.Place
-	Untargeted *condition.Problem
+	Untargeted *condition.Error
 
 	// Unresolved is why unresolved references keep the claim from being pushed; nil if they are resolved.
-	Unresolved *condition.Problem
+	Unresolved *condition.Error
 
 	// Full is why no further object may be created for the claim's cluster or namespace; nil if one may.
-	Full *condition.Problem
+	Full *condition.Error
 
 	// Unauthenticated is why no identity can be used in the hub, and RetryAfter when to retry.
-	Unauthenticated *condition.Problem
+	Unauthenticated *condition.Error
 	RetryAfter      time.Duration
 
 	Hub HubFacts
@@ -79,7 +79,7 @@ type Facts struct {
 type HubFacts struct {
 	// Known means that the kind's objects are cached. Unknown is why they are not, if it should be reported to the user.
 	Known   bool
-	Unknown *condition.Problem
+	Unknown *condition.Error
 
 	// Gone means that the hub no longer has a definition of the kind, and hence no objects.
 	Gone bool

@@ -35,13 +35,13 @@ type Pairing struct {
 // Annotations and, with matchNamespaces, namespace names are chosen by the owner of a workload cluster. So both are
 // limited to what the class allows or, if the class does not say, to where the identity used may write; the manager's
 // own identity may write everywhere, and is no limit. Control plane namespaces are never a target.
-func (p *Pairing) Target() (string, *condition.Problem) {
+func (p *Pairing) Target() (string, *condition.Error) {
 	classTarget := p.Agent.DefaultTargetNamespace
 	if p.Agent.MatchNamespaces {
 		classTarget = p.Namespace
 	}
 	if classTarget == "" || p.Agent.MatchNamespaces && p.Agent.DefaultTargetNamespace != "" {
-		return "", &condition.Problem{
+		return "", &condition.Error{
 			Reason:  fleetv1alpha1.ReasonInvalidClass,
 			Message: "The EnrollmentClass of this cluster must have either spec.agent.defaultTargetNamespace or spec.agent.matchNamespaces.",
 		}
@@ -49,7 +49,7 @@ func (p *Pairing) Target() (string, *condition.Problem) {
 	target := classTarget
 	if annotated, ok := p.Annotations[fleetv1alpha1.TargetNamespaceAnnotation]; ok {
 		if len(validation.IsDNS1123Label(annotated)) > 0 {
-			return "", &condition.Problem{
+			return "", &condition.Error{
 				Reason: fleetv1alpha1.ReasonTargetNamespaceInvalid,
 				Message: fmt.Sprintf("The annotation %s of the namespace %q is not the name of a namespace.",
 					fleetv1alpha1.TargetNamespaceAnnotation, p.Namespace),
@@ -59,12 +59,12 @@ func (p *Pairing) Target() (string, *condition.Problem) {
 	}
 	switch {
 	case isControlPlane(target) || slices.Contains(p.Protected, target):
-		return "", &condition.Problem{
+		return "", &condition.Error{
 			Reason:  fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 			Message: fmt.Sprintf("Claims cannot target namespace %q of the hub: it is reserved for the hub, by its name or by --protected-namespaces.", target),
 		}
 	case !p.mayChoose(target, classTarget):
-		return "", &condition.Problem{
+		return "", &condition.Error{
 			Reason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed,
 			Message: fmt.Sprintf("Claims cannot target namespace %q of the hub: spec.agent.allowedTargetNamespaces of the "+
 				"EnrollmentClass %q does not allow it.", target, p.Class),

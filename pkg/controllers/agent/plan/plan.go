@@ -79,7 +79,7 @@ type Plan struct {
 	// SkipReport means that nothing is reported once the steps succeed. Otherwise Problem is reported; nil means none.
 	// Holder holds the claim's name in the hub, if that is the problem.
 	SkipReport bool
-	Problem    *condition.Problem
+	Problem    *condition.Error
 	Holder     string
 
 	// WaitAt is the place in the hub whose changes requeue the claim.
@@ -118,7 +118,7 @@ func Decide(f Facts) Plan {
 }
 
 // untargetedProblem returns why the claim has no target.
-func (f *Facts) untargetedProblem() *condition.Problem {
+func (f *Facts) untargetedProblem() *condition.Error {
 	switch {
 	case f.Class == nil:
 		return classNotFound(f.ClassName)
@@ -288,22 +288,22 @@ func removals(f Facts, policy fleetv1alpha1.DeletionPolicy) []Step {
 }
 
 // recreating reports that the object of a live claim is being deleted.
-func recreating(kind string, at ownership.Place) *condition.Problem {
-	return &condition.Problem{
+func recreating(kind string, at ownership.Place) *condition.Error {
+	return &condition.Error{
 		Reason:  fleetv1alpha1.ReasonRecreating,
 		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub is being deleted, and will be created again.", kind, at.Name, at.Namespace),
 	}
 }
 
 // mayCreate returns why no object may be created at the target; nil if it may.
-func (f *Facts) mayCreate() *condition.Problem {
+func (f *Facts) mayCreate() *condition.Error {
 	moves := Recreates(f.Claim, f.Pairing.NamespaceAnnotations())
 	return mayCreate(f.Claim, f.Class.Spec.Agent.RecreatePolicy, moves, f.Kind.Kind, *f.Target)
 }
 
 // RefusesFreeName returns why nothing would be created for a claim if its name were free in the hub; nil if it would.
 // It does not depend on what is there.
-func (f *Facts) RefusesFreeName() *condition.Problem {
+func (f *Facts) RefusesFreeName() *condition.Error {
 	if p := f.mayCreate(); p != nil {
 		return p
 	}

@@ -111,17 +111,17 @@ func TestDecide(t *testing.T) {
 		}
 		deleted         = func(f *Facts) { f.Claim = going(f.Claim); f.Protected = true }
 		disabled        = func(f *Facts) { f.Class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled }
-		unauthenticated = func(f *Facts) { f.Unauthenticated = &condition.Problem{Reason: fleetv1alpha1.ReasonCredentialsMissing} }
+		unauthenticated = func(f *Facts) { f.Unauthenticated = &condition.Error{Reason: fleetv1alpha1.ReasonCredentialsMissing} }
 		classless       = func(f *Facts) { f.Class, f.Pairing, f.Target, f.Offered = nil, nil, nil, false }
 		withdrawn       = func(f *Facts) { f.PublishedKnown, f.Published, f.Offered = true, false, false }
 		hubGone         = func(f *Facts) { f.Hub.Known, f.Hub.Gone = false, true }
 		unknown         = func(f *Facts) {
-			f.Hub.Known, f.Hub.Unknown = false, &condition.Problem{Reason: fleetv1alpha1.ReasonKindNotServed}
+			f.Hub.Known, f.Hub.Unknown = false, &condition.Error{Reason: fleetv1alpha1.ReasonKindNotServed}
 		}
-		full       = func(f *Facts) { f.Full = &condition.Problem{Reason: fleetv1alpha1.ReasonClaimLimitReached} }
-		unresolved = func(f *Facts) { f.Unresolved = &condition.Problem{Reason: fleetv1alpha1.ReasonReferencesUnresolved} }
+		full       = func(f *Facts) { f.Full = &condition.Error{Reason: fleetv1alpha1.ReasonClaimLimitReached} }
+		unresolved = func(f *Facts) { f.Unresolved = &condition.Error{Reason: fleetv1alpha1.ReasonReferencesUnresolved} }
 		notAllowed = func(f *Facts) {
-			f.Target, f.Hub.Target, f.Untargeted = nil, nil, &condition.Problem{Reason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed}
+			f.Target, f.Hub.Target, f.Untargeted = nil, nil, &condition.Error{Reason: fleetv1alpha1.ReasonTargetNamespaceNotAllowed}
 		}
 		takenAway = func(f *Facts) {
 			f.Pairing = &Pairing{
@@ -163,7 +163,7 @@ func TestDecide(t *testing.T) {
 		"NamespacesForbidden": {
 			because: "What will not be known soon is reported.",
 			given: []func(*Facts){func(f *Facts) {
-				f.Pairing, f.Target, f.Unpaired = nil, nil, &condition.Problem{Reason: fleetv1alpha1.ReasonWorkloadForbidden}
+				f.Pairing, f.Target, f.Unpaired = nil, nil, &condition.Error{Reason: fleetv1alpha1.ReasonWorkloadForbidden}
 			}},
 			tells: fleetv1alpha1.ReasonWorkloadForbidden,
 		},

@@ -40,7 +40,7 @@ func isPaused(claim metav1.Object) bool {
 // new object gets new infrastructure: an empty database replaces a lost one while all conditions look healthy. So the
 // class or the claim's owner has to consent. The owner names the deleted object, so that the consent does not cover the
 // next loss.
-func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePolicy, moves bool, kind string, place ownership.Place) *condition.Problem {
+func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePolicy, moves bool, kind string, place ownership.Place) *condition.Error {
 	was, recorded := ownership.GetRecord(claim)
 	switch {
 	case !recorded, !was.Existed(claim), policy == fleetv1alpha1.RecreatePolicyAlways,
@@ -48,7 +48,7 @@ func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePo
 		moves && was.Namespace != place.Namespace:
 		return nil
 	}
-	return &condition.Problem{
+	return &condition.Error{
 		Reason: fleetv1alpha1.ReasonHubObjectDeleted,
 		Message: fmt.Sprintf("The %s %q in the namespace %q of the hub was deleted there, not by Masthead. No replacement is created, because "+
 			"it would be new and empty. Restore the object in the hub, delete this claim, or annotate the claim with %s: %s to create a new object.",
@@ -63,12 +63,12 @@ func mayCreate(claim *unstructured.Unstructured, policy fleetv1alpha1.RecreatePo
 // Orphan is always orphaned, and an invalid value is not guessed at. A deleted class's policy is not assumed. What is
 // kept costs the hub something, so a class can forbid claims to ask for it: then nothing is done, since deleting is not
 // what its owner wants.
-func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, claim metav1.Object) (fleetv1alpha1.DeletionPolicy, *condition.Problem) {
+func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, claim metav1.Object) (fleetv1alpha1.DeletionPolicy, *condition.Error) {
 	requested := fleetv1alpha1.DeletionPolicy(claim.GetAnnotations()[fleetv1alpha1.DeletionPolicyAnnotation])
 	switch {
 	case requested == fleetv1alpha1.DeletionPolicyOrphan && class != nil && class.Spec.Agent.OrphanPolicy == fleetv1alpha1.OrphanPolicyForbidden &&
 		class.Spec.Agent.DeletionPolicy != fleetv1alpha1.DeletionPolicyOrphan:
-		return "", &condition.Problem{
+		return "", &condition.Error{
 			Reason: fleetv1alpha1.ReasonInvalidDeletionPolicy,
 			Message: fmt.Sprintf("The EnrollmentClass %q of this cluster does not let claims leave their objects in the hub. The claim is not "+
 				"deleted until the annotation %s is Delete or removed.", className, fleetv1alpha1.DeletionPolicyAnnotation),
@@ -76,7 +76,7 @@ func deletionPolicy(class *fleetv1alpha1.EnrollmentClass, className string, clai
 	case requested == fleetv1alpha1.DeletionPolicyOrphan:
 		return fleetv1alpha1.DeletionPolicyOrphan, nil
 	case requested != "" && requested != fleetv1alpha1.DeletionPolicyDelete:
-		return "", &condition.Problem{
+		return "", &condition.Error{
 			Reason: fleetv1alpha1.ReasonInvalidDeletionPolicy,
 			Message: fmt.Sprintf("The annotation %s must be Delete or Orphan. The claim is not deleted until it is corrected or removed.",
 				fleetv1alpha1.DeletionPolicyAnnotation),

@@ -138,11 +138,11 @@ func TestDeletionPolicy(t *testing.T) {
 // know which it is.
 func TestRefusesFreeName(t *testing.T) {
 	lost := map[string]string{fleetv1alpha1.HubObjectAnnotation: "bar/lost/claim"}
-	unresolved := &condition.Problem{Reason: fleetv1alpha1.ReasonReferencesUnresolved}
+	unresolved := &condition.Error{Reason: fleetv1alpha1.ReasonReferencesUnresolved}
 	for name, tc := range map[string]struct {
 		reason      string
 		annotations map[string]string
-		unresolved  *condition.Problem
+		unresolved  *condition.Error
 		want        string
 	}{
 		"Nothing":    {reason: "An object would be created."},

@@ -17,7 +17,7 @@ import (
 )
 
 // Condition returns the claim's condition AgentSynced: True without a problem.
-func Condition(claim *unstructured.Unstructured, p *condition.Problem) metav1.Condition {
+func Condition(claim *unstructured.Unstructured, p *condition.Error) metav1.Condition {
 	c := metav1.Condition{
 		Type:               fleetv1alpha1.ConditionAgentSynced,
 		Status:             metav1.ConditionTrue,

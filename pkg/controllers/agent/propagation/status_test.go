@@ -25,12 +25,12 @@ func TestBuildStatus(t *testing.T) {
 	const stalled = `{'type':'Stalled','status':'True','reason':'Conflict','message':'taken','observedGeneration':3,` + at + `},`
 	const refused = `{'type':'ReferencesResolved','status':'False','reason':'TargetRejected','message':'x','observedGeneration':3,`
 	const unresolved = `'status':'True','reason':'ReferencesUnresolved','message':'x','observedGeneration':3,`
-	taken := &condition.Problem{Reason: fleetv1alpha1.ReasonConflict, Message: "taken"}
+	taken := &condition.Error{Reason: fleetv1alpha1.ReasonConflict, Message: "taken"}
 	for name, tc := range map[string]struct {
 		reason     string
 		claim, Hub string
 		behind     bool
-		problem    *condition.Problem
+		problem    *condition.Error
 		want       string
 	}{
 		"Generation": {
@@ -56,7 +56,7 @@ func TestBuildStatus(t *testing.T) {
 		"ReferencesRefused": {
 			reason:  "A reference that its author must correct is not waited for.",
 			claim:   `{'metadata':{'generation':3},'status':{'conditions':[` + refused + earlier + `}]}}`,
-			problem: &condition.Problem{Reason: fleetv1alpha1.ReasonReferencesUnresolved, Message: "x"},
+			problem: &condition.Error{Reason: fleetv1alpha1.ReasonReferencesUnresolved, Message: "x"},
 			want: `{'conditions':[` + refused + earlier + `},{'type':'Stalled',` + unresolved + at + `},{'type':'AgentSynced',` +
 				strings.Replace(unresolved, "True", "False", 1) + at + `}]}`,
 		},

@@ -30,7 +30,7 @@ const FailurePatience = 10 * time.Second
 //
 // The message does not repeat the error. The error is the hub's, names its webhooks and their addresses, and changes
 // with each attempt; the manager logs it in full.
-func (r *Reporter) Failed(ctx context.Context, s *scope.Scope, err error) (lasting *condition.Problem, tellable bool) {
+func (r *Reporter) Failed(ctx context.Context, s *scope.Scope, err error) (lasting *condition.Error, tellable bool) {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) || answer.IsConflict(err) || s.Vanished {
 		return nil, false
 	}
@@ -45,7 +45,7 @@ func (r *Reporter) Failed(ctx context.Context, s *scope.Scope, err error) (lasti
 	if now.Sub(f.Since) < FailurePatience {
 		return nil, true
 	}
-	return &condition.Problem{
+	return &condition.Error{
 		Reason:  fleetv1alpha1.ReasonSyncFailing,
 		Unknown: true,
 		Message: fmt.Sprintf("Synchronising this claim fails (%s) and is tried again, see the log of Masthead in the hub",

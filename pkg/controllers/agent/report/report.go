@@ -102,7 +102,7 @@ func agentSynced(s *scope.Scope, o scope.Outcome) metav1.Condition {
 // writeStatus writes the status of a claim, and an event if it is new. It returns why the workload cluster refuses it.
 func (r *Reporter) writeStatus(
 	ctx context.Context, s *scope.Scope, o scope.Outcome, c metav1.Condition, status map[string]any,
-) (*condition.Problem, error) {
+) (*condition.Error, error) {
 	last, reportedBefore := r.lastReported(s)
 	before, after := s.Claim, propagation.Shell(s.Claim)
 	patch, err := propagation.StatusPatch(before, status)

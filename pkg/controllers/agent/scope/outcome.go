@@ -26,7 +26,7 @@ type Outcome struct {
 	Current bool
 
 	// Problem is why the claim is not synchronised; nil if it is.
-	Problem *condition.Problem
+	Problem *condition.Error
 
 	// KeepCondition means that it is unknown whether the claim is synchronised, so that its condition stays as it is.
 	KeepCondition bool

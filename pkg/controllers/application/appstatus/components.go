@@ -161,7 +161,7 @@ func componentStatus(v ComponentView, was appsv1alpha1.ComponentStatus) appsv1al
 		c.Installed, c.Health, what = corev1.ConditionUnknown, appsv1alpha1.HealthUnknown, v.Unseen
 	case v.Found == nil && finished:
 		c.Installed, c.Health, c.Ignored = corev1.ConditionTrue, appsv1alpha1.HealthHealthy, was.Ignored
-		what = &condition.Problem{Reason: appsv1alpha1.ReasonFinished}
+		what = &condition.Error{Reason: appsv1alpha1.ReasonFinished}
 	case v.Found == nil:
 		c.Installed, c.Health = corev1.ConditionFalse, appsv1alpha1.HealthMissing
 		what = orElse(what, appsv1alpha1.ReasonNotFound, fmt.Sprintf("There is no %s %q with the annotation %s.",
@@ -176,7 +176,7 @@ func componentStatus(v ComponentView, was appsv1alpha1.ComponentStatus) appsv1al
 		if decided := was.Health == appsv1alpha1.HealthHealthy || was.Health == appsv1alpha1.HealthDegraded; decided && v.isRunning() &&
 			was.Group == c.Group && was.Kind == c.Kind {
 			// What became of the run before is recorded nowhere else.
-			c.Health, what = was.Health, &condition.Problem{Reason: was.Reason, Message: was.Message}
+			c.Health, what = was.Health, &condition.Error{Reason: was.Reason, Message: was.Message}
 		}
 	}
 	if v.Found != nil {
@@ -221,29 +221,29 @@ func (v *ComponentView) finishedMessage() string {
 
 // foundHealth is an object's own health. A problem with its belonging to the Application is shown only if the object
 // is otherwise Healthy; the condition ComponentsWatched always shows it.
-func foundHealth(v ComponentView) (appsv1alpha1.Health, *condition.Problem) {
+func foundHealth(v ComponentView) (appsv1alpha1.Health, *condition.Error) {
 	h := v.Found.Health
 	switch {
 	case v.Found.Finished && v.Found.Deleting, v.Found.Finished && h.Health == appsv1alpha1.HealthHealthy && v.Problem == nil:
 		// It is deleted because it has finished.
-		return appsv1alpha1.HealthHealthy, &condition.Problem{Reason: appsv1alpha1.ReasonFinished}
+		return appsv1alpha1.HealthHealthy, &condition.Error{Reason: appsv1alpha1.ReasonFinished}
 	case bounds.HealthRank(h.Health) < 0 || h.Health == appsv1alpha1.HealthMissing:
 		// Only Masthead decides whether it exists.
-		return appsv1alpha1.HealthUnknown, &condition.Problem{Reason: h.Reason, Message: h.Message}
+		return appsv1alpha1.HealthUnknown, &condition.Error{Reason: h.Reason, Message: h.Message}
 	case h.Health == appsv1alpha1.HealthHealthy && v.Found.Deleting:
 		// Only its metadata was read.
-		return appsv1alpha1.HealthProgressing, &condition.Problem{Reason: appsv1alpha1.ReasonTerminating, Message: "It is being deleted."}
+		return appsv1alpha1.HealthProgressing, &condition.Error{Reason: appsv1alpha1.ReasonTerminating, Message: "It is being deleted."}
 	case h.Health == appsv1alpha1.HealthHealthy && v.Problem != nil:
 		return h.Health, v.Problem
 	}
-	return h.Health, &condition.Problem{Reason: h.Reason, Message: h.Message}
+	return h.Health, &condition.Error{Reason: h.Reason, Message: h.Message}
 }
 
-func orElse(p *condition.Problem, reason, message string) *condition.Problem {
+func orElse(p *condition.Error, reason, message string) *condition.Error {
 	if p != nil {
 		return p
 	}
-	return &condition.Problem{Reason: reason, Message: message}
+	return &condition.Error{Reason: reason, Message: message}
 }
 
 // objectName is the object name of a component.

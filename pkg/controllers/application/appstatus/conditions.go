@@ -156,7 +156,7 @@ func watchedCondition(o Observation) metav1.Condition {
 		c.Reason, c.Message = o.unseen.Reason, o.unseen.Message
 		return c
 	}
-	worst, order, name := (*condition.Problem)(nil), 0, ""
+	worst, order, name := (*condition.Error)(nil), 0, ""
 	affected := 0
 	for _, v := range o.Components {
 		p, rank := v.Unseen, 3

@@ -139,7 +139,7 @@ func situations() iter.Seq[*situation] {
 						switch check {
 						case "":
 						case "Refused":
-							checked(corev1.ConditionUnknown, &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: "No."})(&s.o)
+							checked(corev1.ConditionUnknown, &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: "No."})(&s.o)
 						default:
 							checked(corev1.ConditionStatus(check), nil)(&s.o)
 						}

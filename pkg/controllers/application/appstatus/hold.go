@@ -66,14 +66,14 @@ func (o *Observation) Hold() (all bool) {
 		if c == nil || c.ObservedGeneration != o.Application.Generation {
 			return false
 		}
-		o.HealthCheck.Ready, o.HealthCheck.Problem = corev1.ConditionStatus(c.Status), &condition.Problem{Reason: c.Reason, Message: c.Message}
+		o.HealthCheck.Ready, o.HealthCheck.Problem = corev1.ConditionStatus(c.Status), &condition.Error{Reason: c.Reason, Message: c.Message}
 	}
 	return all
 }
 
 // hold shows a component with its previous status.
 func (v *ComponentView) hold(was appsv1alpha1.ComponentStatus) {
-	said := &condition.Problem{Reason: was.Reason, Message: strings.TrimPrefix(was.Message, v.finishedMessage()+" ")}
+	said := &condition.Error{Reason: was.Reason, Message: strings.TrimPrefix(was.Message, v.finishedMessage()+" ")}
 	v.held, v.Unseen, v.Problem = &was, nil, nil
 	switch {
 	case was.Installed == corev1.ConditionUnknown:

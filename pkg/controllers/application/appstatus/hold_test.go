@@ -57,7 +57,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 		{
 			name: "what an inventory names elsewhere", reason: "Without it, all would be well for a moment.",
 			before: []func(*Observation){with(component("db", appsv1alpha1.HealthHealthy), NewComponentView(
-				schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonNotAllowed, Message: "It is elsewhere."}))},
+				schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, types.NamespacedName{}, &condition.Error{Reason: appsv1alpha1.ReasonNotAllowed, Message: "It is elsewhere."}))},
 			hide: func(o *Observation) {
 				notSeen(appsv1alpha1.ReasonSyncing)(&o.Components[1])
 			},
@@ -67,7 +67,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			before: []func(*Observation){with(component("db", appsv1alpha1.HealthHealthy))},
 			hide: func(o *Observation) {
 				o.Components = append(o.Components, NewComponentView(
-					schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, types.NamespacedName{}, &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."}))
+					schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, types.NamespacedName{}, &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."}))
 			},
 		},
 		{
@@ -88,7 +88,7 @@ func TestAStatusThatIsHeldIsTheSame(t *testing.T) {
 			name: "health check", reason: "What its Pod said last counts until the Pods are read.",
 			before: []func(*Observation){checked(corev1.ConditionTrue, nil)},
 			hide: func(o *Observation) {
-				o.HealthCheck.Ready, o.HealthCheck.Problem = corev1.ConditionUnknown, &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "Not yet."}
+				o.HealthCheck.Ready, o.HealthCheck.Problem = corev1.ConditionUnknown, &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "Not yet."}
 			},
 		},
 	} {

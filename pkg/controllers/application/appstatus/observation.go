@@ -20,7 +20,7 @@ type Observation struct {
 	Application *appsv1alpha1.Application
 
 	// unseen says why the Application is not observed at all; nil if it is.
-	unseen *condition.Problem
+	unseen *condition.Error
 
 	// Components are those in the spec, one view each, and the discovered ones, in any order.
 	Components []ComponentView
@@ -53,14 +53,14 @@ type ComponentView struct {
 	Namespace  string
 
 	// Unseen says why Masthead cannot observe it; nil if it can. Syncing reports whether that may end soon.
-	Unseen  *condition.Problem
+	Unseen  *condition.Error
 	Syncing bool
 
 	// held is the previous status entry while it is kept; nil otherwise.
 	held *appsv1alpha1.ComponentStatus
 
 	// Problem is a problem with the object found: it could not be adopted, or the selector does not match.
-	Problem *condition.Problem
+	Problem *condition.Error
 
 	// Found is the object; nil if there is none with the annotation.
 	Found *record.Component
@@ -81,7 +81,7 @@ type DependencyView struct {
 }
 
 // NewComponentView is the view of a discovered object, or of the reason why none can be observed.
-func NewComponentView(gvk schema.GroupVersionKind, key types.NamespacedName, unseen *condition.Problem) ComponentView {
+func NewComponentView(gvk schema.GroupVersionKind, key types.NamespacedName, unseen *condition.Error) ComponentView {
 	return ComponentView{
 		discovered: true, Name: key.Name, Namespace: key.Namespace, Unseen: unseen,
 		Kind: appsv1alpha1.ComponentKind{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Name: key.Name},

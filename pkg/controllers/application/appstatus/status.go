@@ -80,7 +80,7 @@ func Equal(a, b appsv1alpha1.ApplicationStatus) bool {
 
 // UnseenApplication is the observation of an Application that is not observed any more, or cannot be. The resulting
 // status says so of every component, instead of repeating the last observation.
-func UnseenApplication(app *appsv1alpha1.Application, why condition.Problem) Observation {
+func UnseenApplication(app *appsv1alpha1.Application, why condition.Error) Observation {
 	o := Observation{Application: app, unseen: &why, OwnedKinds: app.Status.OwnedKinds}
 	for name, kind := range app.Spec.Components {
 		o.Components = append(o.Components, ComponentView{Name: name, Kind: kind, Unseen: &why})
@@ -131,7 +131,7 @@ const (
 )
 
 // unseenDiscovered are the views of the objects in the last status that were discovered.
-func unseenDiscovered(app *appsv1alpha1.Application, why *condition.Problem) []ComponentView {
+func unseenDiscovered(app *appsv1alpha1.Application, why *condition.Error) []ComponentView {
 	var views []ComponentView
 	for _, was := range app.Status.Discovered {
 		if was.Name != "" {

@@ -185,7 +185,7 @@ func randomObservation(r *rand.Rand) Observation {
 	case 1:
 		checked(corev1.ConditionFalse, nil)(&o)
 	case 2:
-		checked("", &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckForbidden, Message: "No."})(&o)
+		checked("", &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckForbidden, Message: "No."})(&o)
 	}
 	return o
 }
@@ -230,7 +230,7 @@ func TestStatusIsIdempotent(t *testing.T) {
 func TestStatusIsBounded(t *testing.T) {
 	full := func(name int, text string, length int) appsv1alpha1.ApplicationStatus {
 		long := func(i int) string { return fmt.Sprintf("%03d", i) + strings.Repeat("x", name-3) }
-		o := observed(checked(corev1.ConditionFalse, &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: strings.Repeat(text, length)}))
+		o := observed(checked(corev1.ConditionFalse, &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: strings.Repeat(text, length)}))
 		for i := range 256 {
 			v := component(long(i), appsv1alpha1.HealthDegraded)
 			v.Kind = appsv1alpha1.ComponentKind{Group: long(i), Version: strings.Repeat("v", min(name, 63)), Kind: strings.Repeat("K", min(name, 63))}
@@ -366,7 +366,7 @@ func TestSummarize(t *testing.T) {
 }
 
 func TestStatusOfAnUnobservedApplicationIsIdempotent(t *testing.T) {
-	why := condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "The cluster is not enrolled any more."}
+	why := condition.Error{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "The cluster is not enrolled any more."}
 	for name, app := range map[string]*appsv1alpha1.Application{"Whole": leftBehind(), "Empty": observed().Application} {
 		t.Run(name, func(t *testing.T) {
 			app.Status = stored(t, Build(UnseenApplication(app, why), statusTime(1)))

@@ -57,7 +57,7 @@ func unmatched(v *ComponentView) {
 func notSeen(reason string) func(*ComponentView) {
 	return func(v *ComponentView) {
 		missing(v)
-		v.Unseen = &condition.Problem{Reason: reason, Message: "It cannot be watched."}
+		v.Unseen = &condition.Error{Reason: reason, Message: "It cannot be watched."}
 	}
 }
 
@@ -66,11 +66,11 @@ func asFinishedJob(v *ComponentView) {
 }
 
 func notOwned(v *ComponentView) {
-	v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "Masthead may not patch it."}
+	v.Problem = &condition.Error{Reason: appsv1alpha1.ReasonOwnershipForbidden, Message: "Masthead may not patch it."}
 }
 
 // unobserved is the reason why an Application in an un-enrolled cluster is not observed.
-var unobserved = condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "The cluster is not enrolled any more."}
+var unobserved = condition.Error{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "The cluster is not enrolled any more."}
 
 func observed(modify ...func(*Observation)) Observation {
 	o := Observation{Application: &appsv1alpha1.Application{
@@ -90,7 +90,7 @@ func dependingOn(views ...DependencyView) func(*Observation) {
 	return func(o *Observation) { o.Dependencies = views }
 }
 
-func checked(ready corev1.ConditionStatus, p *condition.Problem) func(*Observation) {
+func checked(ready corev1.ConditionStatus, p *condition.Error) func(*Observation) {
 	return func(o *Observation) {
 		o.Application.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{}
 		o.HealthCheck = healthcheck.View{Pod: "wordpress-abc", Ready: ready, Problem: p}
@@ -144,7 +144,7 @@ func TestStatusOfOneComponent(t *testing.T) {
 		"OtherProblem": {
 			reason: "The selection may report a more specific problem.",
 			component: component("db", appsv1alpha1.HealthHealthy, unmatched, func(v *ComponentView) {
-				v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonClusterScoped, Message: "It has no namespace."}
+				v.Problem = &condition.Error{Reason: appsv1alpha1.ReasonClusterScoped, Message: "It has no namespace."}
 			}),
 			want: appsv1alpha1.ComponentStatus{
 				Installed: corev1.ConditionFalse, Health: appsv1alpha1.HealthMissing, Reason: appsv1alpha1.ReasonClusterScoped,
@@ -537,7 +537,7 @@ func TestConditions(t *testing.T) {
 		},
 		"HealthCheckRefused": {
 			reason:      "There is no Pod, and the API server says why.",
-			observation: observed(with(db), checked(corev1.ConditionUnknown, &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: "Refused: no."})),
+			observation: observed(with(db), checked(corev1.ConditionUnknown, &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: "Refused: no."})),
 			installed:   wanted{yes, "Installed"}, check: wanted{unknown, "HealthCheckRefused"},
 			healthy: wanted{yes, "Healthy"}, watched: wanted{yes, "Watched"},
 			message: "Refused: no.",
@@ -558,7 +558,7 @@ func TestConditions(t *testing.T) {
 		},
 		"NotEnrolledAndEmpty": {
 			reason:      "One without components is not watched either.",
-			observation: UnseenApplication(observed().Application, condition.Problem{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "The cluster is not enrolled any more."}),
+			observation: UnseenApplication(observed().Application, condition.Error{Reason: appsv1alpha1.ReasonNotEnrolled, Message: "The cluster is not enrolled any more."}),
 			installed:   wanted{unknown, "NoComponents"}, check: wanted{unknown, "NoHealthCheck"},
 			healthy: wanted{unknown, "NoComponents"}, watched: wanted{no, "NotEnrolled"},
 			message: `The cluster is not enrolled any more.`,

@@ -38,7 +38,7 @@ func TestVerdictsOnApplications(t *testing.T) {
 		if reason == "" {
 			return checked(status, nil)
 		}
-		return checked(status, &condition.Problem{Reason: reason, Message: "It is so."})
+		return checked(status, &condition.Error{Reason: reason, Message: "It is so."})
 	}
 	table := verdict.Table{Kind: kind.GroupKind(), Cases: map[string]verdict.Case{
 		"Created": {

@@ -40,10 +40,10 @@ type State struct {
 	Served bool
 
 	// Problem says why it has none.
-	Problem *condition.Problem
+	Problem *condition.Error
 
 	// Notice says that the cluster has Applications, but the definition differs from this manager's.
-	Notice *condition.Problem
+	Notice *condition.Error
 
 	// Wrote is "create" or "update" if the definition was written, else empty.
 	Wrote string
@@ -120,7 +120,7 @@ func (k *Installer) serveOlder(state State, seen Seen) State {
 	if state.Problem == nil || !k.want.isOlder(seen) {
 		return state
 	}
-	state.Served, state.Notice, state.Problem = true, &condition.Problem{
+	state.Served, state.Notice, state.Problem = true, &condition.Error{
 		Reason: state.Problem.Reason, Message: state.Problem.Message + " Meanwhile, the definition of an older Masthead is used.",
 	}, nil
 	return state
@@ -130,14 +130,14 @@ func (k *Installer) serveOlder(state State, seen Seen) State {
 func (k *Installer) classify(seen Seen) (state State, settled bool) {
 	switch {
 	case !seen.marks.BelongTo(k.owner):
-		return State{Again: k.slowly(), Problem: &condition.Problem{
+		return State{Again: k.slowly(), Problem: &condition.Error{
 			Reason: fleetv1alpha1.ReasonDefinitionForeign, Message: about.NotOurs(seen.marks, k.owner, unseen),
 		}}, true
 	case seen.deleting:
 		// It is written again once it is gone, which the watch reports.
 		return State{}, true
 	case seen.revision > k.want.revision:
-		return State{Served: true, Notice: &condition.Problem{
+		return State{Served: true, Notice: &condition.Error{
 			Reason: fleetv1alpha1.ReasonDefinitionNewer,
 			Message: fmt.Sprintf("The CustomResourceDefinition %q is of a newer Masthead (revision %d, this one has %d) and is used unchanged.",
 				Name, seen.revision, k.want.revision),
@@ -173,7 +173,7 @@ func (k *Installer) written(
 }
 
 func (k *Installer) refused(reason string, err error) State {
-	return State{Again: k.slowly(), Problem: &condition.Problem{Reason: reason, Message: about.Refused(err)}}
+	return State{Again: k.slowly(), Problem: &condition.Error{Reason: reason, Message: about.Refused(err)}}
 }
 
 func (k *Installer) writer(crds managed.Objects) managed.Writer {

@@ -58,7 +58,7 @@ func (d *Reports) DefinitionForgotten(cluster mcr.ClusterName, crd string) {
 }
 
 // Served is DefinitionServed, with an optional notice.
-func (d *Reports) Served(cluster mcr.ClusterName, notice *condition.Problem) {
+func (d *Reports) Served(cluster mcr.ClusterName, notice *condition.Error) {
 	if notice == nil {
 		d.DefinitionServed(cluster, Name)
 		return

@@ -42,7 +42,7 @@ func TestDefinitionReports(t *testing.T) {
 	recorder := events.NewFakeRecorder(16)
 	forwarded := &heard{}
 	d := NewReports(forwarded, recorder, oneCluster{})
-	notice := &condition.Problem{Reason: fleetv1alpha1.ReasonDefinitionNewer, Message: "It is newer."}
+	notice := &condition.Error{Reason: fleetv1alpha1.ReasonDefinitionNewer, Message: "It is newer."}
 
 	d.Served("w1", nil)
 	d.DefinitionRefused("w1", Name, fleetv1alpha1.ReasonDefinitionForeign, "Another client manages it.")

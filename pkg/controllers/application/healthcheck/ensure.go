@@ -73,7 +73,7 @@ type healthCheckAttempts struct {
 
 	// problem is the result of the last attempt, if it failed. refused reports whether every further attempt would fail
 	// the same way.
-	problem *condition.Problem
+	problem *condition.Error
 	refused bool
 }
 
@@ -190,7 +190,7 @@ func planHealthCheck(
 	case current == nil:
 		plan.view.Problem = attempts.problem
 		if plan.view.Problem == nil {
-			plan.view.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being created.", want.Name)}
+			plan.view.Problem = &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being created.", want.Name)}
 		}
 		plan.create, plan.again = wait == 0, wait
 	case current.ended() && !current.deleting:
@@ -269,7 +269,7 @@ func (a healthCheckAttempts) tried(now time.Time) healthCheckAttempts {
 // holder says who holds the Pod's name; no problem if it is the Pod itself, which the watch does not show yet.
 func (h *Checks) holder(
 	ctx context.Context, cluster Cluster, app *appsv1alpha1.Application, want *corev1.Pod,
-) (*condition.Problem, error) {
+) (*condition.Error, error) {
 	key := types.NamespacedName{Namespace: want.Namespace, Name: want.Name}
 	p, err := cluster.GetPod(ctx, key)
 	switch {
@@ -283,18 +283,18 @@ func (h *Checks) holder(
 		return nil, nil //nolint:nilnil // The comment says so.
 	case p.deleting || p.Owner != "":
 		// Its controller, perhaps a deleted Application of the same name, is going away.
-		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("Waiting until another Pod with the name %q is deleted.", want.Name)}, nil
+		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("Waiting until another Pod with the name %q is deleted.", want.Name)}, nil
 	}
-	return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: fmt.Sprintf("A Pod %q already exists, which does not belong to this Application.", want.Name)}, nil
+	return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: fmt.Sprintf("A Pod %q already exists, which does not belong to this Application.", want.Name)}, nil
 }
 
 // creationProblem is the problem shown to users when creating a Pod fails; nil if it should be retried. refused reports
 // whether the same template would be refused again.
-func creationProblem(err error, namespace string) (p *condition.Problem, refused bool) {
-	said := &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: condition.Text("The API server refuses the Pod of the health check: "+err.Error(), bounds.Message)}
+func creationProblem(err error, namespace string) (p *condition.Error, refused bool) {
+	said := &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckRefused, Message: condition.Text("The API server refuses the Pod of the health check: "+err.Error(), bounds.Message)}
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The namespace is being deleted."}, false
+		return &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: "The namespace is being deleted."}, false
 	case apierror.IsMissingRight(err):
 		return lackingRight("create", namespace), false
 	case apierrors.IsForbidden(err), apierror.IsRejected(err):
@@ -315,8 +315,8 @@ func isAboutFields(err error) bool {
 	return details != nil && slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Field != "" })
 }
 
-func lackingRight(verb, namespace string) *condition.Problem {
-	return &condition.Problem{
+func lackingRight(verb, namespace string) *condition.Error {
+	return &condition.Error{
 		Reason:  appsv1alpha1.ReasonHealthCheckForbidden,
 		Message: fmt.Sprintf("Masthead lacks the right to %s Pods in the namespace %q, which it needs for health checks only.", verb, namespace),
 	}

@@ -190,7 +190,7 @@ type View struct {
 	Ready corev1.ConditionStatus
 
 	// Problem says why there is no Pod, or why it is not ready.
-	Problem *condition.Problem
+	Problem *condition.Error
 
 	// Syncing reports whether the Pods have not been listed yet, and may be soon.
 	Syncing bool
@@ -207,17 +207,17 @@ func (p Record) view() View {
 	case p.ended():
 		// Regardless of what its kubelet reported last.
 		v.Ready = corev1.ConditionFalse
-		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q has ended (%s) and will be replaced%s", p.Key.Name, p.phase, because)}
+		v.Problem = &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q has ended (%s) and will be replaced%s", p.Key.Name, p.phase, because)}
 	case p.ready == corev1.ConditionTrue:
 		return v
 	case p.ready == corev1.ConditionFalse:
-		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q is not ready%s", p.Key.Name, because)}
+		v.Problem = &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckNotReady, Message: fmt.Sprintf("The Pod %q is not ready%s", p.Key.Name, because)}
 	default:
 		v.Ready = corev1.ConditionUnknown
-		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q does not report yet whether it is ready%s", p.Key.Name, because)}
+		v.Problem = &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q does not report yet whether it is ready%s", p.Key.Name, because)}
 	}
 	if p.deleting {
-		v.Problem = &condition.Problem{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being deleted; another one will replace it.", p.Key.Name)}
+		v.Problem = &condition.Error{Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being deleted; another one will replace it.", p.Key.Name)}
 	}
 	return v
 }

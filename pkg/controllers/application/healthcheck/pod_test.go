@@ -131,7 +131,7 @@ func TestReducePod(t *testing.T) {
 		"New": {
 			reason: "A Pod without the condition Ready is Unknown, as the KEP says.",
 			pod:    base, want: kept(func(*Record) {}),
-			view: View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not report yet whether it is ready`}},
+			view: View{Ready: corev1.ConditionUnknown, Problem: &condition.Error{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not report yet whether it is ready`}},
 		},
 		"Unschedulable": {
 			reason: "Why it does not start is worth knowing.",
@@ -141,7 +141,7 @@ func TestReducePod(t *testing.T) {
 				}}}
 			}),
 			want: kept(func(r *Record) { r.phase, r.Message = corev1.PodPending, "0/3 nodes are available" }),
-			view: View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not report yet whether it is ready: 0/3 nodes are available`}},
+			view: View{Ready: corev1.ConditionUnknown, Problem: &condition.Error{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not report yet whether it is ready: 0/3 nodes are available`}},
 		},
 		"Ready": {
 			reason: "That is what the Application is.",
@@ -159,7 +159,7 @@ func TestReducePod(t *testing.T) {
 			want: kept(func(r *Record) {
 				r.phase, r.ready, r.Message = corev1.PodRunning, corev1.ConditionFalse, "containers with unready status: [check]"
 			}),
-			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" is not ready: containers with unready status: [check]`}},
+			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Error{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" is not ready: containers with unready status: [check]`}},
 		},
 		"Evicted": {
 			reason: "A Pod that has ended is not ready, even if its condition Ready is still true.",
@@ -169,7 +169,7 @@ func TestReducePod(t *testing.T) {
 			want: kept(func(r *Record) {
 				r.phase, r.ready, r.Message = corev1.PodFailed, corev1.ConditionTrue, "Evicted: low on memory"
 			}),
-			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" has ended (Failed) and will be replaced: Evicted: low on memory`}},
+			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Error{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" has ended (Failed) and will be replaced: Evicted: low on memory`}},
 		},
 		"Succeeded": {
 			reason: "A health check has to go on.",
@@ -179,7 +179,7 @@ func TestReducePod(t *testing.T) {
 			want: kept(func(r *Record) {
 				r.phase, r.ready, r.Message = corev1.PodSucceeded, corev1.ConditionFalse, "containers with unready status: [check]"
 			}),
-			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" has ended (Succeeded) and will be replaced: containers with unready status: [check]`}},
+			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Error{Reason: "HealthCheckNotReady", Message: `The Pod "NAME" has ended (Succeeded) and will be replaced: containers with unready status: [check]`}},
 		},
 		"Deleted": {
 			reason: "It will be replaced when it is gone; until then its word counts.",
@@ -190,13 +190,13 @@ func TestReducePod(t *testing.T) {
 			want: kept(func(r *Record) {
 				r.deleting, r.phase, r.ready, r.Message = true, corev1.PodRunning, corev1.ConditionFalse, "containers with unready status: [check]"
 			}),
-			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" is being deleted; another one will replace it.`}},
+			view: View{Ready: corev1.ConditionFalse, Problem: &condition.Error{Reason: "HealthCheckStarting", Message: `The Pod "NAME" is being deleted; another one will replace it.`}},
 		},
 		"OfSomethingElse": {
 			reason: "A label and a name are no ownership.",
 			pod:    status(func(p *corev1.Pod) { p.OwnerReferences[0].APIVersion = "apps.example.org/v1" }),
 			want:   kept(func(r *Record) { r.Owner = "" }),
-			view:   View{Ready: corev1.ConditionUnknown, Problem: &condition.Problem{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not report yet whether it is ready`}},
+			view:   View{Ready: corev1.ConditionUnknown, Problem: &condition.Error{Reason: "HealthCheckStarting", Message: `The Pod "NAME" does not report yet whether it is ready`}},
 		},
 	}
 	for name, tc := range cases {
@@ -209,7 +209,7 @@ func TestReducePod(t *testing.T) {
 			if tc.view.Problem != nil {
 				tc.view.Problem.Message = strings.ReplaceAll(tc.view.Problem.Message, "NAME", base.Name)
 			}
-			if diff := cmp.Diff(tc.view, got.view(), cmp.AllowUnexported(View{}, condition.Problem{})); diff != "" {
+			if diff := cmp.Diff(tc.view, got.view(), cmp.AllowUnexported(View{}, condition.Error{})); diff != "" {
 				t.Errorf("%s\n-want +got:\n%s", tc.reason, diff)
 			}
 		})

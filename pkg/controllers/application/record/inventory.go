@@ -136,7 +136,7 @@ func (s *StrangeEntries) add(position, of int, id string) {
 
 // Problem is the problem with these entries; nil if there are none. Such an entry may concern any namespace, so it is
 // repeated only if it begins with a visible one, as entries do.
-func (s *StrangeEntries) Problem(holder string, seen func(namespace string) bool) *condition.Problem {
+func (s *StrangeEntries) Problem(holder string, seen func(namespace string) bool) *condition.Error {
 	if s.count == 0 {
 		return nil
 	}
@@ -145,5 +145,5 @@ func (s *StrangeEntries) Problem(holder string, seen func(namespace string) bool
 	if namespace, _, ok := strings.Cut(s.says, "_"); ok && seen(namespace) {
 		text += fmt.Sprintf(": %q", s.says)
 	}
-	return &condition.Problem{Reason: appsv1alpha1.ReasonInventoryNotUnderstood, Message: text + "."}
+	return &condition.Error{Reason: appsv1alpha1.ReasonInventoryNotUnderstood, Message: text + "."}
 }

@@ -35,7 +35,7 @@ type rolledUp struct {
 	since                      time.Time
 
 	// blocked is why its Applications are not watched; nil if they are.
-	blocked *condition.Problem
+	blocked *condition.Error
 
 	// applications are the observed ones, each with a round: a replacing instance starts a new round, and Applications not
 	// observed by its end are gone.
@@ -158,7 +158,7 @@ func (r *Collector) Synced(cluster mcr.ClusterName) {
 
 // Unwatched records that a cluster exists, but its Applications are not watched, or no longer. The reason is one of
 // those of the condition Current of an ApplicationReport.
-func (r *Collector) Unwatched(cluster mcr.ClusterName, why condition.Problem) {
+func (r *Collector) Unwatched(cluster mcr.ClusterName, why condition.Error) {
 	r.expect(cluster)
 	r.change(cluster, func(c *rolledUp) bool {
 		if c.engaged && c.blocked != nil && *c.blocked == why {
@@ -213,7 +213,7 @@ func (c *rolledUp) keep() {
 type rollupView struct {
 	engaged, complete, reached bool
 	since                      time.Time
-	blocked                    *condition.Problem
+	blocked                    *condition.Error
 	lastKnown                  *fleetv1alpha1.LastKnownApplications
 
 	// totals cover all Applications, if the view is complete.

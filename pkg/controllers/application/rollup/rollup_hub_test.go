@@ -304,7 +304,7 @@ func TestReportOfAnUnreachableCluster(t *testing.T) {
 		t.Errorf("unexpected status %+v", back)
 	}
 
-	h.rollup.Unwatched(h.cluster("w1").Name, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "The class says so."})
+	h.rollup.Unwatched(h.cluster("w1").Name, condition.Error{Reason: fleetv1alpha1.ReasonDisabled, Message: "The class says so."})
 	disabled := h.wait("that Applications are disabled", "w1", isCurrent(fleetv1alpha1.ReasonDisabled)).Status
 	if disabled.LastSeen != nil || disabled.Applications.Healthy != 0 || disabled.LastKnown == nil {
 		t.Errorf("unexpected status %+v", disabled)

@@ -71,8 +71,8 @@ func TestRollupWakesForNewsOnly(t *testing.T) {
 		{"It went.", func() { r.Forget(reported, named("b")) }, 1},
 		{"It was not there.", func() { r.Forget(reported, named("b")) }, 0},
 		{"What was observed is newer.", func() { r.Offer(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
-		{"Applications are disabled.", func() { r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 1},
-		{"That is known already.", func() { r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 0},
+		{"Applications are disabled.", func() { r.Unwatched(reported, condition.Error{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 1},
+		{"That is known already.", func() { r.Unwatched(reported, condition.Error{Reason: fleetv1alpha1.ReasonDisabled, Message: "No."}) }, 0},
 		{"It is gone.", func() { r.Disengaged(reported) }, 1},
 		{"A pass that ended late.", func() { r.Observe(reported, named("a"), sum(appsv1alpha1.HealthHealthy)) }, 0},
 		{"As above.", func() { r.Synced(reported) }, 0},
@@ -260,7 +260,7 @@ func TestReportStatus(t *testing.T) {
 		},
 		"Disabled": {
 			reason: "Applications are not watched, so their health is unknown.", cluster: connected, old: current,
-			view: rollupView{engaged: true, reached: true, since: now.Time, lastKnown: known, blocked: &condition.Problem{Reason: fleetv1alpha1.ReasonDisabled, Message: "The class says so."}},
+			view: rollupView{engaged: true, reached: true, since: now.Time, lastKnown: known, blocked: &condition.Error{Reason: fleetv1alpha1.ReasonDisabled, Message: "The class says so."}},
 			want: unknown("Disabled", "The class says so.", now, nil),
 		},
 		"DisabledAndLost": {
@@ -315,7 +315,7 @@ func TestRollupTakesWhatIsOfferedUntilItIsObserved(t *testing.T) {
 		t.Errorf("want one that is degraded, as observed, and one that is healthy, as offered; got %+v", got)
 	}
 	// A watch that was refused for a while begins again.
-	r.Unwatched(reported, condition.Problem{Reason: fleetv1alpha1.ReasonNotServed, Message: "No."})
+	r.Unwatched(reported, condition.Error{Reason: fleetv1alpha1.ReasonNotServed, Message: "No."})
 	if r.IsComplete(reported) {
 		t.Error("it is complete, though the Applications of the cluster are unknown")
 	}

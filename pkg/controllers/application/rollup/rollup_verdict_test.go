@@ -24,7 +24,7 @@ func TestVerdictsOnApplicationReports(t *testing.T) {
 	broken := complete
 	broken.totals.applications = fleetv1alpha1.ApplicationCounts{Total: 1, Degraded: 1}
 	blocked := func(reason string) rollupView {
-		return rollupView{engaged: true, reached: true, blocked: &condition.Problem{Reason: reason, Message: "It is so."}}
+		return rollupView{engaged: true, reached: true, blocked: &condition.Error{Reason: reason, Message: "It is so."}}
 	}
 	report := func(cluster connection.Cluster, v rollupView) *unstructured.Unstructured {
 		r := &fleetv1alpha1.ApplicationReport{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "capi-w1", Generation: 1}}

@@ -35,7 +35,7 @@ type NamedKind struct {
 	Watched bool
 
 	// Unseen says why the objects of the kind cannot be seen; nil if they can.
-	Unseen *condition.Problem
+	Unseen *condition.Error
 
 	// Syncing reports whether the objects have not been listed yet, and may be soon.
 	Syncing bool
@@ -76,7 +76,7 @@ func (w *Cluster) Ask(ctx context.Context, gvk schema.GroupVersionKind, assessor
 		k.Unseen = StateProblem(kindwatch.StateNotServed, gvk)
 		k.Again = w.askAgain(err)
 	case kindwatch.IsForbidden(err):
-		k.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonKindForbidden, Message: fmt.Sprintf(
+		k.Unseen = &condition.Error{Reason: appsv1alpha1.ReasonKindForbidden, Message: fmt.Sprintf(
 			"The cluster does not let Masthead discover which kinds %s has.", multicluster.BoundedText(gvk.GroupVersion().String()))}
 		k.Again = max(condition.SlowRetry(), kindwatch.RetryAfter(err))
 	case err != nil:
@@ -92,15 +92,15 @@ func (w *Cluster) Ask(ctx context.Context, gvk schema.GroupVersionKind, assessor
 }
 
 // ClusterScoped is the problem that a spec names components of a cluster-scoped kind.
-func ClusterScoped(gvk schema.GroupVersionKind) *condition.Problem {
-	return &condition.Problem{Reason: appsv1alpha1.ReasonClusterScoped, Message: fmt.Sprintf(
+func ClusterScoped(gvk schema.GroupVersionKind) *condition.Error {
+	return &condition.Error{Reason: appsv1alpha1.ReasonClusterScoped, Message: fmt.Sprintf(
 		"Objects of the kind %s have no namespace, so they cannot belong to an Application.", Describe(gvk))}
 }
 
 // unanswered is a kind for which the API server did not answer.
 func (k *NamedKind) unanswered() NamedKind {
 	out := *k
-	out.Unseen = &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf(
+	out.Unseen = &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf(
 		"The cluster does not respond to the request for the kinds of %s.", multicluster.BoundedText(k.GVK.GroupVersion().String()))}
 	out.Syncing, out.Again = true, unansweredFor
 	return out
@@ -121,21 +121,21 @@ func (w *Cluster) askAgain(err error) time.Duration {
 
 // StateProblem says why the objects of a watched kind cannot be observed; nil if they can. It depends only on the
 // state: request errors vary, and would change the status all the time.
-func StateProblem(state kindwatch.State, gvk schema.GroupVersionKind) *condition.Problem {
+func StateProblem(state kindwatch.State, gvk schema.GroupVersionKind) *condition.Error {
 	switch state {
 	case kindwatch.StateSynced:
 		return nil
 	case kindwatch.StateNotServed:
-		return &condition.Problem{Reason: appsv1alpha1.ReasonKindNotServed, Message: fmt.Sprintf("The cluster does not serve %s.", Describe(gvk))}
+		return &condition.Error{Reason: appsv1alpha1.ReasonKindNotServed, Message: fmt.Sprintf("The cluster does not serve %s.", Describe(gvk))}
 	case kindwatch.StateForbidden:
-		return &condition.Problem{Reason: appsv1alpha1.ReasonKindForbidden, Message: fmt.Sprintf("The cluster does not let Masthead list and watch %s.", Describe(gvk))}
+		return &condition.Error{Reason: appsv1alpha1.ReasonKindForbidden, Message: fmt.Sprintf("The cluster does not let Masthead list and watch %s.", Describe(gvk))}
 	case kindwatch.StateTooLarge:
-		return &condition.Problem{Reason: appsv1alpha1.ReasonKindTooLarge, Message: fmt.Sprintf("The cluster has more of %s than Masthead keeps.", Describe(gvk))}
+		return &condition.Error{Reason: appsv1alpha1.ReasonKindTooLarge, Message: fmt.Sprintf("The cluster has more of %s than Masthead keeps.", Describe(gvk))}
 	case kindwatch.StateStale:
-		return &condition.Problem{Reason: appsv1alpha1.ReasonKindStale, Message: fmt.Sprintf("The cluster has not let Masthead list and watch %s for some minutes.", Describe(gvk))}
+		return &condition.Error{Reason: appsv1alpha1.ReasonKindStale, Message: fmt.Sprintf("The cluster has not let Masthead list and watch %s for some minutes.", Describe(gvk))}
 	case kindwatch.StateSyncing, kindwatch.StateUnwatched:
 	}
-	return &condition.Problem{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf("The objects of %s have not been read yet.", Describe(gvk))}
+	return &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: fmt.Sprintf("The objects of %s have not been read yet.", Describe(gvk))}
 }
 
 // Describe formats a kind for messages, such as "StatefulSet (apps/v1)".

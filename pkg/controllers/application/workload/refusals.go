@@ -13,7 +13,7 @@ import (
 // Refusal is a write that the cluster refused. It is not retried before its time.
 type Refusal struct {
 	Until   time.Time
-	Problem condition.Problem
+	Problem condition.Error
 }
 
 // Refuse records that the cluster refused a write of an object or, with a key without name, of all objects of a kind in

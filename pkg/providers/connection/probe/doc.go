@@ -7,7 +7,7 @@
 // # What it guarantees
 //
 //   - Each request has a deadline, and at most 64 KiB of its response are read.
-//   - Errors are a reason.Failure, whose message is stable across attempts and reveals nothing about the manager's
+//   - Errors are a condition.Error, whose message is stable across attempts and reveals nothing about the manager's
 //     network.
 //   - A UID is accepted only if it is a UUID as API servers generate them, and a version only if it looks like one.
 //   - Only the marker of the hub is written, and only if it is unchanged since it was read.

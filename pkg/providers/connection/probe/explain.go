@@ -17,38 +17,38 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
 // Refusal returns a condition's reason and message for a refused response; nil for other errors.
-func Refusal(err error) *reason.Failure {
+func Refusal(err error) *condition.Error {
 	if refused, ok := errors.AsType[*bounded.Error](err); ok {
-		return reason.New(fleetv1alpha1.ReasonAnswerRefused, "An answer was refused: "+refused.Error())
+		return condition.NewError(fleetv1alpha1.ReasonAnswerRefused, "An answer was refused: "+refused.Error())
 	}
 	if share, ok := errors.AsType[*budget.ShareError](err); ok {
-		return reason.New(fleetv1alpha1.ReasonMemoryShareExceeded, "Some kinds are not watched: "+share.Error())
+		return condition.NewError(fleetv1alpha1.ReasonMemoryShareExceeded, "Some kinds are not watched: "+share.Error())
 	}
 	if errors.Is(err, transport.ErrEventsDelayed) {
-		return reason.New(fleetv1alpha1.ReasonEventsDelayed, "Events or answers are read with a delay: the cluster sends more of them than are read in the long run")
+		return condition.NewError(fleetv1alpha1.ReasonEventsDelayed, "Events or answers are read with a delay: the cluster sends more of them than are read in the long run")
 	}
 	return nil
 }
 
 // explain turns a network error into a reason and a message that is stable across attempts.
-func (p Prober) explain(err error) *reason.Failure {
+func (p Prober) explain(err error) *condition.Error {
 	host := p.transport.Server().Host
 	if why := Refusal(err); why != nil {
 		return why
 	}
 	if errors.Is(err, transport.ErrRefusedAddress) { // One message for all: the address and the cause would reveal the manager's network.
-		return reason.New(fleetv1alpha1.ReasonEndpointDenied, fmt.Sprintf("The API server at %s has an address to which this manager does not connect", host))
+		return condition.NewError(fleetv1alpha1.ReasonEndpointDenied, fmt.Sprintf("The API server at %s has an address to which this manager does not connect", host))
 	}
 	if message := tlsMessage(err); message != "" {
-		return reason.New(fleetv1alpha1.ReasonTLSError, fmt.Sprintf("The API server at %s %s", host, message))
+		return condition.NewError(fleetv1alpha1.ReasonTLSError, fmt.Sprintf("The API server at %s %s", host, message))
 	}
-	return reason.New(fleetv1alpha1.ReasonDialError, fmt.Sprintf("The API server at %s %s", host, dialMessage(err)))
+	return condition.NewError(fleetv1alpha1.ReasonDialError, fmt.Sprintf("The API server at %s %s", host, dialMessage(err)))
 }
 
 func tlsMessage(err error) string {

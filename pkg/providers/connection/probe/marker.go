@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 )
 
 // Marker reads the metadata of the marker; nil if there is none.
-func (p Prober) Marker(ctx context.Context, token string) (*metav1.ObjectMeta, *reason.Failure) {
+func (p Prober) Marker(ctx context.Context, token string) (*metav1.ObjectMeta, *condition.Error) {
 	code, body, err := p.send(ctx, question{method: http.MethodGet, path: markerPath, accept: asMetadata}, token)
 	switch {
 	case err != nil:
@@ -37,7 +37,7 @@ func (p Prober) Marker(ctx context.Context, token string) (*metav1.ObjectMeta, *
 	}
 	obj := metav1.PartialObjectMetadata{}
 	if json.Unmarshal(body, &obj) != nil || obj.Name != fleetv1alpha1.HubMarkerName {
-		return nil, reason.New(fleetv1alpha1.ReasonProbeFailed, fmt.Sprintf("The API server's answer to a request for the CustomResourceDefinition %q is not such an object",
+		return nil, condition.NewError(fleetv1alpha1.ReasonProbeFailed, fmt.Sprintf("The API server's answer to a request for the CustomResourceDefinition %q is not such an object",
 			fleetv1alpha1.HubMarkerName))
 	}
 	return &obj.ObjectMeta, nil
@@ -45,10 +45,10 @@ func (p Prober) Marker(ctx context.Context, token string) (*metav1.ObjectMeta, *
 
 // WriteMarker creates the marker, or replaces the one that was read. It returns false if the marker changed
 // concurrently.
-func (p Prober) WriteMarker(ctx context.Context, token string, m hubidentity.Marker, have *metav1.ObjectMeta) (bool, *reason.Failure) {
+func (p Prober) WriteMarker(ctx context.Context, token string, m hubidentity.Marker, have *metav1.ObjectMeta) (bool, *condition.Error) {
 	body, err := json.Marshal(m.Object(have))
 	if err != nil {
-		return false, reason.New(fleetv1alpha1.ReasonProbeFailed, "The marker of the hub cannot be encoded")
+		return false, condition.NewError(fleetv1alpha1.ReasonProbeFailed, "The marker of the hub cannot be encoded")
 	}
 	method, path, verb := http.MethodPost, definitionsPath, "create"
 	if have != nil {
@@ -67,15 +67,15 @@ func (p Prober) WriteMarker(ctx context.Context, token string, m hubidentity.Mar
 }
 
 // markerRefused returns the failure for a cluster that does not let Masthead read or write the marker.
-func markerRefused(verb string, code int) *reason.Failure {
+func markerRefused(verb string, code int) *condition.Error {
 	switch code {
 	case http.StatusUnauthorized:
-		return reason.New(fleetv1alpha1.ReasonUnauthorized, "The API server does not accept the credentials")
+		return condition.NewError(fleetv1alpha1.ReasonUnauthorized, "The API server does not accept the credentials")
 	case http.StatusForbidden:
-		return reason.New(fleetv1alpha1.ReasonForbidden, fmt.Sprintf(
+		return condition.NewError(fleetv1alpha1.ReasonForbidden, fmt.Sprintf(
 			"The API server does not let Masthead %s the CustomResourceDefinition %q, which says which hub the cluster belongs to",
 			verb, fleetv1alpha1.HubMarkerName))
 	}
-	return reason.New(fleetv1alpha1.ReasonProbeFailed, fmt.Sprintf("The API server answered %d when Masthead tried to %s the CustomResourceDefinition %q",
+	return condition.NewError(fleetv1alpha1.ReasonProbeFailed, fmt.Sprintf("The API server answered %d when Masthead tried to %s the CustomResourceDefinition %q",
 		code, verb, fleetv1alpha1.HubMarkerName))
 }

@@ -18,7 +18,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/bounded"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -46,7 +46,7 @@ func (p Prober) Transport() *transport.Transport { return p.transport }
 // Ready sends GET /readyz. Any response means reachable; unreachable is a failure, and so is 401, with
 // ReasonUnauthorized. It uses /readyz, not / as Cluster API does, because every authenticated user may read it
 // without extra RBAC, and because it reports control plane health.
-func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus, *reason.Failure) {
+func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus, *condition.Error) {
 	code, _, err := p.get(ctx, "/readyz", token)
 	switch {
 	case errors.Is(err, bounded.ErrRefused): // It responds, but not like a healthy API server.
@@ -54,7 +54,7 @@ func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus
 	case err != nil:
 		return metav1.ConditionUnknown, p.explain(err)
 	case code == http.StatusUnauthorized:
-		return metav1.ConditionUnknown, reason.New(fleetv1alpha1.ReasonUnauthorized, "The API server does not accept the credentials")
+		return metav1.ConditionUnknown, condition.NewError(fleetv1alpha1.ReasonUnauthorized, "The API server does not accept the credentials")
 	case code == http.StatusOK:
 		return metav1.ConditionTrue, nil
 	case code == http.StatusForbidden || code == http.StatusNotFound:
@@ -81,21 +81,21 @@ func (p Prober) Version(ctx context.Context, token string) string {
 }
 
 // Identity returns the UID of the namespace kube-system, the closest thing to a cluster identity in Kubernetes.
-func (p Prober) Identity(ctx context.Context, token string) (string, *reason.Failure) {
+func (p Prober) Identity(ctx context.Context, token string) (string, *condition.Error) {
 	code, body, err := p.get(ctx, "/api/v1/namespaces/"+metav1.NamespaceSystem, token)
 	switch {
 	case err != nil:
 		return "", p.explain(err)
 	case code == http.StatusUnauthorized:
-		return "", reason.New(fleetv1alpha1.ReasonUnauthorized, "The API server does not accept the credentials")
+		return "", condition.NewError(fleetv1alpha1.ReasonUnauthorized, "The API server does not accept the credentials")
 	case code == http.StatusForbidden:
-		return "", reason.New(fleetv1alpha1.ReasonForbidden, "The credentials may not get the namespace kube-system, whose UID identifies the cluster")
+		return "", condition.NewError(fleetv1alpha1.ReasonForbidden, "The credentials may not get the namespace kube-system, whose UID identifies the cluster")
 	case code != http.StatusOK:
-		return "", reason.New(fleetv1alpha1.ReasonProbeFailed, fmt.Sprintf("The API server answered the request for the namespace kube-system with %d", code))
+		return "", condition.NewError(fleetv1alpha1.ReasonProbeFailed, fmt.Sprintf("The API server answered the request for the namespace kube-system with %d", code))
 	}
 	ns := metav1.PartialObjectMetadata{}
 	if json.Unmarshal(body, &ns) != nil || !ValidUID(string(ns.UID)) {
-		return "", reason.New(fleetv1alpha1.ReasonProbeFailed, "The API server's answer to a request for the namespace kube-system is not a namespace with a UUID")
+		return "", condition.NewError(fleetv1alpha1.ReasonProbeFailed, "The API server's answer to a request for the namespace kube-system is not a namespace with a UUID")
 	}
 	return string(ns.UID), nil
 }

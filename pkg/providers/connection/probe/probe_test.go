@@ -18,8 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
-	"github.com/masthead-dev/masthead/pkg/providers/connection/reason"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -97,7 +97,7 @@ func TestProberAnswers(t *testing.T) {
 	}
 }
 
-func failureReason(f *reason.Failure) string {
+func failureReason(f *condition.Error) string {
 	if f == nil {
 		return ""
 	}
@@ -124,17 +124,17 @@ func TestProberExplainsErrors(t *testing.T) {
 		ca             []byte
 		o              credentials.Options
 		timeout        time.Duration // by default more than a busy machine needs, so that no message is about it
-		want           *reason.Failure
+		want           *condition.Error
 	}{
-		"PlainHTTP":    {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: reason.New(fleetv1alpha1.ReasonTLSError, "does not speak TLS")},
-		"Authority":    {reason: "No known authority signed the certificate.", server: secure.URL, o: allowed, want: reason.New(fleetv1alpha1.ReasonTLSError, "unknown authority")},
-		"Name":         {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: connectiontest.Authority(secure), o: allowed, want: reason.New(fleetv1alpha1.ReasonTLSError, "another name")},
-		"Refused":      {reason: "No server listens.", server: "https://" + closed.Addr().String(), o: allowed, want: reason.New(fleetv1alpha1.ReasonDialError, "refused the connection")},
-		"BlackHole":    {reason: "No server answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: reason.New(fleetv1alpha1.ReasonDialError, "did not respond in time")},
-		"NoName":       {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: reason.New(fleetv1alpha1.ReasonDialError, "has a name that")},
-		"Address":      {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: reason.New(fleetv1alpha1.ReasonEndpointDenied, "does not connect")},
-		"Denied":       {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: reason.New(fleetv1alpha1.ReasonEndpointDenied, "does not connect")},
-		"DeniedClosed": {reason: "Whether a server listens at a denied address is not reported.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: reason.New(fleetv1alpha1.ReasonEndpointDenied, "does not connect")},
+		"PlainHTTP":    {reason: "It does not speak TLS.", server: strings.Replace(plain.URL, "http:", "https:", 1), o: allowed, want: condition.NewError(fleetv1alpha1.ReasonTLSError, "does not speak TLS")},
+		"Authority":    {reason: "No known authority signed the certificate.", server: secure.URL, o: allowed, want: condition.NewError(fleetv1alpha1.ReasonTLSError, "unknown authority")},
+		"Name":         {reason: "The certificate is for 127.0.0.1 and example.com.", server: strings.Replace(secure.URL, "127.0.0.1", "localhost", 1), ca: connectiontest.Authority(secure), o: allowed, want: condition.NewError(fleetv1alpha1.ReasonTLSError, "another name")},
+		"Refused":      {reason: "No server listens.", server: "https://" + closed.Addr().String(), o: allowed, want: condition.NewError(fleetv1alpha1.ReasonDialError, "refused the connection")},
+		"BlackHole":    {reason: "No server answers.", server: connectiontest.BlackHole(t), o: allowed, timeout: time.Second, want: condition.NewError(fleetv1alpha1.ReasonDialError, "did not respond in time")},
+		"NoName":       {reason: "The name does not exist.", server: "https://does-not-exist.invalid", o: allowed, want: condition.NewError(fleetv1alpha1.ReasonDialError, "has a name that")},
+		"Address":      {reason: "The name leads to an address that is refused: DNS is no way around the check.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), want: condition.NewError(fleetv1alpha1.ReasonEndpointDenied, "does not connect")},
+		"Denied":       {reason: "The operator denies the address that the name leads to, though loopback is allowed.", server: strings.Replace(other.URL, "127.0.0.1", "localhost", 1), o: denied, want: condition.NewError(fleetv1alpha1.ReasonEndpointDenied, "does not connect")},
+		"DeniedClosed": {reason: "Whether a server listens at a denied address is not reported.", server: strings.Replace("https://"+closed.Addr().String(), "127.0.0.1", "localhost", 1), o: denied, want: condition.NewError(fleetv1alpha1.ReasonEndpointDenied, "does not connect")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
