@@ -25,8 +25,21 @@ type outcome struct {
 	failed  *references.Error
 	missing []*references.Error
 
-	// unwatched says why changes of sources are not noticed at once; empty if they are.
+	// watched says that everything that the object depends on is watched, and unwatched, for users, why changes of sources
+	// are not noticed at once; empty if they are.
+	watched   bool
 	unwatched string
+
+	// soon says that something may be served in a moment.
+	soon bool
+}
+
+// retried returns the failure of a request to write the values, which is retried with back-off.
+func (o outcome) retried() error {
+	if o.failed != nil && o.failed.Index < 0 && o.failed.Reason == commonv1alpha1.ReasonUnavailable {
+		return o.failed
+	}
+	return nil
 }
 
 // newCondition is the condition that reports an outcome.

@@ -29,45 +29,62 @@ import (
 // resyncInterval is the requeue delay of an object whose dependencies are watched. It is jittered.
 const resyncInterval = 10 * time.Minute
 
+// scope is what the reconciliation of one object starts from.
+type scope struct {
+	*workload
+
+	req     Request
+	rules   *declared
+	tenancy references.Tenancy
+	marked  marks
+	obj     *unstructured.Unstructured
+
+	// settled says that the object's references are resolved, and that its status says so.
+	settled bool
+}
+
+// newScope returns the scope of an object that is watched. The error is NotFound for one without references, and one of
+// a kind that is not managed.
+func (w *workload) newScope(req Request) (*scope, error) {
+	s := &scope{workload: w, req: req}
+	s.rules, s.tenancy, s.marked = w.rules(req.Kind)
+	if s.rules == nil {
+		return nil, apierrors.NewNotFound(req.Kind.GroupResource(), req.Name)
+	}
+	entry, err := w.watcher.Entry(req.Kind, req.NamespacedName)
+	if errors.Is(err, kindwatch.ErrNotSynced) || errors.Is(err, kindwatch.ErrNotWatched) {
+		// A new request follows once the kind is watched and synced.
+		return nil, condition.PendingError{}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.obj, s.settled, err = decodeEntry(req.Kind, entry)
+	return s, err
+}
+
 // reconcileObject resolves the references of one object.
 func (r *reconciler) reconcileObject(ctx context.Context, w *workload, req Request) (reconcile.Result, error) {
-	rules, tenancy, marked := w.rules(req.Kind)
-	entry, err := w.watcher.Entry(req.Kind, req.NamespacedName)
+	s, err := w.newScope(req)
 	switch {
-	case rules == nil:
+	case apierrors.IsNotFound(err):
 		r.forget(w, req)
 		return reconcile.Result{}, nil
-	case errors.Is(err, kindwatch.ErrNotSynced), errors.Is(err, kindwatch.ErrNotWatched):
-		// A new request follows once the kind is watched and synced.
-		return reconcile.Result{}, nil
-	case client.IgnoreNotFound(err) != nil:
-		return reconcile.Result{}, err
 	case err != nil:
-		r.forget(w, req)
-		return reconcile.Result{}, nil //nolint:nilerr // Not to be there, or to have no references, is no error.
-	}
-	obj, isSettled, err := decodeEntry(req.Kind, entry)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if isSettled {
+		return condition.Result(err)
+	case s.settled:
 		_, _ = w.depend(req, 0, nil)
 		r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, commonv1alpha1.ReasonResolved) })
-		r.emitChange(w, req, obj, commonv1alpha1.ReasonResolved, newCondition(0, outcome{}))
+		r.emitChange(s, commonv1alpha1.ReasonResolved, newCondition(0, outcome{}))
 		return reconcile.Result{}, nil
 	}
-	refs, err := references.Parse(obj.Object)
+	refs, err := references.Parse(s.obj.Object)
 	if err != nil {
 		_, _ = w.depend(req, 0, nil)
 		failed := &references.Error{Reason: commonv1alpha1.ReasonInvalidReference, Cause: err}
-		o := outcome{failed: failed}
-		shows, err := r.report(ctx, w, req, rules, obj, o)
-		if err != nil || shows {
-			return reconcile.Result{}, err
-		}
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
+		return r.report(ctx, s, s.obj, outcome{failed: failed, watched: true})
 	}
-	return r.resolve(ctx, w, req, resolution{rules: rules, tenancy: tenancy, marked: marked, obj: obj, refs: refs})
+	return r.resolve(ctx, s, refs)
 }
 
 // forget drops an object that is gone, or no longer managed.
@@ -77,75 +94,52 @@ func (r *reconciler) forget(w *workload, req Request) {
 	}
 }
 
-// resolution is everything needed to resolve the references of one object.
-type resolution struct {
-	rules   *declared
-	tenancy references.Tenancy
-	marked  marks
-	obj     *unstructured.Unstructured
-	refs    []commonv1alpha1.GenericReference
-}
-
-func (r *reconciler) resolve(ctx context.Context, w *workload, req Request, s resolution) (reconcile.Result, error) {
-	grants := references.NewReferenceGrants(w.mapper, w.reader)
-	s.tenancy.Grants = grants
-	since := w.changes() // Before anything is read.
+// resolve finds the values of an object's references, writes them, and reports the outcome.
+func (r *reconciler) resolve(ctx context.Context, s *scope, refs []commonv1alpha1.GenericReference) (reconcile.Result, error) {
+	grants := references.NewReferenceGrants(s.mapper, s.reader)
+	tenancy := s.tenancy
+	tenancy.Grants = grants
+	since := s.changes() // Before anything is read.
 	result, err := r.resolver.Resolve(ctx, references.Request{
-		Object: s.obj, References: s.refs, Reader: w.reader, Mapper: w.mapper, Tenancy: s.tenancy,
+		Object: s.obj, References: refs, Reader: s.reader, Mapper: s.mapper, Tenancy: tenancy,
 		Schema: s.rules.schema, Marked: s.marked.in,
 	})
 	o := outcome{missing: result.Missing}
 	if err != nil && !errors.As(err, &o.failed) {
 		return reconcile.Result{}, err
 	}
-	others, soon := w.others(ctx, result, grants)
-	covered, cycle := w.depend(req, since, result.Sources, others...)
+	others, soon := s.others(ctx, result, grants)
+	covered, cycle := s.depend(s.req, since, result.Sources, others...)
 	if result.Selected {
 		covered.all = false
 		covered.why = cmp.Or(covered.why, "objects are selected by labels")
 	}
-	o.unwatched = covered.why
+	o.watched, o.unwatched, o.soon = covered.all, covered.why, soon
 	obj := s.obj
 	switch {
 	case cycle != nil:
 		o.failed = cycle
 	case len(result.Filled) > 0:
-		written, failed, err := r.apply(ctx, w, req, s, result)
-		if err != nil {
-			if apierrors.IsConflict(err) {
-				// The watch shows the new state.
-				return reconcile.Result{RequeueAfter: condition.Soon}, nil
-			}
-			o.failed = &references.Error{Index: -1, Reason: commonv1alpha1.ReasonUnavailable, Cause: err}
-			_, _ = r.report(ctx, w, req, s.rules, obj, o) // If that fails as well, it is tried again with the apply.
-			return reconcile.Result{}, err
-		}
-		if failed != nil {
-			o.failed = failed
+		written, err := r.apply(ctx, s, result)
+		if err != nil && !errors.As(err, &o.failed) {
+			return condition.Result(err)
 		}
 		if written != nil {
 			obj = written
 		}
 	}
-	shows, err := r.report(ctx, w, req, s.rules, obj, o)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	if !shows {
-		return reconcile.Result{RequeueAfter: condition.SlowRetry()}, nil
-	}
-	return reconcile.Result{RequeueAfter: again(o, covered.all, soon)}, nil
+	return r.report(ctx, s, obj, o)
 }
 
 // again is the requeue delay of an object, depending on whether everything that it waits for is watched, or will be
 // served in a moment.
-func again(o outcome, all, soon bool) time.Duration {
+func (o outcome) again() time.Duration {
 	switch {
-	case soon:
+	case o.soon:
 		return wait.Jitter(condition.Soon, 0.5)
-	case o.failed == nil && len(o.missing) == 0 && all:
+	case o.failed == nil && len(o.missing) == 0 && o.watched:
 		return 0
-	case all && (o.failed == nil || isWatchedFor(o.failed.Reason)):
+	case o.watched && (o.failed == nil || isWatchedFor(o.failed.Reason)):
 		return wait.Jitter(resyncInterval, 0.5)
 	case o.failed != nil && (o.failed.Reason == commonv1alpha1.ReasonInvalidReference || o.failed.Reason == commonv1alpha1.ReasonCycle):
 		// Only a change of the object helps.
@@ -164,43 +158,52 @@ func isWatchedFor(reason string) bool {
 	return false
 }
 
-// apply writes the filled-in fields. It returns the resulting object, and why not all are written.
-func (r *reconciler) apply(
-	ctx context.Context, w *workload, req Request, s resolution, result references.Result,
-) (*unstructured.Unstructured, *references.Error, error) {
-	live, err := w.live(ctx, s.obj)
-	if apierrors.IsForbidden(err) {
-		return nil, &references.Error{Index: -1, Reason: commonv1alpha1.ReasonForbidden, Cause: err}, nil
-	}
+// apply writes the filled-in fields, and returns the resulting object. The error is a *references.Error for what is
+// reported; with an object, it is about the fields that were not written.
+func (r *reconciler) apply(ctx context.Context, s *scope, result references.Result) (*unstructured.Unstructured, error) {
+	live, err := s.live(ctx, s.obj)
 	if err != nil {
-		return nil, nil, err
+		return nil, notApplied(err, err)
 	}
 	result, contested := references.Uncontested(live, result, s.rules.schema)
 	if len(result.Filled) == 0 {
-		return nil, contested, nil
+		return nil, contested
 	}
-	cluster, _ := r.fleet.Lookup(w.name)
+	cluster, _ := r.fleet.Lookup(s.name)
 	manager := cluster.Hub.FieldManager(references.FieldManager)
 	desired, err := references.ApplyConfiguration(live, result, manager, s.rules.schema)
 	if err != nil {
-		return nil, nil, err
+		return nil, notApplied(err, err)
 	}
-	err = apply.Update{Client: w.client, Manager: manager}.Apply(ctx, desired, live)
-	rejected := references.Rejected(err, result)
-	switch {
-	case rejected != nil:
-		return nil, rejected, nil
-	case apierrors.IsForbidden(err):
-		return nil, &references.Error{Index: -1, Reason: commonv1alpha1.ReasonForbidden, Cause: references.WithoutSecrets(err, result)}, nil
-	case err != nil:
-		return nil, nil, fmt.Errorf("cannot apply the resolved values to %s: %w", req, references.WithoutSecrets(err, result))
+	err = apply.Update{Client: s.client, Manager: manager}.Apply(ctx, desired, live)
+	if rejected := references.Rejected(err, result); rejected != nil {
+		return nil, rejected
+	}
+	if err != nil {
+		return nil, notApplied(err, references.WithoutSecrets(err, result))
 	}
 	if desired.GetUID() != s.obj.GetUID() {
-		return nil, nil, fmt.Errorf("cluster %q answered with another object than %s", w.name, req)
+		err := fmt.Errorf("cluster %q answered with another object than %s", s.name, s.req)
+		return nil, notApplied(err, err)
 	}
-	r.whileLookedAfter(w, req.Kind, func() { r.metrics.filled(w.name, len(result.Filled)) })
-	w.watcher.Observe(req.Kind, req.NamespacedName, desired)
-	return desired, contested, nil
+	r.whileLookedAfter(s.workload, s.req.Kind, func() { r.metrics.filled(s.name, len(result.Filled)) })
+	s.watcher.Observe(s.req.Kind, s.req.NamespacedName, desired)
+	if contested != nil {
+		return desired, contested
+	}
+	return desired, nil
+}
+
+// notApplied returns what an error while the values are written means; shown is the error without values of Secrets.
+func notApplied(err, shown error) error {
+	switch {
+	case apierrors.IsConflict(err):
+		// The watch shows the new state.
+		return condition.PendingError{After: condition.Soon}
+	case apierrors.IsForbidden(err):
+		return &references.Error{Index: -1, Reason: commonv1alpha1.ReasonForbidden, Cause: shown}
+	}
+	return &references.Error{Index: -1, Reason: commonv1alpha1.ReasonUnavailable, Cause: shown}
 }
 
 // live returns an object with its managedFields, which the watch drops. If it has changed since, the error is a

@@ -78,7 +78,7 @@ func TestSourceThatChangesDuringTheLook(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := r.resolve(t.Context(), w, thing("b"), resolution{rules: &declared{kind: thingKind}, obj: obj, refs: refs}); err != nil {
+			if _, err := r.resolve(t.Context(), &scope{workload: w, req: thing("b"), rules: &declared{kind: thingKind}, obj: obj}, refs); err != nil {
 				t.Fatal(err)
 			}
 			if got := queued(w); !slices.Equal(got, tc.want) {

@@ -4,6 +4,7 @@
 package references
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	commonv1alpha1 "github.com/masthead-dev/masthead/apis/common/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
@@ -21,35 +23,29 @@ import (
 )
 
 // report reports the outcome: by the condition, if the status has conditions, and by an event if it is news. Without a
-// status subresource there is only the event: each write of a condition would make a new generation to report. It
-// returns whether the condition is up to date: if the API server refuses it, for example because of an admission policy
-// of the cluster's owner, there is only the event.
-func (r *reconciler) report(
-	ctx context.Context, w *workload, req Request, rules *declared, obj *unstructured.Unstructured, o outcome,
-) (shows bool, err error) {
+// status subresource there is only the event: each write of a condition would make a new generation to report. So it is
+// while the API server refuses the condition, for example because of an admission policy of the cluster's owner.
+func (r *reconciler) report(ctx context.Context, s *scope, obj *unstructured.Unstructured, o outcome) (reconcile.Result, error) {
 	c := newCondition(obj.GetGeneration(), o)
-	r.whileLookedAfter(w, req.Kind, func() { r.metrics.object(req, c.Reason) })
+	r.whileLookedAfter(s.workload, s.req.Kind, func() { r.metrics.object(s.req, c.Reason) })
 	shown, _ := condition.Find(obj, commonv1alpha1.ConditionReferencesResolved)
-	shows = true
-	if rules.schema.HasConditions() && rules.kind.StatusSubresource {
-		err := r.writeCondition(ctx, w, req, obj, c)
-		refused := apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
-		if err != nil && !refused {
-			return false, err
+	again := o.again()
+	if s.rules.schema.HasConditions() && s.rules.kind.StatusSubresource {
+		switch err := r.writeCondition(ctx, s, obj, c); {
+		case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+			again = condition.SlowRetry()
+		case err != nil:
+			return reconcile.Result{}, err
 		}
-		shows = !refused
 	}
-	r.emitChange(w, req, obj, shown.Reason, c)
-	return shows, nil
+	r.emitChange(s, shown.Reason, c)
+	return reconcile.Result{RequeueAfter: again}, o.retried()
 }
 
 // emitChange records the reason of an object's condition, and emits an event if it is news. shown is the reason of the
 // previous condition: after a start, it is what was last reported.
-func (r *reconciler) emitChange(w *workload, req Request, obj *unstructured.Unstructured, shown string, c metav1.Condition) {
-	before := w.noteReason(req, c.Reason)
-	if before == "" {
-		before = shown
-	}
+func (r *reconciler) emitChange(s *scope, shown string, c metav1.Condition) {
+	before := cmp.Or(s.noteReason(s.req, c.Reason), shown)
 	if before == c.Reason || before == "" && c.Status == metav1.ConditionTrue {
 		return
 	}
@@ -57,14 +53,12 @@ func (r *reconciler) emitChange(w *workload, req Request, obj *unstructured.Unst
 	if c.Status == metav1.ConditionTrue {
 		kind = corev1.EventTypeNormal
 	}
-	w.recorder.Eventf(obj, nil, kind, c.Reason, "ResolveReferences", "%s", c.Message)
+	s.recorder.Eventf(s.obj, nil, kind, c.Reason, "ResolveReferences", "%s", c.Message)
 }
 
 // writeCondition writes the condition if it differs. A merge patch replaces lists as a whole, so it is valid only for
 // the observed state of the object.
-func (r *reconciler) writeCondition(
-	ctx context.Context, w *workload, req Request, obj *unstructured.Unstructured, c metav1.Condition,
-) error {
+func (r *reconciler) writeCondition(ctx context.Context, s *scope, obj *unstructured.Unstructured, c metav1.Condition) error {
 	conditions, changed := withCondition(obj, c, metav1.NewTime(r.clock.Now()))
 	if !changed {
 		return nil
@@ -76,19 +70,19 @@ func (r *reconciler) writeCondition(
 	if err != nil {
 		return fmt.Errorf("cannot create a patch of the condition: %w", err)
 	}
-	cluster, _ := r.fleet.Lookup(w.name)
+	cluster, _ := r.fleet.Lookup(s.name)
 	owner := client.FieldOwner(cluster.Hub.FieldManager(references.FieldManager + "-status"))
 	after := &unstructured.Unstructured{}
-	after.SetGroupVersionKind(req.Kind.GroupVersionKind)
-	after.SetNamespace(req.Namespace)
-	after.SetName(req.Name)
+	after.SetGroupVersionKind(s.req.Kind.GroupVersionKind)
+	after.SetNamespace(s.req.Namespace)
+	after.SetName(s.req.Name)
 	raw := client.RawPatch(types.MergePatchType, patch)
-	err = w.client.Status().Patch(ctx, after, raw, owner)
+	err = s.client.Status().Patch(ctx, after, raw, owner)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot write the condition of %s: %w", req, err)
+		return fmt.Errorf("cannot write the condition of %s: %w", s.req, err)
 	}
 	if err == nil && after.GetUID() == obj.GetUID() {
-		w.watcher.Observe(req.Kind, req.NamespacedName, after)
+		s.watcher.Observe(s.req.Kind, s.req.NamespacedName, after)
 	}
 	return nil
 }
