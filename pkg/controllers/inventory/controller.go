@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -164,95 +163,107 @@ func profileHandler() handler.TypedEventHandler[*inventoryv1alpha1.ClusterProfil
 	}
 }
 
+// scope is what the reconciliation of one cluster's profile starts from.
+type scope struct {
+	name mcr.ClusterName
+	key  connection.Key
+
+	// profile is the one with the cluster's name, ours or not; nil if there is none.
+	profile *inventoryv1alpha1.ClusterProfile
+
+	// cluster is the enrolled cluster. One that is not enrolled may have left only if mayLeave says so.
+	cluster            connection.Cluster
+	enrolled, mayLeave bool
+}
+
+func (r *reconciler) newScope(ctx context.Context, name mcr.ClusterName) (*scope, error) {
+	key, ok := connection.ParseClusterName(name)
+	if !ok {
+		return nil, reconcile.TerminalError(fmt.Errorf("%q is not the name of a cluster", name))
+	}
+	s := &scope{name: name, key: key}
+	var profile inventoryv1alpha1.ClusterProfile
+	err := r.hub.Get(ctx, key.Published(), &profile)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("cannot get ClusterProfile %q: %w", key.Published(), err)
+	}
+	if err == nil {
+		s.profile = &profile
+	}
+	s.mayLeave = r.fleet.MayLeave(name) // Before Lookup.
+	s.cluster, s.enrolled = r.fleet.Lookup(name)
+	return s, nil
+}
+
 // Reconcile updates the ClusterProfile of one cluster.
 func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
-	key, ok := connection.ParseClusterName(req.Cluster)
-	if !ok {
-		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("%q is not the name of a cluster", req.Cluster))
-	}
-	existing, err := r.get(ctx, key)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	mayLeave := r.fleet.MayLeave(req.Cluster) // Before Lookup.
-	cluster, enrolled := r.fleet.Lookup(req.Cluster)
-	if !enrolled && mayLeave {
+	s, err := r.newScope(ctx, req.Cluster)
+	switch {
+	case err != nil:
+	case !s.enrolled && s.mayLeave:
 		// The profile is the record that it has to be.
-		return reconcile.Result{RequeueAfter: condition.Soon}, nil
+		err = condition.PendingError{After: condition.Soon}
+	case !s.enrolled:
+		err = r.remove(ctx, s)
+	case s.profile != nil && !isOurs(s.profile):
+		r.reportConflict(ctx, s.cluster, s.profile)
+	default:
+		r.reportRelease(s.cluster)
+		err = r.publish(ctx, s)
 	}
-	if !enrolled {
-		return reconcile.Result{}, r.remove(ctx, req.Cluster, key, existing)
-	}
-	if existing != nil && !isOurs(existing) {
-		r.reportConflict(ctx, cluster, existing)
-		return reconcile.Result{}, nil
-	}
-	r.reportRelease(cluster)
-	again, err := r.publish(ctx, key, cluster, existing)
 	if apierrors.IsConflict(err) {
 		// A client, maybe Masthead, wrote in between, so the cache will be updated; this is not a failure worth logging.
-		return reconcile.Result{RequeueAfter: condition.Soon}, nil
+		err = condition.PendingError{After: condition.Soon}
 	}
-	return reconcile.Result{RequeueAfter: again}, err
+	return condition.Result(err)
 }
 
-func (r *reconciler) get(ctx context.Context, key connection.Key) (*inventoryv1alpha1.ClusterProfile, error) {
-	at := key.Published()
-	var profile inventoryv1alpha1.ClusterProfile
-	err := r.hub.Get(ctx, at, &profile)
-	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // No profile is an answer, and the callers ask for nothing else.
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot get ClusterProfile %q: %w", at, err)
-	}
-	return &profile, nil
-}
-
-// publish writes only what differs. It returns when there is more to publish, if there is.
-func (r *reconciler) publish(
-	ctx context.Context, key connection.Key, cluster connection.Cluster, existing *inventoryv1alpha1.ClusterProfile,
-) (again time.Duration, err error) {
-	at := key.Published()
-	desired := desiredMetadata(key, cluster)
-	if existing == nil && cluster.Unenrolled {
+// publish writes only what differs. While there is more to publish, it is pending.
+func (r *reconciler) publish(ctx context.Context, s *scope) error {
+	at, existing := s.key.Published(), s.profile
+	desired := desiredMetadata(s.key, s.cluster)
+	if existing == nil && s.cluster.Unenrolled {
 		// Its owner may be gone. Kubernetes garbage-collects objects of such an owner at once, so both would loop until the
 		// cluster is disconnected.
-		return 0, nil
+		return nil
 	}
 	if existing == nil {
 		// This is not forced: if another client created it in between, the API server refuses, and the cache soon has it. The
 		// status follows once the cache has the profile: written from here it would be written twice, since the cache first
 		// receives the profile without it.
-		return 0, r.apply(ctx, at, applyMetadata(desired, ""))
+		return r.apply(ctx, at, applyMetadata(desired, ""))
 	}
 	generation, version := existing.Generation, existing.ResourceVersion
 	if metadataDiffers(existing, desired) {
 		// Ours was altered, and is reverted; its UID ensures that it is still the one that was read.
 		u := applyMetadata(desired, existing.UID)
 		if err := r.apply(ctx, at, u, client.ForceOwnership); err != nil {
-			return 0, err
+			return err
 		}
 		generation, version = u.GetGeneration(), u.GetResourceVersion()
 	}
 
 	now := r.clock.Now()
-	refused, again := r.definitions.toPublish(cluster.Name, now)
-	status := desiredStatus(key, cluster, refused, existing, generation, now)
+	refused, again := r.definitions.toPublish(s.name, now)
+	var more error
+	if again > 0 {
+		more = condition.PendingError{After: again}
+	}
+	status := desiredStatus(s.key, s.cluster, refused, existing, generation, now)
 	if !statusDiffers(existing, status) {
-		return again, nil
+		return more
 	}
 	u := applyStatus(at, existing.UID, version, status)
-	err = r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
+	err := r.hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u),
 		client.FieldOwner(fleetv1alpha1.FieldManager), client.ForceOwnership)
 	if apierrors.IsNotFound(err) {
 		// It was deleted in between. The watch reports that, and it is recreated.
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("cannot apply the status of ClusterProfile %q: %w", at, err)
+		return fmt.Errorf("cannot apply the status of ClusterProfile %q: %w", at, err)
 	}
-	return again, nil
+	return more
 }
 
 func (r *reconciler) apply(
@@ -267,18 +278,17 @@ func (r *reconciler) apply(
 
 // remove removes the profile of a cluster that is not in the fleet, if it is ours and the cluster's source confirms
 // that the cluster is no longer enrolled.
-func (r *reconciler) remove(
-	ctx context.Context, name mcr.ClusterName, key connection.Key, existing *inventoryv1alpha1.ClusterProfile,
-) error {
-	r.conflict.forget(name)
-	if left, err := r.sources.HasLeft(ctx, key); err != nil || !left {
+func (r *reconciler) remove(ctx context.Context, s *scope) error {
+	existing := s.profile
+	r.conflict.forget(s.name)
+	if left, err := r.sources.HasLeft(ctx, s.key); err != nil || !left {
 		return err
 	}
-	r.definitions.forgetCluster(name)
+	r.definitions.forgetCluster(s.name)
 	if existing == nil || !existing.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	if about, ok := parseClusterName(existing); !ok || about != name {
+	if about, ok := parseClusterName(existing); !ok || about != s.name {
 		return nil
 	}
 	// The preconditions ensure that the deleted object is the one that was read.

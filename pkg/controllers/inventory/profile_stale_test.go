@@ -35,7 +35,7 @@ func TestStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	before := h.profile(t, "capi-w1")
 	key, _ := connection.ParseClusterName(lost.Name)
 	r := &reconciler{hub: h.Client, definitions: &Definitions{}, clock: clocktesting.NewFakeClock(time.Now().Add(time.Hour))}
-	if _, err := r.publish(t.Context(), key, lost, stale); !apierrors.IsConflict(err) {
+	if err := r.publish(t.Context(), &scope{name: lost.Name, key: key, profile: stale, cluster: lost}); !apierrors.IsConflict(err) {
 		t.Errorf("want a conflict, which is tried again with what there is now, got %v", err)
 	}
 	if now := h.profile(t, "capi-w1"); now.ResourceVersion != before.ResourceVersion {
