@@ -190,7 +190,7 @@ func (c *checker) objectChanged(change apiserver.Change) {
 	default:
 		o := c.objects[change.Old.GetUID()]
 		if isAgent(change) {
-			c.objectWritten(change)
+			c.objectWritten(o, change)
 		}
 		o.last = change.New
 	}
@@ -276,11 +276,13 @@ func isNamed(obj *unstructured.Unstructured) bool {
 	return obj.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation] != ""
 }
 
-func (c *checker) objectWritten(change apiserver.Change) {
+func (c *checker) objectWritten(o *objectHistory, change apiserver.Change) {
 	a := change.Old.GetAnnotations()
 	source, named := a[fleetv1alpha1.SourceUIDAnnotation]
 	if _, still := change.New.GetAnnotations()[fleetv1alpha1.SourceUIDAnnotation]; named && !still {
-		if claim := c.claimFor(change.Old); claim != nil && !claim.gone && !c.mayMove(claim) && claim.last.GetDeletionTimestamp() == nil {
+		claim := c.claimFor(change.Old)
+		changed := len(o.sources) > 1 // Who changed its source may release it, too.
+		if claim != nil && !claim.gone && !c.mayMove(claim) && claim.last.GetDeletionTimestamp() == nil && !changed {
 			c.fail("An object is kept by its claim", "%s released %s, and its claim was not deleted", change.Manager, change.Key)
 		}
 		return
