@@ -10,9 +10,9 @@ import (
 
 	"github.com/masthead-dev/masthead/internal/processmetrics"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
-	agentmetrics "github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer"
@@ -45,9 +45,9 @@ func Groups() ([]Group, error) {
 		{"Connections", func(reg prometheus.Registerer) error { connection.RegisterMetrics(reg); return nil }},
 		{"Queues", func(reg prometheus.Registerer) error { multicluster.NewMetrics(reg); return nil }},
 		{"Claims", func(reg prometheus.Registerer) error {
-			agentmetrics.New(reg)
-			view.RegisterOrphans(reg, nil)
-			view.RegisterMemory(reg, nil)
+			downstream.New(reg)
+			index.RegisterOrphans(reg, nil)
+			index.RegisterMemory(reg, nil)
 			hubaccess.RegisterMetrics(reg, nil)
 			return nil
 		}},

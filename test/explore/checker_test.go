@@ -22,9 +22,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/test/explore/apiserver"
 	owned "github.com/masthead-dev/masthead/test/ownership"
@@ -499,7 +499,7 @@ func (w *world) pendingCreations() []*call {
 
 // secretChanged checks that a password reaches only the namespace that it was made for.
 func (c *checker) secretChanged(cluster *workload, change apiserver.Change) {
-	if change.Old != nil && isAgent(change) && change.Old.GetAnnotations()[view.HubSecretVersionAnnotation] == "" {
+	if change.Old != nil && isAgent(change) && change.Old.GetAnnotations()[index.HubSecretVersionAnnotation] == "" {
 		c.fail("A user's Secret stays", "%s wrote %s in %s", change.Manager, change.Key, cluster.identifier)
 	}
 	if change.New == nil {

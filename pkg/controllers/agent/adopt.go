@@ -13,30 +13,29 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // adopt makes an object of the hub the claim's if it is not. The write requires the object to be unchanged, so that a
 // consent withdrawn meanwhile does not count. The claim's content is applied afterwards.
 func (r *requirementReconciler) adopt(
-	ctx context.Context, s *scope.Scope, key ownership.Place, hub *unstructured.Unstructured,
-) (*unstructured.Unstructured, *scope.Outcome, error) {
+	ctx context.Context, s *downstream.Scope, key ownership.Place, hub *unstructured.Unstructured,
+) (*unstructured.Unstructured, *downstream.Outcome, error) {
 	if hub == nil || s.Owns(hub) {
 		return hub, nil, nil
 	}
 	out := ownership.Adopted(hub, s.Marks(ctx, nil))
 	patch := client.MergeFromWithOptions(hub, client.MergeFromWithOptimisticLock{})
 	if err := r.hubClient.Patch(ctx, out, patch, client.FieldOwner(fleetv1alpha1.FieldManager)); err != nil {
-		if p := answer.HubProblem(err, "patch", s.Kind.GroupResource().String(), key.Namespace); p != nil {
-			return nil, &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
+		if p := hubaccess.HubProblem(err, "patch", s.Kind.GroupResource().String(), key.Namespace); p != nil {
+			return nil, &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, nil, fmt.Errorf("cannot adopt %s %q in the hub: %w", s.Kind, key.NamespacedName, err)
 	}
 	r.observe(s, key, out)
-	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)
+	r.metrics.Wrote(s.ClusterName, downstream.WriteClaim)
 	s.Workload.Recorder.Eventf(s.Claim, nil, corev1.EventTypeNormal, fleetv1alpha1.ReasonAdopted, "Synchronise",
 		"The %s %q in the namespace %q of the hub belongs to this claim from now on", s.Kind.Kind, s.Name, key.Namespace)
 	return out, nil, nil

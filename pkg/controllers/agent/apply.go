@@ -13,16 +13,16 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
 // apply executes the steps of a plan until one of them stops it.
-func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p plan.Plan) (scope.Outcome, error) {
+func (r *requirementReconciler) apply(ctx context.Context, s *downstream.Scope, p plan.Plan) (downstream.Outcome, error) {
 	await(r.hub, s, p)
-	o := scope.Outcome{Silent: p.SkipReport, Hub: p.Down.Object, All: p.Down.WithSecrets, Problem: p.Problem, Holder: p.Holder, RetryAfter: p.RequeueAfter}
+	o := downstream.Outcome{Silent: p.SkipReport, Hub: p.Down.Object, All: p.Down.WithSecrets, Problem: p.Problem, Holder: p.Holder, RetryAfter: p.RequeueAfter}
 	if p.RequeueSlowly {
 		o.RetryAfter = condition.SlowRetry()
 	}
@@ -32,7 +32,7 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p pla
 	}
 	var inFlight time.Duration
 	if slices.ContainsFunc(p.Steps, func(st plan.Step) bool { return st.Do == plan.AwaitCreations }) {
-		inFlight = r.inFlight.Wait(s.Request) // Before the hub is read: what is created meanwhile is found next time.
+		inFlight = r.inFlight.Wait(s.ObjectRequest) // Before the hub is read: what is created meanwhile is found next time.
 	}
 	var adopted *unstructured.Unstructured
 	for _, st := range p.Steps {
@@ -57,19 +57,19 @@ func (r *requirementReconciler) apply(ctx context.Context, s *scope.Scope, p pla
 }
 
 // await requeues a claim when what its plan waits for changes.
-func await(h *view.Hub, s *scope.Scope, p plan.Plan) {
+func await(h *index.Hub, s *downstream.Scope, p plan.Plan) {
 	switch {
 	case p.Problem != nil && p.Problem == s.Full:
-		h.Wait(view.Room(s.Source.Identifier), s.Request)
+		h.Wait(index.Room(s.Source.Identifier), s.ObjectRequest)
 	case p.WaitAt != nil:
-		h.Wait(*p.WaitAt, s.Request)
+		h.Wait(*p.WaitAt, s.ObjectRequest)
 	default:
-		h.StopWaiting(s.Request)
+		h.StopWaiting(s.ObjectRequest)
 	}
 }
 
 // stoppedBy returns the outcome of a plan that a step stopped. The claim's known object still flows down.
-func stoppedBy(o scope.Outcome, st plan.Step, why scope.Outcome) scope.Outcome {
+func stoppedBy(o downstream.Outcome, st plan.Step, why downstream.Outcome) downstream.Outcome {
 	why.All = o.All
 	if why.Hub == nil {
 		why.Hub = o.Hub
@@ -83,8 +83,8 @@ func stoppedBy(o scope.Outcome, st plan.Step, why scope.Outcome) scope.Outcome {
 // do executes one step. It returns the hub object that it wrote or found correct, if the step is about one, or why the
 // plan stops. inFlight is how long a creation may still be in flight.
 func (r *requirementReconciler) do(
-	ctx context.Context, s *scope.Scope, st plan.Step, inFlight time.Duration,
-) (object *unstructured.Unstructured, stopped *scope.Outcome, err error) {
+	ctx context.Context, s *downstream.Scope, st plan.Step, inFlight time.Duration,
+) (object *unstructured.Unstructured, stopped *downstream.Outcome, err error) {
 	switch st.Do {
 	case plan.Protect:
 		stopped, err = r.protect(ctx, s, st.At)
@@ -99,18 +99,18 @@ func (r *requirementReconciler) do(
 	case plan.CheckVisibility:
 		stopped, err = r.disclose(ctx, s, st.At)
 	case plan.Remove:
-		r.hub.Wait(st.At, s.Request) // It may be elsewhere than the claim's object.
+		r.hub.Wait(st.At, s.ObjectRequest) // It may be elsewhere than the claim's object.
 		stopped, err = r.removeAt(ctx, s, st.At, st.Policy)
 	case plan.AwaitCreations:
 		if inFlight > 0 {
-			stopped = &scope.Outcome{Silent: true, RetryAfter: inFlight}
+			stopped = &downstream.Outcome{Silent: true, RetryAfter: inFlight}
 		}
 	case plan.Release:
 		stopped, err = r.release(ctx, s)
 	case plan.Forget:
-		r.forget(s.Request)
+		r.forget(s.ObjectRequest)
 		if _, err := s.Workload.Watcher.Get(s.Kind, s.NamespacedName); s.Vanished && err == nil {
-			r.hub.Requirements.Add(s.Request) // A claim of that name exists again.
+			r.hub.Requirements.Add(s.ObjectRequest) // A claim of that name exists again.
 		}
 	}
 	return object, stopped, err
@@ -119,11 +119,11 @@ func (r *requirementReconciler) do(
 // bringDown propagates late-initialized fields and Secrets to the workload cluster, and records the object in a claim
 // whose status was reported before. None waits for another, nor for the push: a password rotated in the hub is needed
 // even if the hub rejects an edit. If the cluster does not respond, no further requests are made.
-func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o *scope.Outcome, reported bool) error {
+func (r *requirementReconciler) bringDown(ctx context.Context, s *downstream.Scope, o *downstream.Outcome, reported bool) error {
 	if !flowsDown(*o) {
 		return nil
 	}
-	steps := []func(context.Context, *scope.Scope, *unstructured.Unstructured) (*condition.Error, time.Duration, error){
+	steps := []func(context.Context, *downstream.Scope, *unstructured.Unstructured) (*condition.Error, time.Duration, error){
 		r.late.Initialise, r.secrets.Pull,
 	}
 	if reported {
@@ -132,7 +132,7 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o
 	var errs []error
 	for _, step := range steps {
 		p, after, err := step(ctx, s, o.Hub)
-		if answer.IsUnanswered(err) {
+		if hubaccess.IsUnanswered(err) {
 			return err
 		}
 		if o.Problem == nil {
@@ -145,6 +145,6 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *scope.Scope, o
 }
 
 // flowsDown reports whether the hub's state of a claim is propagated to its workload cluster.
-func flowsDown(o scope.Outcome) bool {
+func flowsDown(o downstream.Outcome) bool {
 	return !o.Silent && o.All && o.Hub != nil && o.Hub.GetDeletionTimestamp() == nil
 }

@@ -8,10 +8,9 @@ import (
 	"fmt"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // authenticate decides which identity is used in the hub for a claim. The returned context is for every read and write
@@ -22,7 +21,7 @@ import (
 // they are not usable any more, the last usable ones are used. A deleted namespace loses its Secrets before its claims.
 // Then, and only then, the class's identity is used after these: namespaces are deleted by those who assign them, and
 // would otherwise never terminate.
-func (r *requirementReconciler) authenticate(ctx context.Context, s *scope.Scope) (context.Context, error) {
+func (r *requirementReconciler) authenticate(ctx context.Context, s *downstream.Scope) (context.Context, error) {
 	switch {
 	case s.IsPaused():
 		return ctx, nil // Nothing is done in the hub.
@@ -35,7 +34,7 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope.Scope
 	}
 	access, p, err := r.getIdentity(ctx, s)
 	if err != nil {
-		return ctx, answer.MarkUnanswered(err) // Credentials are read there.
+		return ctx, hubaccess.MarkUnanswered(err) // Credentials are read there.
 	}
 	if p != nil {
 		s.Unauthenticated, s.RetryAfter = p, r.identities.RetryAfter()
@@ -45,7 +44,7 @@ func (r *requirementReconciler) authenticate(ctx context.Context, s *scope.Scope
 }
 
 // getIdentity returns access to the hub with the identity used for a claim.
-func (r *requirementReconciler) getIdentity(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Error, error) {
+func (r *requirementReconciler) getIdentity(ctx context.Context, s *downstream.Scope) (*hubaccess.Access, *condition.Error, error) {
 	going := s.IsGoing()
 	if by, ok := creator(&s.Facts); going && ok {
 		return r.creatorAccess(ctx, s, by)
@@ -80,7 +79,7 @@ func creator(f *plan.Facts) (hubaccess.Key, bool) {
 }
 
 // classAccess returns access to the hub with the class's identity.
-func (r *requirementReconciler) classAccess(ctx context.Context, s *scope.Scope) (*hubaccess.Access, *condition.Error, error) {
+func (r *requirementReconciler) classAccess(ctx context.Context, s *downstream.Scope) (*hubaccess.Access, *condition.Error, error) {
 	key, p := hubaccess.ClassIdentity(s.Class.Spec.Agent, s.ClusterName)
 	if p != nil {
 		return nil, p, nil
@@ -89,7 +88,7 @@ func (r *requirementReconciler) classAccess(ctx context.Context, s *scope.Scope)
 }
 
 // creatorAccess returns access to the hub with the identity that created the claim's object.
-func (r *requirementReconciler) creatorAccess(ctx context.Context, s *scope.Scope, creator hubaccess.Key) (*hubaccess.Access, *condition.Error, error) {
+func (r *requirementReconciler) creatorAccess(ctx context.Context, s *downstream.Scope, creator hubaccess.Key) (*hubaccess.Access, *condition.Error, error) {
 	access, p, err := r.identities.Use(ctx, s.Workload.Reader, creator)
 	if access != nil || err != nil {
 		return access, nil, err

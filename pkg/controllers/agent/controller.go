@@ -12,22 +12,21 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // Reconcile synchronises one claim with its object in the hub. It gathers facts, makes a plan, applies its steps, and
 // propagates the hub's state down whether or not the steps succeeded.
-func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Request) (reconcile.Result, error) {
+func (r *requirementReconciler) Reconcile(ctx context.Context, req multicluster.ObjectRequest) (reconcile.Result, error) {
 	r.resetBackOff(req)
 	defer r.forgetGone(req) // After goOn, which may note state of a cluster that is gone.
-	var wrote []ledger.Version
+	var wrote []index.Version
 	r.reported.Begin(req)
 	defer func() { r.requeueHeldEvents(req, wrote) }()
 	seen := r.metrics.TakeChanges(req)
@@ -36,7 +35,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 		return reconcile.Result{}, err
 	}
 	s.Changes = seen
-	o := scope.Outcome{Hub: s.Own()}
+	o := downstream.Outcome{Hub: s.Own()}
 	if ctx, err = r.authenticate(ctx, s); err == nil {
 		o, err = r.apply(ctx, s, plan.Decide(s.Facts))
 	}
@@ -56,7 +55,7 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req request.Reque
 
 // propagateDown propagates the hub's state down, and reports the result to the user. Each is done regardless of the
 // other's result, unless an error keeps the reconcile from going on (mayContinue).
-func (r *requirementReconciler) propagateDown(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
+func (r *requirementReconciler) propagateDown(ctx context.Context, s *downstream.Scope, o downstream.Outcome, err error) (reconcile.Result, error) {
 	if s.HubKind != s.Kind {
 		o.Hub = nil // Another version has other fields.
 	}
@@ -78,28 +77,28 @@ func (r *requirementReconciler) propagateDown(ctx context.Context, s *scope.Scop
 
 // mayContinue reports whether the rest of a reconcile may continue after an error.
 func mayContinue(err error) bool {
-	return !answer.IsUnauthorized(err) && !answer.IsConflict(err) && !answer.IsUnanswered(err)
+	return !hubaccess.IsUnauthorized(err) && !hubaccess.IsConflict(err) && !hubaccess.IsUnanswered(err)
 }
 
 // reportStatus reports the result of a reconcile to the user, and returns when to retry. A lasting error is reported.
 // While an error may be transient, the hub's status is shown beside the current condition, unless the cluster has just
 // not responded.
-func (r *requirementReconciler) reportStatus(ctx context.Context, s *scope.Scope, o scope.Outcome, err error) (reconcile.Result, error) {
+func (r *requirementReconciler) reportStatus(ctx context.Context, s *downstream.Scope, o downstream.Outcome, err error) (reconcile.Result, error) {
 	switch {
-	case answer.IsUnauthorized(err):
+	case hubaccess.IsUnauthorized(err):
 		// The credentials may have been replaced since they were read.
 		r.identities.Reject(ctx)
 		return reconcile.Result{RequeueAfter: condition.Soon}, nil
 	case err != nil:
 		lasting, tellable := r.reports.Failed(ctx, s, err)
-		if !tellable || lasting == nil && answer.IsUnanswered(err) {
+		if !tellable || lasting == nil && hubaccess.IsUnanswered(err) {
 			return reconcile.Result{}, err
 		}
 		o.Silent, o.Problem, o.Holder, o.KeepCondition = false, lasting, "", lasting == nil
 		_, reportErr := r.reports.Report(ctx, s, o)
 		return reconcile.Result{}, errors.Join(err, reportErr)
 	}
-	r.reports.Succeeded(s.Request)
+	r.reports.Succeeded(s.ObjectRequest)
 	o.Silent = o.Silent || s.Vanished // There is no claim to report to.
 	result, err := r.reports.Report(ctx, s, o)
 	if err == nil && o.Err != nil {

@@ -24,14 +24,14 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 func TestClaimIsPushedAndStatusComesBack(t *testing.T) {
@@ -228,7 +228,7 @@ func TestConnectionSecretComesBack(t *testing.T) {
 			if got := string(s.Data["password"]); got != password {
 				return fmt.Errorf("password is %q", got)
 			}
-			if !metav1.IsControlledBy(s, claim) || s.Type != crossplane.SecretTypeConnection || s.Labels[fleetv1alpha1.ManagedByLabel] != view.ManagedByValue {
+			if !metav1.IsControlledBy(s, claim) || s.Type != crossplane.SecretTypeConnection || s.Labels[fleetv1alpha1.ManagedByLabel] != index.ManagedByValue {
 				return fmt.Errorf("it is not the claim's: %v", s.ObjectMeta)
 			}
 			return nil
@@ -333,7 +333,7 @@ func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
 	f := newFixture(t)
 	f.served()
 	mine := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn", Labels: map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn", Labels: map[string]string{fleetv1alpha1.ManagedByLabel: index.ManagedByValue}},
 		StringData: map[string]string{"mine": "yes"},
 	}
 	f.Create(f.workload, mine)
@@ -348,7 +348,7 @@ func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
 
 	w, _ := f.agent.workloads.Get(f.cluster)
 	f.Within("the Secret is watched", func() error {
-		seen, err := w.Watcher.Get(view.AwaitedSecretKind(key), key)
+		seen, err := w.Watcher.Get(index.AwaitedSecretKind(key), key)
 		if err == nil && len(seen.GetLabels()) > 0 {
 			t.Error("want no more than what identifies it")
 		}
@@ -360,7 +360,7 @@ func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
 	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
 	f.synced("db", fleetv1alpha1.ReasonSynced)
 	f.Within("nothing is watched in vain", func() error {
-		if _, watched := w.AwaitedSecret(view.AwaitedSecretKind(key)); watched {
+		if _, watched := w.AwaitedSecret(index.AwaitedSecretKind(key)); watched {
 			return errors.New("it is watched")
 		}
 		return nil
@@ -410,7 +410,7 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	f.Edit(f.hub, hub, func() { hub.SetAnnotations(them.Annotations()) })
 	claim := f.object(f.namespace, "raced")
 	claim.Object["spec"] = map[string]any{"version": "8"}
-	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: request.Request{ClusterName: f.cluster}, Claim: claim, Source: f.source()}}
+	s := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: multicluster.ObjectRequest{ClusterName: f.cluster}, Claim: claim, Source: f.source()}}
 	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.gvk(), "mysqlinstances", f.namespace, "raced"
 	key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
 	ctx := f.agent.requirements.identities.Manager.In(f.Ctx)

@@ -19,9 +19,9 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -82,8 +82,8 @@ func (f *fixture) heldBy(namespace string, s ownership.Source) *unstructured.Uns
 	var u *unstructured.Unstructured
 	f.Within("db in "+namespace+" is held by "+s.String(), func() (err error) {
 		u, err = f.get(f.hub, namespace, "db")
-		if err == nil && view.SourceOrZero(u) != s {
-			err = fmt.Errorf("it is held by %s", view.SourceOrZero(u))
+		if err == nil && index.SourceOrZero(u) != s {
+			err = fmt.Errorf("it is held by %s", index.SourceOrZero(u))
 		}
 		return err
 	})

@@ -31,8 +31,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // prunedStatus waits for an event with a reason on the enrolled object, and returns its message.
@@ -230,7 +230,7 @@ func TestVersionSwitchDisturbsNoClaim(t *testing.T) {
 		}
 		return nil
 	})
-	s, err := f.agent.requirements.gatherFacts(f.Ctx, request.Request{
+	s, err := f.agent.requirements.gatherFacts(f.Ctx, multicluster.ObjectRequest{
 		ClusterName: f.cluster, Kind: kind, NamespacedName: types.NamespacedName{Namespace: f.namespace, Name: "db"},
 	})
 	if err != nil || s == nil {

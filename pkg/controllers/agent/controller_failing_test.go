@@ -20,8 +20,8 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
 )
 
 // aheadClock is the real clock, moved ahead.
@@ -82,7 +82,7 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 		t.Errorf("what may pass in a moment is retried silently, got %v", c)
 	}
 
-	now.ahead.Store(int64(report.FailurePatience))
+	now.ahead.Store(int64(downstream.FailurePatience))
 	for _, name := range []string{"db", "old"} {
 		claim := f.synced(name, fleetv1alpha1.ReasonSyncFailing)
 		if c := propagation.AgentSynced(claim); c["status"] != string(metav1.ConditionUnknown) {

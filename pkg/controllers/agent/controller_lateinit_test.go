@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // fill initializes fields of a claim in the hub, as Crossplane does.
@@ -123,7 +123,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	// A claim that is gone meanwhile is not made by its fields.
 	gone := f.object(f.namespace, "gone")
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
-	of := &scope.Scope{Workload: w, Facts: plan.Facts{Request: w.Request(kind, gone), Claim: gone}}
+	of := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(kind, gone), Claim: gone}}
 	_, err := f.agent.requirements.late.Apply(f.Ctx, of, fleetv1alpha1.LateInitFieldManager, map[string]any{"compositionRef": map[string]any{"name": "c"}})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("want it to be refused, got %v", err)
@@ -148,7 +148,7 @@ func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = unstructured.SetNestedField(hub.Object, "g", "spec", "compositionRef", "name")
-	s := &scope.Scope{Workload: w, Facts: plan.Facts{Request: w.Request(kind, claim), Claim: claim}}
+	s := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(kind, claim), Claim: claim}}
 	p, again, err := f.agent.requirements.late.Initialise(f.Ctx, s, hub)
 	if p != nil || err != nil || again == 0 {
 		t.Errorf("want the claim to be looked at again, got %v, %v, %s", p, err, again)

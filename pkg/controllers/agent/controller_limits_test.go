@@ -16,8 +16,8 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
 func withLimits(cluster, namespace int32) func(*fleetv1alpha1.EnrollmentClass) {
@@ -43,7 +43,7 @@ func (f *fixture) notPushed(name string) {
 	}
 }
 
-// TestClaimsBeyondTheLimitWait: what counts is in package view. What a claim leaves in the hub goes on to count:
+// TestClaimsBeyondTheLimitWait: what counts is in package index. What a claim leaves in the hub goes on to count:
 // creating a claim and orphaning it, again and again, filled the hub.
 func TestClaimsBeyondTheLimitWait(t *testing.T) {
 	t.Parallel()
@@ -113,7 +113,7 @@ func (f *fixture) isReduced(name string, want bool) {
 		}
 		kind, _ := w.KindFor(f.crd().Name)
 		obj, err := f.agent.hub.Watcher.Get(kind, client.ObjectKeyFromObject(f.object(f.target, name)))
-		if err == nil && view.IsReduced(obj) != want {
+		if err == nil && index.IsReduced(obj) != want {
 			return fmt.Errorf("it is %v", obj.Object)
 		}
 		return err

@@ -27,16 +27,13 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
@@ -86,17 +83,17 @@ func (w statusWriter) Patch(_ context.Context, obj client.Object, patch client.P
 
 // teller is a reconciler that only reports: it has no API servers except its scope's workload cluster, which has no
 // objects.
-func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconciler, *scope.Scope, *apiServer, *testingclock.FakePassiveClock) {
+func teller(t *testing.T, claim *unstructured.Unstructured) (*requirementReconciler, *downstream.Scope, *apiServer, *testingclock.FakePassiveClock) {
 	t.Helper()
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	server := &apiServer{answer: apierrors.NewNotFound(ownershiptest.InBar("").Kind.GroupResource(), "db")}
-	w := idleWorkload(t, "w1", view.Identity{})
+	w := idleWorkload(t, "w1", index.Identity{})
 	w.Client, w.Reader = server, server
 	w.Owner = func() hubidentity.Owner { return hubidentity.Owner{ID: agenttest.OurHub} }
 	h := idleHub()
-	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
-	r := newRequirementReconciler(requirementOptions{hub: h, clock: now, metrics: metrics.New(prometheus.NewRegistry())})
-	s := &scope.Scope{Workload: w, Facts: offeredClaim(claim)}
+	h.Watcher = idleWorkload(t, "hub", index.Identity{}).Watcher
+	r := newRequirementReconciler(requirementOptions{hub: h, clock: now, metrics: downstream.New(prometheus.NewRegistry())})
+	s := &downstream.Scope{Workload: w, Facts: offeredClaim(claim)}
 	return r, s, server, now
 }
 
@@ -155,11 +152,11 @@ func TestClaimThatIsReconciledTooEarlyIsNotWritten(t *testing.T) {
 func TestReasonThatAClaimShowsMakesNoSeries(t *testing.T) {
 	claim, hub := carried(t)
 	r, s, _, _ := teller(t, claim)
-	r.metrics.Requirement(s.Request, fleetv1alpha1.ReasonSynced)
+	r.metrics.Requirement(s.ObjectRequest, fleetv1alpha1.ReasonSynced)
 	for _, chosen := range []string{"a", "b", "c"} {
 		shown := propagation.Condition(claim, &condition.Error{Reason: chosen})
 		claim.Object["status"] = propagation.BuildStatus(claim, hub, true, shown, r.clock.Now())
-		if _, err := r.reports.Report(t.Context(), s, scope.Outcome{Hub: hub, KeepCondition: true}); err != nil {
+		if _, err := r.reports.Report(t.Context(), s, downstream.Outcome{Hub: hub, KeepCondition: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -183,12 +180,12 @@ func TestHolderIsNotReportedBeforeItMayBe(t *testing.T) {
 	if failure == nil || o.Problem != nil || o.Holder != "" {
 		t.Errorf("want no report, got %+v, %v", o, failure)
 	}
-	for _, o := range []scope.Outcome{o, {Problem: problem, Holder: holder}} {
+	for _, o := range []downstream.Outcome{o, {Problem: problem, Holder: holder}} {
 		for range 2 {
 			if _, err := r.reportStatus(t.Context(), s, o, failure); err == nil {
 				t.Error("want it to be tried again")
 			}
-			now.SetTime(now.Now().Add(report.FailurePatience))
+			now.SetTime(now.Now().Add(downstream.FailurePatience))
 		}
 	}
 	if got := strings.Join(server.requests, "\n"); !strings.Contains(got, fleetv1alpha1.ReasonSyncFailing) || strings.Contains(got, holder) {
@@ -216,7 +213,7 @@ func TestClusterThatDoesNotAnswerIsNotQueriedAgain(t *testing.T) {
 			server.answer = tc.answer
 			// Pulling Secrets starts with what blocks them.
 			s.BlockingSecrets = []types.NamespacedName{{Name: "not-looked-at"}}
-			o := scope.Outcome{Hub: hub, All: true}
+			o := downstream.Outcome{Hub: hub, All: true}
 			failure := r.bringDown(t.Context(), s, &o, true)
 			if failure == nil || (s.BlockingSecrets == nil) != tc.secrets {
 				t.Errorf("%s want the Secrets to be looked at: %v, got %v in the way and %v", tc.reason, tc.secrets, s.BlockingSecrets, failure)
@@ -226,7 +223,7 @@ func TestClusterThatDoesNotAnswerIsNotQueriedAgain(t *testing.T) {
 				t.Errorf("%s want %d requests, got %v", tc.reason, tc.requests, server.requests)
 			}
 			before := len(server.requests)
-			now.SetTime(now.Now().Add(report.FailurePatience))
+			now.SetTime(now.Now().Add(downstream.FailurePatience))
 			_, _ = r.reportStatus(t.Context(), s, o, failure)
 			if got := server.requests[before:]; len(got) != tc.lasting || !strings.Contains(got[0], fleetv1alpha1.ReasonSyncFailing) {
 				t.Errorf("%s want the failure to be reported, got %v", tc.reason, got)
@@ -240,20 +237,20 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 	claim.SetAnnotations(nil)
 	_, filledIn := carried(t)
 	_ = unstructured.SetNestedField(filledIn.Object, "mysql", "spec", "compositionRef", "name")
-	for name, ask := range map[string]func(*requirementReconciler, *scope.Scope) error{
-		"Finalizer": func(r *requirementReconciler, s *scope.Scope) error {
+	for name, ask := range map[string]func(*requirementReconciler, *downstream.Scope) error{
+		"Finalizer": func(r *requirementReconciler, s *downstream.Scope) error {
 			_, err := r.protect(t.Context(), s, ownershiptest.InBar("db"))
 			return err
 		},
-		"Release": func(r *requirementReconciler, s *scope.Scope) error {
+		"Release": func(r *requirementReconciler, s *downstream.Scope) error {
 			_, err := r.release(t.Context(), s)
 			return err
 		},
-		"LateFields": func(r *requirementReconciler, s *scope.Scope) error {
+		"LateFields": func(r *requirementReconciler, s *downstream.Scope) error {
 			_, _, err := r.late.Initialise(t.Context(), s, filledIn)
 			return err
 		},
-		"Record": func(r *requirementReconciler, s *scope.Scope) error {
+		"Record": func(r *requirementReconciler, s *downstream.Scope) error {
 			_, _, err := r.late.Record(t.Context(), s, hub)
 			return err
 		},
@@ -261,11 +258,11 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, s, server, _ := teller(t, claim)
 			server.answer = errors.New("EOF")
-			if err := ask(r, s); !answer.IsUnanswered(err) {
+			if err := ask(r, s); !hubaccess.IsUnanswered(err) {
 				t.Errorf("want an error that says so, got %v", err)
 			}
 			server.answer = apierrors.NewInternalError(errors.New("etcd"))
-			if err := ask(r, s); err == nil || answer.IsUnanswered(err) {
+			if err := ask(r, s); err == nil || hubaccess.IsUnanswered(err) {
 				t.Errorf("want an answer to be one, got %v", err)
 			}
 		})
@@ -276,7 +273,7 @@ func TestVanishedClaimIsNotReported(t *testing.T) {
 	claim, hub := carried(t)
 	r, s, server, _ := teller(t, claim)
 	s.Vanished = true
-	o := scope.Outcome{Hub: hub, Problem: plan.Deleting("MySQLInstance", "bar", "db"), RetryAfter: time.Second}
+	o := downstream.Outcome{Hub: hub, Problem: plan.Deleting("MySQLInstance", "bar", "db"), RetryAfter: time.Second}
 	result, err := r.reportStatus(t.Context(), s, o, nil)
 	if err != nil || result.RequeueAfter != time.Second {
 		t.Errorf("want it to be looked at again after a second, got %v, %v", result, err)
@@ -377,7 +374,7 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 				}
 				workload.saw = []string{}
 				s.Claim = workload.claim
-				if _, err := r.propagateDown(t.Context(), s, scope.Outcome{Hub: hub, Current: true, All: true, Problem: tc.problem}, nil); err != nil {
+				if _, err := r.propagateDown(t.Context(), s, downstream.Outcome{Hub: hub, Current: true, All: true, Problem: tc.problem}, nil); err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(want, workload.saw); diff != "" {
@@ -393,21 +390,21 @@ func TestStatusDoesNotWaitForTheRecord(t *testing.T) {
 func TestAnnouncementNamesWhereTheObjectWillBe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
-		given  func(r *requirementReconciler, s *scope.Scope)
+		given  func(r *requirementReconciler, s *downstream.Scope)
 		want   string
 	}{
-		"Nothing": {reason: "Nothing came of it.", given: func(*requirementReconciler, *scope.Scope) {}, want: "bar//1"},
+		"Nothing": {reason: "Nothing came of it.", given: func(*requirementReconciler, *downstream.Scope) {}, want: "bar//1"},
 		"UnderWay": {
 			reason: "What is created there may still come, and its status would be taken for that of the other place.",
-			given: func(r *requirementReconciler, s *scope.Scope) {
-				r.inFlight = ledger.NewInFlight(r.clock, time.Minute)
-				r.inFlight.Sent(s.Request, s.PlaceIn("foo"), context.DeadlineExceeded)
+			given: func(r *requirementReconciler, s *downstream.Scope) {
+				r.inFlight = index.NewInFlight(r.clock, time.Minute)
+				r.inFlight.Sent(s.ObjectRequest, s.PlaceIn("foo"), context.DeadlineExceeded)
 			},
 			want: "foo//1",
 		},
 		"There": {
 			reason: "It has come, although the claim does not record it.",
-			given: func(_ *requirementReconciler, s *scope.Scope) {
+			given: func(_ *requirementReconciler, s *downstream.Scope) {
 				there := agenttest.Parse(t, `{'metadata':{'namespace':'foo','name':'db','uid':'2'}}`)
 				there.SetAnnotations(s.Source.Annotations())
 				s.Hub.Elsewhere = []plan.PlacedObject{{Place: s.PlaceIn("foo"), Object: there}}

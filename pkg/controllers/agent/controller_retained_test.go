@@ -22,8 +22,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 )
 
@@ -40,7 +39,7 @@ func TestForgedLabelOnADefinitionStartsNoWatchInTheHub(t *testing.T) {
 		if inHub {
 			f.Create(f.hub, crd.DeepCopy())
 		}
-		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}
+		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: index.ManagedByValue}
 		f.Create(f.workload, crd)
 		names = append(names, crd.Name)
 	}
@@ -80,7 +79,7 @@ func TestForgedLabelOnADefinitionStartsNoWatchInTheHub(t *testing.T) {
 	}
 
 	// One that changes just as its claims become known is read again, and checked once more after that.
-	req := request.ForDefinition(f.cluster, "mysqlinstances.nowhere."+f.group)
+	req := index.DefinitionRequest(f.cluster, "mysqlinstances.nowhere."+f.group)
 	before, following := w.Followed(req.Name)
 	got, err := f.agent.definitions.Judge(f.Ctx, w, req, before, following, "another state")
 	if err != nil || !following || got.RequeueAfter == 0 {
@@ -127,10 +126,10 @@ func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 				return nil
 			})
 			crd.Spec.Scope = tc.scope
-			crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}
+			crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: index.ManagedByValue}
 			f.Create(f.workload, crd)
 			judged := func() (states string, ok bool) {
-				meta, err := w.Watcher.Get(view.OwnedCRDKind, client.ObjectKey{Name: crd.Name})
+				meta, err := w.Watcher.Get(index.OwnedCRDKind, client.ObjectKey{Name: crd.Name})
 				if err != nil {
 					return "", false
 				}
@@ -141,7 +140,7 @@ func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 			for n := range 3 {
 				f.Edit(f.workload, crd, func() { crd.Annotations = map[string]string{"example.org/change": strconv.Itoa(n)} })
 				f.Within("it is judged as it is now", func() error {
-					meta, err := w.Watcher.Get(view.OwnedCRDKind, client.ObjectKey{Name: crd.Name})
+					meta, err := w.Watcher.Get(index.OwnedCRDKind, client.ObjectKey{Name: crd.Name})
 					if err != nil || meta.GetAnnotations()["example.org/change"] != strconv.Itoa(n) {
 						return fmt.Errorf("the watch has %v (%w)", meta, err)
 					}
@@ -183,7 +182,7 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 			crd = (&fixture{group: crossplane.XRDKind.Group}).crd()
 		}
 		crd.OwnerReferences = nil
-		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: view.ManagedByValue}
+		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: index.ManagedByValue}
 		crd.Annotations = map[string]string{fleetv1alpha1.MirroredAnnotation: "x"}
 		f.Create(f.workload, crd)
 		t.Cleanup(func() {

@@ -22,13 +22,12 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/metric"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -38,15 +37,15 @@ func engagedFleet(t *testing.T, n int) *agent {
 	h := idleHub()
 	a := &agent{
 		hub: h, workloads: h.Clusters, fleet: h.Fleet, definitions: &definition.Reconciler{},
-		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, ledger: &ledger.Ledger{}},
+		requirements: &requirementReconciler{hub: h, identities: &hubaccess.Clients{}, ledger: &index.Ledger{}},
 		enrolments:   map[mcr.ClusterName]enrolment{},
 	}
 	h.Clusters.Engaged, h.Clusters.Disengaged = a.engaged, a.disengaged
-	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
+	h.Watcher = idleWorkload(t, "hub", index.Identity{}).Watcher
 	for i := range n {
-		w := idleWorkload(t, mcr.ClusterName(fmt.Sprint("w", i)), view.Identity{})
+		w := idleWorkload(t, mcr.ClusterName(fmt.Sprint("w", i)), index.Identity{})
 		h.Clusters.Add(w.Name, nil, w)
-		w.Follow("first", view.Followed{Kind: ownershiptest.InBar("").Kind, InHub: true})
+		w.Follow("first", index.Followed{Kind: ownershiptest.InBar("").Kind, InHub: true})
 		h.RefreshFollowed(w)
 	}
 	return a
@@ -78,9 +77,9 @@ func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 					return c.List(ctx, l, opts...)
 				},
 			}).Build()
-		namespace := view.NamespaceMetadata()
+		namespace := index.NamespaceMetadata()
 		namespace.Name = "team"
-		var queue workqueue.TypedRateLimitingInterface[request.Request]
+		var queue workqueue.TypedRateLimitingInterface[multicluster.ObjectRequest]
 		a.hubNamespaceHandler(classes).Create(t.Context(), event.TypedCreateEvent[*metav1.PartialObjectMetadata]{Object: namespace}, queue)
 		return got
 	}
@@ -93,11 +92,11 @@ func TestANamespaceOfTheHubCostsTheSameInAFleetOfAnySize(t *testing.T) {
 func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 	h := idleHub()
 	r := &requirementReconciler{
-		ledger: &ledger.Ledger{}, metrics: metrics.New(prometheus.NewRegistry()),
+		ledger: &index.Ledger{}, metrics: downstream.New(prometheus.NewRegistry()),
 	}
 	const clusters, claims = 50, 3
-	requestOf := func(i int) request.Request {
-		return request.Request{
+	requestOf := func(i int) multicluster.ObjectRequest {
+		return multicluster.ObjectRequest{
 			ClusterName: mcr.ClusterName(fmt.Sprint("w", i/claims)), Kind: ownershiptest.InBar("").Kind,
 			NamespacedName: ownershiptest.InBar(fmt.Sprint(i)).NamespacedName,
 		}
@@ -106,10 +105,10 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 		req := requestOf(i)
 		h.Wait(ownershiptest.InBar(fmt.Sprint(i)), req)
 		r.metrics.Requirement(req, fleetv1alpha1.ReasonSynced)
-		r.ledger.Edit(req, func(e *ledger.Entry) { e.Shown = "x" })
+		r.ledger.Edit(req, func(e *index.Entry) { e.Shown = "x" })
 	}
 	looks := 0
-	gone := func(req request.Request) bool {
+	gone := func(req multicluster.ObjectRequest) bool {
 		if looks++; req.ClusterName != "w7" {
 			t.Errorf("want the requests of w7 alone to be looked at, got %s", req)
 		}
@@ -126,7 +125,7 @@ func TestForgettingAClusterLooksAtItsOwnRequests(t *testing.T) {
 			n = &of
 		}
 		n[0] += len(h.WaitingFor(ownershiptest.InBar(fmt.Sprint(i))))
-		if r.ledger.Entry(req) != (ledger.Entry{}) {
+		if r.ledger.Entry(req) != (index.Entry{}) {
 			n[1]++
 		}
 		if i%claims == 0 {

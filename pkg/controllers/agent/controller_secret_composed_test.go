@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 )
 
 // compose composes a Secret as Crossplane does: it is labelled with the composite's name, and the composite controls
@@ -72,7 +72,7 @@ func TestSynchronizationPullBringsTheSecretsOfAComposite(t *testing.T) {
 	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Type != "example.org/tls" || !metav1.IsControlledBy(got, local) || got.Labels[fleetv1alpha1.ManagedByLabel] != view.ManagedByValue || got.Labels["crossplane.io/composite"] != "" {
+	if got.Type != "example.org/tls" || !metav1.IsControlledBy(got, local) || got.Labels[fleetv1alpha1.ManagedByLabel] != index.ManagedByValue || got.Labels["crossplane.io/composite"] != "" {
 		t.Errorf("want the type of the hub's, owned by the composite here, and nothing else of the hub's metadata, got %s %v", got.Type, got.ObjectMeta)
 	}
 

@@ -21,10 +21,10 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -219,7 +219,7 @@ func TestCopyThatLostItsOwnerIsNotInTheWay(t *testing.T) {
 
 	// Secrets with another owner are not touched, regardless of their labels.
 	forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: f.namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": view.ManagedByValue},
+		Namespace: f.namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": index.ManagedByValue},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, claim.GroupVersionKind())},
 	}}
 	f.Create(f.workload, forged)
@@ -260,9 +260,9 @@ func (l liveReader) Get(_ context.Context, _ client.ObjectKey, into client.Objec
 
 func TestWatchThatIsBehindIsWaitedForWithBackOff(t *testing.T) {
 	live := agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'new','resourceVersion':'5'}}`)
-	h := fakeHub(t, func(*view.Hub, kindwatch.Event) {})
+	h := fakeHub(t, func(*index.Hub, kindwatch.Event) {})
 	r := &requirementReconciler{hub: h, hubReader: liveReader{obj: live}}
-	s := &scope.Scope{Facts: offeredClaim(live)}
+	s := &downstream.Scope{Facts: offeredClaim(live)}
 	conflict := apierrors.NewConflict(s.Kind.GroupResource(), "db", errors.New("uid mismatch"))
 	before := agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'bar','uid':'old','resourceVersion':'4'}}`)
 	for name, looked := range map[string]*unstructured.Unstructured{

@@ -27,13 +27,13 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // otherHub prepares another hub's agent for a fixture's workload cluster, with the same class and claim kind.
@@ -309,15 +309,15 @@ func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 // response.
 func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	c := clocktesting.NewFakePassiveClock(time.Now())
-	r := &requirementReconciler{hubClient: noWriter{t: t}, clock: c, ledger: &ledger.Ledger{}, inFlight: ledger.NewInFlight(c, time.Minute)}
+	r := &requirementReconciler{hubClient: noWriter{t: t}, clock: c, ledger: &index.Ledger{}, inFlight: index.NewInFlight(c, time.Minute)}
 	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
-	s := &scope.Scope{Facts: plan.Facts{
-		Request: request.Request{ClusterName: "capi/default/w1"}, Claim: claim, Source: ownership.Source{Identifier: "us", Namespace: "team"},
+	s := &downstream.Scope{Facts: plan.Facts{
+		ObjectRequest: multicluster.ObjectRequest{ClusterName: "capi/default/w1"}, Claim: claim, Source: ownership.Source{Identifier: "us", Namespace: "team"},
 	}}
 	place := func(namespace string) ownership.Place {
 		return ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}
 	}
-	r.inFlight.Sent(s.Request, place("first"), context.DeadlineExceeded)
+	r.inFlight.Sent(s.ObjectRequest, place("first"), context.DeadlineExceeded)
 	_, o, err := r.push(t.Context(), s, place("second"), nil)
 	if err != nil || o == nil || !o.Silent || o.RetryAfter != time.Minute {
 		t.Errorf("want the claim to wait until nothing can land any more, got %+v, %v", o, err)

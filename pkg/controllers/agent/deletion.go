@@ -18,26 +18,24 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
 )
 
 // deleteAt deletes the claim's object at a place of the hub. It returns nothing if none is left there.
-func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
+func (r *requirementReconciler) deleteAt(ctx context.Context, s *downstream.Scope, place ownership.Place) (*downstream.Outcome, error) {
 	waiting := plan.Deleting(s.Kind.Kind, place.Namespace, s.Name)
 	known, err := r.whole(ctx, s, place)
 	if err == nil && s.IsOwn(known) && known.GetDeletionTimestamp() != nil {
 		// Its deletion is an event.
-		return &scope.Outcome{Hub: known, Problem: waiting}, nil
+		return &downstream.Outcome{Hub: known, Problem: waiting}, nil
 	}
 	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
-		if p := answer.HubProblem(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
-			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
+		if p := hubaccess.HubProblem(err, "get", s.Kind.GroupResource().String(), place.Namespace); p != nil {
+			return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, err
 	}
@@ -46,33 +44,33 @@ func (r *requirementReconciler) deleteAt(ctx context.Context, s *scope.Scope, pl
 	}
 	r.hub.Observe(place, live)
 	if live.GetDeletionTimestamp() != nil {
-		return &scope.Outcome{Hub: live, Problem: waiting}, nil
+		return &downstream.Outcome{Hub: live, Problem: waiting}, nil
 	}
 
 	if left := awaitsBinding(live, r.clock.Now(), unboundPatience); left > 0 {
 		// Its first status is an event.
-		return &scope.Outcome{Hub: live, Problem: waiting, RetryAfter: left}, nil
+		return &downstream.Outcome{Hub: live, Problem: waiting, RetryAfter: left}, nil
 	}
 	uid, version := live.GetUID(), live.GetResourceVersion()
 	err = r.hubClient.Delete(ctx, live, client.Preconditions{UID: &uid, ResourceVersion: &version})
 	switch {
 	case err == nil:
 		r.hub.MarkDeleted(place, live)
-		r.metrics.Wrote(s.ClusterName, metrics.WriteDeletion)
+		r.metrics.Wrote(s.ClusterName, downstream.WriteDeletion)
 	case apierror.IsMissingObject(err): // The watch will report it.
 	default:
-		if p := answer.HubProblem(err, "delete", s.Kind.GroupResource().String(), place.Namespace); p != nil {
-			return &scope.Outcome{Hub: live, Problem: p, RetryAfter: condition.SlowRetry()}, nil
+		if p := hubaccess.HubProblem(err, "delete", s.Kind.GroupResource().String(), place.Namespace); p != nil {
+			return &downstream.Outcome{Hub: live, Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, fmt.Errorf("cannot delete %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}
-	return &scope.Outcome{Hub: live, Problem: waiting}, nil
+	return &downstream.Outcome{Hub: live, Problem: waiting}, nil
 }
 
 // getOwn reads the claim's object at a place of the hub. An identity that may not read there is unlikely to have
 // created something there, and a permanent error would make the claim undeletable. So the manager checks whether there
 // is something.
-func (r *requirementReconciler) getOwn(ctx context.Context, s *scope.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) getOwn(ctx context.Context, s *downstream.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	live, err := r.getHub(ctx, place)
 	if !apierrors.IsForbidden(err) || hubaccess.AsManager(ctx) {
 		return live, err
@@ -85,30 +83,30 @@ func (r *requirementReconciler) getOwn(ctx context.Context, s *scope.Scope, plac
 }
 
 // release removes the claim's finalizer. It returns why it cannot.
-func (r *requirementReconciler) release(ctx context.Context, s *scope.Scope) (*scope.Outcome, error) {
+func (r *requirementReconciler) release(ctx context.Context, s *downstream.Scope) (*downstream.Outcome, error) {
 	if err := r.reportHeld(ctx, s); err != nil {
-		if answer.IsUnanswered(err) || answer.IsConflict(err) {
+		if hubaccess.IsUnanswered(err) || hubaccess.IsConflict(err) {
 			return nil, err
 		}
 		log.FromContext(ctx).Error(err, "Cannot report what holds a deleted claim")
 	}
 	claim := s.Workload.Unprotected(s.Claim)
 	ownership.WithoutRecord(claim)
-	if err := scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
-		if p := answer.WorkloadProblem(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
-			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
+	if err := downstream.PatchClaim(ctx, s, claim, downstream.WriteFinalizer, r.metrics); client.IgnoreNotFound(err) != nil {
+		if p := hubaccess.WorkloadProblem(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
+			return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
-		return nil, fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
+		return nil, fmt.Errorf("cannot remove the finalizer of %s: %w", s.ObjectRequest, err)
 	}
-	r.released(s.Request)
-	r.forget(s.Request)
+	r.released(s.ObjectRequest)
+	r.forget(s.ObjectRequest)
 	return nil, nil //nolint:nilnil // The comment says so.
 }
 
 // reportHeld says of a claim that is about to be released what holds it from then on: without our finalizer its status
 // is never written again. A claim that nothing else holds is gone with the finalizer, and costs no write. Ready stays
 // as it was: it is Crossplane's.
-func (r *requirementReconciler) reportHeld(ctx context.Context, s *scope.Scope) error {
+func (r *requirementReconciler) reportHeld(ctx context.Context, s *downstream.Scope) error {
 	others := slices.DeleteFunc(s.Workload.Unprotected(s.Claim).GetFinalizers(), func(f string) bool {
 		// The garbage collector removes its own in a moment.
 		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
@@ -116,18 +114,18 @@ func (r *requirementReconciler) reportHeld(ctx context.Context, s *scope.Scope) 
 	if s.Claim.GetDeletionTimestamp() == nil || len(others) == 0 {
 		return nil
 	}
-	_, err := r.reports.Report(ctx, s, scope.Outcome{Problem: plan.Held(others)})
+	_, err := r.reports.Report(ctx, s, downstream.Outcome{Problem: plan.Held(others)})
 	return err
 }
 
 // releaseAt releases the claim's object at a place of the hub. It returns nothing if the claim has none there any more.
 // It reads live, because the watch drops managedFields, and writes only if nothing has changed since.
-func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, place ownership.Place) (*scope.Outcome, error) {
+func (r *requirementReconciler) releaseAt(ctx context.Context, s *downstream.Scope, place ownership.Place) (*downstream.Outcome, error) {
 	resource := s.Kind.GroupResource().String()
 	live, err := r.getOwn(ctx, s, place)
 	if err != nil {
-		if p := answer.HubProblem(err, "get", resource, place.Namespace); p != nil {
-			return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
+		if p := hubaccess.HubProblem(err, "get", resource, place.Namespace); p != nil {
+			return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 		}
 		return nil, err
 	}
@@ -141,21 +139,21 @@ func (r *requirementReconciler) releaseAt(ctx context.Context, s *scope.Scope, p
 	case err == nil:
 	case apierror.IsMissingObject(err):
 		return nil, nil //nolint:nilnil // As above.
-	case answer.HubProblem(err, "patch", resource, place.Namespace) != nil:
-		return &scope.Outcome{Hub: live, Problem: answer.HubProblem(err, "patch", resource, place.Namespace), RetryAfter: condition.SlowRetry()}, nil
+	case hubaccess.HubProblem(err, "patch", resource, place.Namespace) != nil:
+		return &downstream.Outcome{Hub: live, Problem: hubaccess.HubProblem(err, "patch", resource, place.Namespace), RetryAfter: condition.SlowRetry()}, nil
 	default:
 		return nil, fmt.Errorf("cannot release %s %q in the hub: %w", place.Kind, place.NamespacedName, err)
 	}
 	r.observe(s, place, out)
-	r.metrics.Wrote(s.ClusterName, metrics.WriteRelease)
+	r.metrics.Wrote(s.ClusterName, downstream.WriteRelease)
 	return nil, nil //nolint:nilnil // As above.
 }
 
 // removeAt deletes or releases the claim's object at a place of the hub, as the policy says. It returns nothing if the
 // claim has none there any more.
 func (r *requirementReconciler) removeAt(
-	ctx context.Context, s *scope.Scope, place ownership.Place, policy fleetv1alpha1.DeletionPolicy,
-) (*scope.Outcome, error) {
+	ctx context.Context, s *downstream.Scope, place ownership.Place, policy fleetv1alpha1.DeletionPolicy,
+) (*downstream.Outcome, error) {
 	if policy == fleetv1alpha1.DeletionPolicyOrphan {
 		return r.releaseAt(ctx, s, place)
 	}

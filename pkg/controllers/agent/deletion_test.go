@@ -16,25 +16,24 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
 func TestNothingIsDeletedBeforeTheHubIsKnown(t *testing.T) {
 	// The watch of the hub has not begun. There are no clients: any request would panic.
 	h := idleHub()
-	h.Watcher = idleWorkload(t, "hub", view.Identity{}).Watcher
+	h.Watcher = idleWorkload(t, "hub", index.Identity{}).Watcher
 	kind := ownershiptest.InBar("").Kind
-	h.Watcher.Set(view.OwnerClaims, kind)
+	h.Watcher.Set(index.OwnerClaims, kind)
 	r := &requirementReconciler{hub: h}
 	claim := agenttest.Parse(t, `{'metadata': {'name': 'db', 'namespace': 'foo', 'finalizers': ['agent.masthead.dev/requirement']}}`)
 	claim.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(1, 0)})
-	s := &scope.Scope{Facts: offeredClaim(claim)}
+	s := &downstream.Scope{Facts: offeredClaim(claim)}
 	s.Protected = true
 	if state, _ := h.Watcher.State(kind); state == kindwatch.StateSynced {
 		t.Fatal("the watch has begun")
@@ -93,12 +92,12 @@ func TestClaimIsNotReleasedWhileACreationMayLand(t *testing.T) {
 			claim.Object["status"] = propagation.BuildStatus(claim, hub, true, propagation.Condition(claim, tc.shown), time.Unix(0, 0))
 			r, s, server, now := teller(t, claim)
 			r.hubReader = slowServer{apiServer: server, takes: func() { now.SetTime(now.Now().Add(tc.reads)) }}
-			r.inFlight = ledger.NewInFlight(now, grace)
-			r.inFlight.Wait(s.Request)
+			r.inFlight = index.NewInFlight(now, grace)
+			r.inFlight.Wait(s.ObjectRequest)
 			now.SetTime(now.Now().Add(time.Hour)) // No predecessor's creation is in flight.
 			place := ownershiptest.InBar("db")
-			r.inFlight.Sent(s.Request, place, context.DeadlineExceeded)
-			r.inFlight.Sent(s.Request, place, nil)
+			r.inFlight.Sent(s.ObjectRequest, place, context.DeadlineExceeded)
+			r.inFlight.Sent(s.ObjectRequest, place, nil)
 			now.SetTime(now.Now().Add(tc.later))
 
 			p := plan.Plan{SkipReport: true, Steps: []plan.Step{{Do: plan.Remove, At: place}, {Do: plan.AwaitCreations}}}

@@ -16,19 +16,19 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
 // hubKindProblem returns why the hub's claims of a kind are not known, or nil if they soon will be.
-func hubKindProblem(h *view.Hub, kind kindwatch.Kind) *condition.Error {
+func hubKindProblem(h *index.Hub, kind kindwatch.Kind) *condition.Error {
 	switch state, _ := h.Watcher.State(kind); state {
 	case kindwatch.StateNotServed:
 		return &condition.Error{Reason: fleetv1alpha1.ReasonKindNotServed, Message: fmt.Sprintf("The hub does not serve %s now.", kind.GroupResource())}
@@ -50,13 +50,13 @@ func hubKindProblem(h *view.Hub, kind kindwatch.Kind) *condition.Error {
 
 // goneForGood reports whether the hub no longer has a definition of a kind. Then it has no objects of it: an API server
 // deletes them before the definition. A kind that is merely not served says nothing about its objects.
-func goneForGood(h *view.Hub, kind kindwatch.Kind) bool {
+func goneForGood(h *index.Hub, kind kindwatch.Kind) bool {
 	_, err := h.Watcher.Get(crossplane.HubCRDKind, types.NamespacedName{Name: kind.GroupResource().String()})
 	return apierrors.IsNotFound(err)
 }
 
 // gatherFacts gathers the facts about a request. It returns nil if there is nothing to do.
-func (r *requirementReconciler) gatherFacts(ctx context.Context, req request.Request) (*scope.Scope, error) {
+func (r *requirementReconciler) gatherFacts(ctx context.Context, req multicluster.ObjectRequest) (*downstream.Scope, error) {
 	w, ok := r.workloads.Get(req.ClusterName)
 	if !ok {
 		return nil, nil //nolint:nilnil // The comment says so.
@@ -70,18 +70,18 @@ func (r *requirementReconciler) gatherFacts(ctx context.Context, req request.Req
 		return nil, nil //nolint:nilnil // A change of the cluster makes a new request.
 	}
 
-	s := &scope.Scope{Workload: w, Facts: plan.Facts{
-		Request:   req,
-		Source:    ownership.Source{Identifier: cluster.EffectiveIdentifier(), Namespace: req.Namespace},
-		Claim:     claim,
-		ClassName: cluster.Enrolment.Class,
-		Vanished:  vanished,
-		Protected: w.BearsFinalizer(claim),
-		Residence: ownership.Residence{Cluster: types.UID(cluster.UID)},
+	s := &downstream.Scope{Workload: w, Facts: plan.Facts{
+		ObjectRequest: req,
+		Source:        ownership.Source{Identifier: cluster.EffectiveIdentifier(), Namespace: req.Namespace},
+		Claim:         claim,
+		ClassName:     cluster.Enrolment.Class,
+		Vanished:      vanished,
+		Protected:     w.BearsFinalizer(claim),
+		Residence:     ownership.Residence{Cluster: types.UID(cluster.UID)},
 
 		Unresolved: unresolved(claim),
 	}}
-	if s.NamespaceObject, err = w.Watcher.Get(view.NamespaceKind, types.NamespacedName{Name: req.Namespace}); err == nil {
+	if s.NamespaceObject, err = w.Watcher.Get(index.NamespaceKind, types.NamespacedName{Name: req.Namespace}); err == nil {
 		s.Residence.Namespace = s.NamespaceObject.GetUID()
 	}
 	if s.Class, err = connection.Class(ctx, r.classes, s.ClassName); err != nil {
@@ -104,7 +104,7 @@ func (r *requirementReconciler) gatherFacts(ctx context.Context, req request.Req
 }
 
 // findPublication looks up how the hub publishes the kind of a claim to its cluster.
-func findPublication(h *view.Hub, w *view.Cluster, s *scope.Scope) {
+func findPublication(h *index.Hub, w *index.Cluster, s *downstream.Scope) {
 	p, published, known := h.Publication(s.Kind.GroupResource().String())
 	s.HubKind, s.Form = h.HubKind(s.Kind), p.Form
 	s.Published = published && s.HubKind == s.Kind
@@ -112,18 +112,18 @@ func findPublication(h *view.Hub, w *view.Cluster, s *scope.Scope) {
 	// before.
 	f, _ := w.Followed(s.Kind.GroupResource().String())
 	s.PublishedKnown = known && (s.HubKind == s.Kind || f.Retained)
-	s.Offered = s.Published && s.Class != nil && view.Offers(s.Class.Spec.Agent, s.Kind.Group)
+	s.Offered = s.Published && s.Class != nil && index.Offers(s.Class.Spec.Agent, s.Kind.Group)
 }
 
 // takeRoom finds out whether the class allows another object in the hub, for a claim that may need one. The end of the
 // reconcile leaves the room.
-func (r *requirementReconciler) takeRoom(ctx context.Context, s *scope.Scope) {
+func (r *requirementReconciler) takeRoom(ctx context.Context, s *downstream.Scope) {
 	if s.Class == nil || s.Target == nil || s.IsGoing() || !s.Hub.Known || s.Hub.Target != nil && s.Owns(s.Hub.Target) {
 		return
 	}
 	agent := s.Class.Spec.Agent
-	limits := view.Limits{Cluster: agent.MaxClaims, Namespace: agent.MaxClaimsPerNamespace}
-	if limits == (view.Limits{}) {
+	limits := index.Limits{Cluster: agent.MaxClaims, Namespace: agent.MaxClaimsPerNamespace}
+	if limits == (index.Limits{}) {
 		return
 	}
 	known := map[types.NamespacedName]bool{}
@@ -139,7 +139,7 @@ func (r *requirementReconciler) takeRoom(ctx context.Context, s *scope.Scope) {
 		}
 		return known[key]
 	}
-	if full, ofNamespace := r.hub.TakeRoom(newOrigin(s.Request, s.Source.Identifier), limits, leads); full != nil {
+	if full, ofNamespace := r.hub.TakeRoom(newOrigin(s.ObjectRequest, s.Source.Identifier), limits, leads); full != nil {
 		s.Full = plan.Full(s.ClassName, *full, ofNamespace)
 	}
 }
@@ -147,7 +147,7 @@ func (r *requirementReconciler) takeRoom(ctx context.Context, s *scope.Scope) {
 // getClaim returns the claim of a request, and whether it is the last state of a vanished one; nil if there is nothing
 // to do.
 func (r *requirementReconciler) getClaim(
-	ctx context.Context, w *view.Cluster, req request.Request,
+	ctx context.Context, w *index.Cluster, req multicluster.ObjectRequest,
 ) (claim *unstructured.Unstructured, vanished bool, err error) {
 	f, ok := w.Followed(req.Kind.GroupResource().String())
 	if !ok || f.Kind != req.Kind {
@@ -179,9 +179,9 @@ func (r *requirementReconciler) getClaim(
 
 // observeHub looks up the claim's object in the hub's watch. It starts waiting for changes at the target before the
 // lookup, so that none is missed in between. A claim without a reason to wait stops waiting later.
-func (r *requirementReconciler) observeHub(ctx context.Context, s *scope.Scope) error {
+func (r *requirementReconciler) observeHub(ctx context.Context, s *downstream.Scope) error {
 	if s.Target != nil && !s.IsGoing() {
-		r.hub.Wait(*s.Target, s.Request)
+		r.hub.Wait(*s.Target, s.ObjectRequest)
 	}
 	// The state implies that the index of origins is complete, too: the watcher has the objects of a list before it has
 	// reported them.
@@ -211,9 +211,9 @@ func (r *requirementReconciler) observeHub(ctx context.Context, s *scope.Scope) 
 }
 
 // findElsewhere looks up the claim's objects that are neither at its target nor where it records one.
-func (r *requirementReconciler) findElsewhere(ctx context.Context, s *scope.Scope) error {
+func (r *requirementReconciler) findElsewhere(ctx context.Context, s *downstream.Scope) error {
 	recorded, _ := s.RecordedPlace()
-	for _, place := range r.hub.Places(newOrigin(s.Request, s.Source.Identifier)) {
+	for _, place := range r.hub.Places(newOrigin(s.ObjectRequest, s.Source.Identifier)) {
 		place = s.PlaceIn(place.Namespace) // The hub's version may have changed since.
 		known := place == recorded || s.Target != nil && place == *s.Target
 		// What says whose it is, is kept of each object: strays are not read.
@@ -232,7 +232,7 @@ func (r *requirementReconciler) findElsewhere(ctx context.Context, s *scope.Scop
 }
 
 // observed returns the object at a place of the hub, or nil if there is none, or if that is unknown.
-func (r *requirementReconciler) observed(ctx context.Context, s *scope.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) observed(ctx context.Context, s *downstream.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	obj, err := r.whole(ctx, s, place)
 	if err == nil {
 		return obj, confirmHome(ctx, s, obj)
@@ -241,7 +241,7 @@ func (r *requirementReconciler) observed(ctx context.Context, s *scope.Scope, pl
 	if apierrors.IsNotFound(err) || errors.Is(err, kindwatch.ErrNotSynced) || errors.Is(err, kindwatch.ErrNotWatched) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	if s.Hub.Unknown = answer.HubProblem(err, "get", s.Kind.GroupResource().String(), place.Namespace); s.Hub.Unknown == nil {
+	if s.Hub.Unknown = hubaccess.HubProblem(err, "get", s.Kind.GroupResource().String(), place.Namespace); s.Hub.Unknown == nil {
 		return nil, err
 	}
 	return nil, nil //nolint:nilnil // As above.
@@ -249,15 +249,15 @@ func (r *requirementReconciler) observed(ctx context.Context, s *scope.Scope, pl
 
 // confirmHome reads the namespace of a claim that would take over an object made for another claim. The watch of
 // namespaces may be behind, and the object may belong to an earlier namespace of that name.
-func confirmHome(ctx context.Context, s *scope.Scope, obj *unstructured.Unstructured) error {
+func confirmHome(ctx context.Context, s *downstream.Scope, obj *unstructured.Unstructured) error {
 	if !s.Owns(obj) || ownership.IsFor(obj, s.Claim) {
 		return nil
 	}
 	// The agent may list namespaces, and get none.
 	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(view.NamespaceKind.GroupVersion().WithKind("NamespaceList"))
+	list.SetGroupVersionKind(index.NamespaceKind.GroupVersion().WithKind("NamespaceList"))
 	if err := s.Workload.Reader.List(ctx, list, client.MatchingFields{metav1.ObjectNameField: s.Namespace}); err != nil {
-		return fmt.Errorf("cannot list namespace %q in cluster %q: %w", s.Namespace, s.ClusterName, answer.MarkUnanswered(err))
+		return fmt.Errorf("cannot list namespace %q in cluster %q: %w", s.Namespace, s.ClusterName, hubaccess.MarkUnanswered(err))
 	}
 	for _, namespace := range list.Items { // Without one, the claim is gone, too. What was its own is removed.
 		s.Residence.Namespace = namespace.GetUID()
@@ -267,9 +267,9 @@ func confirmHome(ctx context.Context, s *scope.Scope, obj *unstructured.Unstruct
 
 // whole returns an object of the hub. One that the watch keeps little of is read from the hub if it names the claim's
 // source: as the manager, like what the watch has.
-func (r *requirementReconciler) whole(ctx context.Context, s *scope.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) whole(ctx context.Context, s *downstream.Scope, place ownership.Place) (*unstructured.Unstructured, error) {
 	obj, err := r.hub.Get(place)
-	if err != nil || !view.IsReduced(obj) || view.SourceOrZero(obj) != s.Source {
+	if err != nil || !index.IsReduced(obj) || index.SourceOrZero(obj) != s.Source {
 		return obj, err
 	}
 	live, err := r.getHub(r.identities.Manager.In(ctx), place)

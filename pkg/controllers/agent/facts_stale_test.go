@@ -15,12 +15,10 @@ import (
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -40,9 +38,9 @@ func (r refusals) DefinitionRefused(_ mcr.ClusterName, crd, reason, _ string) {
 // depends on it is reported.
 func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 	claims := ownershiptest.InBar("").Kind
-	w := idleWorkload(t, "w1", view.Identity{})
-	w.Watcher = stalekind.Watcher(t, claims, view.NamespaceKind, view.OwnedSecretKind)
-	s := &scope.Scope{Facts: offeredClaim(agenttest.Parse(t, `{}`)), Workload: w}
+	w := idleWorkload(t, "w1", index.Identity{})
+	w.Watcher = stalekind.Watcher(t, claims, index.NamespaceKind, index.OwnedSecretKind)
+	s := &downstream.Scope{Facts: offeredClaim(agenttest.Parse(t, `{}`)), Workload: w}
 	h := idleHub()
 	h.Watcher = w.Watcher
 	r := &requirementReconciler{hub: h}
@@ -68,9 +66,9 @@ func TestWhatIsStaleIsNotBelieved(t *testing.T) {
 
 	reporter := refusals{reasons: map[string]string{}}
 	recorder := events.NewFakeRecorder(1)
-	d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, Reporter: reporter, Recorder: recorder, Metrics: (*metrics.Metrics)(nil)})
+	d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, Reporter: reporter, Recorder: recorder, Metrics: (*downstream.Metrics)(nil)})
 	crd := claims.GroupResource().String()
-	if _, err := d.Accept(t.Context(), w, connection.Cluster{Name: "w1"}, request.ForDefinition("w1", crd), claims); err != nil {
+	if _, err := d.Accept(t.Context(), w, connection.Cluster{Name: "w1"}, index.DefinitionRequest("w1", crd), claims); err != nil {
 		t.Fatal(err)
 	}
 	if got := reporter.reasons[crd]; got != fleetv1alpha1.ReasonClaimsStale {

@@ -20,26 +20,26 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // idleHub is a hub without a watcher.
-func idleHub() *view.Hub {
-	return view.NewHub(&fakefleet.Fleet{},
-		view.NewClusters(view.ClustersOptions{Engaged: func(*view.Cluster) {}, Disengaged: func(mcr.ClusterName) {}}),
-		&request.Queue[request.Request]{}, &request.Queue[mcreconcile.Request]{})
+func idleHub() *index.Hub {
+	return index.NewHub(&fakefleet.Fleet{},
+		index.NewClusters(index.ClustersOptions{Engaged: func(*index.Cluster) {}, Disengaged: func(mcr.ClusterName) {}}),
+		&multicluster.EventQueue[multicluster.ObjectRequest]{}, &multicluster.EventQueue[mcreconcile.Request]{})
 }
 
 // fakeHub is a hub with a fake API server that holds the objects.
-func fakeHub(t *testing.T, handle func(*view.Hub, kindwatch.Event), objs ...runtime.Object) *view.Hub {
+func fakeHub(t *testing.T, handle func(*index.Hub, kindwatch.Event), objs ...runtime.Object) *index.Hub {
 	t.Helper()
 	h := idleHub()
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{
@@ -64,7 +64,7 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	old := propagation.Intent(agenttest.Parse(t, `{'metadata':{'name':'db'},'spec':{}}`), ownershiptest.InBar("db"), marks, crossplane.FormClaim)
 	old.SetNamespace("before")
 	listed, goOn := make(chan struct{}), make(chan struct{})
-	h := fakeHub(t, func(h *view.Hub, e kindwatch.Event) {
+	h := fakeHub(t, func(h *index.Hub, e kindwatch.Event) {
 		if e.Object != nil {
 			close(listed)
 			<-goOn
@@ -76,7 +76,7 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 	<-listed
 	r := &requirementReconciler{hub: h}
 	see := func() plan.Plan {
-		s := &scope.Scope{Facts: offeredClaim(agenttest.Parse(t, `{'metadata':{'uid':'claim-uid'}}`))}
+		s := &downstream.Scope{Facts: offeredClaim(agenttest.Parse(t, `{'metadata':{'uid':'claim-uid'}}`))}
 		_ = r.observeHub(t.Context(), s)
 		return plan.Decide(s.Facts)
 	}
@@ -103,8 +103,8 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 func offeredClaim(claim *unstructured.Unstructured) plan.Facts {
 	at := ownershiptest.InBar("db")
 	return plan.Facts{
-		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
-		HubKind: at.Kind, Claim: claim, Source: ownership.Source{Identifier: "w1", Namespace: "foo"},
+		ObjectRequest: multicluster.ObjectRequest{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
+		HubKind:       at.Kind, Claim: claim, Source: ownership.Source{Identifier: "w1", Namespace: "foo"},
 		Class: &fleetv1alpha1.EnrollmentClass{}, PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
 		Pairing: &plan.Pairing{}, Target: &at,
 	}

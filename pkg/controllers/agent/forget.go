@@ -6,26 +6,26 @@ package agent
 import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // forget drops the state of a claim that is gone or no longer handled.
-func (r *requirementReconciler) forget(req request.Request) {
+func (r *requirementReconciler) forget(req multicluster.ObjectRequest) {
 	r.forgetAllButVanished(req)
-	r.ledger.Edit(req, func(e *ledger.Entry) { e.Vanished = nil })
+	r.ledger.Edit(req, func(e *index.Entry) { e.Vanished = nil })
 }
 
 // forgetAllButVanished is forget for a claim that does not exist. Its last state may have been stored since the lookup,
 // and is reconciled next.
-func (r *requirementReconciler) forgetAllButVanished(req request.Request) {
+func (r *requirementReconciler) forgetAllButVanished(req multicluster.ObjectRequest) {
 	r.hub.StopWaiting(req)
 	if w, ok := r.workloads.Get(req.ClusterName); ok {
 		w.AwaitSecrets(req)
 	}
 	r.reports.Forget(req)
-	r.ledger.Edit(req, func(e *ledger.Entry) { *e = ledger.Entry{Vanished: e.Vanished} })
+	r.ledger.Edit(req, func(e *index.Entry) { *e = index.Entry{Vanished: e.Vanished} })
 }
 
 // A claim's state is dropped when the claim is deleted, when its kind is no longer followed or followed in another
@@ -33,7 +33,7 @@ func (r *requirementReconciler) forgetAllButVanished(req request.Request) {
 
 // forgetKind drops the state of the claims of a kind that is no longer followed in a cluster.
 func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.Kind) {
-	gone := func(req request.Request) bool { return req.Kind == kind }
+	gone := func(req multicluster.ObjectRequest) bool { return req.Kind == kind }
 	if w, ok := r.workloads.Get(name); ok {
 		w.ForgetAwaiting(gone)
 	}
@@ -44,7 +44,7 @@ func (r *requirementReconciler) forgetKind(name mcr.ClusterName, kind kindwatch.
 
 // forgetCluster drops the state of the claims of a cluster that is gone.
 func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
-	gone := func(request.Request) bool { return true }
+	gone := func(multicluster.ObjectRequest) bool { return true }
 	r.hub.ForgetRequests(name, gone)
 	r.ledger.Forget(name, gone)
 	r.identities.Forget(name)
@@ -53,7 +53,7 @@ func (r *requirementReconciler) forgetCluster(name mcr.ClusterName) {
 
 // forgetGone drops what a reconcile stored if its cluster or kind was removed meanwhile. If it is removed later, that
 // removal drops it.
-func (r *requirementReconciler) forgetGone(req request.Request) {
+func (r *requirementReconciler) forgetGone(req multicluster.ObjectRequest) {
 	if r.workloads.IfGone(req.ClusterName, func() { r.forgetCluster(req.ClusterName) }) {
 		return
 	}

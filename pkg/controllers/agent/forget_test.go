@@ -15,25 +15,23 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/metric"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // idleWorkload is an instance of a cluster whose watcher does not run.
-func idleWorkload(t *testing.T, name mcr.ClusterName, id view.Identity) *view.Cluster {
+func idleWorkload(t *testing.T, name mcr.ClusterName, id index.Identity) *index.Cluster {
 	t.Helper()
 	watcher, err := kindwatch.New(kindwatch.Options{Client: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme()), Handler: func(kindwatch.Event) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return view.NewCluster(view.Connection{Name: name, Identity: id, Watcher: watcher})
+	return index.NewCluster(index.Connection{Name: name, Identity: id, Watcher: watcher})
 }
 
 func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
@@ -43,37 +41,37 @@ func TestNothingIsKeptOfClaimsWhoseKindOrClusterIsGone(t *testing.T) {
 	newer.Version = "v2"
 	for name, tc := range map[string]struct {
 		reason string
-		goes   func(*definition.Reconciler, *view.Hub, *view.Cluster)
+		goes   func(*definition.Reconciler, *index.Hub, *index.Cluster)
 	}{
-		"Unfollowed": {reason: "A kind that is not followed any more.", goes: func(d *definition.Reconciler, _ *view.Hub, w *view.Cluster) { d.Unfollow(w, crd) }},
-		"OtherVersion": {reason: "A kind that is followed in another version.", goes: func(d *definition.Reconciler, _ *view.Hub, w *view.Cluster) {
-			d.Follow(w, crd, view.Followed{Kind: newer})
+		"Unfollowed": {reason: "A kind that is not followed any more.", goes: func(d *definition.Reconciler, _ *index.Hub, w *index.Cluster) { d.Unfollow(w, crd) }},
+		"OtherVersion": {reason: "A kind that is followed in another version.", goes: func(d *definition.Reconciler, _ *index.Hub, w *index.Cluster) {
+			d.Follow(w, crd, index.Followed{Kind: newer})
 		}},
-		"Disengaged": {reason: "A cluster that is gone.", goes: func(_ *definition.Reconciler, h *view.Hub, w *view.Cluster) {
+		"Disengaged": {reason: "A cluster that is gone.", goes: func(_ *definition.Reconciler, h *index.Hub, w *index.Cluster) {
 			h.Clusters.Remove(w.Name, nil, w)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := idleHub()
-			w := idleWorkload(t, "w1", view.Identity{})
+			w := idleWorkload(t, "w1", index.Identity{})
 			h.Watcher = w.Watcher
 			h.Clusters.Add(w.Name, nil, w)
-			m := metrics.New(prometheus.NewRegistry())
+			m := downstream.New(prometheus.NewRegistry())
 			r := &requirementReconciler{
-				identities: &hubaccess.Clients{}, reports: report.Reporter{Metrics: m},
-				hub: h, ledger: &ledger.Ledger{}, workloads: h.Clusters, metrics: m,
+				identities: &hubaccess.Clients{}, reports: downstream.Reporter{Metrics: m},
+				hub: h, ledger: &index.Ledger{}, workloads: h.Clusters, metrics: m,
 			}
 			d := definition.New(definition.Options{Hub: h, Workloads: h.Clusters, KindGone: r.forgetKind})
-			d.Follow(w, crd, view.Followed{Kind: kind})
-			req := request.Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
+			d.Follow(w, crd, index.Followed{Kind: kind})
+			req := multicluster.ObjectRequest{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 			work := func() {
 				h.Wait(ownershiptest.InBar("db"), req)
-				r.ledger.Edit(req, func(e *ledger.Entry) { e.Shown = "x" })
+				r.ledger.Edit(req, func(e *index.Entry) { e.Shown = "x" })
 				r.metrics.Requirement(req, fleetv1alpha1.ReasonSynced)
 			}
 			left := func() int {
 				n := len(h.WaitingFor(ownershiptest.InBar("db")))
-				if r.ledger.Entry(req) != (ledger.Entry{}) {
+				if r.ledger.Entry(req) != (index.Entry{}) {
 					n++
 				}
 				return n + int(testutil.ToFloat64(r.metrics.Requirements.WithLabelValues(metric.ClusterValues("w1", fleetv1alpha1.ReasonSynced)...)))

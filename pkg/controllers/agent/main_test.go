@@ -36,12 +36,12 @@ import (
 	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -224,13 +224,13 @@ type fixture struct {
 
 // reportedClaims records which claims users received reports about.
 type reportedClaims struct {
-	report.Metrics
+	*downstream.Metrics
 
 	mu      sync.Mutex
-	reasons map[request.Request]string
+	reasons map[multicluster.ObjectRequest]string
 }
 
-func (c *reportedClaims) Requirement(req request.Request, reason string) {
+func (c *reportedClaims) Requirement(req multicluster.ObjectRequest, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reasons[req] = reason
@@ -322,7 +322,7 @@ func (f *fixture) start() {
 		f.T.Fatal(err)
 	}
 
-	f.looked = &reportedClaims{Metrics: f.agent.requirements.metrics, reasons: map[request.Request]string{}}
+	f.looked = &reportedClaims{Metrics: f.agent.requirements.metrics, reasons: map[multicluster.ObjectRequest]string{}}
 	f.agent.requirements.reports.Metrics = f.looked
 
 	f.fleet.Set(connection.Cluster{
@@ -625,7 +625,7 @@ func (f *fixture) connectionSecret(name string, owner *unstructured.Unstructured
 	return s
 }
 
-var _ view.Fleet = &connection.Provider{}
+var _ index.Fleet = &connection.Provider{}
 
 // hasOurFinalizer reports whether a claim bears the finalizer of the fixture's hub.
 func hasOurFinalizer(claim *unstructured.Unstructured) bool {

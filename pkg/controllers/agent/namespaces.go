@@ -13,10 +13,10 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
@@ -29,7 +29,7 @@ func (r *requirementReconciler) hubNamespaceLabels(
 	if allowed == nil || allowed.Selector == nil {
 		return nil, nil
 	}
-	namespace := view.NamespaceMetadata()
+	namespace := index.NamespaceMetadata()
 	err := r.classes.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("cannot get the metadata of namespace %q of the hub: %w", name, err)
@@ -39,8 +39,8 @@ func (r *requirementReconciler) hubNamespaceLabels(
 
 // namespacesUnknown returns why a workload cluster's namespaces are not known, or nil if they soon will be. Nothing is
 // pushed meanwhile: an unseen annotation would send a claim to the wrong place.
-func namespacesUnknown(w *view.Cluster) *condition.Error {
-	switch state, message := w.Watcher.State(view.NamespaceKind); state {
+func namespacesUnknown(w *index.Cluster) *condition.Error {
+	switch state, message := w.Watcher.State(index.NamespaceKind); state {
 	case kindwatch.StateForbidden:
 		return &condition.Error{Reason: fleetv1alpha1.ReasonWorkloadForbidden, Message: "Masthead lacks the right to list and watch namespaces in this cluster."}
 	case kindwatch.StateTooLarge, kindwatch.StateStale:
@@ -67,8 +67,8 @@ func chosenNamespaces(p *plan.Pairing, claim *unstructured.Unstructured) []strin
 
 // pair determines the claim's target in the hub, or why it is unknown. If it will be known soon, nothing is reported:
 // the event makes a new request.
-func (r *requirementReconciler) pair(ctx context.Context, s *scope.Scope) error {
-	if state, _ := s.Workload.Watcher.State(view.NamespaceKind); s.NamespaceObject == nil || state == kindwatch.StateStale {
+func (r *requirementReconciler) pair(ctx context.Context, s *downstream.Scope) error {
+	if state, _ := s.Workload.Watcher.State(index.NamespaceKind); s.NamespaceObject == nil || state == kindwatch.StateStale {
 		s.Unpaired = namespacesUnknown(s.Workload)
 		return nil
 	}

@@ -18,10 +18,10 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -46,10 +46,10 @@ func (f *fixture) annotateNamespace(annotations map[string]string) {
 		if !ok {
 			return nil // The agent checks later.
 		}
-		if state, _ := w.Watcher.State(view.NamespaceKind); state == kindwatch.StateForbidden {
+		if state, _ := w.Watcher.State(index.NamespaceKind); state == kindwatch.StateForbidden {
 			return nil
 		}
-		seen, err := w.Watcher.Get(view.NamespaceKind, types.NamespacedName{Name: f.namespace})
+		seen, err := w.Watcher.Get(index.NamespaceKind, types.NamespacedName{Name: f.namespace})
 		if err != nil {
 			return err
 		}

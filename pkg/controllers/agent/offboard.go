@@ -22,13 +22,12 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/bounded"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -80,7 +79,7 @@ func mayPass(err error) bool {
 // offboarding is one attempt at offboarding a cluster.
 type offboarding struct {
 	r *requirementReconciler
-	w *view.Cluster
+	w *index.Cluster
 
 	group *errgroup.Group
 	left  atomic.Int64
@@ -94,7 +93,7 @@ type offboarding struct {
 
 // offboard removes our finalizer from every claim of each kind of a cluster.
 func (r *requirementReconciler) offboard(
-	ctx context.Context, w *view.Cluster, each func(context.Context, *view.Cluster, definition.KindFunc) error,
+	ctx context.Context, w *index.Cluster, each func(context.Context, *index.Cluster, definition.KindFunc) error,
 ) error {
 	if cluster, ok := r.fleet.Lookup(w.Name); ok {
 		r.hub.MarkAllReleased(cluster.EffectiveIdentifier())
@@ -165,10 +164,10 @@ func (o *offboarding) claim(ctx context.Context, kind kindwatch.Kind, claim *uns
 	if !o.w.BearsFinalizer(claim) {
 		return
 	}
-	s := &scope.Scope{Workload: o.w, Facts: plan.Facts{Request: o.w.Request(kind, claim), Claim: claim}}
+	s := &downstream.Scope{Workload: o.w, Facts: plan.Facts{ObjectRequest: o.w.Request(kind, claim), Claim: claim}}
 	o.group.Go(func() error {
 		err := o.w.Guard.Run("offboarding a claim", func() error { return o.r.offboardClaim(ctx, s) })
-		switch p := answer.WorkloadProblem(err, "", ""); {
+		switch p := hubaccess.WorkloadProblem(err, "", ""); {
 		case err == nil:
 			o.left.Add(1)
 		case p != nil, apierrors.IsConflict(err), mayPass(err):
@@ -184,12 +183,12 @@ func (o *offboarding) claim(ctx context.Context, kind kindwatch.Kind, claim *uns
 }
 
 // offboardClaim removes our finalizer from a claim, despite concurrent changes.
-func (r *requirementReconciler) offboardClaim(ctx context.Context, s *scope.Scope) error {
+func (r *requirementReconciler) offboardClaim(ctx context.Context, s *downstream.Scope) error {
 	var err error
 	for range maxOffboardAttempts {
 		claim := s.Workload.Unprotected(s.Claim)
 		ownership.WithoutRecord(claim)
-		if err = scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); !apierrors.IsConflict(err) {
+		if err = downstream.PatchClaim(ctx, s, claim, downstream.WriteFinalizer, r.metrics); !apierrors.IsConflict(err) {
 			break
 		}
 		live := &unstructured.Unstructured{}
@@ -200,7 +199,7 @@ func (r *requirementReconciler) offboardClaim(ctx context.Context, s *scope.Scop
 		s.Claim = live
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot remove the finalizer of %s: %w", s.Request, err)
+		return fmt.Errorf("cannot remove the finalizer of %s: %w", s.ObjectRequest, err)
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 )
 
 // finalizersAre waits until a claim in the workload cluster has certain finalizers.
@@ -179,15 +179,15 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 	f := newFixture(t)
 	for name, tc := range map[string]struct {
 		reason string
-		given  func(*view.Cluster, view.Followed)
+		given  func(*index.Cluster, index.Followed)
 	}{
-		"Nothing":  {reason: "Nothing is known.", given: func(*view.Cluster, view.Followed) {}},
-		"Followed": {reason: "The kind is followed, and its claims are not known.", given: func(w *view.Cluster, kind view.Followed) { w.Follow(f.crd().Name, kind) }},
-		"OldVersion": {reason: "The kind is followed in a version that is not served any more.", given: func(w *view.Cluster, kind view.Followed) {
+		"Nothing":  {reason: "Nothing is known.", given: func(*index.Cluster, index.Followed) {}},
+		"Followed": {reason: "The kind is followed, and its claims are not known.", given: func(w *index.Cluster, kind index.Followed) { w.Follow(f.crd().Name, kind) }},
+		"OldVersion": {reason: "The kind is followed in a version that is not served any more.", given: func(w *index.Cluster, kind index.Followed) {
 			kind.Kind.Version = "v1alpha0"
 			w.Follow(f.crd().Name, kind)
 		}},
-		"Busy": {reason: "The cluster cannot answer for a moment.", given: func(w *view.Cluster, _ view.Followed) {
+		"Busy": {reason: "The cluster cannot answer for a moment.", given: func(w *index.Cluster, _ index.Followed) {
 			busy := &passing{Reader: w.Reader}
 			busy.answers.Store(2)
 			w.Reader = busy
@@ -204,8 +204,8 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 			kind, _ := old.Followed(f.crd().Name)
 			fakefleet.Drain(t, f.manager.Gate, f.cluster)
 			connection := old.Connection
-			connection.Watcher, connection.Identity = idleWorkload(t, f.cluster, view.Identity{}).Watcher, view.Identity{}
-			w := view.NewCluster(connection)
+			connection.Watcher, connection.Identity = idleWorkload(t, f.cluster, index.Identity{}).Watcher, index.Identity{}
+			w := index.NewCluster(connection)
 			f.agent.workloads.Add(w.Name, nil, w)
 			tc.given(w, kind)
 

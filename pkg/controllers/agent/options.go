@@ -12,7 +12,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -31,7 +31,7 @@ const (
 // Options configure the agent.
 type Options struct {
 	// Fleet says which clusters are enrolled, and how. Required.
-	Fleet view.Fleet
+	Fleet index.Fleet
 
 	// Gate is the gate that the cluster provider controls.
 	Gate *multicluster.Gate

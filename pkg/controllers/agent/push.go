@@ -16,36 +16,32 @@ import (
 	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/apply"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/report"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // protect ensures that the claim has the finalizer, or returns why it cannot. The claim also announces the hub
 // namespace in which its object is about to be created.
-func (r *requirementReconciler) protect(ctx context.Context, s *scope.Scope, at ownership.Place) (*scope.Outcome, error) {
+func (r *requirementReconciler) protect(ctx context.Context, s *downstream.Scope, at ownership.Place) (*downstream.Outcome, error) {
 	err := r.addFinalizer(ctx, s, at)
 	if err == nil {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	p := answer.WorkloadProblem(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
+	p := hubaccess.WorkloadProblem(err, "change the finalizers of this claim", fleetv1alpha1.ReasonWorkloadRejected)
 	if p == nil {
 		return nil, err
 	}
-	return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
+	return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 }
 
 // awaitNamespace makes a claim whose target namespace is missing wait for it.
-func (r *requirementReconciler) awaitNamespace(s *scope.Scope, target string, o *scope.Outcome) {
+func (r *requirementReconciler) awaitNamespace(s *downstream.Scope, target string, o *downstream.Outcome) {
 	if o != nil && o.Problem != nil && o.Problem.Reason == fleetv1alpha1.ReasonTargetNamespaceMissing {
-		r.hub.Wait(view.HubNamespace(target), s.Request)
+		r.hub.Wait(index.HubNamespace(target), s.ObjectRequest)
 	}
 }
 
@@ -55,7 +51,7 @@ func (r *requirementReconciler) awaitNamespace(s *scope.Scope, target string, o 
 //
 // Without that right, the claim is handled as for a free name, with the same words, finalizer and announcement: a dry
 // run asks the hub whether it would accept it. Only identities that may create there learn that they cannot.
-func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
+func (r *requirementReconciler) disclose(ctx context.Context, s *downstream.Scope, key ownership.Place) (*downstream.Outcome, error) {
 	if hubaccess.AsManager(ctx) {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
@@ -63,19 +59,19 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 	if unreadable == nil {
 		return nil, nil //nolint:nilnil // The comment says so.
 	}
-	p := answer.HubProblem(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
+	p := hubaccess.HubProblem(unreadable, "get", s.Kind.GroupResource().String(), key.Namespace)
 	if p == nil {
 		return nil, unreadable
 	}
 	if refused := s.RefusesFreeName(); refused != nil {
-		return &scope.Outcome{Problem: refused, RetryAfter: condition.SlowRetry()}, nil
+		return &downstream.Outcome{Problem: refused, RetryAfter: condition.SlowRetry()}, nil
 	}
 	refused, err := r.dryRunCreate(ctx, s, key)
 	if refused == nil {
 		if err != nil && !apierrors.IsConflict(err) {
 			return nil, err
 		}
-		return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
+		return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 	}
 	r.awaitNamespace(s, key.Namespace, refused)
 	if stopped, err := r.protect(ctx, s, key); err != nil || stopped != nil {
@@ -85,7 +81,7 @@ func (r *requirementReconciler) disclose(ctx context.Context, s *scope.Scope, ke
 }
 
 // dryRunCreate asks the hub whether it would accept the claim at a place, without changing anything.
-func (r *requirementReconciler) dryRunCreate(ctx context.Context, s *scope.Scope, key ownership.Place) (*scope.Outcome, error) {
+func (r *requirementReconciler) dryRunCreate(ctx context.Context, s *downstream.Scope, key ownership.Place) (*downstream.Outcome, error) {
 	out := propagation.ForCreation(s.Intent(ctx, key, nil))
 	err := r.hubClient.Apply(ctx, client.ApplyConfigurationFromUnstructured(out), client.FieldOwner(ownership.FieldManager(s.Source.Identifier)), client.DryRunAll)
 	if err == nil {
@@ -100,16 +96,16 @@ var errWatchBehind = errors.New("the watch of the hub has not caught up") //noli
 // addFinalizer ensures that the claim cannot be deleted unnoticed, before anything is created for it. One write
 // replaces a predecessor's finalizer by ours and announces a hub namespace. An earlier announcement that led to nothing
 // is corrected.
-func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope, at ownership.Place) error {
+func (r *requirementReconciler) addFinalizer(ctx context.Context, s *downstream.Scope, at ownership.Place) error {
 	owner, announcement := s.Workload.Owner(), ownership.Announcement(s.Claim, at.Namespace)
-	if announcement != "" && (s.Elsewhere() != nil || r.inFlight.WaitElsewhere(s.Request, at, s.Protected) > 0) {
+	if announcement != "" && (s.Elsewhere() != nil || r.inFlight.WaitElsewhere(s.ObjectRequest, at, s.Protected) > 0) {
 		announcement = "" // An object that is or may appear elsewhere would be taken for the announced one.
 	}
 	if owner.HasFinalizer(s.Claim) && announcement == "" {
 		return nil
 	}
 	// A resolved conflict is cleared in the same write as the finalizer.
-	claim := report.WithConflict(s.Claim, "")
+	claim := downstream.WithConflict(s.Claim, "")
 	if claim == nil {
 		claim = s.Claim.DeepCopy()
 	}
@@ -117,21 +113,21 @@ func (r *requirementReconciler) addFinalizer(ctx context.Context, s *scope.Scope
 	if announcement != "" {
 		ownership.SetRecord(claim, announcement)
 	}
-	if err := scope.PatchClaim(ctx, s, claim, metrics.WriteFinalizer, r.metrics); err != nil {
-		return fmt.Errorf("cannot add a finalizer to %s: %w", s.Request, err)
+	if err := downstream.PatchClaim(ctx, s, claim, downstream.WriteFinalizer, r.metrics); err != nil {
+		return fmt.Errorf("cannot add a finalizer to %s: %w", s.ObjectRequest, err)
 	}
 	return nil
 }
 
 // push applies the claim to the hub's object. It returns the object, or why there is none that could be shown.
 func (r *requirementReconciler) push(
-	ctx context.Context, s *scope.Scope, key ownership.Place, hub *unstructured.Unstructured,
-) (*unstructured.Unstructured, *scope.Outcome, error) {
+	ctx context.Context, s *downstream.Scope, key ownership.Place, hub *unstructured.Unstructured,
+) (*unstructured.Unstructured, *downstream.Outcome, error) {
 	intent := s.Intent(ctx, key, hub)
 	if hub != nil && propagation.Applied(intent, hub, s.Form) {
 		return hub, nil, nil
 	}
-	if hub != nil && r.isNoOp(s.Request, intent, hub) {
+	if hub != nil && r.isNoOp(s.ObjectRequest, intent, hub) {
 		s.Altered = propagation.Altered(intent, hub, s.Form)
 		return hub, nil, nil
 	}
@@ -147,14 +143,14 @@ func (r *requirementReconciler) push(
 			// What a claim wants to be kept is not deleted because the claim is missing.
 			ownership.MarkCreated(out, r.clock.Now())
 		}
-		if left := r.inFlight.WaitElsewhere(s.Request, key, s.Protected); left > 0 {
-			return nil, &scope.Outcome{Silent: true, RetryAfter: left}, nil
+		if left := r.inFlight.WaitElsewhere(s.ObjectRequest, key, s.Protected); left > 0 {
+			return nil, &downstream.Outcome{Silent: true, RetryAfter: left}, nil
 		}
 	}
 	update := apply.Update{Client: r.hubClient, Reader: r.hubReader, Manager: ownership.FieldManager(s.Source.Identifier)}
 	err := update.Apply(ctx, out, hub)
 	if hub == nil {
-		r.inFlight.Sent(s.Request, key, err)
+		r.inFlight.Sent(s.ObjectRequest, key, err)
 	}
 	if err != nil {
 		o, err := r.explain(ctx, s, key, hub, verb, err)
@@ -165,15 +161,15 @@ func (r *requirementReconciler) push(
 	}
 	s.Altered = propagation.Altered(intent, out, s.Form)
 	r.observe(s, key, out)
-	r.remember(s.Request, intent, out)
-	r.metrics.Wrote(s.ClusterName, metrics.WriteClaim)
-	r.metrics.ObservePushed(s.Request, s.Changes, r.clock.Now())
+	r.remember(s.ObjectRequest, intent, out)
+	r.metrics.Wrote(s.ClusterName, downstream.WriteClaim)
+	r.metrics.ObservePushed(s.ObjectRequest, s.Changes, r.clock.Now())
 	return out, nil, nil
 }
 
 // observe stores the hub's response to a conditional write of the claim's object, before the watch reports it.
-func (r *requirementReconciler) observe(s *scope.Scope, key ownership.Place, obj *unstructured.Unstructured) {
-	s.Wrote = append(s.Wrote, ledger.NewVersion(obj))
+func (r *requirementReconciler) observe(s *downstream.Scope, key ownership.Place, obj *unstructured.Unstructured) {
+	s.Wrote = append(s.Wrote, index.NewVersion(obj))
 	r.hub.Observe(key, obj)
 }
 
@@ -181,13 +177,13 @@ func (r *requirementReconciler) observe(s *scope.Scope, key ownership.Place, obj
 // before, or is missing, the claim is requeued with that knowledge. The watch's current state does not count: it may
 // have caught up since.
 func (r *requirementReconciler) explain(
-	ctx context.Context, s *scope.Scope, key ownership.Place, looked *unstructured.Unstructured, verb string, cause error,
-) (*scope.Outcome, error) {
+	ctx context.Context, s *downstream.Scope, key ownership.Place, looked *unstructured.Unstructured, verb string, cause error,
+) (*downstream.Outcome, error) {
 	if apierrors.IsInvalid(cause) || apierrors.IsConflict(cause) || apierrors.IsAlreadyExists(cause) {
 		live, err := r.getHub(ctx, key)
 		if err != nil {
-			if p := answer.HubProblem(err, "get", s.Kind.GroupResource().String(), key.Namespace); p != nil {
-				return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
+			if p := hubaccess.HubProblem(err, "get", s.Kind.GroupResource().String(), key.Namespace); p != nil {
+				return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 			}
 			return nil, err
 		}
@@ -199,15 +195,15 @@ func (r *requirementReconciler) explain(
 			return nil, apierrors.NewConflict(s.Kind.GroupResource(), s.Name, errWatchBehind)
 		}
 	}
-	p := answer.HubProblem(cause, verb, s.Kind.GroupResource().String(), key.Namespace)
+	p := hubaccess.HubProblem(cause, verb, s.Kind.GroupResource().String(), key.Namespace)
 	if p == nil {
 		err := fmt.Errorf("cannot %s %s %q in the hub: %w", verb, s.Kind, key.NamespacedName, cause)
-		if p = answer.HubUnavailable(cause); p == nil {
+		if p = hubaccess.HubUnavailable(cause); p == nil {
 			return nil, err
 		}
-		return &scope.Outcome{Problem: p, Err: err}, nil
+		return &downstream.Outcome{Problem: p, Err: err}, nil
 	}
-	return &scope.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
+	return &downstream.Outcome{Problem: p, RetryAfter: condition.SlowRetry()}, nil
 }
 
 // isOutdated reports whether an update was refused because the object has changed since it was read.
@@ -239,16 +235,16 @@ func (r *requirementReconciler) getHub(ctx context.Context, key ownership.Place)
 
 // isNoOp reports whether applying an intent to exactly this state of the hub's object has already resulted in that
 // state. Then the API server mutates the object in a way we cannot foresee, and another apply would change nothing.
-func (r *requirementReconciler) isNoOp(req request.Request, intent, hub *unstructured.Unstructured) bool {
+func (r *requirementReconciler) isNoOp(req multicluster.ObjectRequest, intent, hub *unstructured.Unstructured) bool {
 	return r.ledger.Entry(req).Pushed == newPushedClaim(intent, hub)
 }
 
-func (r *requirementReconciler) remember(req request.Request, intent, result *unstructured.Unstructured) {
-	r.ledger.Edit(req, func(e *ledger.Entry) { e.Pushed = newPushedClaim(intent, result) })
+func (r *requirementReconciler) remember(req multicluster.ObjectRequest, intent, result *unstructured.Unstructured) {
+	r.ledger.Edit(req, func(e *index.Entry) { e.Pushed = newPushedClaim(intent, result) })
 }
 
-func newPushedClaim(intent, hub *unstructured.Unstructured) ledger.PushedClaim {
-	return ledger.PushedClaim{
+func newPushedClaim(intent, hub *unstructured.Unstructured) index.PushedClaim {
+	return index.PushedClaim{
 		Hash:            intent.GetAnnotations()[ownership.AppliedHashAnnotation],
 		UID:             hub.GetUID(),
 		ResourceVersion: hub.GetResourceVersion(),

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // A claim that cannot be synchronised is retried with a growing back-off, or after a minute if no event would signal a
@@ -52,9 +52,9 @@ func withoutRequest(claim *unstructured.Unstructured) map[string]any {
 }
 
 // noteReconcileRequest notes that a claim's owner requests a reconcile, and returns how long it must wait.
-func (r *requirementReconciler) noteReconcileRequest(req request.Request) time.Duration {
+func (r *requirementReconciler) noteReconcileRequest(req multicluster.ObjectRequest) time.Duration {
 	var left time.Duration
-	r.ledger.Edit(req, func(e *ledger.Entry) {
+	r.ledger.Edit(req, func(e *index.Entry) {
 		e.Request.Pending = true
 		left = e.Request.Left(r.clock.Now())
 	})
@@ -62,7 +62,7 @@ func (r *requirementReconciler) noteReconcileRequest(req request.Request) time.D
 }
 
 // resetBackOff is called when a claim is reconciled, and resets its back-off if that was requested.
-func (r *requirementReconciler) resetBackOff(req request.Request) {
+func (r *requirementReconciler) resetBackOff(req multicluster.ObjectRequest) {
 	now, a := r.clock.Now(), r.ledger.Entry(req).Request
 	switch {
 	case !a.Pending:
@@ -72,9 +72,9 @@ func (r *requirementReconciler) resetBackOff(req request.Request) {
 		r.hub.Requirements.AddAfter(a.Left(now), req)
 		return
 	}
-	r.ledger.Edit(req, func(e *ledger.Entry) {
-		e.Request = ledger.ReconcileRequest{Answered: now}
-		e.Pushed, e.Shown, e.Recorded = ledger.PushedClaim{}, "", ""
+	r.ledger.Edit(req, func(e *index.Entry) {
+		e.Request = index.ReconcileRequest{Answered: now}
+		e.Pushed, e.Shown, e.Recorded = index.PushedClaim{}, "", ""
 	})
 	r.hub.Requirements.ForgetFailures(req)
 }

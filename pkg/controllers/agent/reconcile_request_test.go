@@ -17,9 +17,9 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 func TestRequestsReconcile(t *testing.T) {
@@ -71,13 +71,13 @@ func TestRequestResetsTheBackOffOncePerInterval(t *testing.T) {
 	now := testingclock.NewFakePassiveClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	r := newRequirementReconciler(requirementOptions{hub: idleHub(), clock: now})
 	// No failure is retried during the test.
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[request.Request](time.Hour, time.Hour)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[multicluster.ObjectRequest](time.Hour, time.Hour)
 	q := workqueue.NewTypedRateLimitingQueue(limiter)
 	t.Cleanup(q.ShutDown)
 	if err := r.hub.Requirements.Start(t.Context(), q); err != nil {
 		t.Fatal(err)
 	}
-	req := request.Request{ClusterName: "w1"}
+	req := multicluster.ObjectRequest{ClusterName: "w1"}
 	fails := func(times int) {
 		for range times {
 			q.AddRateLimited(req)
@@ -95,22 +95,22 @@ func TestRequestResetsTheBackOffOncePerInterval(t *testing.T) {
 	if left := r.noteReconcileRequest(req); left != 0 {
 		t.Errorf("want the first request to be answered now, got %s", left)
 	}
-	r.ledger.Edit(req, func(e *ledger.Entry) { e.Pushed.Hash, e.Shown = "in vain", "in vain" })
+	r.ledger.Edit(req, func(e *index.Entry) { e.Pushed.Hash, e.Shown = "in vain", "in vain" })
 	r.resetBackOff(req)
 	failures("the owner made a request", 0)
-	if e := r.ledger.Entry(req); e.Pushed != (ledger.PushedClaim{}) || e.Shown != "" {
+	if e := r.ledger.Entry(req); e.Pushed != (index.PushedClaim{}) || e.Shown != "" {
 		t.Errorf("want what was in vain to be tried again, got %+v", e)
 	}
 
 	fails(3)
 	for range 1000 {
-		if left := r.noteReconcileRequest(req); left != ledger.ReconcileRequestInterval {
-			t.Fatalf("want the next request to wait for %s, got %s", ledger.ReconcileRequestInterval, left)
+		if left := r.noteReconcileRequest(req); left != index.ReconcileRequestInterval {
+			t.Fatalf("want the next request to wait for %s, got %s", index.ReconcileRequestInterval, left)
 		}
 		r.resetBackOff(req)
 	}
 	failures("more frequent requests do not reset the back-off", 3)
-	now.SetTime(now.Now().Add(ledger.ReconcileRequestInterval))
+	now.SetTime(now.Now().Add(index.ReconcileRequestInterval))
 	r.resetBackOff(req)
 	failures("all of them are answered at once, in time", 0)
 	fails(1)
@@ -146,7 +146,7 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 		ask()
 	}
 	f.settled()
-	if n, most := attempts()-before, 1+int(time.Since(began)/ledger.ReconcileRequestInterval); n > most {
+	if n, most := attempts()-before, 1+int(time.Since(began)/index.ReconcileRequestInterval); n > most {
 		t.Errorf("want %d requests to be worth %d attempts at most, got %d", requests, most, n)
 	}
 

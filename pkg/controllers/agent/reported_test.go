@@ -16,16 +16,14 @@ import (
 
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/scope"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain reports changes of a claim and of its object during a reconcile,
@@ -47,9 +45,9 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 		"Another's": {"Another client has changed it since.", kindwatch.Updated, theirs, true},
 		"Gone":      {"It has gone in the state that was written: that was not the reconcile.", kindwatch.Deleted, ours, true},
 	} {
-		for side, report := range map[string]func(*agent, *view.Cluster, request.Request, kindwatch.Event){
-			"Claim": func(a *agent, w *view.Cluster, _ request.Request, e kindwatch.Event) { a.handleClaim(w, e) },
-			"Hub": func(a *agent, _ *view.Cluster, req request.Request, e kindwatch.Event) {
+		for side, report := range map[string]func(*agent, *index.Cluster, multicluster.ObjectRequest, kindwatch.Event){
+			"Claim": func(a *agent, w *index.Cluster, _ multicluster.ObjectRequest, e kindwatch.Event) { a.handleClaim(w, e) },
+			"Hub": func(a *agent, _ *index.Cluster, req multicluster.ObjectRequest, e kindwatch.Event) {
 				if a.requirements.hubChanged(req, e) {
 					a.hub.Requirements.AddAhead(req)
 				}
@@ -57,20 +55,20 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 		} {
 			t.Run(name+side, func(t *testing.T) {
 				h := idleHub()
-				w := idleWorkload(t, "w1", view.Identity{})
+				w := idleWorkload(t, "w1", index.Identity{})
 				w.Owner = func() hubidentity.Owner { return hubidentity.Owner{} }
 				h.Clusters.Add(w.Name, nil, w)
 				r := newRequirementReconciler(requirementOptions{
 					hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: testingclock.NewFakePassiveClock(time.Now()),
-					metrics: metrics.New(prometheus.NewRegistry()),
+					metrics: downstream.New(prometheus.NewRegistry()),
 				})
 				a := &agent{hub: h, requirements: r}
-				q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[request.Request]())
+				q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[multicluster.ObjectRequest]())
 				t.Cleanup(q.ShutDown)
 				if err := h.Requirements.Start(t.Context(), q); err != nil {
 					t.Fatal(err)
 				}
-				req := request.Request{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
+				req := multicluster.ObjectRequest{ClusterName: "w1", Kind: kind, NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}}
 				e := kindwatch.Event{Type: tc.event, Kind: kind, Object: agenttest.Parse(t, tc.object)}
 
 				r.reported.Begin(req)
@@ -78,13 +76,13 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 				if held := q.Len() == 0; held == (tc.event == kindwatch.Deleted) {
 					t.Errorf("%s While the claim is reconciled, want a change to wait, and an end not to; queued: %d", tc.reason, q.Len())
 				}
-				noted := func() bool { return r.metrics.TakeChanges(req) != (metrics.Changes{}) }
+				noted := func() bool { return r.metrics.TakeChanges(req) != (downstream.Changes{}) }
 				// A hub object's deletion is timed from its report.
 				atOnce := tc.event == kindwatch.Deleted && side == "Hub"
 				if noted() != atOnce {
 					t.Error("want nothing to be timed before it is known whose it is")
 				}
-				r.requeueHeldEvents(req, []ledger.Version{{UID: "1", ResourceVersion: "5"}})
+				r.requeueHeldEvents(req, []index.Version{{UID: "1", ResourceVersion: "5"}})
 				if again := q.Len() == 1; again != tc.again {
 					t.Errorf("%s Looked at again: want %t, got %t", tc.reason, tc.again, again)
 				}
@@ -104,14 +102,14 @@ func TestWhatAReconcileWroteHasItsClaimNotLookedAtAgain(t *testing.T) {
 // TestWhatWasReportedOfAClusterThatHasGoneIsForgotten removes a cluster during a reconcile of one of its claims.
 func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	h := idleHub()
-	w := idleWorkload(t, "w1", view.Identity{})
+	w := idleWorkload(t, "w1", index.Identity{})
 	h.Clusters.Add(w.Name, nil, w)
 	clock := testingclock.NewFakePassiveClock(time.Now())
 	r := newRequirementReconciler(requirementOptions{
 		hub: h, workloads: h.Clusters, fleet: &fakefleet.Fleet{}, clock: clock,
-		identities: &hubaccess.Clients{}, metrics: metrics.New(prometheus.NewRegistry()),
+		identities: &hubaccess.Clients{}, metrics: downstream.New(prometheus.NewRegistry()),
 	})
-	req := request.Request{ClusterName: "w1"}
+	req := multicluster.ObjectRequest{ClusterName: "w1"}
 	object := agenttest.Parse(t, `{'metadata':{'name':'db','uid':'1','resourceVersion':'5'}}`)
 	held := false
 	// The claim's kind is not followed, which is the first thing a reconcile checks and notes.
@@ -122,35 +120,35 @@ func TestWhatWasReportedOfAClusterThatHasGoneIsForgotten(t *testing.T) {
 	if _, err := r.Reconcile(t.Context(), req); err != nil || !held {
 		t.Fatalf("want the report to wait for the end of the reconcile, got %t, %v", held, err)
 	}
-	if left := r.metrics.TakeChanges(req); left != (metrics.Changes{}) {
+	if left := r.metrics.TakeChanges(req); left != (downstream.Changes{}) {
 		t.Errorf("want nothing to be left of the cluster, got %v", left)
 	}
 }
 
 // noting are metrics that signal when a claim is counted.
 type noting struct {
-	*metrics.Metrics
+	*downstream.Metrics
 	note func()
 }
 
-func (n *noting) Requirement(req request.Request, reason string) {
+func (n *noting) Requirement(req multicluster.ObjectRequest, reason string) {
 	n.Metrics.Requirement(req, reason)
 	n.note()
 }
 
 func TestWritesAreNoted(t *testing.T) {
 	h := idleHub()
-	w := idleWorkload(t, "w1", view.Identity{})
+	w := idleWorkload(t, "w1", index.Identity{})
 	h.Watcher = w.Watcher
 	r := newRequirementReconciler(requirementOptions{hub: h, workloads: h.Clusters, clock: testingclock.NewFakePassiveClock(time.Now())})
 	parse := func(uid, version string) *unstructured.Unstructured {
 		return agenttest.Parse(t, `{'metadata':{'name':'db','namespace':'foo','uid':'`+uid+`','resourceVersion':'`+version+`'}}`)
 	}
-	s := &scope.Scope{Workload: w, Facts: plan.Facts{Claim: parse("claim", "1")}}
+	s := &downstream.Scope{Workload: w, Facts: plan.Facts{Claim: parse("claim", "1")}}
 	s.ObserveClaim(parse("claim", "2"))
 	s.ObserveClaim(parse("other", "3")) // A cluster may answer with another object.
 	r.observe(s, ownershiptest.InBar("db"), parse("hub", "4"))
-	want := []ledger.Version{{UID: "claim", ResourceVersion: "2"}, {UID: "hub", ResourceVersion: "4"}}
+	want := []index.Version{{UID: "claim", ResourceVersion: "2"}, {UID: "hub", ResourceVersion: "4"}}
 	if diff := cmp.Diff(want, s.Wrote); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}

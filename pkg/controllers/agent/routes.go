@@ -19,13 +19,13 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // handleNamespace queues the claims affected by a change of a namespace of a workload cluster.
-func (a *agent) handleNamespace(w *view.Cluster, e kindwatch.Event) {
+func (a *agent) handleNamespace(w *index.Cluster, e kindwatch.Event) {
 	switch {
 	case e.Type == kindwatch.StateChanged:
 		a.enqueueClaims(w)
@@ -38,7 +38,7 @@ func (a *agent) handleNamespace(w *view.Cluster, e kindwatch.Event) {
 }
 
 // enqueueNamespace queues the claims in a namespace of a workload cluster.
-func (a *agent) enqueueNamespace(w *view.Cluster, namespace string) {
+func (a *agent) enqueueNamespace(w *index.Cluster, namespace string) {
 	for _, kind := range w.ClaimKinds() {
 		claims, err := w.Watcher.ListNamespace(kind, namespace)
 		if err != nil {
@@ -52,13 +52,13 @@ func (a *agent) enqueueNamespace(w *view.Cluster, namespace string) {
 
 // hubNamespaceHandler requeues the claims affected by a change of a hub namespace: those waiting for it and, if its
 // labels changed, those of every cluster whose class selects namespaces by label.
-func (a *agent) hubNamespaceHandler(classes client.Reader) handler.TypedEventHandler[*metav1.PartialObjectMetadata, request.Request] {
-	type queue = workqueue.TypedRateLimitingInterface[request.Request]
+func (a *agent) hubNamespaceHandler(classes client.Reader) handler.TypedEventHandler[*metav1.PartialObjectMetadata, multicluster.ObjectRequest] {
+	type queue = workqueue.TypedRateLimitingInterface[multicluster.ObjectRequest]
 	changed := func(ctx context.Context, name string) {
-		a.hub.Requirements.Add(a.hub.WaitingFor(view.HubNamespace(name))...)
+		a.hub.Requirements.Add(a.hub.WaitingFor(index.HubNamespace(name))...)
 		a.enqueueSelecting(ctx, classes)
 	}
-	return handler.TypedFuncs[*metav1.PartialObjectMetadata, request.Request]{
+	return handler.TypedFuncs[*metav1.PartialObjectMetadata, multicluster.ObjectRequest]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*metav1.PartialObjectMetadata], _ queue) {
 			// Nothing is reconciled before the first list.
 			if !e.IsInInitialList {
@@ -101,7 +101,7 @@ func (a *agent) enqueueClaimsIn(name mcr.ClusterName) {
 
 // handleAwaitedSecret queues the claims that a Secret was blocking when it is deleted, or when it is missing from the
 // watch's initial list.
-func (a *agent) handleAwaitedSecret(w *view.Cluster, e kindwatch.Event) {
+func (a *agent) handleAwaitedSecret(w *index.Cluster, e kindwatch.Event) {
 	key, ok := w.AwaitedSecret(e.Kind)
 	gone := e.Type == kindwatch.Deleted
 	if e.Type == kindwatch.StateChanged && e.State == kindwatch.StateSynced {
@@ -123,28 +123,28 @@ func (a *agent) enqueueCluster(name mcr.ClusterName) {
 	a.enqueueClaims(w)
 }
 
-func (a *agent) enqueueClaims(w *view.Cluster) {
+func (a *agent) enqueueClaims(w *index.Cluster) {
 	for _, kind := range w.ClaimKinds() {
 		a.hub.EnqueueKind(w, kind.GroupResource(), a.hub.Requirements.AddInitial)
 	}
 }
 
 // handleWorkload handles the events of a workload cluster's watcher.
-func (a *agent) handleWorkload(w *view.Cluster, e kindwatch.Event) {
+func (a *agent) handleWorkload(w *index.Cluster, e kindwatch.Event) {
 	if !a.workloads.Current(w.Name, w) {
 		return
 	}
 	switch e.Kind {
-	case view.OwnedCRDKind:
+	case index.OwnedCRDKind:
 		if e.Type == kindwatch.StateChanged {
 			a.hub.EnqueueDefinitions(w)
 			return
 		}
 		w.Watcher.Retry(schema.ParseGroupResource(e.Object.GetName()))
-		a.hub.Definitions.Add(request.ForDefinition(w.Name, e.Object.GetName()))
-	case view.NamespaceKind:
+		a.hub.Definitions.Add(index.DefinitionRequest(w.Name, e.Object.GetName()))
+	case index.NamespaceKind:
 		a.handleNamespace(w, e)
-	case view.OwnedSecretKind:
+	case index.OwnedSecretKind:
 		if e.Type == kindwatch.StateChanged {
 			a.enqueueClaims(w)
 			return
@@ -156,7 +156,7 @@ func (a *agent) handleWorkload(w *view.Cluster, e kindwatch.Event) {
 			return
 		}
 		if e.Type == kindwatch.StateChanged {
-			a.hub.Definitions.Add(request.ForDefinition(w.Name, e.Kind.GroupResource().String()))
+			a.hub.Definitions.Add(index.DefinitionRequest(w.Name, e.Kind.GroupResource().String()))
 			if e.State == kindwatch.StateSynced {
 				a.hub.EnqueueUnclaimed(w, e.Kind)
 			}
@@ -167,9 +167,9 @@ func (a *agent) handleWorkload(w *view.Cluster, e kindwatch.Event) {
 }
 
 // handleClaim queues a claim of a workload cluster that changed.
-func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
+func (a *agent) handleClaim(w *index.Cluster, e kindwatch.Event) {
 	if crd := e.Kind.GroupResource().String(); !e.Initial && e.Type != kindwatch.Updated && w.IsUnoffered(crd) {
-		a.hub.Definitions.Add(request.ForDefinition(w.Name, crd))
+		a.hub.Definitions.Add(index.DefinitionRequest(w.Name, crd))
 	}
 	req := w.Request(e.Kind, e.Object)
 	switch {
@@ -197,7 +197,7 @@ func (a *agent) handleClaim(w *view.Cluster, e kindwatch.Event) {
 }
 
 // handleOwnedSecret queues the claim whose connection Secret changed in a workload cluster.
-func (a *agent) handleOwnedSecret(w *view.Cluster, e kindwatch.Event) {
+func (a *agent) handleOwnedSecret(w *index.Cluster, e kindwatch.Event) {
 	key := types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName()}
 	w.TrackCopy(e)
 	if e.Type == kindwatch.Deleted {
@@ -219,7 +219,7 @@ func (a *agent) handleOwnedSecret(w *view.Cluster, e kindwatch.Event) {
 	}
 	for _, kind := range w.ClaimKinds() {
 		if kind.Group == gv.Group && kind.Kind == owner.Kind {
-			a.hub.Requirements.Add(request.Request{
+			a.hub.Requirements.Add(multicluster.ObjectRequest{
 				ClusterName: w.Name, Kind: kind,
 				NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: owner.Name},
 			})

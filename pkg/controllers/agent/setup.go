@@ -14,10 +14,9 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/metrics"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -29,12 +28,12 @@ const definitionControllerName = "agent-definitions"
 
 // agent connects the two controllers, the hub and the workload clusters.
 type agent struct {
-	hub          *view.Hub
-	workloads    *view.Clusters
-	fleet        view.Fleet
+	hub          *index.Hub
+	workloads    *index.Clusters
+	fleet        index.Fleet
 	definitions  *definition.Reconciler
 	requirements *requirementReconciler
-	metrics      *metrics.Metrics
+	metrics      *downstream.Metrics
 
 	mu sync.Mutex
 	// enrolments is the last known enrolment of each cluster, as far as it affects claims.
@@ -75,13 +74,13 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	local := mgr.GetLocalManager()
 	a := &agent{fleet: o.Fleet, enrolments: map[mcr.ClusterName]enrolment{}}
 	if o.Registerer != nil {
-		a.metrics = metrics.New(o.Registerer)
+		a.metrics = downstream.New(o.Registerer)
 	}
-	a.workloads = view.NewClusters(view.ClustersOptions{
-		Engaged: a.engaged, Disengaged: a.disengaged, Queued: func(w *view.Cluster) { a.hub.EnqueueDefinitions(w) },
+	a.workloads = index.NewClusters(index.ClustersOptions{
+		Engaged: a.engaged, Disengaged: a.disengaged, Queued: func(w *index.Cluster) { a.hub.EnqueueDefinitions(w) },
 		Handle: a.handleWorkload, Identify: a.identify, Fleet: o.Fleet,
 	})
-	a.hub = view.NewHub(o.Fleet, a.workloads, &request.Queue[request.Request]{}, &request.Queue[mcreconcile.Request]{})
+	a.hub = index.NewHub(o.Fleet, a.workloads, &multicluster.EventQueue[multicluster.ObjectRequest]{}, &multicluster.EventQueue[mcreconcile.Request]{})
 	a.hub.Clock = o.Clock
 
 	watched, err := multicluster.WatchOptions(local)
@@ -95,10 +94,10 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	if a.hub.Watcher, err = kindwatch.New(watched); err != nil {
 		return nil, fmt.Errorf("cannot watch the hub: %w", err)
 	}
-	a.hub.Watcher.Set(view.OwnerFixed, crossplane.XRDKind, crossplane.HubCRDKind, crossplane.HubSecretKind)
+	a.hub.Watcher.Set(index.OwnerFixed, crossplane.XRDKind, crossplane.HubCRDKind, crossplane.HubSecretKind)
 	if o.Registerer != nil {
-		view.RegisterOrphans(o.Registerer, a.hub)
-		view.RegisterMemory(o.Registerer, a.hub)
+		index.RegisterOrphans(o.Registerer, a.hub)
+		index.RegisterMemory(o.Registerer, a.hub)
 	}
 
 	a.requirements = newRequirementReconciler(requirementOptions{
@@ -113,7 +112,7 @@ func newAgent(mgr mcmanager.Manager, o Options) (*agent, error) {
 	a.definitions = definition.New(definition.Options{
 		Hub: a.hub, Workloads: a.workloads, Fleet: o.Fleet,
 		Classes: local.GetClient(), HubReader: local.GetAPIReader(),
-		Recorder: local.GetEventRecorder(view.ControllerName),
+		Recorder: local.GetEventRecorder(index.ControllerName),
 		Reporter: o.Reporter, Metrics: a.metrics, Clock: o.Clock, Grace: o.WithdrawalGrace, Users: o.Users,
 		KindGone: a.requirements.forgetKind,
 	})
@@ -140,19 +139,19 @@ func (a *agent) addDefinitionController(mgr mcmanager.Manager, o Options) error 
 }
 
 func (a *agent) addRequirementController(mgr mcmanager.Manager, o Options) error {
-	c, err := multicluster.NewController(view.ControllerName, mgr, multicluster.ControllerOptions[request.Request]{
+	c, err := multicluster.NewController(index.ControllerName, mgr, multicluster.ControllerOptions[multicluster.ObjectRequest]{
 		Reconciler: a.requirements, Gate: o.Gate,
 		MaxConcurrentReconciles: o.MaxConcurrentReconciles, MaxInFlightPerCluster: o.MaxInFlightPerCluster,
 		ReconciliationTimeout: o.ReconciliationTimeout, Metrics: o.QueueMetrics, SkipNameValidation: o.SkipNameValidation,
 	})
 	if err != nil {
-		return fmt.Errorf("cannot create the controller %q: %w", view.ControllerName, err)
+		return fmt.Errorf("cannot create the controller %q: %w", index.ControllerName, err)
 	}
 	if err := c.Watch(a.hub.Requirements); err != nil {
 		return fmt.Errorf("cannot watch the hub: %w", err)
 	}
 	local := mgr.GetLocalManager()
-	namespaces := crsource.TypedKind(local.GetCache(), view.NamespaceMetadata(), a.hubNamespaceHandler(local.GetClient()))
+	namespaces := crsource.TypedKind(local.GetCache(), index.NamespaceMetadata(), a.hubNamespaceHandler(local.GetClient()))
 	if err := c.Watch(namespaces); err != nil {
 		return fmt.Errorf("cannot watch the namespaces of the hub: %w", err)
 	}
@@ -188,7 +187,7 @@ func (a *agent) noteEnrolment(name mcr.ClusterName) bool {
 	return !known || before != now
 }
 
-func (a *agent) engaged(w *view.Cluster) { a.hub.Want(w.Name, w.HubKinds()...) }
+func (a *agent) engaged(w *index.Cluster) { a.hub.Want(w.Name, w.HubKinds()...) }
 
 func (a *agent) disengaged(name mcr.ClusterName) {
 	a.hub.Want(name)
@@ -197,7 +196,7 @@ func (a *agent) disengaged(name mcr.ClusterName) {
 }
 
 // identify returns the cluster that a name currently identifies.
-func (a *agent) identify(name mcr.ClusterName) view.Identity {
+func (a *agent) identify(name mcr.ClusterName) index.Identity {
 	c, _ := a.fleet.Lookup(name)
-	return view.Identity{Object: c.Enrolment.Object.UID, Cluster: c.UID}
+	return index.Identity{Object: c.Enrolment.Object.UID, Cluster: c.UID}
 }

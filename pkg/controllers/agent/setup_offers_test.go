@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 )
 
 func TestOffers(t *testing.T) {
@@ -22,7 +22,7 @@ func TestOffers(t *testing.T) {
 		"Disabled":   {reason: "A disabled agent offers nothing.", agent: fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeDisabled}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := view.Offers(tc.agent, "b.org"); got != tc.want {
+			if got := index.Offers(tc.agent, "b.org"); got != tc.want {
 				t.Errorf("%s want %v, got %v", tc.reason, tc.want, got)
 			}
 		})

@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // A watch sees the deletion of a claim that slips through its finalizer (vanished.go), unless the manager is killed at
@@ -28,7 +28,7 @@ import (
 //
 // Such an object is recent, and says so: its creation records the time, without another request. A hub object whose
 // claim is gone, with its deletion unobserved, is deleted as the class says if it was created within
-// view.RecentCreation, has not been changed for its claim since, and names the very cluster in which the claim is
+// index.RecentCreation, has not been changed for its claim since, and names the very cluster in which the claim is
 // missing; that cluster's API server is queried once more. For older objects, a missing claim proves nothing: the claim
 // of a restored or replacement cluster may still appear. Backups contain the recorded time too, so restored objects are
 // not taken for new. If an older object names the claim, too, it may be the claim's, and all stay. A claim that this
@@ -42,7 +42,7 @@ import (
 func isNew(objects []*unstructured.Unstructured, cluster types.UID, now time.Time) bool {
 	for _, obj := range objects {
 		if obj.GetDeletionTimestamp() != nil || cluster == "" || ownership.GetResidence(obj).Cluster != cluster ||
-			!ownership.WasCreatedWithin(obj, now, view.RecentCreation) {
+			!ownership.WasCreatedWithin(obj, now, index.RecentCreation) {
 			return false
 		}
 	}
@@ -50,7 +50,7 @@ func isNew(objects []*unstructured.Unstructured, cluster types.UID, now time.Tim
 }
 
 // newObjects returns the hub objects that name a claim if all were just created for it; else none.
-func (r *requirementReconciler) newObjects(req request.Request) []*unstructured.Unstructured {
+func (r *requirementReconciler) newObjects(req multicluster.ObjectRequest) []*unstructured.Unstructured {
 	cluster, ok := r.fleet.Lookup(req.ClusterName)
 	if !ok || cluster.EffectiveIdentifier() == "" {
 		return nil
@@ -75,14 +75,14 @@ func (r *requirementReconciler) newObjects(req request.Request) []*unstructured.
 }
 
 // newOrigin returns the origin that a claim's hub object names.
-func newOrigin(req request.Request, identifier string) ownership.Origin {
+func newOrigin(req multicluster.ObjectRequest, identifier string) ownership.Origin {
 	return ownership.Origin{
 		Source: ownership.Source{Identifier: identifier, Namespace: req.Namespace}, Resource: req.Kind.GroupResource(), Name: req.Name,
 	}
 }
 
 // hasObject reports whether the hub has an object that was created for a claim, and not for another of that name.
-func (r *requirementReconciler) hasObject(req request.Request, claim *unstructured.Unstructured) bool {
+func (r *requirementReconciler) hasObject(req multicluster.ObjectRequest, claim *unstructured.Unstructured) bool {
 	cluster, ok := r.fleet.Lookup(req.ClusterName)
 	return ok && slices.ContainsFunc(r.hub.Places(newOrigin(req, cluster.EffectiveIdentifier())), func(place ownership.Place) bool {
 		obj, err := r.hub.Get(place)
@@ -91,7 +91,7 @@ func (r *requirementReconciler) hasObject(req request.Request, claim *unstructur
 }
 
 // released notes that a claim's deletion was observed, or that it was released, and that its hub objects stay.
-func (r *requirementReconciler) released(req request.Request) {
+func (r *requirementReconciler) released(req multicluster.ObjectRequest) {
 	if cluster, ok := r.fleet.Lookup(req.ClusterName); ok && cluster.EffectiveIdentifier() != "" {
 		r.hub.MarkReleased(newOrigin(req, cluster.EffectiveIdentifier()))
 	}
@@ -99,7 +99,7 @@ func (r *requirementReconciler) released(req request.Request) {
 
 // deletedDuringCreation returns a missing claim as one that vanished if all that is left of it is a hub object that was
 // just created; nil if there is no such object, or if the claim's deletion was observed.
-func (r *requirementReconciler) deletedDuringCreation(ctx context.Context, w *view.Cluster, req request.Request) (*unstructured.Unstructured, error) {
+func (r *requirementReconciler) deletedDuringCreation(ctx context.Context, w *index.Cluster, req multicluster.ObjectRequest) (*unstructured.Unstructured, error) {
 	left := r.newObjects(req)
 	if len(left) == 0 {
 		return nil, nil //nolint:nilnil // The comment says so.
@@ -111,7 +111,7 @@ func (r *requirementReconciler) deletedDuringCreation(ctx context.Context, w *vi
 		return nil, nil //nolint:nilnil // The watch has yet to tell of it, and makes a new request.
 	}
 	if !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("cannot find out whether %s exists: %w", req, answer.MarkUnanswered(err))
+		return nil, fmt.Errorf("cannot find out whether %s exists: %w", req, hubaccess.MarkUnanswered(err))
 	}
 	log.FromContext(ctx).Info("Removing what was created for a claim that was deleted meanwhile")
 	last := &unstructured.Unstructured{Object: map[string]any{}}

@@ -6,10 +6,10 @@ package agent
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/ledger"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // A finalizer does not always keep an object. An API server decides whether a deletion has to wait when the deletion
@@ -30,6 +30,6 @@ func vanished(e kindwatch.Event, owner hubidentity.Owner) bool {
 
 // vanish stores the last state of a claim until its object in the hub is deleted. A claim that exists again waits for
 // that: it may have another target, and would leave the object behind.
-func (r *requirementReconciler) vanish(req request.Request, last *unstructured.Unstructured) {
-	r.ledger.Edit(req, func(e *ledger.Entry) { e.Vanished = last })
+func (r *requirementReconciler) vanish(req multicluster.ObjectRequest, last *unstructured.Unstructured) {
+	r.ledger.Edit(req, func(e *index.Entry) { e.Vanished = last })
 }

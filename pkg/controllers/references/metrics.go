@@ -52,15 +52,15 @@ func (m *Metrics) object(req Request, reason string) {
 	if m.reasons[req.ClusterName] == nil {
 		m.reasons[req.ClusterName] = map[objectKey]string{}
 	}
-	m.reasons[req.ClusterName][req.key()] = reason
+	m.reasons[req.ClusterName][keyOfRequest(req)] = reason
 	m.objects.WithLabelValues(metric.ClusterValues(req.ClusterName, reason)...).Inc()
 }
 
 // leave removes an object from the counts. The caller holds mu.
 func (m *Metrics) leave(req Request) {
-	if before := m.reasons[req.ClusterName][req.key()]; before != "" {
+	if before := m.reasons[req.ClusterName][keyOfRequest(req)]; before != "" {
 		m.objects.WithLabelValues(metric.ClusterValues(req.ClusterName, before)...).Dec()
-		delete(m.reasons[req.ClusterName], req.key())
+		delete(m.reasons[req.ClusterName], keyOfRequest(req))
 	}
 }
 

@@ -306,7 +306,7 @@ func (w *workload) coverage(c change) coverage {
 func (w *workload) depend(
 	req Request, since uint64, sources []references.Source, others ...kindwatch.Kind,
 ) (covered coverage, failed *references.Error) {
-	key := req.key()
+	key := keyOfRequest(req)
 	w.watching.Lock()
 	defer w.watching.Unlock()
 	w.mu.Lock()
@@ -365,7 +365,7 @@ func watchOwner(kind kindwatch.Kind) string {
 // noteReason records the reported reason of an object, and returns the previous one; empty if there was none. For a
 // kind that is no longer managed nothing is recorded.
 func (w *workload) noteReason(req Request, reason string) (before string) {
-	key := req.key()
+	key := keyOfRequest(req)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	before = w.reported[key]
@@ -389,7 +389,7 @@ func (w *workload) forget(req Request) bool {
 	if w.isOfAnotherVersion(req.Kind) {
 		return false
 	}
-	delete(w.reported, req.key())
+	delete(w.reported, keyOfRequest(req))
 	return true
 }
 

@@ -200,7 +200,7 @@ func TestOldVersionComesLate(t *testing.T) {
 	if _, err := r.reconcileObject(t.Context(), w, before); err != nil {
 		t.Fatal(err)
 	}
-	if len(w.dependencies.users) != 1 || w.reported[after.key()] == "" || len(r.metrics.reasons[workloadA]) != 1 {
+	if len(w.dependencies.users) != 1 || w.reported[keyOfRequest(after)] == "" || len(r.metrics.reasons[workloadA]) != 1 {
 		t.Errorf("want the object to wait still, got %v, %v, %v", w.dependencies.users, w.reported, r.metrics.reasons)
 	}
 	w.lookAfter(nil, references.Tenancy{})

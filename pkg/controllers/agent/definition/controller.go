@@ -14,7 +14,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
@@ -50,7 +50,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req mcreconcile.Request) (re
 
 // carryOut executes the phase of a definition.
 func (r *Reconciler) carryOut(
-	ctx context.Context, phase Phase, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
+	ctx context.Context, phase Phase, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
 ) (reconcile.Result, error) {
 	if l.Following && (phase == Retained || phase == Withdrawn) {
 		r.hub.EnqueueKind(w, l.Followed.Kind.GroupResource(), r.hub.Requirements.Add)
@@ -81,7 +81,7 @@ func (r *Reconciler) carryOut(
 // offer installs a definition in the cluster, or keeps it as it is in the hub. It does nothing while the hub's is
 // unknown.
 func (r *Reconciler) offer(
-	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
+	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, l looked,
 ) (reconcile.Result, error) {
 	want, err := r.want(ctx, req.Name, l.publication.Kind)
 	if err != nil || want == nil {
@@ -94,7 +94,7 @@ func (r *Reconciler) offer(
 // forget drops what was reported about a definition that is not offered, unless it is being removed, its state if we do
 // not own it, and its content if the hub does not publish it. Cluster users who can write definitions decide how many
 // names there are.
-func (r *Reconciler) forget(w *view.Cluster, req mcreconcile.Request, l looked) {
+func (r *Reconciler) forget(w *index.Cluster, req mcreconcile.Request, l looked) {
 	switch {
 	case l.Following || l.Current != nil && IsOurs(l.Current, l.Owner):
 		w.SetUnoffered(req.Name, true)
@@ -134,9 +134,9 @@ type looked struct {
 // A definition that is not offered stays in the cluster as long as it has claims, because deleting it would delete
 // them, which is their owners' decision. Its claims are still watched, so that deleting one also deletes it in the hub,
 // and does not hang on our finalizer.
-func (r *Reconciler) observe(ctx context.Context, w *view.Cluster, cluster connection.Cluster, name string) (looked, error) {
+func (r *Reconciler) observe(ctx context.Context, w *index.Cluster, cluster connection.Cluster, name string) (looked, error) {
 	p, offered, known := r.hub.Publication(name)
-	current, err := w.Watcher.Get(view.OwnedCRDKind, types.NamespacedName{Name: name})
+	current, err := w.Watcher.Get(index.OwnedCRDKind, types.NamespacedName{Name: name})
 	l := looked{publication: p, Facts: Facts{
 		PublishedKnown: known || r.hub.CannotKnowPublications(),
 		ClusterKnown:   !errors.Is(err, kindwatch.ErrNotSynced),
@@ -154,7 +154,7 @@ func (r *Reconciler) observe(ctx context.Context, w *view.Cluster, cluster conne
 	}
 	// A class that does not exist offers nothing. A cluster whose class is missing or disables the agent keeps what it
 	// has.
-	l.Offered = offered && class != nil && view.Offers(class.Spec.Agent, p.Kind.Group)
+	l.Offered = offered && class != nil && index.Offers(class.Spec.Agent, p.Kind.Group)
 	l.Kept = class == nil || class.Spec.Agent.Mode == fleetv1alpha1.AgentModeDisabled
 	l.Followed, l.Following = w.Followed(name)
 	l.states, l.JudgeableKnown = r.hub.Judgement(current, name)

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -23,7 +23,7 @@ func TestTheEndOfTheLastObjectIsNoticedWhileObjectsAreLookedFor(t *testing.T) {
 		'group': 'acmeco.org', 'scope': 'Namespaced', 'names': {'plural': 'mysqlinstances', 'kind': 'MySQLInstance'},
 		'versions': [{'name': 'v1alpha1', 'served': true, 'storage': true}]}}`)
 	noticed := false
-	w := view.NewCluster(view.Connection{})
+	w := index.NewCluster(index.Connection{})
 	w.Reader = interceptor.NewClient(fake.NewClientBuilder().WithScheme(agenttest.Scheme()).Build(), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			noticed = w.IsUnoffered(crd.GetName())

@@ -16,7 +16,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -60,7 +60,7 @@ func (r *Reconciler) want(ctx context.Context, name string, published kindwatch.
 
 // ensure creates or corrects the definition.
 func (r *Reconciler) ensure(
-	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication,
+	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication,
 	current *unstructured.Unstructured, want *wantedDefinition,
 ) (reconcile.Result, error) {
 	owner := w.Owner()
@@ -102,7 +102,7 @@ func (r *Reconciler) ensure(
 
 // unwritten maps a cluster's error on writing a definition to what is reported, and when to retry.
 func (r *Reconciler) unwritten(
-	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, hub kindwatch.Kind,
+	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, hub kindwatch.Kind,
 	have *unstructured.Unstructured, err error,
 ) (reconcile.Result, error) {
 	if r.users.Excuses(req.ClusterName, err, r.clock.Now()) {
@@ -128,7 +128,7 @@ func (r *Reconciler) unwritten(
 // wouldConvert reports whether writing a definition would reinterpret existing objects as another version, although
 // they need a webhook for that.
 func (r *Reconciler) wouldConvert(
-	ctx context.Context, w *view.Cluster, have *unstructured.Unstructured, want *wantedDefinition, p crossplane.Publication,
+	ctx context.Context, w *index.Cluster, have *unstructured.Unstructured, want *wantedDefinition, p crossplane.Publication,
 ) (bool, error) {
 	if !want.converts || StorageVersion(have) == p.Kind.Version {
 		return false, nil
@@ -143,19 +143,19 @@ func (r *Reconciler) wouldConvert(
 
 // retain follows the claims of a definition of ours that cannot be made like the hub's, in the version that the cluster
 // has. If the hub's is another one, they are only deleted, and say so.
-func (r *Reconciler) retain(w *view.Cluster, have *unstructured.Unstructured, hub kindwatch.Kind) {
+func (r *Reconciler) retain(w *index.Cluster, have *unstructured.Unstructured, hub kindwatch.Kind) {
 	if have == nil {
 		return
 	}
 	kind, ok := ClaimKind(have)
-	if ok && r.Follow(w, have.GetName(), view.Followed{Kind: kind, InHub: true, Retained: kind != hub}) {
+	if ok && r.Follow(w, have.GetName(), index.Followed{Kind: kind, InHub: true, Retained: kind != hub}) {
 		r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
 	}
 }
 
 // refuseConversion leaves a definition unchanged whose objects cannot be converted. They can still be deleted.
 func (r *Reconciler) refuseConversion(
-	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
+	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
 ) reconcile.Result {
 	r.retain(w, have, p.Kind)
 	r.refuse(ctx, cluster, req, &condition.Error{
@@ -168,7 +168,7 @@ func (r *Reconciler) refuseConversion(
 
 // refuseForeign leaves a definition alone that has, or has got, another owner.
 func (r *Reconciler) refuseForeign(
-	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
+	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, p crossplane.Publication, have *unstructured.Unstructured,
 ) reconcile.Result {
 	result := reconcile.Result{RequeueAfter: condition.SlowRetry()}
 	const consequence = "its objects are not synchronised"
@@ -195,7 +195,7 @@ func (r *Reconciler) refuseForeign(
 // Accept synchronises the claims of a kind whose definition is in place. Known claims are requeued: a change of the
 // class or the publication may affect them.
 func (r *Reconciler) Accept(
-	ctx context.Context, w *view.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
+	ctx context.Context, w *index.Cluster, cluster connection.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
 ) (reconcile.Result, error) {
 	w.SetUnoffered(req.Name, false)
 	var result reconcile.Result
@@ -232,7 +232,7 @@ func (r *Reconciler) Accept(
 	r.metrics.Definition(req.ClusterName, req.Name, true)
 	w.SetAccepted(req.Name)
 	// Also if it is followed already: if a withdrawal was undone before it took effect, claims still report it.
-	r.Follow(w, req.Name, view.Followed{Kind: kind, InHub: true})
+	r.Follow(w, req.Name, index.Followed{Kind: kind, InHub: true})
 	r.hub.EnqueueKind(w, kind.GroupResource(), r.hub.Requirements.AddInitial)
 	return result, nil
 }

@@ -13,7 +13,7 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/exhaustive"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
@@ -44,9 +44,9 @@ func situations() iter.Seq[situation] {
 				bit := func(n int) bool { return bits&(1<<n) != 0 }
 				f := Facts{
 					PublishedKnown: bit(0), ClusterKnown: bit(1), Offered: bit(2), Kept: bit(3), Following: bit(4), JudgeableKnown: bit(5), Judged: bit(6),
-					Followed: view.Followed{InHub: bit(7), Retained: bit(8), DeletionsOnly: bit(9)}, Current: current, Owner: owner,
+					Followed: index.Followed{InHub: bit(7), Retained: bit(8), DeletionsOnly: bit(9)}, Current: current, Owner: owner,
 				}
-				if !f.Following && f.Followed != (view.Followed{}) {
+				if !f.Following && f.Followed != (index.Followed{}) {
 					continue // There is nothing to say of it.
 				}
 				if !yield(situation{whose, f}) {

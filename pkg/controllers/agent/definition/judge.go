@@ -14,8 +14,8 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -23,7 +23,7 @@ import (
 
 // Judge reads both sides' definitions of a kind that is not offered, and decides how it is retained.
 func (r *Reconciler) Judge(
-	ctx context.Context, w *view.Cluster, req mcreconcile.Request, before view.Followed, following bool, states string,
+	ctx context.Context, w *index.Cluster, req mcreconcile.Request, before index.Followed, following bool, states string,
 ) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
 	switch {
@@ -43,7 +43,7 @@ func (r *Reconciler) Judge(
 		}
 		return r.drain(w, crd, before.Kind), nil
 	}
-	f, ok := view.Followed{}, false
+	f, ok := index.Followed{}, false
 	if _, could := ClaimKind(crd); could {
 		hub, known, err := r.hubDefinition(ctx, req.Name)
 		if err != nil || !known {
@@ -72,7 +72,7 @@ func (r *Reconciler) Judge(
 // drain handles a definition that has the name of one of ours but is not ours, or no longer. Its claims are left alone,
 // except that those still bearing our finalizer can be deleted. When none is left, it is no longer followed; only we
 // could add the finalizer.
-func (r *Reconciler) drain(w *view.Cluster, have *unstructured.Unstructured, kind kindwatch.Kind) reconcile.Result {
+func (r *Reconciler) drain(w *index.Cluster, have *unstructured.Unstructured, kind kindwatch.Kind) reconcile.Result {
 	crd := have.GetName()
 	if theirs, ok := ClaimKind(have); ok && theirs.GroupKind() == kind.GroupKind() {
 		kind = theirs // In a version that the cluster serves.
@@ -82,7 +82,7 @@ func (r *Reconciler) drain(w *view.Cluster, have *unstructured.Unstructured, kin
 		r.Unfollow(w, crd)
 		return result
 	}
-	if r.Follow(w, crd, view.Followed{Kind: kind, InHub: true, DeletionsOnly: true}) {
+	if r.Follow(w, crd, index.Followed{Kind: kind, InHub: true, DeletionsOnly: true}) {
 		return result
 	}
 	claims, err := w.Watcher.List(kind)
@@ -94,7 +94,7 @@ func (r *Reconciler) drain(w *view.Cluster, have *unstructured.Unstructured, kin
 }
 
 // Follow starts following the claims of a kind in a cluster, and returns whether that is new.
-func (r *Reconciler) Follow(w *view.Cluster, crd string, f view.Followed) bool {
+func (r *Reconciler) Follow(w *index.Cluster, crd string, f index.Followed) bool {
 	before, following := w.Followed(crd)
 	news := w.Follow(crd, f)
 	if news {
@@ -107,7 +107,7 @@ func (r *Reconciler) Follow(w *view.Cluster, crd string, f view.Followed) bool {
 }
 
 // Unfollow stops following the claims of a kind in a cluster.
-func (r *Reconciler) Unfollow(w *view.Cluster, crd string) {
+func (r *Reconciler) Unfollow(w *index.Cluster, crd string) {
 	before, _ := w.Followed(crd)
 	if w.Unfollow(crd) {
 		r.hub.RefreshFollowed(w)

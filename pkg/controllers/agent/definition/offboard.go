@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -27,7 +27,7 @@ type KindFunc func(kind kindwatch.Kind, known bool, err error) error
 //
 // It is for a cluster that leaves, in which nothing is reconciled any more: what no watch has is read now, and not
 // kept. The cluster's owner can create any number of definitions with our label, so that followed kinds go first.
-func (r *Reconciler) Offboard(ctx context.Context, w *view.Cluster, fn KindFunc) error {
+func (r *Reconciler) Offboard(ctx context.Context, w *index.Cluster, fn KindFunc) error {
 	followed := w.FollowedNames()
 	for _, crd := range followed {
 		if err := r.forKind(ctx, w, crd, fn); err != nil {
@@ -41,9 +41,9 @@ func (r *Reconciler) Offboard(ctx context.Context, w *view.Cluster, fn KindFunc)
 		}
 		return r.forKind(ctx, w, crd.GetName(), fn)
 	}
-	ours, err := w.Watcher.List(view.OwnedCRDKind)
+	ours, err := w.Watcher.List(index.OwnedCRDKind)
 	if err != nil {
-		if err = w.EachLive(ctx, view.OwnedCRDKind, other); err != nil {
+		if err = w.EachLive(ctx, index.OwnedCRDKind, other); err != nil {
 			return fn(kindwatch.Kind{}, false, err)
 		}
 		return nil
@@ -57,7 +57,7 @@ func (r *Reconciler) Offboard(ctx context.Context, w *view.Cluster, fn KindFunc)
 }
 
 // forKind opens one definition, and calls fn with its kind.
-func (r *Reconciler) forKind(ctx context.Context, w *view.Cluster, name string, fn KindFunc) error {
+func (r *Reconciler) forKind(ctx context.Context, w *index.Cluster, name string, fn KindFunc) error {
 	f, following := w.Followed(name)
 	_, err := w.Watcher.List(f.Kind)
 	known := following && err == nil
@@ -88,8 +88,8 @@ func (r *Reconciler) forKind(ctx context.Context, w *view.Cluster, name string, 
 }
 
 // mayBeClosed reports whether a definition of ours is marked as closed, or may be because that is unknown.
-func mayBeClosed(w *view.Cluster, name string) bool {
-	meta, err := w.Watcher.Get(view.OwnedCRDKind, types.NamespacedName{Name: name})
+func mayBeClosed(w *index.Cluster, name string) bool {
+	meta, err := w.Watcher.Get(index.OwnedCRDKind, types.NamespacedName{Name: name})
 	if err != nil {
 		return !apierrors.IsNotFound(err)
 	}

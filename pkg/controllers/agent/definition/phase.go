@@ -6,7 +6,7 @@ package definition
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
@@ -54,7 +54,7 @@ type Facts struct {
 
 	// Following reports whether the kind is followed; Followed says how.
 	Following bool
-	Followed  view.Followed
+	Followed  index.Followed
 
 	// JudgeableKnown reports whether enough of both sides' definitions is known to judge, and Judged whether it was
 	// decided in their present states how the kind is followed.

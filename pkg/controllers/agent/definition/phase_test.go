@@ -10,7 +10,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
@@ -26,7 +26,9 @@ func TestDecidePhase(t *testing.T) {
 	mirrored := labelled(owner)
 	mirrored.SetName("compositions.apiextensions.crossplane.io")
 	mirrored.SetAnnotations(map[string]string{fleetv1alpha1.MirroredAnnotation: "true"})
-	pulled := func(f *Facts) { f.Current, f.Following, f.Followed = labelled(owner), true, view.Followed{InHub: true} }
+	pulled := func(f *Facts) {
+		f.Current, f.Following, f.Followed = labelled(owner), true, index.Followed{InHub: true}
+	}
 	judged := func(f *Facts) { f.Judged = true }
 	for name, tc := range map[string]struct {
 		because string

@@ -18,7 +18,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -38,9 +38,9 @@ type Metrics interface {
 // Reconciler keeps the definitions of the published claim kinds in the workload clusters as they are in the hub,
 // and thereby decides which kinds of claims are synchronised in which cluster.
 type Reconciler struct {
-	hub       *view.Hub
-	workloads *view.Clusters
-	fleet     view.Fleet
+	hub       *index.Hub
+	workloads *index.Clusters
+	fleet     index.Fleet
 	classes   client.Reader
 	hubReader client.Reader
 	recorder  events.EventRecorder
@@ -71,9 +71,9 @@ type Reconciler struct {
 
 // Options are the reconciler's options; its fields of the same names are documented there.
 type Options struct {
-	Hub       *view.Hub
-	Workloads *view.Clusters
-	Fleet     view.Fleet
+	Hub       *index.Hub
+	Workloads *index.Clusters
+	Fleet     index.Fleet
 	Classes   client.Reader
 	HubReader client.Reader
 	Recorder  events.EventRecorder

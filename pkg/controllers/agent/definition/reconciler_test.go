@@ -15,7 +15,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -48,7 +48,7 @@ func requestFor(crd string) mcreconcile.Request {
 func TestContentOfDefinitionsThatTheHubWithdrewIsForgotten(t *testing.T) {
 	r := New(Options{Reporter: managed.NopReporter{}, Metrics: silent{}})
 	r.wanted["withdrawn"], r.wanted["not-for-this-cluster"] = wantedDefinition{}, wantedDefinition{}
-	w := view.NewCluster(view.Connection{Name: "w1"})
+	w := index.NewCluster(index.Connection{Name: "w1"})
 	r.forget(w, requestFor("withdrawn"), looked{})
 	r.forget(w, requestFor("not-for-this-cluster"), looked{publication: crossplane.Publication{Form: crossplane.FormClaim}})
 	if diff := cmp.Diff([]string{"not-for-this-cluster"}, slices.Collect(maps.Keys(r.wanted))); diff != "" {

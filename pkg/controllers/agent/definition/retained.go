@@ -13,8 +13,8 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -32,22 +32,22 @@ const MaxRetainedKinds = 100
 //     The kind is then also followed in the hub, in the hub's version. The cluster's is the same one if it serves that;
 //   - if the hub has none, there is nothing in the hub to delete, and the kind is followed in the workload cluster
 //     only.
-func RetainedKind(crd *unstructured.Unstructured, hub *HubDefinition) (view.Followed, bool) {
+func RetainedKind(crd *unstructured.Unstructured, hub *HubDefinition) (index.Followed, bool) {
 	kind, ok := ClaimKind(crd)
 	if !ok {
-		return view.Followed{}, false
+		return index.Followed{}, false
 	}
 	if hub == nil {
-		return view.Followed{Kind: kind, Retained: true}, true
+		return index.Followed{Kind: kind, Retained: true}, true
 	}
 	theirs := hub.kind
 	if !hub.published || theirs.GroupKind() != kind.GroupKind() || theirs.Resource != kind.Resource {
-		return view.Followed{}, false
+		return index.Followed{}, false
 	}
 	if slices.Contains(servedVersions(crd), theirs.Version) {
 		kind = theirs
 	}
-	return view.Followed{Kind: kind, InHub: true, Retained: true}, true
+	return index.Followed{Kind: kind, InHub: true, Retained: true}, true
 }
 
 // HubDefinition is the part of a hub definition needed to judge one of a cluster.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
@@ -28,15 +28,15 @@ func TestRetainedKind(t *testing.T) {
 		}
 		return out
 	}
-	kind := func(version string, inHub bool) view.Followed {
-		return view.Followed{InHub: inHub, Retained: true, Kind: kindwatch.Kind{
+	kind := func(version string, inHub bool) index.Followed {
+		return index.Followed{InHub: inHub, Retained: true, Kind: kindwatch.Kind{
 			GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: version, Kind: "DB"}, Resource: "dbs",
 		}}
 	}
 	for name, tc := range map[string]struct {
 		reason    string
 		crd, hubs string
-		want      view.Followed
+		want      index.Followed
 	}{
 		"Withdrawn":       {reason: "What Crossplane made for claims is followed on both sides.", crd: labelled, hubs: hubs, want: kind("v2", true)},
 		"NotInHub":        {reason: "What the hub does not have is never watched there.", crd: labelled, want: kind("v2", false)},
@@ -56,7 +56,7 @@ func TestRetainedKind(t *testing.T) {
 		"LegacyAPI": {
 			reason: "What the old API published is followed, too.",
 			crd:    change(labelled, "'DB'", "'DBRequirement'"), hubs: change(change(hubs, "'DB'", "'DBRequirement'"), "CompositeResourceDefinition", "InfrastructurePublication"),
-			want: view.Followed{InHub: true, Retained: true, Kind: kindwatch.Kind{
+			want: index.Followed{InHub: true, Retained: true, Kind: kindwatch.Kind{
 				GroupVersionKind: schema.GroupVersionKind{Group: "acmeco.org", Version: "v2", Kind: "DBRequirement"}, Resource: "dbs",
 			}},
 		},
@@ -74,7 +74,7 @@ func TestRetainedKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, ok := RetainedKind(agenttest.Parse(t, tc.crd), NewHubDefinition(agenttest.Parse(t, tc.hubs)))
-			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(view.Followed{})); diff != "" || ok != (tc.want != view.Followed{}) {
+			if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(index.Followed{})); diff != "" || ok != (tc.want != index.Followed{}) {
 				t.Errorf("%s got %v (-want +got):\n%s", tc.reason, ok, diff)
 			}
 		})

@@ -13,7 +13,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
@@ -25,7 +25,7 @@ const servedPatience = 5 * time.Second
 // server accepts a definition whose names are taken, and never serves its kind. Shortly after the write, it is no
 // problem; nor if the definition says that the kind is served: then the watch is behind.
 func (r *Reconciler) unserved(
-	ctx context.Context, w *view.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
+	ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind,
 ) (again time.Duration, p *condition.Error, err error) {
 	now := r.clock.Now()
 	if left := w.UnservedSince(req.Name, now).Add(servedPatience).Sub(now); left > 0 {

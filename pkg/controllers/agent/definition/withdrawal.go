@@ -18,7 +18,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/view"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/managed"
@@ -31,7 +31,7 @@ const DefaultWithdrawalGrace = time.Minute
 // withdraw takes the next step in removing a definition that is not offered. It returns the right that is missing for
 // it: without a word, the definition would stay closed for ever.
 func (r *Reconciler) withdraw(
-	ctx context.Context, w *view.Cluster, req mcreconcile.Request, kind kindwatch.Kind, current *unstructured.Unstructured,
+	ctx context.Context, w *index.Cluster, req mcreconcile.Request, kind kindwatch.Kind, current *unstructured.Unstructured,
 ) (reconcile.Result, *condition.Error, error) {
 	claims, err := w.Watcher.List(kind)
 	if state, _ := w.Watcher.State(kind); state == kindwatch.StateForbidden {
@@ -63,7 +63,7 @@ func stays(why, right string) *condition.Error {
 // close makes a definition without objects reject new ones, and deletes it after the grace period. A definition that
 // has objects after all is opened again.
 func (r *Reconciler) close(
-	ctx context.Context, w *view.Cluster, req mcreconcile.Request, marked bool,
+	ctx context.Context, w *index.Cluster, req mcreconcile.Request, marked bool,
 ) (_ reconcile.Result, p *condition.Error, _ error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
 	if err != nil || crd == nil || !IsOurs(crd, w.Owner()) {
@@ -97,7 +97,7 @@ func (r *Reconciler) close(
 
 // remove deletes a definition, if it is unchanged since it was read.
 func (r *Reconciler) remove(
-	ctx context.Context, w *view.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured,
+	ctx context.Context, w *index.Cluster, req mcreconcile.Request, crd *unstructured.Unstructured,
 ) (reconcile.Result, *condition.Error, error) {
 	err := w.Client.Delete(ctx, crd, client.Preconditions(managed.AsSeen(crd)))
 	switch {
@@ -120,7 +120,7 @@ func (r *Reconciler) graceLeft(since time.Time) time.Duration {
 
 // hasNoObjects reports whether an API server says that a definition has no objects. A server that serves no version of
 // it proves nothing.
-func (r *Reconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) (bool, error) {
+func (r *Reconciler) hasNoObjects(ctx context.Context, w *index.Cluster, crd *unstructured.Unstructured) (bool, error) {
 	kind, ok := managed.ServedKind(crd)
 	if !ok {
 		return false, nil
@@ -138,7 +138,7 @@ func (r *Reconciler) hasNoObjects(ctx context.Context, w *view.Cluster, crd *uns
 }
 
 // reopen opens a closed definition that stays because its cluster's agent is disabled or its class is missing.
-func (r *Reconciler) reopen(ctx context.Context, w *view.Cluster, req mcreconcile.Request) (reconcile.Result, error) {
+func (r *Reconciler) reopen(ctx context.Context, w *index.Cluster, req mcreconcile.Request) (reconcile.Result, error) {
 	crd, err := r.get(ctx, w.Reader, req.Name)
 	if err != nil || crd == nil || !isMarked(crd, w.Owner()) {
 		return reconcile.Result{}, err
@@ -154,7 +154,7 @@ func isMarked(crd *unstructured.Unstructured, owner hubidentity.Owner) bool {
 }
 
 // rewrite writes a changed definition over its original. A refusal by the cluster is not an error.
-func (r *Reconciler) rewrite(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) error {
+func (r *Reconciler) rewrite(ctx context.Context, w *index.Cluster, crd *unstructured.Unstructured) error {
 	err := write(ctx, w, crd)
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		return nil
@@ -162,7 +162,7 @@ func (r *Reconciler) rewrite(ctx context.Context, w *view.Cluster, crd *unstruct
 	return err
 }
 
-func write(ctx context.Context, w *view.Cluster, crd *unstructured.Unstructured) error {
+func write(ctx context.Context, w *index.Cluster, crd *unstructured.Unstructured) error {
 	if err := w.Client.Update(ctx, crd, w.FieldOwner()); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot write CustomResourceDefinition %q in cluster %q: %w", crd.GetName(), w.Name, err)
 	}

@@ -28,7 +28,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -331,7 +330,7 @@ func readUser(ctx context.Context, secrets client.Reader, key Key) (*credentials
 			Message: fmt.Sprintf("There is no Secret %q in the namespace %q of this cluster.", key.Secret.Name, key.Secret.Namespace),
 		}, nil
 	case err != nil:
-		if p := answer.WorkloadProblem(err, fmt.Sprintf("get the Secret %q in the namespace %q", key.Secret.Name, key.Secret.Namespace), fleetv1alpha1.ReasonWorkloadRejected); p != nil {
+		if p := WorkloadProblem(err, fmt.Sprintf("get the Secret %q in the namespace %q", key.Secret.Name, key.Secret.Namespace), fleetv1alpha1.ReasonWorkloadRejected); p != nil {
 			return nil, p, nil
 		}
 		return nil, nil, fmt.Errorf("cannot get Secret %q in cluster %q: %w", key.Secret, key.Cluster, err)

@@ -18,7 +18,6 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/answer"
 )
 
 // The identity used in the hub for a claim is decided once, when its reconcile begins, and carried in the context. The
@@ -137,7 +136,7 @@ func do(ctx context.Context, what func(*Access) error) error {
 		if a.Key.isManager() {
 			return err
 		}
-		return answer.RefusalError{Answer: err, Identity: a.Key.String()}
+		return RefusalError{Answer: err, Identity: a.Key.String()}
 	}
 	return nil
 }

@@ -13,16 +13,16 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // Facts are the inputs of a decision about a claim. They come from watches and caches, not from API requests. The
 // exceptions are Unauthenticated, since credentials are read from the workload cluster when they are used and the last
 // read is old, and objects of the hub of which the watch keeps little.
 type Facts struct {
-	request.Request
+	multicluster.ObjectRequest
 
 	// Claim is the claim in the workload cluster. It is shared, and replaced by the response to a write.
 	Claim *unstructured.Unstructured
@@ -161,7 +161,7 @@ func (f *Facts) Own() *unstructured.Unstructured {
 }
 
 // Elsewhere returns where in the hub the claim's object is, if not at the target; nil if it is there, or nowhere. Other
-// objects that name the claim's source are strays (counted in package view).
+// objects that name the claim's source are strays (counted in package index).
 func (f *Facts) Elsewhere() *PlacedObject {
 	if at, _ := f.RecordedPlace(); f.recorded() != nil && at != *f.Target {
 		return &PlacedObject{Place: at, Object: f.Hub.Recorded}

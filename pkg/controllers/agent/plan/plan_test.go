@@ -17,8 +17,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/request"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
 // offeredClaim are the facts of a claim "foo/db" with target "bar" in the hub, where nothing is known yet.
@@ -28,8 +28,8 @@ func offeredClaim(claim *unstructured.Unstructured) Facts {
 		Mode: fleetv1alpha1.AgentModeReadWrite, DefaultTargetNamespace: "bar",
 	}}}
 	return Facts{
-		Request: request.Request{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
-		HubKind: at.Kind, Claim: claim, Source: ownership.Source{Identifier: "w1", Namespace: "foo"},
+		ObjectRequest: multicluster.ObjectRequest{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
+		HubKind:       at.Kind, Claim: claim, Source: ownership.Source{Identifier: "w1", Namespace: "foo"},
 		Residence: ownership.Residence{Cluster: "c1", Namespace: "n1"},
 		Class:     class, ClassName: "default", PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
 		Pairing: &Pairing{Class: "default", Agent: class.Spec.Agent, Namespace: "foo"}, Target: &at,

@@ -1,0 +1,55 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package downstream
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// WithConflict returns a claim whose annotation names the holder of its name, or without one for an empty holder; nil
+// if nothing changes. The annotation repeats the condition, for definitions that drop unknown conditions.
+func WithConflict(claim *unstructured.Unstructured, holder string) *unstructured.Unstructured {
+	holder = multicluster.BoundedText(holder)
+	if claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == holder {
+		return nil
+	}
+	out := claim.DeepCopy()
+	annotations := out.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[fleetv1alpha1.ConflictAnnotation] = holder
+	if holder == "" {
+		delete(annotations, fleetv1alpha1.ConflictAnnotation)
+	}
+	out.SetAnnotations(annotations)
+	return out
+}
+
+// noteConflict updates a claim's conflict annotation. If the cluster refuses, that is only logged: the condition says
+// everything that the annotation would. A paused claim has no result, and is skipped.
+func (r *Reporter) noteConflict(ctx context.Context, s *Scope, holder string) error {
+	claim := WithConflict(s.Claim, holder)
+	if claim == nil || s.IsPaused() {
+		return nil
+	}
+	err := PatchClaim(ctx, s, claim, WriteAnnotation, r.Metrics)
+	if p := hubaccess.WorkloadProblem(err, "annotate this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
+		log.FromContext(ctx).Info("Cannot annotate a claim", "reason", p.Reason, "message", p.Message)
+		return nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot annotate %s: %w", s.ObjectRequest, err)
+	}
+	return nil
+}

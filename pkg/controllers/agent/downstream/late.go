@@ -1,0 +1,158 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package downstream
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
+	"github.com/masthead-dev/masthead/pkg/objects"
+)
+
+// LateFields shows late-initialized fields in claims, and records their objects in the hub there.
+type LateFields struct {
+	Clock   clock.PassiveClock
+	Metrics *Metrics
+	Ledger  *index.Ledger
+
+	// Patience is how long the first late-initialized fields wait for the others.
+	Patience time.Duration
+}
+
+// Initialise shows late-initialized fields in the claim, once they need not wait for others.
+func (r *LateFields) Initialise(ctx context.Context, s *Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
+	if err := r.inheritLate(ctx, s); err != nil {
+		return nil, 0, err
+	}
+	spec, changes := propagation.LateSpec(s.Claim, hub, s.Form)
+	if !changes || r.Ledger.Entry(s.ObjectRequest).Shown == objects.Digest(spec) {
+		return nil, 0, nil
+	}
+	if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
+		return nil, left, nil
+	}
+	again := time.Duration(0)
+	manager := s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager)
+	claim, err := r.Apply(ctx, s, manager, spec)
+	if fields := propagation.ConflictingFields(err, s.Form.LateFields(spec)); len(fields) > 0 {
+		// The user set the same value as we did, so that it looked like ours; it is theirs and has to be pushed. The watch
+		// does not requeue the claim for our own write.
+		spec, _ = propagation.LateSpec(s.Claim, hub, s.Form, fields...)
+		claim, err = r.Apply(ctx, s, manager, spec)
+		again = lookAgain
+	}
+	if err != nil {
+		return r.refused(s, err)
+	}
+	r.Metrics.Wrote(s.ClusterName, WriteLateFields)
+	// The apply is unconditional, and its answer can contain changes by others that were never read. So it does not count
+	// as written by this reconcile, and its event requeues the claim.
+	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim)
+	s.Claim = claim
+	_, still := propagation.LateSpec(s.Claim, hub, s.Form)
+	r.Ledger.Edit(s.ObjectRequest, func(e *index.Entry) {
+		e.Shown = ""
+		if still { // The workload cluster dropped or changed them. An identical apply is not repeated.
+			e.Shown = objects.Digest(spec)
+		}
+	})
+	return nil, again, nil
+}
+
+// Record records the claim's object in the hub, if that is not recorded and the claim's status does not imply it.
+func (r *LateFields) Record(ctx context.Context, s *Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
+	record := ownership.RecordFor(s.Claim, hub)
+	if ownership.Records(s.Claim, hub) || r.Ledger.Entry(s.ObjectRequest).Recorded == record {
+		return nil, 0, nil
+	}
+	if was, _ := ownership.GetRecord(s.Claim); was.UID == "" && was.Namespace == hub.GetNamespace() && !was.Existed(s.Claim) {
+		// The object is new, and its status will say that it exists.
+		if left := propagation.AwaitsLateFields(hub, r.Clock.Now(), r.Patience); left > 0 {
+			return nil, left, nil
+		}
+	}
+	claim := s.Claim.DeepCopy()
+	ownership.SetRecord(claim, record)
+	if err := PatchClaim(ctx, s, claim, WriteAnnotation, r.Metrics); err != nil {
+		return r.refused(s, err)
+	}
+	r.Ledger.Edit(s.ObjectRequest, func(e *index.Entry) {
+		e.Recorded = ""
+		if !ownership.Records(s.Claim, hub) { // As above.
+			e.Recorded = record
+		}
+	})
+	return nil, 0, nil
+}
+
+// refused returns the result of a failed write.
+func (r *LateFields) refused(s *Scope, err error) (*condition.Error, time.Duration, error) {
+	if p := hubaccess.WorkloadProblem(err, "write the late-initialized fields of this claim", fleetv1alpha1.ReasonWorkloadRejected); p != nil {
+		return p, condition.SlowRetry(), nil
+	}
+	return nil, 0, fmt.Errorf("cannot write the late-initialized fields of %s: %w", s.ObjectRequest, err)
+}
+
+// inheritLate moves fields of our former field managers to this hub's: it applies the same, then makes the former ones
+// give them up.
+func (r *LateFields) inheritLate(ctx context.Context, s *Scope) error {
+	former := propagation.FormerManagers(s.Claim, s.Workload.Owner())
+	if len(former) == 0 {
+		return nil
+	}
+	var spec map[string]any
+	if owned := propagation.LateOwned(s.Claim); len(owned) > 0 {
+		have, _ := s.Claim.Object["spec"].(map[string]any)
+		spec, _ = propagation.OwnedPart(owned, have).(map[string]any)
+	}
+	claim, err := r.Apply(ctx, s, s.Workload.Owner().FieldManager(fleetv1alpha1.LateInitFieldManager), spec)
+	for _, manager := range former {
+		if err == nil {
+			claim, err = r.Apply(ctx, s, manager, nil)
+		}
+	}
+	if err != nil {
+		// A concurrent change by a user is an event.
+		return fmt.Errorf("cannot take over the fields of former field managers in %s: %w", s.ObjectRequest, err)
+	}
+	r.Metrics.Wrote(s.ClusterName, WriteLateFields)
+	s.Workload.Watcher.Observe(s.Kind, s.NamespacedName, claim) // As above.
+	s.Claim = claim
+	return nil
+}
+
+// lookAgain is when to requeue a claim that turned out to contain more user intent than was pushed.
+const lookAgain = time.Millisecond
+
+// Apply applies late-initialized fields in the very claim that was read. It does not recreate a deleted claim.
+func (r *LateFields) Apply(ctx context.Context, s *Scope, manager string, spec map[string]any) (*unstructured.Unstructured, error) {
+	claim := &unstructured.Unstructured{Object: map[string]any{}}
+	claim.SetGroupVersionKind(s.Kind.GroupVersionKind)
+	claim.SetNamespace(s.Namespace)
+	claim.SetName(s.Name)
+	claim.SetUID(s.Claim.GetUID())
+	if len(spec) > 0 {
+		claim.Object["spec"] = runtime.DeepCopyJSON(spec)
+	}
+	err := s.Workload.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(claim), client.FieldOwner(manager))
+	if err != nil {
+		return nil, hubaccess.MarkUnanswered(err)
+	}
+	if claim.GetUID() != s.Claim.GetUID() || claim.GetNamespace() != s.Namespace || claim.GetName() != s.Name {
+		return nil, fmt.Errorf("cluster %q answered with another object than %s", s.ClusterName, s.NamespacedName)
+	}
+	return claim, nil
+}

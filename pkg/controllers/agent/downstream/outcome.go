@@ -1,0 +1,42 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package downstream
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
+)
+
+// Outcome is the result of a plan, reported in the claim's status.
+type Outcome struct {
+	// Silent means that nothing is reported: the claim is gone, or not ours to touch, or an event will follow.
+	Silent bool
+
+	// Hub is the object in the hub whose status the claim shows; nil if there is none owned by the claim.
+	Hub *unstructured.Unstructured
+
+	// All means that late fields and Secrets are pulled too.
+	All bool
+
+	// Current means that the spec of that object matches the claim.
+	Current bool
+
+	// Problem is why the claim is not synchronised; nil if it is.
+	Problem *condition.Error
+
+	// KeepCondition means that it is unknown whether the claim is synchronised, so that its condition stays as it is.
+	KeepCondition bool
+
+	// Holder holds the claim's name in the hub, if that is the problem.
+	Holder string
+
+	// Err is why to retry with back-off, after reporting.
+	Err error
+
+	// RetryAfter is when to requeue, if no event would.
+	RetryAfter time.Duration
+}

@@ -1,0 +1,84 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package downstream
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
+	"github.com/masthead-dev/masthead/pkg/crossplane"
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+)
+
+// pullComposed copies the Secrets that the hub's composite controls to the workload cluster, and deletes copies of
+// those that it no longer composes. One failure does not block the others; the first problem is reported.
+func (r *Secrets) pullComposed(ctx context.Context, s *Scope, hub *unstructured.Unstructured) (*condition.Error, time.Duration, error) {
+	if state, _ := r.Hub.Watcher.State(index.HubComposedSecretKind); state != kindwatch.StateSynced {
+		if p := r.secretUnknown(index.HubComposedSecretKind); p != nil {
+			return p, condition.SlowRetry(), nil
+		}
+		return nil, 0, nil // Syncing the watch requeues the claim.
+	}
+	if state, _ := s.Workload.Watcher.State(index.OwnedSecretKind); state != kindwatch.StateSynced {
+		return workloadSecretsUnknown(s), 0, nil
+	}
+	wanted := sets.New(r.Hub.ComposedSecrets(hub)...)
+	for _, name := range s.Workload.Copies(s.Claim.GetUID()) {
+		if composes(hub, name) {
+			wanted.Insert(name)
+		}
+	}
+	for name := range wanted {
+		// The composition's author wants it so, and there is nothing to report.
+		if r.withheld(hub, composedDelivery(s, hub, name)) {
+			wanted.Delete(name)
+		}
+	}
+	first, retryAfter, err := r.deleteCopies(ctx, s, wanted)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, name := range sets.List(wanted) {
+		p, after, err := r.pullOne(ctx, s, hub, composedDelivery(s, hub, name))
+		if err != nil {
+			return nil, 0, err
+		}
+		if first == nil {
+			first = p
+		}
+		retryAfter = condition.MinNonZero(retryAfter, after)
+	}
+	return first, retryAfter, nil
+}
+
+func composedDelivery(s *Scope, hub *unstructured.Unstructured, name string) delivery {
+	return delivery{
+		watched: index.HubComposedSecretKind,
+		from:    types.NamespacedName{Namespace: hub.GetNamespace(), Name: name},
+		to:      types.NamespacedName{Namespace: s.Namespace, Name: name},
+	}
+}
+
+// composes reports whether a composite without such a Secret may still be about to compose it: Crossplane has not
+// reported yet that everything is composed, or the composite still refers to the Secret. Crossplane deletes what it no
+// longer composes before it drops the reference. Until then the copy is kept, so that its consumers keep working while
+// the Secret is recreated.
+func composes(hub *unstructured.Unstructured, name string) bool {
+	if !condition.IsTrue(hub, "Synced") {
+		return true
+	}
+	references, _, _ := unstructured.NestedSlice(hub.Object, "spec", crossplane.CrossplaneField, "resourceRefs")
+	for _, r := range references {
+		if r, ok := r.(map[string]any); ok && r["apiVersion"] == "v1" && r["kind"] == "Secret" && r["name"] == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,129 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+	"github.com/masthead-dev/masthead/pkg/setmap"
+)
+
+// A Secret that Masthead did not write can occupy the name of a connection Secret. Masthead watches only the Secrets
+// that it wrote in a workload cluster. While a foreign Secret blocks a claim, it is watched by namespace and name, so
+// that the claim proceeds once it is deleted.
+//
+// Only its existence is watched: metadata without labels, and only our own annotation.
+
+// maxAwaitedSecrets limits how many Secrets of one cluster are watched by name. Each watch is a request to the
+// cluster's API server and about 40 KiB. Claims blocked by an unwatched Secret are requeued after SlowRetry.
+const maxAwaitedSecrets = 16
+
+// ownerAwaited owns the watches of blocking Secrets in a workload cluster's watcher.
+const ownerAwaited = "awaited-secrets"
+
+// AwaitedSecretKind returns the kind that watches one Secret.
+func AwaitedSecretKind(key types.NamespacedName) kindwatch.Kind {
+	return kindwatch.Kind{
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
+		Resource:         "secrets",
+		MetadataOnly:     true,
+		OnlyAnnotations:  HubSecretVersionAnnotation,
+		FieldSelector:    fields.Set{"metadata.namespace": key.Namespace, "metadata.name": key.Name}.String(),
+	}
+}
+
+// awaitedSecrets are the Secrets of a workload cluster that block claims. The workload's mutex guards it.
+type awaitedSecrets struct {
+	// requests maps a blocking Secret to the claims that wait for its deletion; keys is the inverse.
+	requests setmap.Map[types.NamespacedName, multicluster.ObjectRequest]
+	keys     setmap.Map[multicluster.ObjectRequest, types.NamespacedName]
+
+	// watched are the blocking Secrets that are watched.
+	watched map[kindwatch.Kind]types.NamespacedName
+}
+
+func newAwaitedSecrets() awaitedSecrets {
+	return awaitedSecrets{
+		requests: setmap.Map[types.NamespacedName, multicluster.ObjectRequest]{},
+		keys:     setmap.Map[multicluster.ObjectRequest, types.NamespacedName]{},
+		watched:  map[kindwatch.Kind]types.NamespacedName{},
+	}
+}
+
+// set replaces the Secrets that a request waits for, and reports whether the set of watched Secrets changed.
+func (a *awaitedSecrets) set(req multicluster.ObjectRequest, keys []types.NamespacedName) (changed bool) {
+	wanted := sets.New(keys...)
+	for _, key := range a.keys.Values(req) {
+		if wanted.Has(key) {
+			continue
+		}
+		a.keys.Delete(req, key)
+		a.requests.Delete(key, req)
+		if kind := AwaitedSecretKind(key); len(a.requests[key]) == 0 && a.isWatched(kind) {
+			delete(a.watched, kind)
+			changed = true
+		}
+	}
+	for key := range wanted {
+		a.keys.Insert(req, key)
+		a.requests.Insert(key, req)
+		if kind := AwaitedSecretKind(key); !a.isWatched(kind) && len(a.watched) < maxAwaitedSecrets {
+			a.watched[kind] = key
+			changed = true
+		}
+	}
+	return changed
+}
+
+func (a *awaitedSecrets) isWatched(kind kindwatch.Kind) bool {
+	_, ok := a.watched[kind]
+	return ok
+}
+
+// AwaitSecrets replaces the Secrets whose deletion a claim waits for.
+func (w *Cluster) AwaitSecrets(req multicluster.ObjectRequest, keys ...types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.awaited.set(req, keys) {
+		w.Watcher.Set(ownerAwaited, slices.Collect(maps.Keys(w.awaited.watched))...)
+	}
+}
+
+// ForgetAwaiting removes the waits of claims that are gone.
+func (w *Cluster) ForgetAwaiting(gone func(multicluster.ObjectRequest) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := false
+	for req := range w.awaited.keys {
+		if gone(req) {
+			changed = w.awaited.set(req, nil) || changed
+		}
+	}
+	if changed {
+		w.Watcher.Set(ownerAwaited, slices.Collect(maps.Keys(w.awaited.watched))...)
+	}
+}
+
+// AwaitedSecret returns the blocking Secret that a kind watches, if the kind watches one.
+func (w *Cluster) AwaitedSecret(kind kindwatch.Kind) (types.NamespacedName, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key, ok := w.awaited.watched[kind]
+	return key, ok
+}
+
+// Awaiting returns the claims that a Secret blocks.
+func (w *Cluster) Awaiting(key types.NamespacedName) []multicluster.ObjectRequest {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.awaited.requests.Values(key)
+}

@@ -1,0 +1,121 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	"github.com/masthead-dev/masthead/pkg/multicluster"
+)
+
+// PushedClaim identifies an apply by its input and its result.
+type PushedClaim struct {
+	// Hash is that of the intent; UID and ResourceVersion are those of the hub's object afterwards.
+	Hash            string
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Failure records since when synchronising a claim has failed without a success in between.
+type Failure struct {
+	// UID is that of the claim. For another claim of its name, the record starts again.
+	UID   types.UID
+	Since time.Time
+}
+
+// ReconcileRequestInterval is how often a claim is reconciled at its owner's request.
+const ReconcileRequestInterval = 10 * time.Second
+
+// ReconcileRequest is the state of an owner's requests to reconcile a claim.
+type ReconcileRequest struct {
+	// Pending means that a request has not been answered yet. Answered is when one was answered last.
+	Pending  bool
+	Answered time.Time
+}
+
+// Left returns how long a request made now has to wait.
+func (r ReconcileRequest) Left(now time.Time) time.Duration {
+	return max(0, r.Answered.Add(ReconcileRequestInterval).Sub(now))
+}
+
+// Entry is the in-memory state of one claim. All of it can be lost: a restarted manager repeats a request or a write.
+// The exception is Vanished: without it, the object of a deleted claim is deleted only if it was just created (see
+// unclaimed.go of the agent), and otherwise counted (see orphans).
+type Entry struct {
+	// Pushed is the claim's last apply, to detect that repeating it would change nothing although the hub's object looks
+	// different.
+	Pushed PushedClaim
+
+	// Pruned is a status that the cluster did not keep as it was written; see package downstream.
+	Pruned PrunedStatus
+
+	// Failing records since when synchronising the claim has failed; see package downstream.
+	Failing Failure
+
+	// Shown identifies late fields, and Recorded a record, that were written and not kept; see package downstream.
+	Shown, Recorded string
+
+	// Request is the state of its owner's requests to reconcile it; see reconcile_request.go of the agent.
+	Request ReconcileRequest
+
+	// Vanished is the last state of a claim that is gone although it had our finalizer; see vanished.go of the agent.
+	Vanished *unstructured.Unstructured
+}
+
+// Ledger holds one entry for each claim with in-memory state. The zero value is empty.
+type Ledger struct {
+	mu      sync.Mutex
+	entries RequestMap[Entry]
+}
+
+// Entry returns the entry of a claim, or an empty one.
+func (l *Ledger) Entry(req multicluster.ObjectRequest) Entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, _ := l.entries.Get(req)
+	return e
+}
+
+// Edit changes the entry of a claim. An empty result is dropped.
+func (l *Ledger) Edit(req multicluster.ObjectRequest, change func(*Entry)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, _ := l.entries.Get(req)
+	change(&e)
+	if e == (Entry{}) {
+		l.entries.Delete(req)
+		return
+	}
+	if l.entries == nil {
+		l.entries = RequestMap[Entry]{}
+	}
+	l.entries.Set(req, e)
+}
+
+// Forget drops the entries of a cluster's claims that are gone.
+func (l *Ledger) Forget(name mcr.ClusterName, gone func(multicluster.ObjectRequest) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.entries.Forget(name, gone)
+}
+
+// A definition may prune status fields that it does not know, our condition among them. Then the claim never shows what
+// was written. The ledger remembers it, so that neither the write nor the event is repeated. Users of such claims have
+// only events and the conflict annotation.
+
+// PrunedStatus is a status of a claim that the cluster did not keep as it was written.
+type PrunedStatus struct {
+	UID types.UID
+
+	// Reason is that of our condition.
+	Reason string
+
+	// Written and Shown are hashes of the written status and of the one the claim showed afterwards.
+	Written, Shown string
+}

@@ -1,0 +1,95 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/metric"
+)
+
+// orphans publishes masthead_agent_orphans: objects of the hub that name a connected cluster as their source, of kinds
+// followed there, without a claim in it.
+//
+// Orphans arise in two ways. A cluster was replaced or restored, and does not have its claims yet: then they are
+// awaited. Or a claim was deleted just as it got its finalizer, and no manager ran within RecentCreation of that. A
+// missing claim alone proves neither, so nothing older is deleted because of it (see docs/claims.md). A person has to
+// decide.
+//
+// It also publishes masthead_agent_strays: objects of the hub that name the source of a claim, and are not the claim's.
+// Any object of the hub can name any source, by accident or on purpose. A stray has no effect on the claim, but is
+// reported.
+//
+// Both are counted on scrape, so that reconciling costs nothing more. The hub's lock is held only while the origins of
+// one cluster are copied.
+type orphans struct {
+	hub             *Hub
+	orphans, strays *prometheus.Desc
+}
+
+// RegisterOrphans registers a collector of orphans and strays in a hub. It panics if one is registered already.
+func RegisterOrphans(reg prometheus.Registerer, h *Hub) {
+	reg.MustRegister(&orphans{
+		hub: h,
+		orphans: metric.NewGaugeDesc(reg, metric.Definition{
+			Name: "masthead_agent_orphans",
+			Help: "Objects of the hub that name a connected cluster as their source and have no claim in it: its claims are not " +
+				"restored yet, or a claim was deleted at the moment when it got its finalizer and no manager ran for five minutes. " +
+				"Older objects are never deleted because a claim is missing.",
+			PerCluster: true,
+		}),
+		strays: metric.NewGaugeDesc(reg, metric.Definition{
+			Name: "masthead_agent_strays",
+			Help: "Objects of the hub that name the source of a claim of a connected cluster and are not the claim's, such as a copy " +
+				"that a restore created in another namespace. They are ignored: the claim is still synchronised, and deleting it does " +
+				"not delete them. Find out who created them.",
+			PerCluster: true,
+		}),
+	})
+}
+
+// Describe implements prometheus.Collector.
+func (o *orphans) Describe(out chan<- *prometheus.Desc) { out <- o.orphans; out <- o.strays }
+
+// Collect implements prometheus.Collector.
+func (o *orphans) Collect(out chan<- prometheus.Metric) {
+	for _, w := range o.hub.Clusters.All() {
+		cluster, enrolled := o.hub.Fleet.Lookup(w.Name)
+		if !enrolled || cluster.EffectiveIdentifier() == "" {
+			continue
+		}
+		orphans, strays := 0, 0
+		for _, from := range o.hub.originsIn(cluster.EffectiveIdentifier()) {
+			switch claim, known := w.getClaim(from); {
+			case !known:
+			case claim == nil:
+				orphans++
+			default:
+				for _, place := range o.hub.Places(from) {
+					if obj, err := o.hub.Get(place); err == nil && isStray(obj, claim) {
+						strays++
+					}
+				}
+			}
+		}
+		for description, n := range map[*prometheus.Desc]int{o.orphans: orphans, o.strays: strays} {
+			out <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(n), metric.ClusterValues(w.Name)...)
+		}
+	}
+}
+
+// isStray reports whether an object that names a claim's source is not the claim's. A claim that records no place may
+// soon take over what is at its target.
+func isStray(obj, claim *unstructured.Unstructured) bool {
+	_, recorded := ownership.GetRecord(claim)
+	return recorded && !recordsPlace(claim, obj) && !ownership.Belongs(obj, claim)
+}
+
+// recordsPlace reports whether a claim records the place of an object.
+func recordsPlace(claim, obj *unstructured.Unstructured) bool {
+	was, recorded := ownership.GetRecord(claim)
+	return recorded && was.Namespace == obj.GetNamespace()
+}
