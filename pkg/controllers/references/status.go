@@ -29,6 +29,8 @@ func (r *reconciler) report(ctx context.Context, s *scope, obj *unstructured.Uns
 	c := newCondition(obj.GetGeneration(), o)
 	r.whileLookedAfter(s.workload, s.req.Kind, func() { r.metrics.object(s.req, c.Reason) })
 	shown, _ := condition.Find(obj, commonv1alpha1.ConditionReferencesResolved)
+	// Before the condition, which may fail: what is recorded keeps two objects of a cycle from waking each other up.
+	r.emitChange(s, shown.Reason, c)
 	again := o.again()
 	if s.rules.schema.HasConditions() && s.rules.kind.StatusSubresource {
 		switch err := r.writeCondition(ctx, s, obj, c); {
@@ -38,7 +40,6 @@ func (r *reconciler) report(ctx context.Context, s *scope, obj *unstructured.Uns
 			return reconcile.Result{}, err
 		}
 	}
-	r.emitChange(s, shown.Reason, c)
 	return reconcile.Result{RequeueAfter: again}, o.retried()
 }
 
