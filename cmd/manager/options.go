@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"sigs.k8s.io/yaml"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
@@ -194,7 +194,7 @@ func defaultOptions(env func(string) string) Options {
 			Lists:           kindwatch.DefaultLists,
 			MaxAnswerMiB:    transport.DefaultObjectLimit / mebibyte,
 			MaxListMiB:      transport.DefaultListLimit / mebibyte,
-			MaxDecodedMiB:   bounded.DefaultCost / mebibyte,
+			MaxDecodedMiB:   limits.DefaultCost / mebibyte,
 		},
 		Agent: AgentOptions{
 			Workers:             defaultAgentWorkers,

@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -90,8 +90,8 @@ type ConnectionOptions struct {
 }
 
 // answerLimits are the limits of an answer of so many MiB.
-func (o ConnectionOptions) answerLimits(mib int) bounded.Limits {
-	l := bounded.WithBytes(int64(mib) * mebibyte)
+func (o ConnectionOptions) answerLimits(mib int) limits.Limits {
+	l := limits.WithBytes(int64(mib) * mebibyte)
 	l.Cost = int64(o.MaxDecodedMiB) * mebibyte
 	return l
 }

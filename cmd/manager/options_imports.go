@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // ImportOptions configure ClusterImports.
@@ -54,7 +54,7 @@ func (o *ImportOptions) validate(problem func(wrong bool, format string, args ..
 }
 
 // setupImports adds the importer if it is enabled.
-func setupImports(local manager.Manager, o Options, registerer prometheus.Registerer, memory *budget.Budget) error {
+func setupImports(local manager.Manager, o Options, registerer prometheus.Registerer, memory *limits.Budget) error {
 	if !o.Imports.Enabled {
 		return nil
 	}

@@ -28,7 +28,6 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent"
 	"github.com/masthead-dev/masthead/pkg/controllers/application"
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
@@ -36,6 +35,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/references"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/objects"
 	"github.com/masthead-dev/masthead/pkg/providers/capi"
@@ -109,8 +109,8 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 		return nil, err
 	}
 	gate := multicluster.NewGate()
-	memory := budget.New(int64(cmp.Or(o.MemoryBudgetMiB, unlimitedBudget/mebibyte)) * mebibyte)
-	if err := budget.RegisterMetrics(metrics.Registry, memory); err != nil {
+	memory := limits.NewBudget(int64(cmp.Or(o.MemoryBudgetMiB, unlimitedBudget/mebibyte)) * mebibyte)
+	if err := limits.RegisterMetrics(metrics.Registry, memory); err != nil {
 		return nil, err
 	}
 	lists := kindwatch.NewListGate(o.Connections.Lists)
@@ -125,7 +125,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 	if err := provider.SetupWithManager(mgr); err != nil {
 		return nil, fmt.Errorf("cannot set up the connections: %w", err)
 	}
-	hubMemory := budget.New(memory.Capacity())
+	hubMemory := limits.NewBudget(memory.Capacity())
 	if err := setupControllers(local, mgr, o, provider, gate, sources, lists, hubMemory); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func setup(cfg *rest.Config, o Options, h *health, hub hubidentity.Hub) (mcmanag
 // setupControllers adds the controllers, none of which knows another: what they share is created here.
 func setupControllers(
 	local manager.Manager, mgr mcmanager.Manager, o Options, provider *connection.Provider, gate *multicluster.Gate,
-	sources []connection.Source, lists *kindwatch.ListGate, hubMemory *budget.Budget,
+	sources []connection.Source, lists *kindwatch.ListGate, hubMemory *limits.Budget,
 ) error {
 	definitions := &inventory.Definitions{}
 	describers := make([]connection.EnrolmentGetter, 0, len(sources))
@@ -260,7 +260,7 @@ func secretMetadata(local manager.Manager, label string, newInformer newInformer
 
 func newProvider(
 	local manager.Manager, o ConnectionOptions, gate *multicluster.Gate, sources []connection.Source, l leadership,
-	hub hubidentity.Hub, memory *budget.Budget, lists *kindwatch.ListGate,
+	hub hubidentity.Hub, memory *limits.Budget, lists *kindwatch.ListGate,
 ) (*connection.Provider, error) {
 	provider, err := connection.New(connection.Options{
 		Sources:                 sources,

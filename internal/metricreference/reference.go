@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/masthead-dev/masthead/internal/processmetrics"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
@@ -17,6 +16,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/discovery"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer"
 	"github.com/masthead-dev/masthead/pkg/controllers/references"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
@@ -40,7 +40,7 @@ func Groups() ([]Group, error) {
 		{"Process", func(reg prometheus.Registerer) error {
 			processmetrics.RegisterBuildInfo(reg)
 			processmetrics.NewReady(reg)
-			return budget.RegisterMetrics(reg, nil)
+			return limits.RegisterMetrics(reg, nil)
 		}},
 		{"Connections", func(reg prometheus.Registerer) error { connection.RegisterMetrics(reg); return nil }},
 		{"Queues", func(reg prometheus.Registerer) error { multicluster.NewMetrics(reg); return nil }},

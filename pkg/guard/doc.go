@@ -7,7 +7,7 @@
 // each restart.
 //
 // Guarded are the steps, bodies, caches, drains and offboarding of connections, the watches of pkg/kindwatch and their
-// decoders (pkg/dynamicclient), yielding (pkg/budget, for which the connection does not end), and the sources and
+// decoders (pkg/dynamicclient), yielding (pkg/limits, for which the connection does not end), and the sources and
 // reconciles of controllers. Not guarded are goroutines of net/http, client-go's informers, which no controller uses on
 // a workload cluster, and errors that the runtime cannot recover.
 //

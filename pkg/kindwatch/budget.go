@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // Errors that end an attempt to watch a kind that is too large.
@@ -68,7 +68,7 @@ type allowance struct {
 	all            *usage
 
 	// holder is charged with stored and arriving objects; nil if there is no account.
-	holder *budget.Holder
+	holder *limits.Holder
 
 	// listed is the maximum number of objects in a list that are not kept.
 	listed int64

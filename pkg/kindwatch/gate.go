@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/masthead-dev/masthead/pkg/fairshare"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 const (
@@ -31,13 +31,13 @@ const (
 // uncounted: it is slow, so it needs little memory and CPU, and an unresponsive cluster must not block others.
 type ListGate struct {
 	// places are shared among clusters, keyed by identity.
-	places *fairshare.Semaphore[any]
+	places *limits.Semaphore[any]
 }
 
 // NewListGate returns a gate for n lists at once, at least one.
 func NewListGate(n int) *ListGate {
 	n = max(1, n)
-	return &ListGate{places: fairshare.New[any](n, (n+1)/2)}
+	return &ListGate{places: limits.NewSemaphore[any](n, (n+1)/2)}
 }
 
 // enter waits for a slot. The caller must call the returned function to release it; enter returns nil if ctx ended

@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // visitors go through a gate and stay until the test makes them leave.
@@ -255,9 +255,9 @@ func TestKindThatCannotBeListedGivesItsPlaceBack(t *testing.T) {
 
 // TestWatchersOfAClusterAreOneParty has as many Watchers of a cluster as there are controllers.
 func TestWatchersOfAClusterAreOneParty(t *testing.T) {
-	memory := budget.New(1 << 20)
+	memory := limits.NewBudget(1 << 20)
 	one, other := memory.Account("a", "one", nil), memory.Account("a", "other", nil)
-	party := func(a *budget.Account) any { return newKindWatch(configMaps, &Options{Account: a}, &usage{}).party() }
+	party := func(a *limits.Account) any { return newKindWatch(configMaps, &Options{Account: a}, &usage{}).party() }
 	if party(one) != party(one) || party(one) == party(other) || party(nil) == party(nil) {
 		t.Error("want a cluster to be one party, and a Watcher without an account to be one")
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 func (k *kindWatch) newReflector() *cache.Reflector {
@@ -32,7 +32,7 @@ func (k *kindWatch) listWatch() cache.ListerWatcher {
 	}
 	// The reflector receives the error that ends a watch only as text, and treats it as transient.
 	reported := func(ctx context.Context) context.Context {
-		return bounded.WithReport(ctx, func(err error) { k.endAttempt(err) })
+		return limits.WithReport(ctx, func(err error) { k.endAttempt(err) })
 	}
 	gvr := k.kind.GroupVersionResource()
 	if k.kind.MetadataOnly {
@@ -118,7 +118,7 @@ func (k *kindWatch) watch(
 func (k *kindWatch) getPage(ctx context.Context, o *metav1.ListOptions, get getFunc) (runtime.Object, error) {
 	for {
 		page, err := k.getAndKeep(ctx, *o, get)
-		if o.Limit == 1 || !errors.Is(err, bounded.ErrTooLarge) {
+		if o.Limit == 1 || !errors.Is(err, limits.ErrTooLarge) {
 			return page, err
 		}
 		o.Limit = max(1, o.Limit/smallerPage)
@@ -127,7 +127,7 @@ func (k *kindWatch) getPage(ctx context.Context, o *metav1.ListOptions, get getF
 
 // getAndKeep gets a page, which stays charged until the kept part of it is charged.
 func (k *kindWatch) getAndKeep(ctx context.Context, o metav1.ListOptions, get getFunc) (runtime.Object, error) {
-	ctx, done := bounded.WithDecoding(ctx)
+	ctx, done := limits.WithDecoding(ctx)
 	defer done()
 	got, err := get(ctx, o)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // TestListsComeInPagesThatAreNotTooLarge has a list of 1,200 objects, of which a page can have 100 without being
@@ -31,7 +31,7 @@ func TestListsComeInPagesThatAreNotTooLarge(t *testing.T) {
 			t.Fatalf("a list must be requested in pages, not with %+v", o)
 		}
 		if o.Limit > fits {
-			return nil, fmt.Errorf("cannot list: %w", &bounded.Error{Subject: "list", Limit: bounded.LimitBytes, Max: 1})
+			return nil, fmt.Errorf("cannot list: %w", &limits.Error{Subject: "list", Limit: limits.LimitBytes, Max: 1})
 		}
 		from, _ := strconv.Atoi(o.Continue)
 		list := &unstructured.UnstructuredList{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "7"}}}
@@ -59,7 +59,7 @@ func TestListsComeInPagesThatAreNotTooLarge(t *testing.T) {
 	}
 	// What is too large alone is an error.
 	_, err = k.list(t.Context(), metav1.ListOptions{}, func(context.Context, metav1.ListOptions) (runtime.Object, error) {
-		return nil, &bounded.Error{Subject: "list", Limit: bounded.LimitBytes, Max: 1}
+		return nil, &limits.Error{Subject: "list", Limit: limits.LimitBytes, Max: 1}
 	})
 	if err == nil {
 		t.Error("an object that is too large must be an error")

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // mapper maps kinds with a version, and delegates other calls to another RESTMapper.
@@ -29,7 +29,7 @@ type mapper struct {
 // many definitions that is megabytes, to map the three kinds that are written there. Calls without a version, and those
 // for kinds that cannot be watched, go to other, which may be that mapper. account, which may be nil, is charged with
 // the cache.
-func NewMapper(client ResourceLister, other meta.RESTMapper, account *budget.Account) meta.RESTMapper {
+func NewMapper(client ResourceLister, other meta.RESTMapper, account *limits.Account) meta.RESTMapper {
 	const never = time.Nanosecond
 	return &mapper{RESTMapper: other, resolver: NewResolver(ResolverOptions{
 		Client: client, Account: account, MissingFor: never, ForbiddenFor: never, FailedFor: never,

@@ -16,7 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // steadyAfter is how long a watch must last after its list for earlier failures to be over.
@@ -203,7 +203,7 @@ func classifyCause(err error, listed bool) Cause {
 		network net.Error
 	)
 	switch {
-	case errors.Is(err, bounded.ErrRefused):
+	case errors.Is(err, limits.ErrRefused):
 		return CauseAnswerRefused
 	case isTooLarge(err):
 		return CauseTooLarge

@@ -19,10 +19,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/masthead-dev/masthead/pkg/apierror"
-	"github.com/masthead-dev/masthead/pkg/bounded"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/guard"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // healthyAfter is how long a watch must last to reset the back-off.
@@ -335,8 +334,8 @@ func (k *kindWatch) rest(ctx context.Context, d time.Duration) {
 
 // isTooLarge reports whether an attempt ended because a limit was exceeded.
 func isTooLarge(err error) bool {
-	return errors.Is(err, errTooLarge) || errors.Is(err, errTooMany) || errors.Is(err, bounded.ErrRefused) ||
-		errors.Is(err, budget.ErrShare) || errors.Is(err, budget.ErrBusy)
+	return errors.Is(err, errTooLarge) || errors.Is(err, errTooMany) || errors.Is(err, limits.ErrRefused) ||
+		errors.Is(err, limits.ErrShare) || errors.Is(err, limits.ErrBusy)
 }
 
 // park records in the state of the kind why an attempt ended, and returns whether the next one needs a new reflector.
@@ -372,16 +371,16 @@ func panicked(err error) bool {
 
 func (k *kindWatch) tooLarge(err error) string {
 	var (
-		refused *bounded.Error
-		share   *budget.ShareError
+		refused *limits.Error
+		share   *limits.ShareError
 	)
 	switch {
 	case errors.As(err, &refused):
 		return fmt.Sprintf("cannot list and watch %s: %s", k.kind, refused)
 	case errors.As(err, &share):
 		return fmt.Sprintf("cannot keep %s: %s", k.kind, share)
-	case errors.Is(err, budget.ErrBusy):
-		return fmt.Sprintf("cannot keep %s: %s", k.kind, budget.ErrBusy)
+	case errors.Is(err, limits.ErrBusy):
+		return fmt.Sprintf("cannot keep %s: %s", k.kind, limits.ErrBusy)
 	case errors.Is(err, errTooMany):
 		return fmt.Sprintf("the cluster has more of %s than Masthead reads: %d objects", k.kind, k.o.Listed)
 	}

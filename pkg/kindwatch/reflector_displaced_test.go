@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/guard"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // TestAKindThatIsDisplacedBetweenAttemptsIsReported is about a synced kind whose watch has just ended. It was dropped
@@ -30,7 +30,7 @@ func TestAKindThatIsDisplacedBetweenAttemptsIsReported(t *testing.T) {
 		if err := k.store.Replace([]any{object("a", "1", "5")}, "5"); err != nil {
 			t.Fatal(err)
 		}
-		k.evict(budget.ErrBusy)
+		k.evict(limits.ErrBusy)
 	}
 	want := []State{StateSynced, StateTooLarge, StateSynced, StateTooLarge}
 	if got := r.states(); !slices.Equal(got, want) {
@@ -41,7 +41,7 @@ func TestAKindThatIsDisplacedBetweenAttemptsIsReported(t *testing.T) {
 	}
 
 	k.setState(StateNotServed, "it is not served")
-	k.evict(budget.ErrBusy)
+	k.evict(limits.ErrBusy)
 	if s, _ := k.currentState(); s != StateNotServed {
 		t.Errorf("A kind that has nothing to be displaced from stays as it is, got %s.", s)
 	}
@@ -106,7 +106,7 @@ func atLeast(got, want int64) error {
 func TestPanicOfAHandlerEndsNoProcess(t *testing.T) {
 	clk := clocktesting.NewFakeClock(time.Now())
 	var panics atomic.Int64
-	memory := budget.New(1 << 20)
+	memory := limits.NewBudget(1 << 20)
 	o := &Options{
 		Clock: clk, PerKind: Unlimited, Total: Unlimited, Listed: -1, StaleAfter: time.Minute,
 		Guard:   guard.New(func(*guard.Panic) { panics.Add(1) }),
@@ -136,7 +136,7 @@ func TestPanicOfAHandlerEndsNoProcess(t *testing.T) {
 	k.seen()
 
 	before = panics.Load()
-	if err := memory.Account("default", "modest", nil).Holder(nil).Hold(480 << 10); err != nil && !errors.Is(err, budget.ErrBusy) {
+	if err := memory.Account("default", "modest", nil).Holder(nil).Hold(480 << 10); err != nil && !errors.Is(err, limits.ErrBusy) {
 		t.Fatal(err)
 	}
 	panicked("making room", before+1)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // Defaults of ResolverOptions.
@@ -45,7 +45,7 @@ type ResolverOptions struct {
 	Client ResourceLister
 
 	// Account is charged with the cache. It may be nil.
-	Account *budget.Account
+	Account *limits.Account
 
 	// Clock measures the age of cached results; the real one by default.
 	Clock clock.PassiveClock
@@ -72,7 +72,7 @@ type Resolver struct {
 	asking singleflight.Group
 
 	// holder is charged with the cache.
-	holder *budget.Holder
+	holder *limits.Holder
 
 	mu    sync.Mutex
 	cache documents

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // lister is a discovery client that says what a test says, and counts.
@@ -390,7 +390,7 @@ func TestDiscoveryDocumentsAreCharged(t *testing.T) {
 		"NoRoom": {reason: "What there is no room for is used and forgotten, so that it is requested again.", capacity: 64 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := budget.New(tc.capacity)
+			b := limits.NewBudget(tc.capacity)
 			account := b.Account("class", "cluster", nil)
 			l := &lister{answer: document1(large...)}
 			r := NewResolver(ResolverOptions{Client: l, Account: account})
@@ -412,7 +412,7 @@ func TestDiscoveryDocumentsAreCharged(t *testing.T) {
 
 	t.Run("GivesWay", func(t *testing.T) {
 		// Two clusters of one class have half of it each. The first holds more, until the second asks.
-		b := budget.New(1 << 20)
+		b := limits.NewBudget(1 << 20)
 		l := &lister{answer: document1(large...)}
 		r := NewResolver(ResolverOptions{Client: l, Account: b.Account("class", "first", nil)})
 		for _, group := range []string{"a.example.org", "b.example.org"} {

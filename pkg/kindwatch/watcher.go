@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/guard"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // Errors of Get, List, Entry, Lookup and Entries. A missing object is an ordinary NotFound error of the API.
@@ -55,7 +55,7 @@ type Options struct {
 
 	// Account is charged with stored and arriving objects. A kind that must yield, or is refused, is StateTooLarge. nil
 	// means no charge.
-	Account *budget.Account
+	Account *limits.Account
 
 	// Progress receives the kinds that are not synced; it may be nil.
 	Progress *Progress

@@ -19,7 +19,7 @@ import (
 
 	"github.com/masthead-dev/masthead/internal/test/hostile"
 	"github.com/masthead-dev/masthead/internal/test/liveheap"
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // maxHostileHeap is what the watches of one hostile API server may add to the live heap, with the server itself.
@@ -209,16 +209,16 @@ func boundedConfig(s *hostile.Server) *rest.Config {
 		if err != nil {
 			return nil, err
 		}
-		refuse := func(err error) error { bounded.Report(req.Context(), err); return err }
+		refuse := func(err error) error { limits.Report(req.Context(), err); return err }
 		if resp.StatusCode/100 == 3 || resp.Header.Get("Content-Encoding") != "" || resp.Header.Get("Content-Type") != "application/json" {
 			_ = resp.Body.Close()
-			return nil, refuse(&bounded.Error{Subject: "answer", Limit: bounded.LimitContentType})
+			return nil, refuse(&limits.Error{Subject: "answer", Limit: limits.LimitContentType})
 		}
-		scanner := bounded.NewScanner("list", bounded.WithBytes(8<<20))
+		scanner := limits.NewScanner("list", limits.WithBytes(8<<20))
 		if req.URL.Query().Get("watch") != "" && resp.StatusCode == http.StatusOK {
-			scanner = bounded.NewStreamScanner("event", bounded.WithBytes(8<<20))
+			scanner = limits.NewStreamScanner("event", limits.WithBytes(8<<20))
 		}
-		resp.Body = bounded.NewBody(req.Context(), resp.Body, scanner, nil, func(err error) { _ = refuse(err) })
+		resp.Body = limits.NewBody(req.Context(), resp.Body, scanner, nil, func(err error) { _ = refuse(err) })
 		return resp, nil
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // WithDeadlines returns a client whose calls end after d at the latest, or with the context of the call if that is
@@ -29,7 +29,7 @@ func WithDeadlines(c client.Client, d time.Duration) client.Client {
 // forCall returns the context of one call, which ends when cancel is called. Until then the response stays charged,
 // because it is being decoded.
 func forCall(ctx context.Context, d time.Duration) (_ context.Context, cancel func()) {
-	ctx, decoded := bounded.WithDecoding(ctx)
+	ctx, decoded := limits.WithDecoding(ctx)
 	ctx, stop := context.WithTimeout(ctx, d)
 	return ctx, func() {
 		stop()

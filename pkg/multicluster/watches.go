@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // WatchTimeout is the timeout of the HTTP client of watches. An API server ends a watch after five to ten minutes, so
@@ -69,7 +69,7 @@ func WatchOptions(cl cluster.Cluster) (kindwatch.Options, error) {
 	if c, ok := cl.(interface{ Shared() *kindwatch.Shared }); ok {
 		o.Shared = c.Shared()
 	}
-	if c, ok := cl.(interface{ Account() *budget.Account }); ok {
+	if c, ok := cl.(interface{ Account() *limits.Account }); ok {
 		o.Account = c.Account()
 	}
 	if c, ok := cl.(interface{ Lists() *kindwatch.ListGate }); ok {

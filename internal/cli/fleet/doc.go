@@ -11,7 +11,7 @@
 //
 //   - A kubeconfig from a Secret is treated as Masthead treats it (pkg/providers/credentials): it runs no program on
 //     the user's machine, reads no file there, and connects to no refused address. Its credentials are sent to its own
-//     host only, redirects are refused, and answers are bounded before they are decoded (pkg/bounded).
+//     host only, redirects are refused, and answers are bounded before they are decoded (pkg/limits).
 //   - Of a Secret, only its metadata is ever read through a Side. The kubeconfig is read in one place, workload.go, and
 //     not passed on.
 //   - An unresponsive cluster costs a deadline, not the answer about the others.

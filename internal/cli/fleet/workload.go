@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/masthead-dev/masthead/pkg/apierror"
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -120,9 +120,9 @@ func (g *guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if mediaType, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && mediaType == "application/json" {
-		resp.Body = bounded.NewBody(req.Context(), resp.Body, bounded.NewScanner("answer", bounded.WithBytes(maxAnswer)), nil, nil)
+		resp.Body = limits.NewBody(req.Context(), resp.Body, limits.NewScanner("answer", limits.WithBytes(maxAnswer)), nil, nil)
 	} else {
-		resp.Body = bounded.Text(resp.Body, maxText)
+		resp.Body = limits.Text(resp.Body, maxText)
 	}
 	return resp, nil
 }

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 func withLimits(cluster, namespace int32) func(*fleetv1alpha1.EnrollmentClass) {
@@ -161,7 +161,7 @@ func TestIdentifierThatIsEnrolledLaterGetsWhatItsObjectsSay(t *testing.T) {
 func TestClaimsBeyondTheShareOfTheHubAreSynchronised(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.options = func(o *Options) { o.HubBudget = budget.New(1) }
+	f.options = func(o *Options) { o.HubBudget = limits.NewBudget(1) }
 	f.start()
 	large := func(u *unstructured.Unstructured) {
 		u.SetAnnotations(map[string]string{"acmeco.org/large": strings.Repeat("x", 64<<10)})

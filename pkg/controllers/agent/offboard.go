@@ -21,7 +21,6 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/apierror"
-	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/downstream"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/hubaccess"
@@ -29,6 +28,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/plan"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -127,7 +127,7 @@ func (r *requirementReconciler) offboard(
 
 // note records an API error that leaves something unknown, and returns any other error.
 func (o *offboarding) note(err error) error {
-	if !apierror.IsAnswer(err) && !errors.Is(err, bounded.ErrRefused) {
+	if !apierror.IsAnswer(err) && !errors.Is(err, limits.ErrRefused) {
 		return err
 	}
 	o.mu.Lock()

@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/readonlypolicy"
@@ -70,7 +70,7 @@ type Options struct {
 	CredentialsPoll, CredentialsRetry time.Duration
 
 	// HubBudget limits the memory for the claims in the hub; nil means no limit.
-	HubBudget *budget.Budget
+	HubBudget *limits.Budget
 
 	// Clock defaults to the real clock.
 	Clock clock.PassiveClock

@@ -29,12 +29,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
@@ -71,7 +71,7 @@ type Options struct {
 	Verify func(ctx context.Context, namespace string) error
 
 	// Budget is the memory that imports share with connected clusters; nil means no limit.
-	Budget *budget.Budget
+	Budget *limits.Budget
 
 	// Clock; nil means the real one.
 	Clock clock.Clock

@@ -25,11 +25,11 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/condition"
 	"github.com/masthead-dev/masthead/pkg/dynamicclient"
 	"github.com/masthead-dev/masthead/pkg/guard"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
@@ -93,7 +93,7 @@ func (c *connected) Shared() *kindwatch.Shared { return c.shared }
 func (c *connected) Lists() *kindwatch.ListGate { return c.lists }
 
 // Account is charged with kept objects of the cluster; nil if memory is not counted.
-func (c *connected) Account() *budget.Account { return c.transport.Account() }
+func (c *connected) Account() *limits.Account { return c.transport.Account() }
 
 // Progress reports which kinds are not synced.
 func (c *connected) Progress() *kindwatch.Progress { return &c.progress }

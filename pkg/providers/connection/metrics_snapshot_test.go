@@ -17,7 +17,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
 
@@ -125,7 +125,7 @@ func TestSubscribersHearOfWhatReadersCanSee(t *testing.T) {
 		return slices.Clone(seen)
 	}
 	connectiontest.Eventually(t, "subscribers hear that it is connected", lastHeard("Connected "), all)
-	refused := &bounded.Error{Limit: bounded.LimitDepth}
+	refused := &limits.Error{Limit: limits.LimitDepth}
 	h.view.answerRefused(clusterName("a"), refused)
 	h.view.answerRefused(clusterName("a"), refused)
 	h.view.answerRefused("fake/ns/unknown", refused)

@@ -16,9 +16,9 @@ import (
 	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/utils/clock"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -105,8 +105,8 @@ type Options struct {
 	Burst int
 	// Limits restrict how much of an API server's responses is read.
 	Limits transport.Limits
-	// Budget is charged with kept objects of the clusters and with responses in flight, see package budget. Default: none.
-	Budget *budget.Budget
+	// Budget is charged with kept objects of the clusters and with responses in flight, see package limits. Default: none.
+	Budget *limits.Budget
 	// Lists limits how many kinds are listed at once in all clusters. Default: no limit.
 	Lists *kindwatch.ListGate
 	// WrapTransport wraps what sends requests to a workload cluster: those of clients and of probes, with their

@@ -22,8 +22,8 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/liveheap"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
@@ -174,7 +174,7 @@ func TestHonestGiantsAreRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := newFakeSource()
-			h := newHarness(t, src, func(o *Options) { o.Budget = budget.New(256 << 20) })
+			h := newHarness(t, src, func(o *Options) { o.Budget = limits.NewBudget(256 << 20) })
 			src.set("a", listServer(t, 2, func(w io.Writer, r *http.Request) { honestPage(w, r, tc.total, tc.size) }))
 			h.waitFor(t, "a", StateConnected, fleetv1alpha1.ReasonConnected)
 			cl, err := h.Get(t.Context(), clusterName("a"))
@@ -213,7 +213,7 @@ func TestHonestGiantsAreRead(t *testing.T) {
 // little.
 func TestOnlyClustersThatExceedTheirShareAreParked(t *testing.T) {
 	const capacity = 32 << 20
-	memory := budget.New(capacity)
+	memory := limits.NewBudget(capacity)
 	src := newFakeSource()
 	h := newHarness(t, src, func(o *Options) { o.Budget = memory })
 	watchers := map[string]*kindwatch.Watcher{}
@@ -249,7 +249,7 @@ func TestOnlyClustersThatExceedTheirShareAreParked(t *testing.T) {
 	src.change("honest", func(e *Enrolment) { e.Class = "gold" })
 	connectiontest.Eventually(t, "what is held of a cluster counts in its new class", func() bool {
 		_, used := memory.Used()
-		return slices.ContainsFunc(used, func(u budget.Usage) bool {
+		return slices.ContainsFunc(used, func(u limits.Usage) bool {
 			return u.Cluster == string(clusterName("honest")) && u.Class == "gold" && u.Bytes > 0
 		})
 	})

@@ -21,8 +21,8 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 )
@@ -629,8 +629,8 @@ func TestRedirectsAreRefusedAndTheTokenStaysHome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); !errors.Is(err, bounded.ErrRefused) {
-		t.Errorf("want %v, got %v", bounded.ErrRefused, err)
+	if err := cl.GetAPIReader().Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}); !errors.Is(err, limits.ErrRefused) {
+		t.Errorf("want %v, got %v", limits.ErrRefused, err)
 	}
 	if n := thief.count(func(string) bool { return true }); n != 0 {
 		t.Errorf("%d requests went to another host", n)

@@ -9,7 +9,7 @@ import (
 
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/probe"
 )
@@ -20,7 +20,7 @@ const refusalDuration = 10 * time.Minute
 
 // exceededLimit returns the metric label value for a refusal.
 func exceededLimit(err error) string {
-	if refused, ok := errors.AsType[*bounded.Error](err); ok {
+	if refused, ok := errors.AsType[*limits.Error](err); ok {
 		return string(refused.Limit)
 	}
 	return "Memory"

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/metric"
 )
 
@@ -57,7 +57,7 @@ type payer struct{ namespace, identifier string }
 // Kept are the claims in the hub that are kept whole. The class of an account in the budget is the namespace.
 type Kept struct {
 	hub    *Hub
-	budget *budget.Budget
+	budget *limits.Budget
 
 	mu       sync.Mutex
 	charged  map[ownership.Place]charge
@@ -72,8 +72,8 @@ type charge struct {
 // account is what a payer is charged.
 type account struct {
 	payer
-	*budget.Account
-	holder *budget.Holder
+	*limits.Account
+	holder *limits.Holder
 	bytes  int64
 	places sets.Set[ownership.Place]
 
@@ -163,7 +163,7 @@ func (c *Kept) evict(a *account) {
 }
 
 // Limit sets the budget for what is kept whole. Without it, there is no limit. Call it before the watcher starts.
-func (c *Kept) Limit(b *budget.Budget) { c.budget = b }
+func (c *Kept) Limit(b *limits.Budget) { c.budget = b }
 
 // memory publishes masthead_agent_hub_memory_bytes on scrape.
 type memory struct {

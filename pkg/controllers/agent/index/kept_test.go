@@ -18,10 +18,10 @@ import (
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/internal/test/liveheap"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership/ownershiptest"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -29,7 +29,7 @@ import (
 func limitedHub(t *testing.T, capacity int64) *Hub {
 	t.Helper()
 	h := syncedHub(t)
-	h.Kept.Limit(budget.New(capacity))
+	h.Kept.Limit(limits.NewBudget(capacity))
 	for _, id := range []string{"w1", "w2"} {
 		h.Fleet.(*fakefleet.Fleet).Set(connection.Cluster{Name: mcr.ClusterName("c/f/" + id), Identifier: id})
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/masthead-dev/masthead/pkg/fairshare"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // ErrNoPlace means that an import waits for its turn to ask.
@@ -23,18 +23,18 @@ var ErrNoPlace = errors.New("others are being queried")
 // half of them, and the one that holds the fewest is next. No import holds a worker while it waits: one without a
 // place is woken when it has one.
 type Slots struct {
-	Shared *fairshare.Semaphore[string]
+	Shared *limits.Semaphore[string]
 	wake   func(types.NamespacedName)
 
 	mu sync.Mutex
 	// turns are those of waiting imports, and of woken ones that have not entered yet.
-	turns map[types.NamespacedName]*fairshare.Waiter[string]
+	turns map[types.NamespacedName]*limits.Waiter[string]
 }
 
 // New creates the Places of an importer with so many workers.
 func New(workers int, wake func(types.NamespacedName)) *Slots {
 	n := max(1, workers/2)
-	return &Slots{Shared: fairshare.New[string](n, (n+1)/2), wake: wake, turns: map[types.NamespacedName]*fairshare.Waiter[string]{}}
+	return &Slots{Shared: limits.NewSemaphore[string](n, (n+1)/2), wake: wake, turns: map[types.NamespacedName]*limits.Waiter[string]{}}
 }
 
 // Acquire requests a place for an import. The caller calls leave afterwards. If there is none, the import is woken as

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -33,7 +33,7 @@ const (
 	// begins.
 	clusterTimeout = 30 * time.Second
 	answerTimeout  = 10 * time.Second
-	// maxReview and maxNodePage bound the answer to a review, and a page of Nodes, in bytes. bounded.WithBytes also bounds
+	// maxReview and maxNodePage bound the answer to a review, and a page of Nodes, in bytes. limits.WithBytes also bounds
 	// the memory of a decoded page.
 	maxReview   = 256 << 10
 	maxNodePage = 8 << 20
@@ -63,7 +63,7 @@ type Client struct {
 	server string
 	token  string
 	// open opens an account for the memory that an answer takes; nil for none.
-	open func(abort func(error)) bounded.Account
+	open func(abort func(error)) limits.Charge
 	// unauthenticated means that the cluster did not accept the credentials.
 	unauthenticated bool
 }
@@ -147,7 +147,7 @@ func (w *Client) request(ctx context.Context, method, path string, body, into an
 		w.unauthenticated = w.unauthenticated || resp.StatusCode == http.StatusUnauthorized
 		return &StatusError{resp.StatusCode}
 	}
-	answer := bounded.NewBody(ctx, resp.Body, bounded.NewScanner("answer", bounded.WithBytes(most)), w.open, nil)
+	answer := limits.NewBody(ctx, resp.Body, limits.NewScanner("answer", limits.WithBytes(most)), w.open, nil)
 	defer func() { _ = answer.Close() }() // Which gives back the memory.
 	text := &noted{Reader: answer}
 	if err := json.NewDecoder(text).Decode(into); err != nil {
@@ -174,7 +174,7 @@ func (n *noted) Read(p []byte) (int, error) {
 
 // without returns why a body was not decoded, without the decoder's error: that has parts of the answer.
 func (n *noted) without(err error) error {
-	if refused, ok := errors.AsType[*bounded.Error](n.ended); ok {
+	if refused, ok := errors.AsType[*limits.Error](n.ended); ok {
 		return refused
 	}
 	if n.ended != nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

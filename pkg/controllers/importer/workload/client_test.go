@@ -21,8 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/bounded"
-	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -63,28 +62,28 @@ func TestAnswersOfAnImportedClusterAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		reason string
 		answer http.HandlerFunc
-		// limit is what package bounded refuses the answer for. Empty: it is not larger than package bounded allows.
-		limit bounded.Limit
+		// limit is what package limits refuses the answer for. Empty: it is not larger than package limits allows.
+		limit limits.Limit
 	}{
-		{"Items that never end are given up", endless(`{"items":[{}`, `,{}`), bounded.LimitCost},
-		{"White space that never ends is given up", endless(`{"items":[`, " "), bounded.LimitBytes},
-		{"A string that never ends is given up", endless(`{"metadata":{"continue":"`, "x"), bounded.LimitString},
-		{"Labels that never end are given up", endless(`{"items":[{"metadata":{"labels":{"":""`, `,"":""`), bounded.LimitCost},
-		{"Arrays that never end are given up", endless(`{"items":`, "["), bounded.LimitDepth},
-		{"Two million empty items have fewer bytes than a page may have", always(items(2_000_000, `{}`)), bounded.LimitCost},
+		{"Items that never end are given up", endless(`{"items":[{}`, `,{}`), limits.LimitCost},
+		{"White space that never ends is given up", endless(`{"items":[`, " "), limits.LimitBytes},
+		{"A string that never ends is given up", endless(`{"metadata":{"continue":"`, "x"), limits.LimitString},
+		{"Labels that never end are given up", endless(`{"items":[{"metadata":{"labels":{"":""`, `,"":""`), limits.LimitCost},
+		{"Arrays that never end are given up", endless(`{"items":`, "["), limits.LimitDepth},
+		{"Two million empty items have fewer bytes than a page may have", always(items(2_000_000, `{}`)), limits.LimitCost},
 		{"A page has no more Nodes than were requested", always(items(nodesPerPage+1, `{}`)), ""},
 		{
 			"The name of the next page is sent back, so it is short",
 			always(`{"metadata":{"continue":"` + strings.Repeat("x", maxContinue+1) + `"},"items":[]}`), "",
 		},
-		{"What is no JSON is no page", always("<html>"), bounded.LimitSyntax},
+		{"What is no JSON is no page", always("<html>"), limits.LimitSyntax},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
 			nodes, err := newWorkload(t, c.answer).nodes(t.Context())
 			if err == nil {
 				t.Fatalf("nodes(): want an error, got %d Nodes", len(nodes))
 			}
-			var refused *bounded.Error
+			var refused *limits.Error
 			if errors.As(err, &refused); c.limit != "" && (refused == nil || refused.Limit != c.limit) {
 				t.Errorf("nodes(): want a refusal for %s, got: %v", c.limit, err)
 			}
@@ -174,15 +173,15 @@ func TestClusterThatFailsIsNoFaultOfTheSpec(t *testing.T) {
 		err    error
 		want   string
 	}{
-		"TooLarge":  {"It sends too much.", &bounded.Error{Limit: bounded.LimitBytes, Max: maxReview}, unavailable},
-		"TooCostly": {"Decoded it would be too much.", &bounded.Error{Limit: bounded.LimitCost}, unavailable},
-		"TooDeep":   {"It sends nonsense, just now.", &bounded.Error{Limit: bounded.LimitDepth}, unavailable},
-		"NoMemory":  {"Others need the memory.", (&noted{ended: budget.ErrShare}).without(budget.ErrShare), unavailable},
+		"TooLarge":  {"It sends too much.", &limits.Error{Limit: limits.LimitBytes, Max: maxReview}, unavailable},
+		"TooCostly": {"Decoded it would be too much.", &limits.Error{Limit: limits.LimitCost}, unavailable},
+		"TooDeep":   {"It sends nonsense, just now.", &limits.Error{Limit: limits.LimitDepth}, unavailable},
+		"NoMemory":  {"Others need the memory.", (&noted{ended: limits.ErrShare}).without(limits.ErrShare), unavailable},
 		"BreaksOff": {"The connection broke.", (&noted{ended: io.ErrUnexpectedEOF}).without(io.ErrUnexpectedEOF), unavailable},
 		"Cut":       {"The text ends in the middle.", (&noted{}).without(io.ErrUnexpectedEOF), unavailable},
 		"Empty":     {"There is no text.", (&noted{}).without(io.EOF), unavailable},
 		"Server":    {"It is broken.", &StatusError{http.StatusBadGateway}, unavailable},
-		"NoJSON":    {"It is a page for people.", &bounded.Error{Limit: bounded.LimitSyntax}, invalid},
+		"NoJSON":    {"It is a page for people.", &limits.Error{Limit: limits.LimitSyntax}, invalid},
 		"OtherJSON": {"It is something else.", (&noted{}).without(errors.New("json: cannot unmarshal")), invalid},
 		"NoAPI":     {"It serves no tokens.", &StatusError{http.StatusMethodNotAllowed}, invalid},
 	} {

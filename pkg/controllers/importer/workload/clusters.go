@@ -14,9 +14,8 @@ import (
 	"k8s.io/utils/clock"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/bounded"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -50,7 +49,7 @@ type Answer struct {
 }
 
 // NewClusters returns an empty cache. Its content is charged to a budget; nil for none.
-func NewClusters(c clock.Clock, b *budget.Budget) *Clusters {
+func NewClusters(c clock.Clock, b *limits.Budget) *Clusters {
 	return &Clusters{Clock: c, memory: newAccounts(b), known: map[types.NamespacedName]Answer{}}
 }
 
@@ -135,7 +134,7 @@ func (c *Clusters) Client(namespace string, kubeconfig []byte, o credentials.Opt
 	if err != nil {
 		return nil, err
 	}
-	w.open = func(abort func(error)) bounded.Account { return c.memory.reserve(namespace, abort) }
+	w.open = func(abort func(error)) limits.Charge { return c.memory.reserve(namespace, abort) }
 	return w, nil
 }
 

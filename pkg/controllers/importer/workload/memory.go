@@ -6,7 +6,7 @@ package workload
 import (
 	"sync"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -18,7 +18,7 @@ const budgetClass = "ClusterImports"
 
 // accounts are those of the namespaces whose imports use memory.
 type accounts struct {
-	budget *budget.Budget
+	budget *limits.Budget
 
 	mu   sync.Mutex
 	open map[string]*account
@@ -26,17 +26,17 @@ type accounts struct {
 
 // account is guarded by the lock of the accounts.
 type account struct {
-	*budget.Account
+	*limits.Account
 
 	// holdings counts those that are not closed.
 	holdings int
 }
 
-func newAccounts(b *budget.Budget) *accounts {
+func newAccounts(b *limits.Budget) *accounts {
 	return &accounts{budget: b, open: map[string]*account{}}
 }
 
-// reserve returns an empty holding of a namespace's account. See budget.Account.Holder for yield.
+// reserve returns an empty holding of a namespace's account. See limits.Account.Holder for yield.
 func (a *accounts) reserve(namespace string, yield func(error)) *holding {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,7 +62,7 @@ func (a *accounts) leave(namespace string) {
 
 // holding is a Holder of an account that is closed with its last holding. A nil one holds nothing.
 type holding struct {
-	*budget.Holder
+	*limits.Holder
 
 	end func()
 }

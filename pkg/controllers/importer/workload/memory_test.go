@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -54,7 +54,7 @@ func aClusterOfNodes(t *testing.T) (kubeconfig string) {
 // the budget that all clusters share, is released with the import, and yields to others.
 func TestNodesCountInTheMemoryBudget(t *testing.T) {
 	kubeconfig := aClusterOfNodes(t)
-	shared := budget.New(7 << 20) // The Nodes take more than half.
+	shared := limits.NewBudget(7 << 20) // The Nodes take more than half.
 	clock := clocktesting.NewFakeClock(time.Now())
 	c, key := NewClusters(clock, shared), types.NamespacedName{Namespace: "customers", Name: "c"}
 	answerOf(t, c, key, kubeconfig)

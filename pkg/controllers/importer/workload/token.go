@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 const (
@@ -92,7 +92,7 @@ func (w *Client) Token(ctx context.Context, account fleetv1alpha1.ServiceAccount
 // withoutAccountToken returns why a request gave no token.
 func withoutAccountToken(account fleetv1alpha1.ServiceAccountReference, err error) error {
 	status, answered := errors.AsType[*StatusError](err)
-	refused, bound := errors.AsType[*bounded.Error](err)
+	refused, bound := errors.AsType[*limits.Error](err)
 	switch {
 	case answered && status.code == http.StatusNotFound:
 		return &TokenError{
@@ -107,7 +107,7 @@ func withoutAccountToken(account fleetv1alpha1.ServiceAccountReference, err erro
 		}
 	case answered && status.code < http.StatusInternalServerError && status.code != http.StatusTooManyRequests:
 		return invalidToken(fmt.Sprintf("the cluster responded with the status %d", status.code), err)
-	case bound && refused.Limit == bounded.LimitSyntax, errors.Is(err, errUnreadable):
+	case bound && refused.Limit == limits.LimitSyntax, errors.Is(err, errUnreadable):
 		return invalidToken("the answer cannot be read", err)
 	default:
 		// A truncated answer, or one without memory for it, says nothing about the spec either.

@@ -7,7 +7,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/masthead-dev/masthead/pkg/fairshare"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // A Lane is a kind of contact with clusters. Each lane has its own places, so that no kind waits for another.
@@ -77,11 +77,11 @@ func WorkersFor(workers int) int {
 // continues with steps that need none, and is requeued when it gets one.
 type Admission[K comparable] struct {
 	wake  func(K)
-	lanes [Lanes]*fairshare.Semaphore[string]
+	lanes [Lanes]*limits.Semaphore[string]
 
 	mu sync.Mutex
 	// turns are the turns of waiting keys, and of requeued keys that have not entered yet.
-	turns map[waiter[K]]*fairshare.Waiter[string]
+	turns map[waiter[K]]*limits.Waiter[string]
 }
 
 // waiter is a key that waits in a lane, at most once.
@@ -93,9 +93,9 @@ type waiter[K comparable] struct {
 // NewAdmission makes lanes for that many concurrent first attempts, of which perNamespace may be of one namespace; the
 // other lanes are shared in proportion.
 func NewAdmission[K comparable](workers, perNamespace int, wake func(K)) *Admission[K] {
-	a := &Admission[K]{wake: wake, turns: map[waiter[K]]*fairshare.Waiter[string]{}}
+	a := &Admission[K]{wake: wake, turns: map[waiter[K]]*limits.Waiter[string]{}}
 	for lane, n := range Places(workers) {
-		a.lanes[lane] = fairshare.New[string](n, (n*perNamespace+workers-1)/workers)
+		a.lanes[lane] = limits.NewSemaphore[string](n, (n*perNamespace+workers-1)/workers)
 	}
 	return a
 }

@@ -15,19 +15,18 @@ import (
 	"syscall"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/bounded"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
 // Refusal returns a condition's reason and message for a refused response; nil for other errors.
 func Refusal(err error) *condition.Error {
-	if refused, ok := errors.AsType[*bounded.Error](err); ok {
+	if refused, ok := errors.AsType[*limits.Error](err); ok {
 		return condition.NewError(fleetv1alpha1.ReasonAnswerRefused, "An answer was refused: "+refused.Error())
 	}
-	if share, ok := errors.AsType[*budget.ShareError](err); ok {
+	if share, ok := errors.AsType[*limits.ShareError](err); ok {
 		return condition.NewError(fleetv1alpha1.ReasonMemoryShareExceeded, "Some kinds are not watched: "+share.Error())
 	}
 	if errors.Is(err, transport.ErrEventsDelayed) {

@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/transport"
 )
 
@@ -49,7 +49,7 @@ func (p Prober) Transport() *transport.Transport { return p.transport }
 func (p Prober) Ready(ctx context.Context, token string) (metav1.ConditionStatus, *condition.Error) {
 	code, _, err := p.get(ctx, "/readyz", token)
 	switch {
-	case errors.Is(err, bounded.ErrRefused): // It responds, but not like a healthy API server.
+	case errors.Is(err, limits.ErrRefused): // It responds, but not like a healthy API server.
 		return metav1.ConditionFalse, nil
 	case err != nil:
 		return metav1.ConditionUnknown, p.explain(err)

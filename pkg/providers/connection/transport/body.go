@@ -10,8 +10,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
 	"github.com/masthead-dev/masthead/pkg/guard"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // onlyJSON restricts the Accept header of a request to JSON, which is scanned before it is decoded. client-go prefers
@@ -42,7 +42,7 @@ const (
 // because of its header. pathPrefix is the path of the API server's address. open opens the account of the response.
 // refused is called for every refusal.
 func boundAnswer(
-	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func(abort func(error)) bounded.Account, refused func(error),
+	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func(abort func(error)) limits.Charge, refused func(error),
 ) error {
 	err := bound(resp, req, pathPrefix, l, open, refused)
 	if err != nil {
@@ -53,17 +53,17 @@ func boundAnswer(
 }
 
 func bound(
-	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func(abort func(error)) bounded.Account, refused func(error),
+	resp *http.Response, req *http.Request, pathPrefix string, l Limits, open func(abort func(error)) limits.Charge, refused func(error),
 ) error {
-	subject, limits := responseLimits(resp, req, pathPrefix, l)
+	subject, bounds := responseLimits(resp, req, pathPrefix, l)
 	failed := resp.StatusCode < 200 || resp.StatusCode >= 300
 	switch encoding := resp.Header.Get("Content-Encoding"); {
 	case resp.StatusCode < 200 || resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return &bounded.Error{Subject: subject, Limit: bounded.LimitRedirect}
+		return &limits.Error{Subject: subject, Limit: limits.LimitRedirect}
 	case encoding != "" && !strings.EqualFold(encoding, "identity"):
-		return &bounded.Error{Subject: subject, Limit: bounded.LimitEncoding}
-	case resp.ContentLength > limits.Bytes:
-		return &bounded.Error{Subject: subject, Limit: bounded.LimitBytes, Max: limits.Bytes}
+		return &limits.Error{Subject: subject, Limit: limits.LimitEncoding}
+	case resp.ContentLength > bounds.Bytes:
+		return &limits.Error{Subject: subject, Limit: limits.LimitBytes, Max: bounds.Bytes}
 	}
 	contentType := resp.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(contentType)
@@ -74,22 +74,22 @@ func bound(
 	case err == nil && mediaType == mediaTypeJSON:
 	case err == nil && mediaType == "text/plain":
 		// Used by /readyz and many errors. No decoder accepts it.
-		resp.Body = bounded.Text(resp.Body, maxText)
+		resp.Body = limits.Text(resp.Body, maxText)
 		return nil
 	case failed:
 		// Of an error from a proxy in front of the API server, only the status matters.
 		resp.Header.Set("Content-Type", "text/plain")
-		resp.Body = bounded.Text(resp.Body, 0)
+		resp.Body = limits.Text(resp.Body, 0)
 		resp.ContentLength = -1
 		return nil
 	default:
-		return &bounded.Error{Subject: subject, Limit: bounded.LimitContentType}
+		return &limits.Error{Subject: subject, Limit: limits.LimitContentType}
 	}
-	scanner := bounded.NewScanner(subject, limits)
+	scanner := limits.NewScanner(subject, bounds)
 	if subject == subjectEvent {
-		scanner = bounded.NewStreamScanner(subject, limits)
+		scanner = limits.NewStreamScanner(subject, bounds)
 	}
-	resp.Body = bounded.NewBody(req.Context(), resp.Body, scanner, open, refused)
+	resp.Body = limits.NewBody(req.Context(), resp.Body, scanner, open, refused)
 	return nil
 }
 
@@ -101,7 +101,7 @@ const (
 )
 
 // responseLimits returns the subject and the limits of a response.
-func responseLimits(resp *http.Response, req *http.Request, pathPrefix string, l Limits) (string, bounded.Limits) {
+func responseLimits(resp *http.Response, req *http.Request, pathPrefix string, l Limits) (string, limits.Limits) {
 	switch {
 	case resp.StatusCode >= 300:
 		return subjectAnswer, l.Failure

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/connection/connectiontest"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
@@ -97,10 +97,10 @@ func send(status int, contentType, body string) http.HandlerFunc {
 // TestAnswersAreBoundedBeforeTheyAreDecoded has servers whose answers would take much more memory than their bytes, or
 // are not what a Kubernetes client decodes.
 func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
-	limits := Limits{
-		Object:  bounded.Limits{Bytes: 1000, Cost: 100_000, Depth: 20},
-		List:    bounded.Limits{Bytes: 200_000, Cost: 1 << 20},
-		Failure: bounded.Limits{Bytes: 500},
+	bounds := Limits{
+		Object:  limits.Limits{Bytes: 1000, Cost: 100_000, Depth: 20},
+		List:    limits.Limits{Bytes: 200_000, Cost: 1 << 20},
+		Failure: limits.Limits{Bytes: 500},
 	}.WithDefaults()
 	get := func(c kubernetes.Interface) error {
 		_, err := c.CoreV1().ConfigMaps("ns").Get(t.Context(), "x", metav1.GetOptions{})
@@ -123,30 +123,30 @@ func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 		reason string
 		server http.HandlerFunc
 		call   func(kubernetes.Interface) error
-		limit  bounded.Limit // Empty if the answer is read.
+		limit  limits.Limit // Empty if the answer is read.
 	}{
 		"Object":      {"What is as large as is allowed is read.", send(200, asJSON, padded(1000, "ConfigMap")), get, ""},
-		"LargeObject": {"One byte more is not.", send(200, asJSON, padded(1001, "ConfigMap")), get, bounded.LimitBytes},
+		"LargeObject": {"One byte more is not.", send(200, asJSON, padded(1001, "ConfigMap")), get, limits.LimitBytes},
 		"WithLength": {"Nor with a length in the header.", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", asJSON)
 			_, _ = io.WriteString(w, padded(1001, "ConfigMap"))
-		}, get, bounded.LimitBytes},
+		}, get, limits.LimitBytes},
 		"List":            {"Lists may be larger.", send(200, asJSON, padded(200_000, "ConfigMapList")), list, ""},
-		"LargeList":       {"And have a limit.", send(200, asJSON, padded(200_001, "ConfigMapList")), list, bounded.LimitBytes},
-		"EmptyItems":      {"Few bytes that become many are refused.", send(200, asJSON, items+strings.Repeat("{},", 10_000)+"{}]}"), list, bounded.LimitCost},
-		"EmptyResources":  {"In discovery, too.", send(200, asJSON, `{"resources":[`+strings.Repeat("{},", 300)+"{}]}"), resources, bounded.LimitCost},
-		"Deep":            {"What is nested deeply is refused.", send(200, asJSON, strings.Repeat("[", 21)), version, bounded.LimitDepth},
+		"LargeList":       {"And have a limit.", send(200, asJSON, padded(200_001, "ConfigMapList")), list, limits.LimitBytes},
+		"EmptyItems":      {"Few bytes that become many are refused.", send(200, asJSON, items+strings.Repeat("{},", 10_000)+"{}]}"), list, limits.LimitCost},
+		"EmptyResources":  {"In discovery, too.", send(200, asJSON, `{"resources":[`+strings.Repeat("{},", 300)+"{}]}"), resources, limits.LimitCost},
+		"Deep":            {"What is nested deeply is refused.", send(200, asJSON, strings.Repeat("[", 21)), version, limits.LimitDepth},
 		"Failure":         {"An error is read.", send(500, asJSON, padded(500, "Status")), get, "none"},
-		"LargeFailure":    {"It has a limit of its own.", send(500, asJSON, padded(501, "Status")), list, bounded.LimitBytes},
+		"LargeFailure":    {"It has a limit of its own.", send(500, asJSON, padded(501, "Status")), list, limits.LimitBytes},
 		"Endless":         {"What never ends is not read for ever.", connectiontest.Endless, get, "none"},
-		"Protobuf":        {"Protobuf is refused.", send(200, "application/vnd.kubernetes.protobuf", "k8s\x00"), get, bounded.LimitContentType},
-		"YAML":            {"So is YAML.", send(200, "application/yaml", "a: &a []"), get, bounded.LimitContentType},
-		"CBOR":            {"And CBOR.", send(200, "application/cbor", "\xd9\xd9\xf7\xa0"), get, bounded.LimitContentType},
-		"NoContentType":   {"Without a type it is taken for JSON.", send(200, "", "k8s\x00"), get, bounded.LimitSyntax},
+		"Protobuf":        {"Protobuf is refused.", send(200, "application/vnd.kubernetes.protobuf", "k8s\x00"), get, limits.LimitContentType},
+		"YAML":            {"So is YAML.", send(200, "application/yaml", "a: &a []"), get, limits.LimitContentType},
+		"CBOR":            {"And CBOR.", send(200, "application/cbor", "\xd9\xd9\xf7\xa0"), get, limits.LimitContentType},
+		"NoContentType":   {"Without a type it is taken for JSON.", send(200, "", "k8s\x00"), get, limits.LimitSyntax},
 		"PageOfAProxy":    {"Of an error of a proxy, the status is enough.", send(502, "text/html", strings.Repeat("<p>", 100_000)), get, "none"},
-		"Redirect":        {"A redirect is refused.", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) }, get, bounded.LimitRedirect},
-		"RedirectNowhere": {"Also without an address.", send(302, asJSON, "{}"), get, bounded.LimitRedirect},
-		"Gzip":            {"What is compressed is refused.", gzipped, get, bounded.LimitEncoding},
+		"Redirect":        {"A redirect is refused.", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusFound) }, get, limits.LimitRedirect},
+		"RedirectNowhere": {"Also without an address.", send(302, asJSON, "{}"), get, limits.LimitRedirect},
+		"Gzip":            {"What is compressed is refused.", gzipped, get, limits.LimitEncoding},
 		"LargeHeader": {"Headers are limited.", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Large", strings.Repeat("x", 2*maxResponseHeaderBytes))
 			_, _ = io.WriteString(w, "{}")
@@ -154,12 +154,12 @@ func TestAnswersAreBoundedBeforeTheyAreDecoded(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := tc.call(newClient(t, tc.server, limits))
-			var refused *bounded.Error
+			err := tc.call(newClient(t, tc.server, bounds))
+			var refused *limits.Error
 			switch {
 			case tc.limit == "" && err != nil:
 				t.Errorf("%s\nwant it read, got %v", tc.reason, err)
-			case tc.limit == "none" && (err == nil || errors.Is(err, bounded.ErrRefused)):
+			case tc.limit == "none" && (err == nil || errors.Is(err, limits.ErrRefused)):
 				t.Errorf("%s\nwant an error that is no refusal, got %v", tc.reason, err)
 			case tc.limit != "" && tc.limit != "none" && (!errors.As(err, &refused) || refused.Limit != tc.limit):
 				t.Errorf("%s\nwant it refused for %s, got %v", tc.reason, tc.limit, err)
@@ -221,7 +221,7 @@ func TestEventsOfAWatchAreLimited(t *testing.T) {
 			_, _ = io.WriteString(w, event(1000))
 		}
 		_, _ = io.WriteString(w, event(2000))
-	}), Limits{Event: bounded.Limits{Bytes: 1001}}.WithDefaults())
+	}), Limits{Event: limits.Limits{Bytes: 1001}}.WithDefaults())
 	w, err := c.CoreV1().ConfigMaps("ns").Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

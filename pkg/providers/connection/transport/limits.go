@@ -6,19 +6,19 @@ package transport
 import (
 	"runtime"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
-// Limits restrict how much of an API server's responses is read, see package bounded. Zero values mean the default.
+// Limits restrict how much of an API server's responses is read, see package limits. Zero values mean the default.
 type Limits struct {
 	// Object is for responses that are neither a list nor a watch: objects, discovery. Default: 8 MiB.
-	Object bounded.Limits
+	Object limits.Limits
 	// List is for one response to a GET of a collection: a page of a long list. Default: 16 MiB.
-	List bounded.Limits
+	List limits.Limits
 	// Event is for one event of a watch. A watch as a whole has no limit: it is meant to continue. Default: 8 MiB.
-	Event bounded.Limits
+	Event limits.Limits
 	// Failure is for an error response. Default: 256 KiB.
-	Failure bounded.Limits
+	Failure limits.Limits
 	// Events is the pace of all watches of a cluster, including bookmarks and the objects of streaming lists. See
 	// DefaultEventPace.
 	Events RateLimit
@@ -84,7 +84,7 @@ func (p RateLimit) Or(defaults RateLimit) RateLimit {
 	return p
 }
 
-// Default limits in bytes. Other limits are those of package bounded.
+// Default limits in bytes. Other limits are those of package limits.
 const (
 	DefaultObjectLimit  = 8 << 20
 	DefaultListLimit    = 16 << 20
@@ -94,10 +94,10 @@ const (
 
 // WithDefaults replaces zero values by the defaults.
 func (l Limits) WithDefaults() Limits {
-	l.Object = l.Object.Or(bounded.WithBytes(DefaultObjectLimit))
-	l.List = l.List.Or(bounded.WithBytes(DefaultListLimit))
-	l.Event = l.Event.Or(bounded.WithBytes(DefaultEventLimit))
-	l.Failure = l.Failure.Or(bounded.WithBytes(DefaultFailureLimit))
+	l.Object = l.Object.Or(limits.WithBytes(DefaultObjectLimit))
+	l.List = l.List.Or(limits.WithBytes(DefaultListLimit))
+	l.Event = l.Event.Or(limits.WithBytes(DefaultEventLimit))
+	l.Failure = l.Failure.Or(limits.WithBytes(DefaultFailureLimit))
 	l.Events, l.Answers = l.Events.Or(DefaultEventPace()), l.Answers.Or(DefaultAnswerPace())
 	return l
 }

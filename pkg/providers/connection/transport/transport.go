@@ -16,9 +16,8 @@ import (
 	clienttransport "k8s.io/client-go/transport"
 	"k8s.io/client-go/util/connrotation"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
-	"github.com/masthead-dev/masthead/pkg/budget"
 	"github.com/masthead-dev/masthead/pkg/guard"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -92,7 +91,7 @@ type Owner struct {
 	Refused func(error)
 	// Account is charged with responses in flight and kept objects of the cluster. It is closed with the Transport; nil if
 	// memory is not counted.
-	Account *budget.Account
+	Account *limits.Account
 	// Guard recovers panics of code that handles the cluster. Without one, they are not reported.
 	Guard *guard.Guard
 }
@@ -107,7 +106,7 @@ func (t *Transport) Serve(o Owner) {
 func (t *Transport) Guard() *guard.Guard { return t.owner.Guard }
 
 // Account is charged with kept objects of the cluster; nil if memory is not counted.
-func (t *Transport) Account() *budget.Account { return t.owner.Account }
+func (t *Transport) Account() *limits.Account { return t.owner.Account }
 
 // Server returns the address of the API server, which must not be changed.
 func (t *Transport) Server() *url.URL { return t.server }
@@ -245,15 +244,15 @@ func (t *Transport) send(req *http.Request, authorization string, pacing *Pacing
 func (t *Transport) bound(resp *http.Response, req *http.Request, pacing *Pacing) error {
 	refused := func(err error) {
 		t.owner.Refused(err)
-		bounded.Report(req.Context(), err)
+		limits.Report(req.Context(), err)
 	}
 	// A holder holds nothing until it is charged with a response, and is removed when that is closed.
-	open := func(abort func(error)) bounded.Account { return t.owner.Account.Answer(abort) }
+	open := func(abort func(error)) limits.Charge { return t.owner.Account.Answer(abort) }
 	if err := boundAnswer(resp, req, t.server.Path, t.owner.Limits, open, refused); err != nil {
 		return err
 	}
 	if pacing != nil {
-		if body, ok := resp.Body.(*bounded.Body); ok {
+		if body, ok := resp.Body.(*limits.Body); ok {
 			body.Pace(pacing.ofBody(req, t.server.Path))
 		}
 	}

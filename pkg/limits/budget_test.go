@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package budget
+package limits
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 const mib = 1 << 20
 
 func TestWhatFitsIsGrantedToAnybody(t *testing.T) {
-	b := New(64 * mib)
+	b := NewBudget(64 * mib)
 	hog, small := b.Account("a", "hog", nil), b.Account("a", "small", nil)
 	if err := hog.Holder(nil).Hold(64 * mib); err != nil {
 		t.Errorf("a budget that is idle must be granted whole, got %v", err)
@@ -25,7 +25,7 @@ func TestWhatFitsIsGrantedToAnybody(t *testing.T) {
 }
 
 func TestWhoHoldsMostYields(t *testing.T) {
-	b := New(64 * mib)
+	b := NewBudget(64 * mib)
 	var reported error
 	hog := b.Account("tenants", "hog", func(err error) { reported = err })
 	yielded := make(chan error, 1)
@@ -62,7 +62,7 @@ func TestWhoHoldsMostYields(t *testing.T) {
 }
 
 func TestManyClustersOfOneClassHaveOneShare(t *testing.T) {
-	b := New(64 * mib)
+	b := NewBudget(64 * mib)
 	var all []*Holder
 	for i := range 24 {
 		h := b.Account("tenants", fmt.Sprint(i), nil).Holder(nil)
@@ -87,7 +87,7 @@ func TestManyClustersOfOneClassHaveOneShare(t *testing.T) {
 }
 
 func TestTwoLargeOnesDoNotTakeTurns(t *testing.T) {
-	b := New(64 * mib)
+	b := NewBudget(64 * mib)
 	one, two := b.Account("a", "one", nil).Holder(func(error) { t.Error("displaced") }), b.Account("a", "two", nil).Holder(nil)
 	_ = one.Hold(33 * mib)
 	_ = two.Hold(31 * mib)
@@ -97,7 +97,7 @@ func TestTwoLargeOnesDoNotTakeTurns(t *testing.T) {
 }
 
 func TestClosingGivesEverythingBack(t *testing.T) {
-	b := New(64 * mib)
+	b := NewBudget(64 * mib)
 	a := b.Account("a", "one", nil)
 	h := a.Holder(nil)
 	_ = h.Hold(10 * mib)
@@ -123,7 +123,7 @@ func TestClosingGivesEverythingBack(t *testing.T) {
 func TestModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		b := New(64 * step)
+		b := NewBudget(64 * step)
 		var accounts []*Account
 		var holders []*Holder
 		for range 300 {
@@ -236,7 +236,7 @@ func checkSums(t *testing.T, b *Budget) {
 }
 
 func TestManyAtOnce(t *testing.T) {
-	b := New(mib)
+	b := NewBudget(mib)
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -260,7 +260,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 func BenchmarkHoldOfAFullBudget(b *testing.B) {
-	all := New(5000 * 2 * step)
+	all := NewBudget(5000 * 2 * step)
 	var h *Holder
 	for i := range 5000 {
 		h = all.Account("a", fmt.Sprint(i), nil).Holder(nil)
@@ -273,7 +273,7 @@ func BenchmarkHoldOfAFullBudget(b *testing.B) {
 }
 
 func TestAccountThatMovesCountsInItsNewClass(t *testing.T) {
-	b := New(64 * mib)
+	b := NewBudget(64 * mib)
 	a := b.Account("tenants", "moves", nil)
 	h := a.Holder(func(error) {})
 	if err := h.Hold(60 * mib); err != nil {

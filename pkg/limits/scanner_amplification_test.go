@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bounded_test
+package limits_test
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/masthead-dev/masthead/pkg/bounded"
+	"github.com/masthead-dev/masthead/pkg/limits"
 )
 
 // TestDecodedIsNotMoreThanTheCost decodes amplifying texts into the types into which answers of workload clusters are
@@ -57,7 +57,7 @@ func TestDecodedIsNotMoreThanTheCost(t *testing.T) {
 	}
 	for name, text := range texts {
 		data := []byte(text)
-		s := bounded.NewScanner("list", bounded.Limits{})
+		s := limits.NewScanner("list", limits.Limits{})
 		if _, err := s.Scan(data); err != nil || !s.Complete() {
 			t.Fatalf("%s is no JSON: %v", name, err)
 		}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bounded
+package limits
 
 // A Scanner scans a JSON text, or a stream of JSON objects, that arrives in chunks. It is not safe for concurrent use.
 type Scanner struct {

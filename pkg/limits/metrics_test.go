@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package budget
+package limits
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	b := New(64 << 20)
+	b := NewBudget(64 << 20)
 	a := b.Account("default", "capi/ns/a", nil)
 	if err := a.Holder(nil).Hold(1 << 20); err != nil {
 		t.Fatal(err)

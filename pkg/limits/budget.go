@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package budget
+package limits
 
 import (
 	"errors"
@@ -85,8 +85,8 @@ type Holder struct {
 	closed   bool
 }
 
-// New returns a Budget of the given bytes.
-func New(capacity int64) *Budget {
+// NewBudget returns a Budget of the given bytes.
+func NewBudget(capacity int64) *Budget {
 	return &Budget{capacity: capacity, slack: capacity / 8, classes: map[string]*class{}}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fairshare
+package limits
 
 import (
 	"math/rand/v2"
@@ -35,7 +35,7 @@ func TestOrder(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := New[string](tc.n, tc.share)
+			p := NewSemaphore[string](tc.n, tc.share)
 			turns := map[string]*Waiter[string]{}
 			var got []string
 			for step := range strings.FieldsSeq(tc.steps) {
@@ -69,7 +69,7 @@ func TestOrder(t *testing.T) {
 // at every moment.
 func TestConcurrently(t *testing.T) {
 	const places, share = 8, 3
-	p := New[int](places, share)
+	p := NewSemaphore[int](places, share)
 	var all atomic.Int64
 	var held [6]atomic.Int64
 	var running sync.WaitGroup
@@ -111,7 +111,7 @@ func TestConcurrently(t *testing.T) {
 
 // serve lets n parties wait for one place, and serves all of them.
 func serve(n int) *Semaphore[string] {
-	p := New[string](1, 1)
+	p := NewSemaphore[string](1, 1)
 	turns := make([]*Waiter[string], 0, n)
 	for i := range n {
 		turns = append(turns, p.Acquire(strconv.Itoa(i), nil))

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bounded
+package limits
 
 import (
 	"context"
@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 )
 
-// An Account decides whether there is room for a response in progress. It is charged with the cost of a response while
+// A Charge decides whether there is room for a response in progress. It is charged with the cost of a response while
 // that is read, and closed afterwards.
-type Account interface {
+type Charge interface {
 	// Hold sets what the account holds to total. An error means that it is refused and nothing has changed.
 	Hold(total int64) error
 	// Close releases everything.
@@ -24,7 +24,7 @@ type Body struct {
 	body io.ReadCloser
 	// scanner is nil for a text.
 	scanner *Scanner
-	account Account
+	account Charge
 	scope   *scope
 	refused func(error)
 	pace    func(stop <-chan struct{}, texts, bytes int64)
@@ -39,7 +39,7 @@ type Body struct {
 // body or, if ctx is from WithDecoding, when decoding is done. refused, which may be nil, is called with the error that
 // ends the body.
 func NewBody(
-	ctx context.Context, body io.ReadCloser, s *Scanner, open func(abort func(error)) Account, refused func(error),
+	ctx context.Context, body io.ReadCloser, s *Scanner, open func(abort func(error)) Charge, refused func(error),
 ) *Body {
 	b := &Body{body: body, scanner: s, refused: refused, scope: scopeFrom(ctx), stop: make(chan struct{})}
 	if open != nil {
@@ -114,7 +114,7 @@ type scopeKey struct{}
 // scope keeps accounts open until their responses are decoded.
 type scope struct {
 	mu       sync.Mutex
-	accounts []Account
+	accounts []Charge
 	over     bool
 }
 
@@ -131,7 +131,7 @@ func scopeFrom(ctx context.Context) *scope {
 }
 
 // keep reports whether the account will be closed later.
-func (s *scope) keep(a Account) bool {
+func (s *scope) keep(a Charge) bool {
 	if s == nil {
 		return false
 	}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package budget
+package limits
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ type alike struct {
 // TestAlikeClustersThatFillTheBudgetGoOn has 1,000 clusters that want 120 % of the default budget.
 func TestAlikeClustersThatFillTheBudgetGoOn(t *testing.T) {
 	const clusters, kinds, kind = 1000, 3, 2 * step
-	b := New(clusters * kinds * kind * 100 / 120 / step * step)
+	b := NewBudget(clusters * kinds * kind * 100 / 120 / step * step)
 	var all []*alike
 	list := func(c *alike, h *Holder) {
 		if err := h.Hold(kind); err != nil {
@@ -75,7 +75,7 @@ func TestAlikeClustersThatFillTheBudgetGoOn(t *testing.T) {
 }
 
 func TestAnswersAboveTheFloorAreCounted(t *testing.T) {
-	b := New(64 * mib)
+	b := NewBudget(64 * mib)
 	a := b.Account("a", "one", nil)
 	one, two := a.Answer(nil), a.Answer(nil)
 	for h, n := range map[*Holder]int64{one: answersFloor, two: answersFloor} {

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package bounded
+package limits
 
 import (
 	"bytes"
@@ -175,7 +175,7 @@ func (a *account) Close() { a.closed = true }
 func TestBodyIsCharged(t *testing.T) {
 	text := `[` + strings.Repeat(`{},`, 1000) + `{}]`
 	a := &account{most: 100_000}
-	open := func(func(error)) Account { return a }
+	open := func(func(error)) Charge { return a }
 	b := NewBody(t.Context(), io.NopCloser(strings.NewReader(text)), NewScanner("list", WithBytes(1<<20)), open, nil)
 	if _, err := io.ReadAll(b); !errors.Is(err, errFull) {
 		t.Errorf("an account without room must refuse the answer, got %v", err)
@@ -202,7 +202,7 @@ func TestBodyIsCharged(t *testing.T) {
 func TestBodyIsAborted(t *testing.T) {
 	r, w := io.Pipe()
 	var abort func(error)
-	open := func(f func(error)) Account { abort = f; return &account{most: 1 << 20} }
+	open := func(f func(error)) Charge { abort = f; return &account{most: 1 << 20} }
 	b := NewBody(t.Context(), r, NewScanner("list", WithBytes(1<<20)), open, nil)
 	go func() { _, _ = w.Write([]byte("[")); abort(errFull) }()
 	if _, err := io.ReadAll(b); !errors.Is(err, errFull) {

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package fairshare
+package limits
 
 import (
 	"container/heap"
@@ -25,8 +25,8 @@ type Semaphore[P comparable] struct {
 	next ranking[P]
 }
 
-// New returns n places, of which no party may hold more than share. Both are at least one.
-func New[P comparable](n, share int) *Semaphore[P] {
+// NewSemaphore returns n places, of which no party may hold more than share. Both are at least one.
+func NewSemaphore[P comparable](n, share int) *Semaphore[P] {
 	n = max(1, n)
 	return &Semaphore[P]{share: min(max(1, share), n), free: n, parties: map[P]*party[P]{}}
 }
