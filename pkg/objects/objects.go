@@ -1,7 +1,8 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objects has digests of objects, and removes what no reader of an object needs.
+// Package objects has digests and merge patches of objects, an index of values by key, and removes what no reader of an
+// object needs.
 package objects
 
 import (

@@ -17,7 +17,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
-	"github.com/masthead-dev/masthead/pkg/mergepatch"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // errChanged says that the Application has changed since the watch showed it, so that nothing was written.
@@ -77,5 +77,5 @@ func statusPatch(app *appsv1alpha1.Application, status appsv1alpha1.ApplicationS
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": app.ResourceVersion}, "status": mergepatch.Between(have, want)})
+	return json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": app.ResourceVersion}, "status": objects.MergePatch(have, want)})
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -30,11 +31,12 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
+
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
 	"github.com/masthead-dev/masthead/pkg/limits"
+	"github.com/masthead-dev/masthead/pkg/multicluster"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
@@ -125,9 +127,11 @@ func SetupWithManager(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("cannot create the controller of ClusterImports: %w", err)
 	}
-	woken := &places.Wakes{}
-	r.kubeconfigs.places = places.New(o.MaxConcurrentReconciles, woken.Wake)
-	if err := c.Watch(source.TypedFunc[reconcile.Request](woken.Start)); err != nil {
+	woken := &multicluster.EventQueue[reconcile.Request]{}
+	r.kubeconfigs.places = limits.NewSlots(o.MaxConcurrentReconciles, func(key types.NamespacedName) {
+		woken.Add(reconcile.Request{NamespacedName: key})
+	})
+	if err := c.Watch(woken); err != nil {
 		return fmt.Errorf("cannot watch for woken ClusterImports: %w", err)
 	}
 	imports := source.TypedKind(mgr.GetCache(), &fleetv1alpha1.ClusterImport{}, handler.TypedEnqueueRequestsFromMapFunc(

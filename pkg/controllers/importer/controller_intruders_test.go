@@ -26,9 +26,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -261,7 +261,7 @@ func TestHangingClustersHoldFewWorkers(t *testing.T) {
 	woken := make(chan types.NamespacedName, workers)
 	r := &kubeconfigs{
 		clusters: workload.NewClusters(clock, nil), creds: credentials.Options{AllowLoopback: true},
-		places: places.New(workers, func(key types.NamespacedName) { woken <- key }),
+		places: limits.NewSlots(workers, func(key types.NamespacedName) { woken <- key }),
 	}
 	kubeconfig, err := encoded(&clientcmdapi.Cluster{
 		Server: server.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),

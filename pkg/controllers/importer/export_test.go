@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/takeover"
 )
 
@@ -52,7 +52,7 @@ func (s *Starts) Start(hub client.Client) (*Reconciler, error) {
 		kinds:        s.kinds, states: newStates(),
 		kubeconfigs: &kubeconfigs{
 			hubObjects: ofHub, clock: c, creds: s.options.Credentials, tokens: minted, accounts: minted.OfAccounts(), clusters: workload.NewClusters(c, nil),
-			places: places.New(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+			places: limits.NewSlots(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 		},
 	}, nil
 }

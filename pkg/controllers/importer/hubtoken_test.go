@@ -25,10 +25,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -219,7 +219,7 @@ func TestServiceAccountOfTheHubIsOfOneImport(t *testing.T) {
 				Google: &fleetv1alpha1.GoogleServiceAccount{WorkloadIdentity: tokentest.Identity(server, "")},
 			}
 			r := &kubeconfigs{
-				hubObjects: &hubObjects{hub: hub, live: hub}, clock: clock, tokens: minted, places: places.New(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+				hubObjects: &hubObjects{hub: hub, live: hub}, clock: clock, tokens: minted, places: limits.NewSlots(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 			}
 			token, err := r.minted(t.Context(), scope.New(imp), imp.Spec.KubeconfigSource())
 			if tc.want == "" {

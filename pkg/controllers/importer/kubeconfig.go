@@ -27,10 +27,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 )
 
@@ -53,7 +53,7 @@ type kubeconfigs struct {
 
 	// clusters caches the answers of imported clusters, and places bounds how many are queried at once.
 	clusters *workload.Clusters
-	places   *places.Slots
+	places   *limits.Slots
 	lacking  lacking
 }
 
@@ -77,7 +77,7 @@ func (r *kubeconfigs) kubeconfig(ctx context.Context, p *scope.Scope) error {
 	if refused, ok := errors.AsType[*scope.StopError](err); ok {
 		return r.noCredentials(ctx, p, refused)
 	}
-	if errors.Is(err, places.ErrNoPlace) {
+	if errors.Is(err, limits.ErrNoPlace) {
 		return nil // It is woken. What was said of the kubeconfig before stays.
 	}
 	if err != nil {
@@ -382,7 +382,7 @@ func (r *kubeconfigs) minted(ctx context.Context, p *scope.Scope, source fleetv1
 	made, refreshIn, err := r.tokens.Get(ctx, p.Key(), request, func() (func(), bool) { return r.enter(p) })
 	var refused *scope.StopError
 	switch {
-	case errors.Is(err, places.ErrNoPlace), errors.As(err, &refused), errors.Is(err, errHub):
+	case errors.Is(err, limits.ErrNoPlace), errors.As(err, &refused), errors.Is(err, errHub):
 		return "", err
 	case errors.Is(err, token.ErrEndpointNotAllowed):
 		return "", noKubeconfig(fleetv1alpha1.ReasonEndpointNotAllowed, "%s", err)

@@ -37,11 +37,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/token/tokentest"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/providers/credentials"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
@@ -104,7 +104,7 @@ func (w *accountWorld) start() {
 	}
 	w.r = &kubeconfigs{
 		hubObjects: &hubObjects{hub: w.hub, live: w.hub}, clock: w.clock, creds: credentials.Options{AllowLoopback: true}, tokens: w.minted, accounts: w.minted.OfAccounts(),
-		clusters: workload.NewClusters(w.clock, nil), places: places.New(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
+		clusters: workload.NewClusters(w.clock, nil), places: limits.NewSlots(DefaultMaxConcurrentReconciles, func(types.NamespacedName) {}),
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
-	"github.com/masthead-dev/masthead/pkg/setmap"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // records holds the records of all enrolments, and the work queue of their keys. Mappings from classes and namespaces
@@ -16,14 +16,14 @@ import (
 type records struct {
 	mu                   sync.RWMutex
 	byKey                map[Key]*record
-	byClass, byNamespace setmap.Map[string, Key]
+	byClass, byNamespace objects.Index[string, Key]
 	queue                workqueue.TypedRateLimitingInterface[Key]
 	// pins are those whose enrolments were not reconciled yet; nil before they are loaded.
 	pins map[Key]Pin
 }
 
 func newRecords() *records {
-	return &records{byKey: map[Key]*record{}, byClass: setmap.Map[string, Key]{}, byNamespace: setmap.Map[string, Key]{}}
+	return &records{byKey: map[Key]*record{}, byClass: objects.Index[string, Key]{}, byNamespace: objects.Index[string, Key]{}}
 }
 
 // get returns the record of a key, or nil.

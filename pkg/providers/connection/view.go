@@ -15,7 +15,7 @@ import (
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	"github.com/masthead-dev/masthead/pkg/multicluster"
-	"github.com/masthead-dev/masthead/pkg/setmap"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // view holds what readers see of the enrolled clusters: snapshots, connections, and recent refusals. It notifies
@@ -27,7 +27,7 @@ type view struct {
 
 	mu          sync.RWMutex
 	clusters    map[mcr.ClusterName]Cluster
-	inClass     setmap.Map[string, mcr.ClusterName]
+	inClass     objects.Index[string, mcr.ClusterName]
 	engaged     map[mcr.ClusterName]*connected
 	refusals    map[mcr.ClusterName]datedRefusal
 	subscribers []func(mcr.ClusterName)
@@ -43,7 +43,7 @@ func newView(c clock.PassiveClock, m *metrics, a announcer) *view {
 	return &view{
 		clock: c, metrics: m, announcer: a,
 		clusters: map[mcr.ClusterName]Cluster{},
-		inClass:  setmap.Map[string, mcr.ClusterName]{},
+		inClass:  objects.Index[string, mcr.ClusterName]{},
 		engaged:  map[mcr.ClusterName]*connected{},
 		refusals: map[mcr.ClusterName]datedRefusal{},
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
-	"github.com/masthead-dev/masthead/pkg/setmap"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // A Secret that Masthead did not write can occupy the name of a connection Secret. Masthead watches only the Secrets
@@ -44,8 +44,8 @@ func AwaitedSecretKind(key types.NamespacedName) kindwatch.Kind {
 // awaitedSecrets are the Secrets of a workload cluster that block claims. The workload's mutex guards it.
 type awaitedSecrets struct {
 	// requests maps a blocking Secret to the claims that wait for its deletion; keys is the inverse.
-	requests setmap.Map[types.NamespacedName, multicluster.ObjectRequest]
-	keys     setmap.Map[multicluster.ObjectRequest, types.NamespacedName]
+	requests objects.Index[types.NamespacedName, multicluster.ObjectRequest]
+	keys     objects.Index[multicluster.ObjectRequest, types.NamespacedName]
 
 	// watched are the blocking Secrets that are watched.
 	watched map[kindwatch.Kind]types.NamespacedName
@@ -53,8 +53,8 @@ type awaitedSecrets struct {
 
 func newAwaitedSecrets() awaitedSecrets {
 	return awaitedSecrets{
-		requests: setmap.Map[types.NamespacedName, multicluster.ObjectRequest]{},
-		keys:     setmap.Map[multicluster.ObjectRequest, types.NamespacedName]{},
+		requests: objects.Index[types.NamespacedName, multicluster.ObjectRequest]{},
+		keys:     objects.Index[multicluster.ObjectRequest, types.NamespacedName]{},
 		watched:  map[kindwatch.Kind]types.NamespacedName{},
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
-	"github.com/masthead-dev/masthead/pkg/setmap"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // Hub caches the state of the hub, and turns changes there into requests.
@@ -55,7 +55,7 @@ type Hub struct {
 
 	// watched are the claim kinds that are needed, with the clusters that need them. wants is the inverse. Their versions
 	// are the clusters'; following are the same kinds in the hub's versions, as the hub's watcher watches them.
-	watched   setmap.Map[kindwatch.Kind, mcr.ClusterName]
+	watched   objects.Index[kindwatch.Kind, mcr.ClusterName]
 	wants     map[mcr.ClusterName]sets.Set[kindwatch.Kind]
 	following map[schema.GroupResource]kindwatch.Kind
 
@@ -72,7 +72,7 @@ type Hub struct {
 	left originIndex
 
 	// taken are the origins for which an object may be created now; see TakeRoom.
-	taken setmap.Map[string, ownership.Origin]
+	taken objects.Index[string, ownership.Origin]
 
 	// recentCreations are the origins created just now, released those whose claims were released since.
 	recentCreations, released recentCreations
@@ -81,7 +81,7 @@ type Hub struct {
 	deleted deletions
 
 	// waiting are the claims in workload clusters that wait for a change at a place in the hub.
-	waiting setmap.Map[ownership.Place, multicluster.ObjectRequest]
+	waiting objects.Index[ownership.Place, multicluster.ObjectRequest]
 
 	// waitsAt is the inverse of waiting.
 	waitsAt RequestMap[ownership.Place]
@@ -106,15 +106,15 @@ func NewHub(fleet Fleet, w *Clusters, requirements *multicluster.EventQueue[mult
 		Requirements:    requirements,
 		Definitions:     definitions,
 		published:       map[string]crossplane.Publication{},
-		watched:         setmap.Map[kindwatch.Kind, mcr.ClusterName]{},
+		watched:         objects.Index[kindwatch.Kind, mcr.ClusterName]{},
 		wants:           map[mcr.ClusterName]sets.Set[kindwatch.Kind]{},
 		following:       map[schema.GroupResource]kindwatch.Kind{},
 		served:          map[schema.GroupResource]servedVersions{},
 		composed:        map[types.UID]sets.Set[types.NamespacedName]{},
 		origins:         originIndex{},
 		left:            originIndex{},
-		taken:           setmap.Map[string, ownership.Origin]{},
-		waiting:         setmap.Map[ownership.Place, multicluster.ObjectRequest]{},
+		taken:           objects.Index[string, ownership.Origin]{},
+		waiting:         objects.Index[ownership.Place, multicluster.ObjectRequest]{},
 		waitsAt:         RequestMap[ownership.Place]{},
 	}
 	h.Kept = Kept{hub: h, charged: map[ownership.Place]charge{}, accounts: map[payer]*account{}}

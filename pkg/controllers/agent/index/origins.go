@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
-	"github.com/masthead-dev/masthead/pkg/setmap"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // originIndex holds the objects of the hub that name an origin, by cluster identifier and origin. A query about one
 // cluster costs what that cluster has.
-type originIndex map[string]setmap.Map[ownership.Origin, ownership.Place]
+type originIndex map[string]objects.Index[ownership.Origin, ownership.Place]
 
 func (x originIndex) insert(o ownership.Origin, key ownership.Place) {
 	if x[o.Identifier] == nil {
-		x[o.Identifier] = setmap.Map[ownership.Origin, ownership.Place]{}
+		x[o.Identifier] = objects.Index[ownership.Origin, ownership.Place]{}
 	}
 	x[o.Identifier].Insert(o, key)
 }

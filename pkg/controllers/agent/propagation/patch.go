@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/masthead-dev/masthead/pkg/mergepatch"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // MetadataPatch returns a patch between two states of an object's metadata, which fails if it has changed meanwhile.
 func MetadataPatch(from, to *unstructured.Unstructured) (client.Patch, error) {
 	had, _ := from.Object["metadata"].(map[string]any)
 	wanted, _ := to.Object["metadata"].(map[string]any)
-	patch := mergepatch.Between(had, wanted)
+	patch := objects.MergePatch(had, wanted)
 	patch["resourceVersion"] = from.GetResourceVersion()
 	return rawPatch(map[string]any{"metadata": patch})
 }
@@ -30,7 +30,7 @@ func StatusPatch(of *unstructured.Unstructured, to map[string]any) (client.Patch
 	shown, _ := of.Object["status"].(map[string]any)
 	return rawPatch(map[string]any{
 		"metadata": map[string]any{"resourceVersion": of.GetResourceVersion()},
-		"status":   mergepatch.Between(shown, to),
+		"status":   objects.MergePatch(shown, to),
 	})
 }
 

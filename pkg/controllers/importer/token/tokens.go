@@ -27,9 +27,9 @@ import (
 	"k8s.io/utils/clock"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/importer/places"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/scope"
 	"github.com/masthead-dev/masthead/pkg/controllers/importer/workload"
+	"github.com/masthead-dev/masthead/pkg/limits"
 	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
@@ -210,7 +210,7 @@ func (t *Tokens) Renewed(
 	case !ok && made.works(now):
 		return made.Token, scope.Retry, nil
 	case !ok:
-		return nil, 0, places.ErrNoPlace
+		return nil, 0, limits.ErrNoPlace
 	}
 	defer leave()
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, oauth2.HTTPClient, t.client), tokenTimeout)

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/masthead-dev/masthead/pkg/setmap"
+	"github.com/masthead-dev/masthead/pkg/objects"
 )
 
 // Arbiter decides which enrolment holds a cluster and an identifier. First come, first served: the holder keeps both
@@ -23,7 +23,7 @@ type Arbiter[K comparable] struct {
 	byIdentifier map[string]K
 
 	// refused maps a holder to the enrolments refused because of it. waitsFor is the inverse.
-	refused  setmap.Map[K, K]
+	refused  objects.Index[K, K]
 	waitsFor map[K]K
 }
 
@@ -67,7 +67,7 @@ type Ruling[K comparable] struct {
 func NewArbiter[K comparable]() *Arbiter[K] {
 	return &Arbiter[K]{
 		claims: map[K]Claim{}, byUID: map[string]K{}, byIdentifier: map[string]K{},
-		refused: setmap.Map[K, K]{}, waitsFor: map[K]K{},
+		refused: objects.Index[K, K]{}, waitsFor: map[K]K{},
 	}
 }
 

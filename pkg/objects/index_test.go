@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package setmap
+package objects
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 )
 
 func TestMap(t *testing.T) {
-	m := Map[string, int]{}
+	m := Index[string, int]{}
 	m.Delete("a", 1) // Deleting from an empty map does nothing.
 	m.Insert("a", 1)
 	m.Insert("a", 2)
@@ -27,7 +27,7 @@ func TestMap(t *testing.T) {
 	if got := m.Values("a"); len(got) != 1 || len(m) != 1 || len(m.Values("b")) != 0 {
 		t.Errorf("want what was deleted to be gone, and keys without values too, got %v", m)
 	}
-	var none Map[string, int]
+	var none Index[string, int]
 	if got := none.Values("a"); len(got) != 0 {
 		t.Errorf("want the zero value to be empty, got %v", got)
 	}

@@ -1,7 +1,7 @@
 // Copyright The Masthead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package mergepatch
+package objects
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-func TestBetween(t *testing.T) {
+func TestMergePatch(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, from, to, want string }{
 		"Equal":          {reason: "Nothing is written when nothing changed.", from: `{"a":{"b":[1]}}`, to: `{"a":{"b":[1]}}`, want: `{}`},
 		"Added":          {reason: "What is new is written.", from: `{}`, to: `{"a":1}`, want: `{"a":1}`},
@@ -23,7 +23,7 @@ func TestBetween(t *testing.T) {
 		"From nothing":   {reason: "An object without a status gets one.", from: `null`, to: `{"a":{}}`, want: `{"a":{}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := text(t, Between(object(t, tc.from), object(t, tc.to)))
+			got := text(t, MergePatch(object(t, tc.from), object(t, tc.to)))
 			if got != tc.want {
 				t.Errorf("%s\nWant %s, got %s.", tc.reason, tc.want, got)
 			}
@@ -49,8 +49,8 @@ func text(tb testing.TB, value any) string {
 	return string(out)
 }
 
-// FuzzBetween applies the patch between two objects to the first, as an API server does.
-func FuzzBetween(f *testing.F) {
+// FuzzMergePatch applies the patch between two objects to the first, as an API server does.
+func FuzzMergePatch(f *testing.F) {
 	f.Add(`{"a":{"b":1,"c":[{}]},"d":""}`, `{"a":{"b":"1","e":{}},"f":[1,null]}`)
 	f.Add(`{"a":1}`, `{"a":{}}`)
 	f.Fuzz(func(t *testing.T, first, second string) {
@@ -58,7 +58,7 @@ func FuzzBetween(f *testing.F) {
 		if json.Unmarshal([]byte(first), &from) != nil || json.Unmarshal([]byte(second), &to) != nil || holdsNull(from) || holdsNull(to) || from == nil || to == nil {
 			return
 		}
-		got, err := jsonpatch.MergePatch([]byte(text(t, from)), []byte(text(t, Between(from, to))))
+		got, err := jsonpatch.MergePatch([]byte(text(t, from)), []byte(text(t, MergePatch(from, to))))
 		if err != nil {
 			t.Fatal(err)
 		}
