@@ -44,8 +44,7 @@ func TestResult(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Join(tc.errs...)
-			var problem *Error
-			if errors.As(tc.joined, &problem) {
+			if _, problem := errors.AsType[*Error](tc.joined); problem {
 				if diff := cmp.Diff(tc.joined, got); diff != "" {
 					t.Errorf("Join -want, +got:\n%s", diff)
 				}

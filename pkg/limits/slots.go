@@ -13,10 +13,10 @@ import (
 // ErrNoPlace means that an object waits for its turn.
 var ErrNoPlace = errors.New("others are being queried")
 
-// Slots bound for how many objects of the hub foreign servers are queried at once. There are half as many as workers, so
-// hanging queries never block objects that query nothing. No namespace, which is a tenant, holds more than half of them,
-// and the one that holds the fewest is next. No object holds a worker while it waits: one without a place is woken when
-// it has one.
+// Slots bound for how many objects of the hub foreign servers are queried at once. There are half as many as workers,
+// so hanging queries never block objects that query nothing. No namespace, which is a tenant, holds more than half of
+// them, and the one that holds the fewest is next. No object holds a worker while it waits: one without a place is
+// woken when it has one.
 type Slots struct {
 	Shared *Semaphore[string]
 	wake   func(types.NamespacedName)

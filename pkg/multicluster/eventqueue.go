@@ -17,8 +17,8 @@ import (
 // aheadPriority is positive, which the fair queue treats as "ahead of the others, but not of all of them".
 const aheadPriority = 1
 
-// An EventQueue lets watches outside of a controller add to its queue, even before the controller has started. It is a source
-// of the controller.
+// An EventQueue lets watches outside of a controller add to its queue, even before the controller has started. It is a
+// source of the controller.
 type EventQueue[R comparable] struct {
 	mu      sync.Mutex
 	q       workqueue.TypedRateLimitingInterface[R]

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestEventQueueOrder checks the order of a cluster's requests, queued before and after the controller has started, against the
-// fair queue.
+// TestEventQueueOrder checks the order of a cluster's requests, queued before and after the controller has started,
+// against the fair queue.
 func TestEventQueueOrder(t *testing.T) {
 	t.Parallel()
 	claim := func(name string) ObjectRequest {

@@ -10,8 +10,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
 
-// An ObjectRequest identifies an object of any kind in one cluster. One controller serves all kinds, so that a kind that
-// is published later needs no own controller, and the fair queue sees all requests of a cluster.
+// An ObjectRequest identifies an object of any kind in one cluster. One controller serves all kinds, so that a kind
+// that is published later needs no own controller, and the fair queue sees all requests of a cluster.
 type ObjectRequest struct {
 	types.NamespacedName
 

@@ -21,8 +21,7 @@ import (
 // mirrorAll reconciles every mirrored kind in the cluster.
 func (p *pass) mirrorAll(ctx context.Context) error {
 	err := p.ownCrossplane()
-	var own *condition.Error
-	if errors.As(err, &own) {
+	if own, found := errors.AsType[*condition.Error](err); found {
 		for _, k := range mirroredKinds() {
 			if k.resource != resourceXRD {
 				p.reports.forgetKind(p.w.name, k.crd())

@@ -14,8 +14,8 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// RequestMap maps requests to values, by cluster: the cost of forgetting a cluster depends on what that cluster has, and
-// not on the size of the fleet. It is not safe for concurrent use. A nil RequestMap can be read.
+// RequestMap maps requests to values, by cluster: the cost of forgetting a cluster depends on what that cluster has,
+// and not on the size of the fleet. It is not safe for concurrent use. A nil RequestMap can be read.
 type RequestMap[V any] map[mcr.ClusterName]map[multicluster.ObjectRequest]V
 
 // Get returns the value of a request.
