@@ -40,7 +40,11 @@ func aksCloud() cloud {
 }
 
 func (w *wanter) aks(observed Observed) {
-	w.connect(w.add(AKSCluster, w.imp.ClusterName, w.imp.ClusterName, map[string]any{"resourceGroupName": w.imp.ResourceGroupName}))
+	w.connect(w.add(AKSCluster, w.imp.ClusterName, w.imp.ClusterName, map[string]any{
+		"resourceGroupName": w.imp.ResourceGroupName,
+		// The provider does not observe a cluster without it (crossplane-contrib/provider-upjet-azure#1279).
+		"location": w.imp.AzureRegion,
+	}))
 	cluster, ok := atProvider(observed.resources(w.imp, AKSCluster)[w.imp.ClusterName], "", &w.notes)
 	if !ok {
 		return
@@ -114,12 +118,22 @@ func aksEndpoint(b block) (Endpoint, error) {
 	return e, err
 }
 
+// isManagedByEntraID reports whether a cluster's users are those of Entra ID. Older providers have a block that says
+// that they are not.
+func isManagedByEntraID(aad []block) bool {
+	if len(aad) == 0 {
+		return false
+	}
+	managed := aad[0].flag("managed")
+	return managed == nil || *managed
+}
+
 func (r *reader) aksFacts(b, network block) AKSFacts {
 	aad, access, identity := b.blocks("azureActiveDirectoryRoleBasedAccessControl", 1), b.block("apiServerAccessProfile"), b.block("identity")
 	f := AKSFacts{
 		ResourceGroupName: r.imp.ResourceGroupName, NodeResourceGroup: b.text("nodeResourceGroup"),
 		DNSPrefix: b.text("dnsPrefix"), SKUTier: b.text("skuTier"),
-		AzureAD:               len(aad) > 0,
+		AzureAD:               isManagedByEntraID(aad),
 		LocalAccountsDisabled: b.flag("localAccountDisabled"),
 		PrivateCluster:        b.flag("privateClusterEnabled"), PrivateClusterPublicFQDN: b.flag("privateClusterPublicFqdnEnabled"),
 		PrivateDNSZone:     b.text("privateDnsZoneId"),

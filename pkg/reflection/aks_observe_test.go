@@ -4,10 +4,15 @@
 package reflection_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/masthead-dev/masthead/internal/test/fakecloud/layouts"
 	"github.com/masthead-dev/masthead/pkg/reflection"
 )
 
@@ -32,7 +37,6 @@ clientSecret: {name: ` + identity + `, namespace: team-a}`},
 apiServerAccessProfile: {enablePrivateCluster: false}
 autoUpgradeProfile: {upgradeChannel: patch}
 controlPlaneEndpoint: {host: shop-prod-dns-a1b2c3d4.hcp.westeurope.azmk8s.io, port: 443}
-disableLocalAccounts: false
 dnsPrefix: shop-prod-dns
 dnsServiceIP: 10.0.0.10
 identity: {type: SystemAssigned}
@@ -79,7 +83,6 @@ taints: [{key: dedicated, value: apps, effect: NoSchedule}]`},
 		{"a spot pool of Windows", "AzureManagedMachinePool", "prod-win-33d03c2ccafd", `
 mode: User
 name: win
-nodeLabels: {kubernetes.azure.com/scalesetpriority: spot}
 osDiskSizeGB: 128
 osDiskType: Managed
 osType: Windows
@@ -106,6 +109,7 @@ template:
 		"AzureManagedControlPlane/prod spec.virtualNetwork.subnet.cidrBlock",
 		"AzureManagedMachinePool/prod-apps-299481e1a831 spec.osSKU",
 		"AzureManagedMachinePool/prod-system-693fee9423d2 spec.osSKU",
+		"AzureManagedMachinePool/prod-win-33d03c2ccafd spec.nodeLabels",
 		"AzureManagedMachinePool/prod-win-33d03c2ccafd spec.osSKU",
 	}, lossyFields(reflected)); diff != "" {
 		t.Errorf("lossy: -want, +got:\n%s", diff)
@@ -163,5 +167,71 @@ func TestAKSPoolsAreLookedUpUnderTheirClusterOnly(t *testing.T) {
 		if _, err := reflection.Read(imp, observed); err == nil {
 			t.Errorf("%s: it is read", reason)
 		}
+	}
+}
+
+// TestAKSLayoutsThatTheProvidersWebhookRefused: Cluster API Provider Azure refuses what AKS permits in these layouts.
+// It is left out, and said so.
+func TestAKSLayoutsThatTheProvidersWebhookRefused(t *testing.T) {
+	t.Parallel()
+	hub := readHub(t)
+	type fields = map[string]any
+	entra := func(groups ...any) fields { return fields{"azureRbacEnabled": true, "adminGroupObjectIds": groups} }
+	for name, tc := range map[string]struct {
+		cluster, network fields
+		// spec has the fields of the control plane in question; nil is for one that is left out.
+		spec  fields
+		lossy []string
+	}{
+		"Plain":              {spec: fields{"disableLocalAccounts": nil, "aadProfile": nil, "networkDataplane": "cilium", "dnsServiceIP": "10.0.0.10"}},
+		"NotEntra":           {cluster: fields{"azureActiveDirectoryRoleBasedAccessControl": fields{"managed": false}}, spec: fields{"disableLocalAccounts": nil, "aadProfile": nil}},
+		"EntraWithoutGroups": {cluster: fields{"azureActiveDirectoryRoleBasedAccessControl": entra()}, spec: fields{"disableLocalAccounts": nil, "aadProfile": nil}, lossy: []string{"spec.aadProfile"}},
+		"EntraWithGroups": {
+			cluster: fields{"azureActiveDirectoryRoleBasedAccessControl": entra("11111111-aaaa-bbbb-cccc-222222222222"), "localAccountDisabled": true},
+			spec: fields{
+				"disableLocalAccounts": true, "aadProfile": fields{"managed": true, "adminGroupObjectIDs": []any{"11111111-aaaa-bbbb-cccc-222222222222"}},
+			},
+		},
+		"CiliumOfPodSubnets": {network: fields{"networkPluginMode": ""}, spec: fields{"networkDataplane": nil}, lossy: []string{"spec.networkDataplane"}},
+		"CiliumWithoutRules": {network: fields{"networkPolicy": ""}, spec: fields{"networkDataplane": nil}, lossy: []string{"spec.networkDataplane"}},
+		"DNSElsewhere":       {network: fields{"dnsServiceIp": "10.0.0.53"}, spec: fields{"dnsServiceIP": nil}, lossy: []string{"spec.dnsServiceIP"}},
+		"DNSOfAnotherBlock":  {network: fields{"dnsServiceIp": "10.9.0.10"}, spec: fields{"dnsServiceIP": nil}, lossy: []string{"spec.dnsServiceIP"}},
+		"DualStack": {
+			network: fields{"serviceCidrs": []any{"10.0.0.0/16", "fd00::/108"}}, spec: fields{"dnsServiceIP": "10.0.0.10"},
+			lossy: []string{"spec.clusterNetwork.services.cidrBlocks"},
+		},
+		"TwoIdentities": {
+			cluster: fields{"identity": fields{"type": "SystemAssigned", "identityIds": []any{"/subscriptions/a/id"}}},
+			spec:    fields{"identity": fields{"type": "SystemAssigned"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := loadFixture(t, "aks-standard")
+			i := slices.IndexFunc(f.Resources, func(r layouts.Resource) bool { return r.Kind == "KubernetesCluster" })
+			shown := f.Resources[i].AtProvider
+			maps.Copy(shown, tc.cluster)
+			maps.Copy(shown["networkProfile"].(map[string]any), tc.network)
+			_, reflected := hub.reflect(t, newImport(f), served(reflection.AKS, false, true), f)
+			plane := object(t, reflected, "AzureManagedControlPlane", "prod")
+			spec, _ := plane.Object.Object["spec"].(map[string]any)
+			for field, want := range tc.spec {
+				if diff := cmp.Diff(want, spec[field]); diff != "" {
+					t.Errorf("%s: -want, +got:\n%s", field, diff)
+				}
+			}
+			for _, field := range tc.lossy {
+				if !slices.ContainsFunc(reflected.Lossy, func(l reflection.Lossy) bool { return l.Field == field }) {
+					t.Errorf("want it to be said that %s is lossy, got %v", field, lossyFields(reflected))
+				}
+			}
+			if label, found := plane.Object.GetLabels()[clusterv1.ClusterNameLabel]; found {
+				t.Errorf("the webhook would require the Cluster %q, which is created last", label)
+			}
+			services, _, _ := unstructured.NestedSlice(object(t, reflected, "Cluster", "prod").Object.Object, "spec", "clusterNetwork", "services", "cidrBlocks")
+			if len(services) != 1 {
+				t.Errorf("want one CIDR block, got %v", services)
+			}
+		})
 	}
 }

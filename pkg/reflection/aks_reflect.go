@@ -5,7 +5,12 @@ package reflection
 
 import (
 	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
 	"strings"
+
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
 // azureIdentity makes the identity that Cluster API Provider Azure must refuse: it allows no namespace, belongs to no
@@ -27,6 +32,10 @@ func (r *reflector) azureIdentity() error {
 
 func (r *reflector) azureControlPlane(b, status *builder) {
 	f, aks := r.facts, r.facts.AKS
+	// With the label, the provider's webhook requires the Cluster, which is created last. Core sets the label when it is.
+	byCluster := b.object.GetLabels()
+	delete(byCluster, clusterv1.ClusterNameLabel)
+	b.object.SetLabels(byCluster)
 	b.set("spec.identityRef", map[string]any{
 		"apiVersion": r.kinds.identity.GroupVersion().String(), "kind": r.kinds.identity.Kind, "name": r.deniedName(), "namespace": r.imp.Namespace,
 	})
@@ -37,7 +46,6 @@ func (r *reflector) azureControlPlane(b, status *builder) {
 	b.set("spec.version", cmp.Or(kubeletVersion(f.Version), f.Version))
 	b.set("spec.dnsPrefix", aks.DNSPrefix)
 	b.set("spec.sku.tier", aks.SKUTier)
-	b.set("spec.disableLocalAccounts", aks.LocalAccountsDisabled)
 	b.set("spec.oidcIssuerProfile.enabled", aks.OIDCIssuerEnabled)
 	b.set("spec.securityProfile.workloadIdentity.enabled", aks.WorkloadIdentity)
 	b.set("spec.autoUpgradeProfile.upgradeChannel", aks.UpgradeChannel)
@@ -54,15 +62,19 @@ func (r *reflector) azureAccess(b *builder) {
 	b.set("spec.apiServerAccessProfile.enablePrivateClusterPublicFQDN", aks.PrivateClusterPublicFQDN)
 	b.set("spec.apiServerAccessProfile.privateDNSZone", aks.PrivateDNSZone)
 	b.set("spec.apiServerAccessProfile.authorizedIPRanges", aks.AuthorizedIPRanges)
-	if aks.AzureAD {
+	// The webhook refuses each update of a profile without groups, and disableLocalAccounts without a profile.
+	if len(aks.AzureADAdminGroups) > 0 {
 		groups := make([]any, len(aks.AzureADAdminGroups))
 		for i, group := range aks.AzureADAdminGroups {
 			groups[i] = group
 		}
 		b.set("spec.aadProfile", map[string]any{"managed": true, "adminGroupObjectIDs": groups})
+		b.set("spec.disableLocalAccounts", aks.LocalAccountsDisabled)
+	} else if aks.AzureAD {
+		b.lossy("spec.aadProfile", "", "The provider's webhook refuses Entra ID without groups of administrators")
 	}
 	b.set("spec.identity.type", aks.IdentityType)
-	if len(aks.IdentityIDs) > 0 {
+	if aks.IdentityType == "UserAssigned" && len(aks.IdentityIDs) > 0 {
 		b.set("spec.identity.userAssignedIdentityResourceID", aks.IdentityIDs[0])
 		if len(aks.IdentityIDs) > 1 {
 			b.lossy("spec.identity.userAssignedIdentityResourceID", strings.Join(aks.IdentityIDs, ","), "The field can hold only one of several identities")
@@ -75,9 +87,17 @@ func (r *reflector) azureNetwork(b *builder) {
 	b.set("spec.networkPlugin", aks.NetworkPlugin)
 	b.set("spec.networkPluginMode", strings.ToLower(aks.NetworkPluginMode))
 	b.set("spec.networkPolicy", aks.NetworkPolicy)
-	b.set("spec.networkDataplane", aks.DataPlane)
+	if overlay := strings.EqualFold(aks.NetworkPluginMode, "overlay"); aks.DataPlane == "cilium" && (!overlay || aks.NetworkPolicy != "cilium") {
+		b.lossy("spec.networkDataplane", aks.DataPlane, "The provider's webhook permits cilium only with the mode overlay and the policy cilium")
+	} else {
+		b.set("spec.networkDataplane", aks.DataPlane)
+	}
 	b.set("spec.outboundType", aks.OutboundType)
-	b.set("spec.dnsServiceIP", aks.DNSServiceIP)
+	if dns := aks.DNSServiceIP; dns != "" && !isAzureDNS(dns, f.ServiceCIDRs) {
+		b.lossy("spec.dnsServiceIP", dns, "The provider's webhook permits only an address that ends in .10, in the one CIDR block of services")
+	} else {
+		b.set("spec.dnsServiceIP", dns)
+	}
 	// The cloud spells it "standard", the kind "Standard".
 	if sku := aks.LoadBalancerSKU; sku != "" {
 		b.set("spec.loadBalancerSKU", strings.ToUpper(sku[:1])+strings.ToLower(sku[1:]))
@@ -93,6 +113,16 @@ func (r *reflector) azureNetwork(b *builder) {
 		b.set("spec.virtualNetwork.subnet.name", subnet)
 		b.lossy("spec.virtualNetwork.subnet.cidrBlock", "", "The CIDR block of the subnet is not observed")
 	}
+}
+
+// isAzureDNS reports whether the provider's webhook permits an address of the cluster's DNS.
+func isAzureDNS(address string, services []string) bool {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || len(services) == 0 {
+		return false
+	}
+	block, err := netip.ParsePrefix(services[0])
+	return err == nil && block.Contains(ip) && strings.HasSuffix(ip.String(), ".10")
 }
 
 // azureSystemSubnet is that of the first pool in System mode.
@@ -111,7 +141,7 @@ func (r *reflector) azurePool(pool NodePool, b *builder) {
 	b.setInstanceTypes("spec.sku", pool.InstanceTypes)
 	b.set("spec.scaling.minSize", pool.MinSize)
 	b.set("spec.scaling.maxSize", pool.MaxSize)
-	b.set("spec.nodeLabels", pool.Labels)
+	b.set("spec.nodeLabels", r.azureNodeLabels(pool.Labels, b))
 	b.setTaints("spec.taints", pool.Taints, nil)
 	b.set("spec.osType", pool.OSType)
 	b.set("spec.osDiskSizeGB", pool.DiskSizeGB)
@@ -126,4 +156,17 @@ func (r *reflector) azurePool(pool NodePool, b *builder) {
 		b.annotate(ObservedImageTypeAnnotation, clean(pool.ImageType))
 		b.lossy("spec.osSKU", pool.ImageType, "Cluster API has no field for the operating system's variant")
 	}
+}
+
+// azureNodeLabels leaves out the labels that Azure sets itself: the provider's webhook refuses them.
+func (r *reflector) azureNodeLabels(observed map[string]string, b *builder) map[string]string {
+	kept := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(observed)) {
+		if strings.HasPrefix(key, "kubernetes.azure.com") {
+			b.lossy("spec.nodeLabels", key, "Azure sets the label, and the provider's webhook refuses it")
+			continue
+		}
+		kept[key] = observed[key]
+	}
+	return kept
 }

@@ -94,7 +94,7 @@ func newImport(f layouts.Fixture) reflection.Import {
 	case reflection.EKS:
 		imp.Region = f.Place
 	case reflection.AKS:
-		imp.ResourceGroupName = f.Place
+		imp.ResourceGroupName, imp.AzureRegion = f.Place, "westeurope"
 	case reflection.GKE:
 		imp.Location = f.Place
 	}

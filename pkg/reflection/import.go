@@ -31,8 +31,9 @@ type Import struct {
 	ClusterName string
 	// Region of an EKS cluster.
 	Region string
-	// ResourceGroupName of an AKS cluster.
-	ResourceGroupName string
+	// ResourceGroupName of an AKS cluster, and its region. The region does not identify the cluster: other managers of it
+	// may spell it "West Europe".
+	ResourceGroupName, AzureRegion string
 	// Location of a GKE cluster: a region or a zone.
 	Location string
 

@@ -4,6 +4,8 @@
 package reflection
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -86,6 +88,15 @@ func (r *reflector) pools(kind string, reflect func(pool NodePool, name string) 
 	return nil
 }
 
+// setCIDRs sets the CIDR blocks of a Cluster. Azure's provider refuses its control plane if there are several.
+func (r *reflector) setCIDRs(cluster *builder, path string, cidrs []string) {
+	if r.imp.Cloud == AKS && len(cidrs) > 1 {
+		cluster.lossy(path, strings.Join(cidrs, ","), "The provider's webhook permits one block")
+		cidrs = cidrs[:1]
+	}
+	cluster.set(path, cidrs)
+}
+
 // core makes the Cluster and its MachinePools.
 func (r *reflector) core() error {
 	// Core copies no status of a paused Cluster, and none of a paused MachinePool.
@@ -98,8 +109,8 @@ func (r *reflector) core() error {
 	cluster.set("spec.infrastructureRef", reference(r.kinds.infraCluster, r.name))
 	cluster.set("spec.controlPlaneRef", reference(r.kinds.controlPlane, r.name))
 	cluster.setEndpoint("spec.controlPlaneEndpoint", r.facts.Endpoint)
-	cluster.set("spec.clusterNetwork.services.cidrBlocks", r.facts.ServiceCIDRs)
-	cluster.set("spec.clusterNetwork.pods.cidrBlocks", r.facts.PodCIDRs)
+	r.setCIDRs(cluster, "spec.clusterNetwork.services.cidrBlocks", r.facts.ServiceCIDRs)
+	r.setCIDRs(cluster, "spec.clusterNetwork.pods.cidrBlocks", r.facts.PodCIDRs)
 	var status *builder
 	if r.imp.StrictPause {
 		cluster.set("spec.paused", true)

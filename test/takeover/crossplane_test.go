@@ -190,7 +190,7 @@ func (h *history) managedResource(s scope, kind schema.GroupKind) *unstructured.
 	case "RouteTable":
 		externalName = "rtb-" + h.name + "-public"
 	case "KubernetesCluster":
-		identifiers["resourceGroupName"] = resourceGroup
+		identifiers["resourceGroupName"], identifiers["location"] = resourceGroup, "westeurope"
 	case "KubernetesClusterNodePool":
 		identifiers["kubernetesClusterId"] = fakecloud.AKSClusterID(resourceGroup, h.name)
 	case "NodePool":

@@ -126,7 +126,7 @@ type EKSImport struct {
 
 // AKSImport names a cluster of AKS. The subscription is that of the provider configuration.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="resourceGroupName and clusterName cannot change, because they would name another cluster: delete this ClusterImport and create another one"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="resourceGroupName, clusterName and location cannot change, because they would name another cluster: delete this ClusterImport and create another one"
 type AKSImport struct {
 	// resourceGroupName is the resource group of the cluster.
 	// +kubebuilder:validation:MaxLength=90
@@ -139,6 +139,13 @@ type AKSImport struct {
 	// +kubebuilder:validation:Pattern=`^[0-9A-Za-z]([0-9A-Za-z_-]*[0-9A-Za-z])?$`
 	// +required
 	ClusterName string `json:"clusterName"`
+
+	// location is the region of the cluster as Azure's API spells it, for example westeurope. Without it, the provider
+	// does not observe a cluster, and does not say why.
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z][a-z0-9]*$`
+	// +required
+	Location string `json:"location"`
 }
 
 // GKEImport names a cluster of GKE. The project is that of the provider configuration.

@@ -15,7 +15,7 @@ import (
 
 var (
 	importEKS = map[string]any{"region": "eu-central-1", "clusterName": "prod"}
-	importAKS = map[string]any{"resourceGroupName": "rg", "clusterName": "prod"}
+	importAKS = map[string]any{"resourceGroupName": "rg", "clusterName": "prod", "location": "westeurope"}
 	importGKE = map[string]any{"location": "europe-west1", "clusterName": "prod"}
 )
 
@@ -44,7 +44,7 @@ func TestClusterImportValidation(t *testing.T) {
 		want   string
 	}{
 		"EKS":  {reason: "A region and a name are enough.", spec: importSpec("eks", importEKS)},
-		"AKS":  {reason: "A resource group and a name are enough.", spec: importSpec("aks", importAKS)},
+		"AKS":  {reason: "A resource group, a name and a region are enough.", spec: importSpec("aks", importAKS)},
 		"GKE":  {reason: "A location, a name and a word about credentials are enough.", spec: importSpec("gke", importGKE, "kubeconfig", none)},
 		"None": {reason: "An import of nothing says nothing.", spec: importSpec(), want: exactlyOne},
 		"Two":  {reason: "An import is of one cluster.", spec: importSpec("eks", importEKS, "aks", importAKS), want: exactlyOne},

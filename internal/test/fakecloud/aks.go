@@ -52,8 +52,11 @@ func (c *Cloud) AddAKS(cluster AKS) {
 		"fqdn":              cluster.Name + "-0a1b2c3d.hcp." + cluster.Location + ".azmk8s.io",
 		"portalFqdn":        cluster.Name + "-0a1b2c3d.portal.hcp." + cluster.Location + ".azmk8s.io",
 		"nodeResourceGroup": group, "nodeResourceGroupId": id("/subscriptions", cluster.SubscriptionID, "resourceGroups", group),
-		"azureActiveDirectoryRoleBasedAccessControl": map[string]any{"managed": cluster.EntraID},
-	}, cluster.AtProvider)
+	})
+	if cluster.EntraID {
+		overlay(shown, map[string]any{"azureActiveDirectoryRoleBasedAccessControl": map[string]any{"azureRbacEnabled": true}})
+	}
+	overlay(shown, cluster.AtProvider)
 	c.add(resourceID{kindAKSCluster, whole}, &cloudResource{atProvider: shown, connection: c.steady(cluster.connection)})
 	system := plain(map[string]any{})
 	overlay(system, shown["defaultNodePool"].(map[string]any))

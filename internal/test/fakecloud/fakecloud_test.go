@@ -261,6 +261,33 @@ func TestTheCloudRefuses(t *testing.T) {
 	waitCondition(t, unnamed, "Synced", "False", "identifier")
 }
 
+// TestAKSWithoutLocation: the real provider leaves such a cluster as it is, without a condition.
+func TestAKSWithoutLocation(t *testing.T) {
+	cloud.AddAKS(fakecloud.AKS{ResourceGroup: "shop-group", Name: "nowhere", Location: "westeurope"})
+	object := create(t, "containerservice.azure.upbound.io", "KubernetesCluster", "nowhere", func(object *unstructured.Unstructured) {
+		unstructured.RemoveNestedField(object.Object, "spec", "forProvider", "location")
+	})
+	providers, err := cloud.Providers(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := providers.Reconciler(t.Context(), object.GroupVersionKind())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Reconcile(t.Context(), requestFor(client.ObjectKeyFromObject(object))); err != nil {
+		t.Fatal(err)
+	}
+	if err := hub.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || object.Object["status"] != nil || len(object.GetFinalizers()) > 0 {
+		t.Errorf("want it to be left alone, got %v, %v, %v", object.Object["status"], object.GetFinalizers(), err)
+	}
+	_ = unstructured.SetNestedField(object.Object, "westeurope", "spec", "forProvider", "location")
+	if err := hub.Update(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	waitReady(t, object)
+}
+
 func TestMutationsAreCounted(t *testing.T) {
 	own := fakecloud.New()
 	own.AddEKS(fakecloud.EKS{Region: region, Name: "touched", NodeGroups: []fakecloud.NodeGroup{{Name: "green"}}})

@@ -94,7 +94,23 @@ func (p *Providers) Reconciler(ctx context.Context, kind schema.GroupVersionKind
 	if legacyKind(kind.GroupKind()) != kindEKSClusterAuth && !p.WithoutManagementPolicies {
 		options = append(options, managed.WithManagementPolicies())
 	}
-	return managed.NewReconciler(stub{client: &kindClient{Client: p.hub, kind: kind}, scheme: scheme}, resource.ManagedKind(kind), options...), nil
+	r := managed.NewReconciler(stub{client: &kindClient{Client: p.hub, kind: kind}, scheme: scheme}, resource.ManagedKind(kind), options...)
+	if legacyKind(kind.GroupKind()) != kindAKSCluster {
+		return r, nil
+	}
+	// Without a location, the real provider leaves a cluster without any condition
+	// (crossplane-contrib/provider-upjet-azure#1279).
+	return reconcile.Func(func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		object := &unstructured.Unstructured{}
+		object.SetGroupVersionKind(kind)
+		if err := p.hub.Get(ctx, req.NamespacedName, object); err != nil {
+			return reconcile.Result{}, client.IgnoreNotFound(err)
+		}
+		if location, _, _ := unstructured.NestedString(object.Object, "spec", "forProvider", "location"); location == "" {
+			return reconcile.Result{}, nil
+		}
+		return r.Reconcile(ctx, req)
+	}), nil
 }
 
 func (p *Providers) connect(ctx context.Context, mg resource.Managed, shape shaper) (managed.ExternalClient, error) {

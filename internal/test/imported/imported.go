@@ -92,7 +92,7 @@ func identifiers(group, kind string) (map[string]any, bool) {
 	case "eks.aws.upbound.io/NodeGroup", "eks.aws.upbound.io/FargateProfile", "eks.aws.upbound.io/ClusterAuth":
 		return map[string]any{"region": "eu-central-1", "clusterName": ClusterName}, true
 	case "containerservice.azure.upbound.io/KubernetesCluster":
-		return map[string]any{"resourceGroupName": "shop-group"}, true
+		return map[string]any{"resourceGroupName": "shop-group", "location": "westeurope"}, true
 	case "containerservice.azure.upbound.io/KubernetesClusterNodePool":
 		return map[string]any{"kubernetesClusterId": "/subscriptions/0/resourceGroups/shop-group/providers/" +
 			"Microsoft.ContainerService/managedClusters/" + ClusterName}, true

@@ -239,7 +239,7 @@ func (w *world) aksLife(t *testing.T, name string, k *fleetv1alpha1.ImportKubeco
 	w.cloud.AddAKS(cluster)
 	return life{
 		imp: newImport(name, fleetv1alpha1.ClusterImportSpec{
-			AKS:        &fleetv1alpha1.AKSImport{ResourceGroupName: resourceGroup, ClusterName: name},
+			AKS:        &fleetv1alpha1.AKSImport{ResourceGroupName: resourceGroup, ClusterName: name, Location: "westeurope"},
 			NodePools:  fleetv1alpha1.ImportNodePools{Names: []string{"apps"}},
 			Kubeconfig: k,
 		}),

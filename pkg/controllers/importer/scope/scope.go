@@ -200,7 +200,7 @@ func WantedImport(imp *fleetv1alpha1.ClusterImport) reflection.Import {
 		w.Region, w.ClusterName = s.EKS.Region, s.EKS.ClusterName
 		w.NodePools = append(w.NodePools, s.EKS.NodeGroupNames...)
 	case s.AKS != nil:
-		w.ResourceGroupName, w.ClusterName = s.AKS.ResourceGroupName, s.AKS.ClusterName
+		w.ResourceGroupName, w.AzureRegion, w.ClusterName = s.AKS.ResourceGroupName, s.AKS.Location, s.AKS.ClusterName
 	case s.GKE != nil:
 		w.Location, w.ClusterName = s.GKE.Location, s.GKE.ClusterName
 	}
