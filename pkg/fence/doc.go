@@ -21,5 +21,5 @@
 //   - A leader that releases its lease stops writing first.
 //
 // A slow API server may still execute a request later that was sent in time. The new leader must allow for that; see
-// pkg/controllers/agent/ledger, inflight.go.
+// pkg/controllers/agent/index, inflight.go.
 package fence

@@ -10,7 +10,8 @@ import (
 	"sync"
 )
 
-// Semaphore are distributed among parties, each identified by a P. Their methods are safe for concurrent use.
+// A Semaphore has places that are distributed among parties, each identified by a P. Its methods are safe for concurrent
+// use.
 type Semaphore[P comparable] struct {
 	share int
 

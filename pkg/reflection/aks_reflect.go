@@ -32,7 +32,7 @@ func (r *reflector) azureIdentity() error {
 
 func (r *reflector) azureControlPlane(b, status *builder) {
 	f, aks := r.facts, r.facts.AKS
-	// With the label, the provider's webhook requires the Cluster, which is created last. Core sets the label when it is.
+	// With the label, the provider's webhook requires the Cluster, which is created last.
 	byCluster := b.object.GetLabels()
 	delete(byCluster, clusterv1.ClusterNameLabel)
 	b.object.SetLabels(byCluster)

@@ -6,6 +6,7 @@ package reflection
 import (
 	"errors"
 	"fmt"
+	"regexp"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -27,6 +28,9 @@ func (i Import) Validate() error {
 	return i.validateIdentifiers()
 }
 
+// azureRegion is a region as Azure's API spells it.
+var azureRegion = regexp.MustCompile(`^[a-z][a-z0-9]{0,39}$`)
+
 func (i Import) validateIdentifiers() error {
 	g, found := findCloud(i.Cloud)
 	if !found {
@@ -37,6 +41,9 @@ func (i Import) validateIdentifiers() error {
 	}
 	if !g.place.MatchString(i.place()) {
 		return fmt.Errorf("%q is not a %s", i.place(), g.placeName)
+	}
+	if i.Cloud == AKS && !azureRegion.MatchString(i.AzureRegion) {
+		return fmt.Errorf("%q is not a region of Azure, as westeurope: delete this ClusterImport and create another one", i.AzureRegion)
 	}
 	for _, pool := range i.NodePools {
 		if !g.pool.MatchString(pool) {

@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -115,15 +118,18 @@ func (p *pass) show(ctx context.Context, k mirroredKind, v view) (objects int, e
 			continue
 		}
 		err := p.ensure(ctx, kind, m.without(p.offer.excluded), objectReasons)
+		errs = append(errs, err)
+		if p.refused {
+			// So are the others.
+			return objects, condition.Join(append(errs, condition.PendingError{})...)
+		}
+		if isFatal(err) || isForbidden(err) {
+			// So are the others.
+			return objects, condition.Join(errs...)
+		}
 		if err == nil {
 			objects++
-			continue
 		}
-		if p.refused || isFatal(err) || isForbidden(err) {
-			// So are the others.
-			return objects, err
-		}
-		errs = append(errs, err)
 	}
 	return objects, condition.Join(append(errs, p.removeOthers(ctx, kind, v))...)
 }
@@ -140,6 +146,7 @@ func (p *pass) removeOthers(ctx context.Context, kind kindwatch.Kind, v view) er
 	if err != nil {
 		return nil //nolint:nilerr // The kind is not watched any more. Watching it again queues a new request.
 	}
+	slices.SortFunc(have, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	var errs []error
 	for _, obj := range have {
 		switch finalizer := foreignFinalizer(obj); {

@@ -6,7 +6,7 @@
 // It guarantees:
 //
 //   - Nothing is written to an imported cluster or its cloud. A ServiceAccount's token is requested only if the spec
-//     names it.
+//     names it, and then the source's credentials are used for nothing else.
 //   - Nothing is created while the policies of pkg/takeover are not enforced or something else manages the cluster. A
 //     managed resource is created paused, verified, and unpaused; one with another policy than Observe is neither
 //     changed nor deleted.
@@ -18,6 +18,7 @@
 //   - Credentials are withdrawn with their label, Secret, ServiceAccount or right, even if the import is stopped. A
 //     record in a Secret counts only for the kubeconfig with which it was written. The status names what exists and
 //     nothing else: policies rely on it.
+//   - Each step reads the current state, so the manager can be stopped anywhere.
 //
 // What does the owner of an imported cluster gain? Only its own kubeconfig's credentials, bounded reads, and no
 // redirects. What does the author of a ClusterImport gain? Observing with a provider configuration that allows the

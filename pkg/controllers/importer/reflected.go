@@ -119,16 +119,25 @@ func (r *Reconciler) refused(ctx context.Context, p *scope.Scope, o reflection.O
 		o.Object.GetKind(), o.Object.GetName(), refusal)
 }
 
+// deleteForMoveAnnotation is the one with which clusterctl move announces that it deletes an object.
+const deleteForMoveAnnotation = "clusterctl.cluster.x-k8s.io/delete-for-move"
+
 // removeReflection deletes a reflection, for which the admission policies require an annotation.
 func (h *hubObjects) removeReflection(ctx context.Context, o *unstructured.Unstructured) error {
 	if !o.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	uid := o.GetLabels()[fleetv1alpha1.ImportUIDLabel]
-	if o.GetAnnotations()[takeover.AllowUnimportAnnotation] != uid {
-		mark := map[string]any{"metadata": map[string]any{"annotations": map[string]any{takeover.AllowUnimportAnnotation: uid}}}
-		if err := h.mergePatch(ctx, o, mark); err != nil {
-			return err
+	marks := map[string]any{takeover.AllowUnimportAnnotation: o.GetLabels()[fleetv1alpha1.ImportUIDLabel]}
+	if o.GetKind() == "AzureManagedMachinePool" {
+		// Without it, the provider's webhook refuses to delete the last pool in System mode before the Cluster.
+		marks[deleteForMoveAnnotation] = ""
+	}
+	for key, value := range marks {
+		if was, found := o.GetAnnotations()[key]; !found || was != value {
+			if err := h.mergePatch(ctx, o, map[string]any{"metadata": map[string]any{"annotations": marks}}); err != nil {
+				return err
+			}
+			break
 		}
 	}
 	return h.remove(ctx, o)

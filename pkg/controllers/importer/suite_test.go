@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -190,6 +191,10 @@ func (w *world) prepare(ctx context.Context, kinds []schema.GroupKind) error {
 			return fmt.Errorf("cannot install a policy: %w", err)
 		}
 	}
+	webhook, binding := azureWebhook()
+	if err := errors.Join(w.hub.Create(ctx, webhook), w.hub.Create(ctx, binding)); err != nil {
+		return fmt.Errorf("cannot install what stands for a webhook: %w", err)
+	}
 	for _, gk := range kinds {
 		if config := providerConfig(gk); config != nil {
 			if err := w.hub.Create(ctx, config); err != nil {
@@ -210,6 +215,46 @@ func (w *world) prepare(ctx context.Context, kinds []schema.GroupKind) error {
 	return testenv.Poll(ctx, 2*time.Minute, func(ctx context.Context) (bool, error) {
 		return takeover.Verify(ctx, w.hub, metav1.NamespaceDefault) == nil, nil
 	})
+}
+
+// azureWebhook refuses what the admission webhooks of Cluster API Provider Azure refuse of what an import writes
+// (internal/webhooks/azuremanagedcontrolplane_validation.go and azuremanagedmachinepool_validation.go of v1.23.0). A
+// policy cannot read the Cluster: that there is none yet, or that it is not being deleted, is assumed.
+func azureWebhook() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
+	const name, label = "azure-webhook", "'cluster.x-k8s.io/cluster-name' in %s.metadata.?labels.orValue({})"
+	isCreated := "request.operation == 'CREATE' && object.kind == 'AzureManagedControlPlane'"
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
+				Rule: admissionv1.Rule{
+					APIGroups: []string{"infrastructure.cluster.x-k8s.io"}, APIVersions: []string{"*"},
+					Resources: []string{"azuremanagedcontrolplanes", "azuremanagedmachinepools"},
+				},
+			}}}},
+			Validations: []admissionv1.Validation{
+				{Message: "the Cluster is not found", Expression: fmt.Sprintf("!("+isCreated+") || !("+label+")", "object")},
+				{
+					Message:    "DisableLocalAccounts should be set only for AAD enabled clusters",
+					Expression: "request.operation == 'DELETE' || !has(object.spec.disableLocalAccounts) || has(object.spec.aadProfile)",
+				},
+				{
+					Message:    "Node pool label key must not start with kubernetes.azure.com",
+					Expression: "request.operation == 'DELETE' || object.spec.?nodeLabels.orValue({}).all(key, !key.startsWith('kubernetes.azure.com'))",
+				},
+				{
+					Message: "AKS Cluster must have at least one system pool",
+					Expression: fmt.Sprintf("request.operation != 'DELETE' || oldObject.spec.?mode.orValue('') != 'System' || !("+label+") "+
+						"|| 'clusterctl.cluster.x-k8s.io/delete-for-move' in oldObject.metadata.?annotations.orValue({})", "oldObject"),
+				},
+			},
+		},
+	}
+	return policy, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}
 }
 
 // providerConfig is the configuration of a kind: "customer" is for the namespace default, "platform" is not.

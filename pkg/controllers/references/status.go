@@ -40,7 +40,10 @@ func (r *reconciler) report(ctx context.Context, s *scope, obj *unstructured.Uns
 			return reconcile.Result{}, err
 		}
 	}
-	return reconcile.Result{RequeueAfter: again}, o.retried()
+	if err := o.retried(); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: again}, nil
 }
 
 // emitChange records the reason of an object's condition, and emits an event if it is news. shown is the reason of the

@@ -139,12 +139,12 @@ type Pacing struct {
 // wait for the responses to their writes.
 const freeOfAnswer = 64 << 10
 
-// ofWatch returns the argument of bounded.Body.Pace for one watch that ends with ctx.
+// ofWatch returns the argument of limits.Body.Pace for one watch that ends with ctx.
 func (p *Pacing) ofWatch(ctx context.Context) func(stop <-chan struct{}, events, bytes int64) {
 	return p.of(ctx, p.Events)
 }
 
-// ofStream returns the argument of bounded.Body.Pace for one watch that begins with a list.
+// ofStream returns the argument of limits.Body.Pace for one watch that begins with a list.
 func (p *Pacing) ofStream(ctx context.Context) func(stop <-chan struct{}, events, bytes int64) {
 	wait, left := p.of(ctx, p.Events), int64(mostListed)
 	return func(stop <-chan struct{}, events, bytes int64) {
@@ -154,7 +154,7 @@ func (p *Pacing) ofStream(ctx context.Context) func(stop <-chan struct{}, events
 	}
 }
 
-// ofList returns the argument of bounded.Body.Pace for one list, or a page of one. It counts as one response, which
+// ofList returns the argument of limits.Body.Pace for one list, or a page of one. It counts as one response, which
 // waits before it is decoded, so that empty pages cannot arrive without limit.
 func (p *Pacing) ofList(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
 	wait, answers := p.of(ctx, p.Answers), int64(1)
@@ -164,7 +164,7 @@ func (p *Pacing) ofList(ctx context.Context) func(stop <-chan struct{}, texts, b
 	}
 }
 
-// ofAnswer returns the argument of bounded.Body.Pace for a response that is neither. The response is counted when this
+// ofAnswer returns the argument of limits.Body.Pace for a response that is neither. The response is counted when this
 // returns, however small it is.
 func (p *Pacing) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts, bytes int64) {
 	p.Answers.take(1, p.Clock.Now())
@@ -181,7 +181,7 @@ func (p *Pacing) ofAnswer(ctx context.Context) func(stop <-chan struct{}, texts,
 	}
 }
 
-// ofBody returns the argument of bounded.Body.Pace for the response to a request. pathPrefix is the path of the API
+// ofBody returns the argument of limits.Body.Pace for the response to a request. pathPrefix is the path of the API
 // server's address.
 func (p *Pacing) ofBody(req *http.Request, pathPrefix string) func(stop <-chan struct{}, texts, bytes int64) {
 	switch {
