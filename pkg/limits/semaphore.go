@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// A Semaphore has places that are distributed among parties, each identified by a P. Its methods are safe for concurrent
-// use.
+// A Semaphore has places that are distributed among parties, each identified by a P. Its methods are safe for
+// concurrent use.
 type Semaphore[P comparable] struct {
 	share int
 

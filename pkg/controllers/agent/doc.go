@@ -10,9 +10,9 @@
 //   - apply (apply.go) executes the plan's steps. Each write is conditional on the state that the plan saw.
 //   - propagateDown copies down and reports, whether or not the steps succeeded.
 //
-// docs/claims.md has the guarantees. Packages below: index (hub, clusters, events, state between reconciles), ownership,
-// propagation (what is synchronised), hubaccess (identities, errors of API servers), plan, definition, downstream (late
-// fields, Secrets, reports, the state of one reconcile).
+// docs/claims.md has the guarantees. Packages below: index (hub, clusters, events, state between reconciles),
+// ownership, propagation (what is synchronised), hubaccess (identities, errors of API servers), plan, definition,
+// downstream (late fields, Secrets, reports, the state of one reconcile).
 //
 // What does the owner of one workload cluster gain? Claims in the namespaces that the class pairs with the cluster,
 // with the content of their own claims, and their status and connection Secrets. docs/security.md lists what was tried.
