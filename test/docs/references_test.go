@@ -40,7 +40,6 @@ var notForUsers = map[string]string{
 	"cannot create a patch of the condition":                                             "a program's mistake",
 	"cannot decode the cached state of … of …":                                           "a program's mistake",
 	"cannot write the condition of …":                                                    "there is no place to show it",
-	"cannot apply the resolved values to …":                                              "tried again, and logged",
 	"cannot get … …":                                                                     "tried again, and logged",
 	"an object can have at most … references":                                            says,
 	"a reference can have at most … variables":                                           says,
