@@ -22,7 +22,9 @@ var aksNames = grammar{
 	pool:      regexp.MustCompile(`^[a-z][a-z0-9]{0,11}$`),
 	place:     regexp.MustCompile(`^[A-Za-z0-9_().-]{0,89}[A-Za-z0-9_()-]$`),
 	placeName: "resource group of Azure",
-	poolLabel: "kubernetes.azure.com/agentpool",
+	// As Azure's API spells it.
+	azureRegion: regexp.MustCompile(`^[a-z][a-z0-9]{0,39}$`),
+	poolLabel:   "kubernetes.azure.com/agentpool",
 }
 
 func aksCloud() cloud {
@@ -33,6 +35,7 @@ func aksCloud() cloud {
 			identity: infrastructure("v1beta1", "AzureClusterIdentity"), infraCluster: infrastructure("v1beta1", "AzureManagedCluster"),
 			controlPlane: infrastructure("v1beta1", "AzureManagedControlPlane"), infraPool: infrastructure("v1beta1", "AzureManagedMachinePool"),
 		},
+		oneCIDR:  true,
 		want:     (*wanter).aks,
 		read:     (*reader).aks,
 		identity: (*reflector).azureIdentity, controlPlane: (*reflector).azureControlPlane, infraPool: (*reflector).azurePool,

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
 
@@ -33,9 +34,7 @@ func (r *reflector) azureIdentity() error {
 func (r *reflector) azureControlPlane(b, status *builder) {
 	f, aks := r.facts, r.facts.AKS
 	// With the label, the provider's webhook requires the Cluster, which is created last.
-	byCluster := b.object.GetLabels()
-	delete(byCluster, clusterv1.ClusterNameLabel)
-	b.object.SetLabels(byCluster)
+	unstructured.RemoveNestedField(b.object.Object, "metadata", "labels", clusterv1.ClusterNameLabel)
 	b.set("spec.identityRef", map[string]any{
 		"apiVersion": r.kinds.identity.GroupVersion().String(), "kind": r.kinds.identity.Kind, "name": r.deniedName(), "namespace": r.imp.Namespace,
 	})
@@ -87,7 +86,8 @@ func (r *reflector) azureNetwork(b *builder) {
 	b.set("spec.networkPlugin", aks.NetworkPlugin)
 	b.set("spec.networkPluginMode", strings.ToLower(aks.NetworkPluginMode))
 	b.set("spec.networkPolicy", aks.NetworkPolicy)
-	if overlay := strings.EqualFold(aks.NetworkPluginMode, "overlay"); aks.DataPlane == "cilium" && (!overlay || aks.NetworkPolicy != "cilium") {
+	refused := !strings.EqualFold(aks.NetworkPluginMode, "overlay") || aks.NetworkPolicy != "cilium"
+	if aks.DataPlane == "cilium" && refused {
 		b.lossy("spec.networkDataplane", aks.DataPlane, "The provider's webhook permits cilium only with the mode overlay and the policy cilium")
 	} else {
 		b.set("spec.networkDataplane", aks.DataPlane)

@@ -44,7 +44,9 @@ var (
 // owner of the imported cluster writes, are checked against it as well.
 type grammar struct {
 	cluster, pool, place *regexp.Regexp
-	placeName            string
+	// azureRegion is nil where the place is, or has, the region.
+	azureRegion *regexp.Regexp
+	placeName   string
 	// poolLabel is the Node label that names a Node's pool.
 	poolLabel string
 }

@@ -32,7 +32,7 @@ func Reflect(imp Import, facts Facts, schemas Schemas) (Reflection, error) {
 	if err := r.provider(c); err != nil {
 		return Reflection{}, err
 	}
-	if err := r.core(); err != nil {
+	if err := r.core(c); err != nil {
 		return Reflection{}, err
 	}
 	return Reflection{Objects: r.objects, Lossy: r.notes.list()}, nil
@@ -88,9 +88,9 @@ func (r *reflector) pools(kind string, reflect func(pool NodePool, name string) 
 	return nil
 }
 
-// setCIDRs sets the CIDR blocks of a Cluster. Azure's provider refuses its control plane if there are several.
-func (r *reflector) setCIDRs(cluster *builder, path string, cidrs []string) {
-	if r.imp.Cloud == AKS && len(cidrs) > 1 {
+// setCIDRs sets CIDR blocks of the Cluster.
+func (c cloud) setCIDRs(cluster *builder, path string, cidrs []string) {
+	if c.oneCIDR && len(cidrs) > 1 {
 		cluster.lossy(path, strings.Join(cidrs, ","), "The provider's webhook permits one block")
 		cidrs = cidrs[:1]
 	}
@@ -98,7 +98,7 @@ func (r *reflector) setCIDRs(cluster *builder, path string, cidrs []string) {
 }
 
 // core makes the Cluster and its MachinePools.
-func (r *reflector) core() error {
+func (r *reflector) core(c cloud) error {
 	// Core copies no status of a paused Cluster, and none of a paused MachinePool.
 	cluster, err := r.newObject(clusterKind, r.imp.Namespace, r.name)
 	if err != nil {
@@ -109,8 +109,8 @@ func (r *reflector) core() error {
 	cluster.set("spec.infrastructureRef", reference(r.kinds.infraCluster, r.name))
 	cluster.set("spec.controlPlaneRef", reference(r.kinds.controlPlane, r.name))
 	cluster.setEndpoint("spec.controlPlaneEndpoint", r.facts.Endpoint)
-	r.setCIDRs(cluster, "spec.clusterNetwork.services.cidrBlocks", r.facts.ServiceCIDRs)
-	r.setCIDRs(cluster, "spec.clusterNetwork.pods.cidrBlocks", r.facts.PodCIDRs)
+	c.setCIDRs(cluster, "spec.clusterNetwork.services.cidrBlocks", r.facts.ServiceCIDRs)
+	c.setCIDRs(cluster, "spec.clusterNetwork.pods.cidrBlocks", r.facts.PodCIDRs)
 	var status *builder
 	if r.imp.StrictPause {
 		cluster.set("spec.paused", true)

@@ -6,7 +6,6 @@ package reflection
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -28,9 +27,6 @@ func (i Import) Validate() error {
 	return i.validateIdentifiers()
 }
 
-// azureRegion is a region as Azure's API spells it.
-var azureRegion = regexp.MustCompile(`^[a-z][a-z0-9]{0,39}$`)
-
 func (i Import) validateIdentifiers() error {
 	g, found := findCloud(i.Cloud)
 	if !found {
@@ -42,7 +38,7 @@ func (i Import) validateIdentifiers() error {
 	if !g.place.MatchString(i.place()) {
 		return fmt.Errorf("%q is not a %s", i.place(), g.placeName)
 	}
-	if i.Cloud == AKS && !azureRegion.MatchString(i.AzureRegion) {
+	if g.azureRegion != nil && !g.azureRegion.MatchString(i.AzureRegion) {
 		return fmt.Errorf("%q is not a region of Azure, as westeurope: delete this ClusterImport and create another one", i.AzureRegion)
 	}
 	for _, pool := range i.NodePools {

@@ -99,7 +99,7 @@ type ClusterImportSpec struct {
 
 // EKSImport names a cluster of EKS.
 //
-// +kubebuilder:validation:XValidation:rule="self.region == oldSelf.region && self.clusterName == oldSelf.clusterName",message="region and clusterName cannot change, because they would name another cluster: delete this ClusterImport and create another one"
+// +kubebuilder:validation:XValidation:rule="self.region == oldSelf.region && self.clusterName == oldSelf.clusterName",message="another value would name another cluster: create another import"
 type EKSImport struct {
 	// region of AWS, for example eu-central-1.
 	// +kubebuilder:validation:MaxLength=32
@@ -126,7 +126,7 @@ type EKSImport struct {
 
 // AKSImport names a cluster of AKS. The subscription is that of the provider configuration.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="resourceGroupName, clusterName and location cannot change, because they would name another cluster: delete this ClusterImport and create another one"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="another value would name another cluster: create another import"
 type AKSImport struct {
 	// resourceGroupName is the resource group of the cluster.
 	// +kubebuilder:validation:MaxLength=90
@@ -150,7 +150,7 @@ type AKSImport struct {
 
 // GKEImport names a cluster of GKE. The project is that of the provider configuration.
 //
-// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="location and clusterName cannot change, because they would name another cluster: delete this ClusterImport and create another one"
+// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="another value would name another cluster: create another import"
 type GKEImport struct {
 	// location is a region, as europe-west1, or a zone, as europe-west1-b.
 	// +kubebuilder:validation:MaxLength=40

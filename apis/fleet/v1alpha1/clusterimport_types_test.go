@@ -146,7 +146,7 @@ func TestAClusterImportNeverBecomesThatOfAnotherCluster(t *testing.T) {
 	}{
 		"Region": {
 			reason: "Another region has another cluster of the same name.", from: importSpec("eks", maps.Clone(importEKS)),
-			change: func(spec map[string]any) { spec["eks"].(map[string]any)["region"] = "us-east-1" }, want: "region and clusterName cannot change",
+			change: func(spec map[string]any) { spec["eks"].(map[string]any)["region"] = "us-east-1" }, want: "would name another cluster",
 		},
 		"ResourceGroup": {
 			reason: "As does another resource group.", from: importSpec("aks", maps.Clone(importAKS)),

@@ -333,7 +333,9 @@ func TestForeignSecretInTheWorkloadClusterIsNotOverwritten(t *testing.T) {
 	f := newFixture(t)
 	f.served()
 	mine := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn", Labels: map[string]string{fleetv1alpha1.ManagedByLabel: index.ManagedByValue}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: f.namespace, Name: "db-conn", Labels: map[string]string{fleetv1alpha1.ManagedByLabel: index.ManagedByValue},
+		},
 		StringData: map[string]string{"mine": "yes"},
 	}
 	f.Create(f.workload, mine)

@@ -312,7 +312,8 @@ func TestClaimIsNotPushedElsewhereWhileItsCreationMayBeUnderWay(t *testing.T) {
 	r := &requirementReconciler{hubClient: noWriter{t: t}, clock: c, ledger: &index.Ledger{}, inFlight: index.NewInFlight(c, time.Minute)}
 	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	s := &downstream.Scope{Facts: plan.Facts{
-		ObjectRequest: multicluster.ObjectRequest{ClusterName: "capi/default/w1"}, Claim: claim, Source: ownership.Source{Identifier: "us", Namespace: "team"},
+		ObjectRequest: multicluster.ObjectRequest{ClusterName: "capi/default/w1"},
+		Claim:         claim, Source: ownership.Source{Identifier: "us", Namespace: "team"},
 	}}
 	place := func(namespace string) ownership.Place {
 		return ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: namespace, Name: "db"}}

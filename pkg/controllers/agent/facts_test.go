@@ -103,8 +103,10 @@ func TestNothingIsPushedBeforeTheIndexOfOriginsIsComplete(t *testing.T) {
 func offeredClaim(claim *unstructured.Unstructured) plan.Facts {
 	at := ownershiptest.InBar("db")
 	return plan.Facts{
-		ObjectRequest: multicluster.ObjectRequest{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
-		HubKind:       at.Kind, Claim: claim, Source: ownership.Source{Identifier: "w1", Namespace: "foo"},
+		ObjectRequest: multicluster.ObjectRequest{
+			ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind,
+		},
+		HubKind: at.Kind, Claim: claim, Source: ownership.Source{Identifier: "w1", Namespace: "foo"},
 		Class: &fleetv1alpha1.EnrollmentClass{}, PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
 		Pairing: &plan.Pairing{}, Target: &at,
 	}

@@ -7,11 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
@@ -127,17 +129,14 @@ func (h *hubObjects) removeReflection(ctx context.Context, o *unstructured.Unstr
 	if !o.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	marks := map[string]any{takeover.AllowUnimportAnnotation: o.GetLabels()[fleetv1alpha1.ImportUIDLabel]}
+	marks := map[string]string{takeover.AllowUnimportAnnotation: o.GetLabels()[fleetv1alpha1.ImportUIDLabel]}
 	if o.GetKind() == "AzureManagedMachinePool" {
 		// Without it, the provider's webhook refuses to delete the last pool in System mode before the Cluster.
 		marks[deleteForMoveAnnotation] = ""
 	}
-	for key, value := range marks {
-		if was, found := o.GetAnnotations()[key]; !found || was != value {
-			if err := h.mergePatch(ctx, o, map[string]any{"metadata": map[string]any{"annotations": marks}}); err != nil {
-				return err
-			}
-			break
+	if marked := labels.Merge(o.GetAnnotations(), marks); !maps.Equal(marked, o.GetAnnotations()) {
+		if err := h.mergePatch(ctx, o, map[string]any{"metadata": map[string]any{"annotations": marks}}); err != nil {
+			return err
 		}
 	}
 	return h.remove(ctx, o)

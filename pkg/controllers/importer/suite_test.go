@@ -221,40 +221,43 @@ func (w *world) prepare(ctx context.Context, kinds []schema.GroupKind) error {
 // (internal/webhooks/azuremanagedcontrolplane_validation.go and azuremanagedmachinepool_validation.go of v1.23.0). A
 // policy cannot read the Cluster: that there is none yet, or that it is not being deleted, is assumed.
 func azureWebhook() (*admissionv1.ValidatingAdmissionPolicy, *admissionv1.ValidatingAdmissionPolicyBinding) {
-	const name, label = "azure-webhook", "'cluster.x-k8s.io/cluster-name' in %s.metadata.?labels.orValue({})"
-	isCreated := "request.operation == 'CREATE' && object.kind == 'AzureManagedControlPlane'"
-	policy := &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-				Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
-				Rule: admissionv1.Rule{
-					APIGroups: []string{"infrastructure.cluster.x-k8s.io"}, APIVersions: []string{"*"},
-					Resources: []string{"azuremanagedcontrolplanes", "azuremanagedmachinepools"},
-				},
-			}}}},
-			Validations: []admissionv1.Validation{
-				{Message: "the Cluster is not found", Expression: fmt.Sprintf("!("+isCreated+") || !("+label+")", "object")},
-				{
-					Message:    "DisableLocalAccounts should be set only for AAD enabled clusters",
-					Expression: "request.operation == 'DELETE' || !has(object.spec.disableLocalAccounts) || has(object.spec.aadProfile)",
-				},
-				{
-					Message:    "Node pool label key must not start with kubernetes.azure.com",
-					Expression: "request.operation == 'DELETE' || object.spec.?nodeLabels.orValue({}).all(key, !key.startsWith('kubernetes.azure.com'))",
-				},
-				{
-					Message: "AKS Cluster must have at least one system pool",
-					Expression: fmt.Sprintf("request.operation != 'DELETE' || oldObject.spec.?mode.orValue('') != 'System' || !("+label+") "+
-						"|| 'clusterctl.cluster.x-k8s.io/delete-for-move' in oldObject.metadata.?annotations.orValue({})", "oldObject"),
-				},
+	meta := metav1.ObjectMeta{Name: "azure-webhook"}
+	rule := admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
+		Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete},
+		Rule: admissionv1.Rule{
+			APIGroups: []string{"infrastructure.cluster.x-k8s.io"}, APIVersions: []string{"*"},
+			Resources: []string{"azuremanagedcontrolplanes", "azuremanagedmachinepools"},
+		},
+	}}
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{rule}},
+		Variables: []admissionv1.Variable{
+			{Name: "is", Expression: "request.operation == 'DELETE' ? oldObject : object"},
+			{Name: "ofCluster", Expression: "'cluster.x-k8s.io/cluster-name' in variables.is.metadata.?labels.orValue({})"},
+		},
+		Validations: []admissionv1.Validation{
+			{
+				Message:    "the Cluster is not found",
+				Expression: "request.operation != 'CREATE' || object.kind != 'AzureManagedControlPlane' || !variables.ofCluster",
+			},
+			{
+				Message:    "DisableLocalAccounts should be set only for AAD enabled clusters",
+				Expression: "!has(variables.is.spec.disableLocalAccounts) || has(variables.is.spec.aadProfile)",
+			},
+			{
+				Message:    "Node pool label key must not start with kubernetes.azure.com",
+				Expression: "variables.is.spec.?nodeLabels.orValue({}).all(key, !key.startsWith('kubernetes.azure.com'))",
+			},
+			{
+				Message: "AKS Cluster must have at least one system pool",
+				Expression: "request.operation != 'DELETE' || variables.is.spec.?mode.orValue('') != 'System' || !variables.ofCluster " +
+					"|| 'clusterctl.cluster.x-k8s.io/delete-for-move' in variables.is.metadata.?annotations.orValue({})",
 			},
 		},
-	}
-	return policy, &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
-	}
+	}}
+	return policy, &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+	}}
 }
 
 // providerConfig is the configuration of a kind: "customer" is for the namespace default, "platform" is not.

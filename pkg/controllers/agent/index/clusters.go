@@ -67,7 +67,9 @@ func NewClusters(o ClustersOptions) *Clusters {
 	s := &Clusters{ClustersOptions: o}
 	s.Instances = multicluster.NewInstances(multicluster.InstancesOptions[multicluster.ObjectRequest, *Cluster]{
 		What: "claims",
-		New: func(name mcr.ClusterName, cl cluster.Cluster, _ workqueue.TypedRateLimitingInterface[multicluster.ObjectRequest]) (*Cluster, error) {
+		New: func(
+			name mcr.ClusterName, cl cluster.Cluster, _ workqueue.TypedRateLimitingInterface[multicluster.ObjectRequest],
+		) (*Cluster, error) {
 			return s.engage(name, cl)
 		},
 		Added: s.added, Removed: func(name mcr.ClusterName) { s.Disengaged(name) }, Queued: o.Queued,

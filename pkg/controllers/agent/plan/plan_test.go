@@ -28,8 +28,10 @@ func offeredClaim(claim *unstructured.Unstructured) Facts {
 		Mode: fleetv1alpha1.AgentModeReadWrite, DefaultTargetNamespace: "bar",
 	}}}
 	return Facts{
-		ObjectRequest: multicluster.ObjectRequest{ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind},
-		HubKind:       at.Kind, Claim: claim, Source: ownership.Source{Identifier: "w1", Namespace: "foo"},
+		ObjectRequest: multicluster.ObjectRequest{
+			ClusterName: "w1", NamespacedName: types.NamespacedName{Namespace: "foo", Name: "db"}, Kind: at.Kind,
+		},
+		HubKind: at.Kind, Claim: claim, Source: ownership.Source{Identifier: "w1", Namespace: "foo"},
 		Residence: ownership.Residence{Cluster: "c1", Namespace: "n1"},
 		Class:     class, ClassName: "default", PublishedKnown: true, Published: true, Offered: true, Form: crossplane.FormClaim,
 		Pairing: &Pairing{Class: "default", Agent: class.Spec.Agent, Namespace: "foo"}, Target: &at,
