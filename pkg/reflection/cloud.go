@@ -10,7 +10,7 @@ type cloud struct {
 	kinds []Kind
 	// reflected are the kinds of its Cluster API provider.
 	reflected reflectedKinds
-	// oneCIDR says that the provider's webhook refuses a control plane whose Cluster has several blocks of services or Pods.
+	// oneCIDR says that the provider permits one block of services and one of Pods.
 	oneCIDR bool
 	// want adds the managed resources that are wanted.
 	want func(*wanter, Observed)
