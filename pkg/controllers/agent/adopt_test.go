@@ -22,24 +22,24 @@ import (
 func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	theirs := f.object(f.target, "db")
+	theirs := f.NewClaim(f.Target, "db")
 	theirs.Object["spec"] = map[string]any{"version": "8", "tags": []any{"hub"}, "compositionRef": map[string]any{"name": "c"}}
-	f.Create(f.hub, theirs)
-	us := ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.String()
-	f.claim("db", func(u *unstructured.Unstructured) {
+	f.Create(f.Hub, theirs)
+	us := ownership.Source{Identifier: f.Identifier, Namespace: f.Namespace}.String()
+	f.CreateClaim("db", func(u *unstructured.Unstructured) {
 		u.SetAnnotations(map[string]string{
 			fleetv1alpha1.AdoptAnnotation: "true", fleetv1alpha1.AdoptableByAnnotation: us, fleetv1alpha1.ReleasedFromAnnotation: us,
 		})
 	})
-	f.synced("db", fleetv1alpha1.ReasonConflict)
-	f.settled()
-	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetResourceVersion() != theirs.GetResourceVersion() {
+	f.WaitForSynced("db", fleetv1alpha1.ReasonConflict)
+	f.WaitForIdle()
+	if now, err := f.GetClaim(f.Hub, f.Target, "db"); err != nil || now.GetResourceVersion() != theirs.GetResourceVersion() {
 		t.Fatalf("want the workload cluster alone to gain nothing, got %v (%v)", now.Object, err)
 	}
 
-	f.Edit(f.hub, theirs, func() { theirs.SetAnnotations(map[string]string{fleetv1alpha1.AdoptableByAnnotation: us}) })
-	claim := f.synced("db", fleetv1alpha1.ReasonSynced)
-	hub, err := f.get(f.hub, f.target, "db")
+	f.Edit(f.Hub, theirs, func() { theirs.SetAnnotations(map[string]string{fleetv1alpha1.AdoptableByAnnotation: us}) })
+	claim := f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	hub, err := f.GetClaim(f.Hub, f.Target, "db")
 	if err != nil || hub.GetUID() != theirs.GetUID() {
 		t.Fatalf("want the very object, got %v (%v)", hub.Object, err)
 	}
@@ -53,7 +53,7 @@ func TestAdoptionNeedsTheConsentOfTheHub(t *testing.T) {
 		}
 		delete(annotations, key)
 	}
-	if diff := cmp.Diff(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations(), annotations); diff != "" {
+	if diff := cmp.Diff(ownership.Source{Identifier: f.Identifier, Namespace: f.Namespace}.Annotations(), annotations); diff != "" {
 		t.Errorf("want it to be ours and the consent to be used up (-want +got):\n%s", diff)
 	}
 	if got, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); got != "5.7" {
@@ -70,38 +70,38 @@ func TestConflictIsAnnotatedAndReportedOnce(t *testing.T) {
 	f := prepareFixture(t)
 	f.options = patient
 	f.start()
-	holder := f.object(f.target, "db")
+	holder := f.NewClaim(f.Target, "db")
 	holder.SetAnnotations(ownership.Source{Identifier: "another", Namespace: "theirs"}.Annotations())
-	f.Create(f.hub, holder)
-	f.served()
+	f.Create(f.Hub, holder)
+	f.WaitForServed()
 	f.inHub(holder)
 	// The annotation exists because a definition may drop conditions that it does not know.
-	f.claim("db")
-	claim := f.synced("db", fleetv1alpha1.ReasonConflict)
+	f.CreateClaim("db")
+	claim := f.WaitForSynced("db", fleetv1alpha1.ReasonConflict)
 	want := `the namespace "theirs" of the cluster with the identifier "another"`
 	if got := claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation]; got != want {
 		t.Errorf("want the annotation %q, got %q", want, got)
 	}
-	f.settled()
-	if got := f.workloadRequests.about("PATCH", "/mysqlinstances/db?"); len(got) != 1 {
+	f.WaitForIdle()
+	if got := f.WorkloadRequests.Filter("PATCH", "/mysqlinstances/db?"); len(got) != 1 {
 		t.Errorf("want one write of the annotation, got:\n%s", strings.Join(got, "\n"))
 	}
 
 	// The holder is deleted, and the write of the finalizer removes the annotation.
-	if err := f.hub.Delete(f.Ctx, holder); err != nil && !apierrors.IsNotFound(err) {
+	if err := f.Hub.Delete(f.Ctx, holder); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	claim = f.synced("db", fleetv1alpha1.ReasonSynced)
+	claim = f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	if got, there := claim.GetAnnotations()[fleetv1alpha1.ConflictAnnotation]; there {
 		t.Errorf("want no annotation, got %q", got)
 	}
-	f.settled()
-	if got := f.workloadRequests.about("PATCH", "/mysqlinstances/db?"); len(got) != 2 {
+	f.WaitForIdle()
+	if got := f.WorkloadRequests.Filter("PATCH", "/mysqlinstances/db?"); len(got) != 2 {
 		t.Errorf("want one more write, of the finalizer and the annotation, got:\n%s", strings.Join(got, "\n"))
 	}
 	f.Within("both transitions are reported by an event", func() error {
 		l := &eventsv1.EventList{}
-		if err := f.workload.List(f.Ctx, l, client.InNamespace(f.namespace)); err != nil {
+		if err := f.Workload.List(f.Ctx, l, client.InNamespace(f.Namespace)); err != nil {
 			return err
 		}
 		var got []string

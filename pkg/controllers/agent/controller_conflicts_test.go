@@ -41,12 +41,12 @@ var moreWorkloads = controllertest.NewLanes(1, func() (*rest.Config, error) { //
 func (f *fixture) join(identifier string) *fixture {
 	f.T.Helper()
 	m := *f
-	m.workloadConfig = moreWorkloads.Take(f.T)
+	m.WorkloadConfig = moreWorkloads.Take(f.T)
 	f.T.Cleanup(f.stopAgent) // Before the next test gets it.
-	m.cluster = f.cluster + "-2"
-	m.identifier, m.workloadRequests = identifier, newRequests(f.number)
-	m.workload = controllertest.NewClient(f.T, m.workloadConfig, agenttest.Scheme())
-	m.Create(m.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.namespace}})
+	m.Cluster = f.Cluster + "-2"
+	m.Identifier, m.WorkloadRequests = identifier, agenttest.NewRequests(f.Number)
+	m.Workload = controllertest.NewClient(f.T, m.WorkloadConfig, agenttest.Scheme())
+	m.Create(m.Workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: m.Namespace}})
 	m.enrol()
 	m.engage()
 	return &m
@@ -55,10 +55,10 @@ func (f *fixture) join(identifier string) *fixture {
 // enrol enrols the cluster of a fixture in the fleet.
 func (f *fixture) enrol() {
 	f.fleet.Set(connection.Cluster{
-		Name: f.cluster, State: connection.StateConnected, UID: f.kubeSystemUID(),
-		Enrolment: connection.Enrolment{Identifier: f.identifier, Class: f.class, Object: connection.ObjectReference{
+		Name: f.Cluster, State: connection.StateConnected, UID: f.KubeSystemUID(),
+		Enrolment: connection.Enrolment{Identifier: f.Identifier, Class: f.Class, Object: connection.ObjectReference{
 			GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
-			Namespace:        "default", Name: f.class, UID: types.UID(f.cluster),
+			Namespace:        "default", Name: f.Class, UID: types.UID(f.Cluster),
 		}},
 	})
 }
@@ -67,13 +67,13 @@ func (f *fixture) enrol() {
 func (f *fixture) in(namespace string) *fixture {
 	f.T.Helper()
 	m := *f
-	m.namespace = namespace
-	m.Create(m.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+	m.Namespace = namespace
+	m.Create(m.Workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	return &m
 }
 
 func (f *fixture) source() ownership.Source {
-	return ownership.Source{Identifier: f.identifier, Namespace: f.namespace}
+	return ownership.Source{Identifier: f.Identifier, Namespace: f.Namespace}
 }
 
 // heldBy waits until an object in the hub names a source.
@@ -81,7 +81,7 @@ func (f *fixture) heldBy(namespace string, s ownership.Source) *unstructured.Uns
 	f.T.Helper()
 	var u *unstructured.Unstructured
 	f.Within("db in "+namespace+" is held by "+s.String(), func() (err error) {
-		u, err = f.get(f.hub, namespace, "db")
+		u, err = f.GetClaim(f.Hub, namespace, "db")
 		if err == nil && index.SourceOrZero(u) != s {
 			err = fmt.Errorf("it is held by %s", index.SourceOrZero(u))
 		}
@@ -94,8 +94,8 @@ func (f *fixture) heldBy(namespace string, s ownership.Source) *unstructured.Uns
 // annotation.
 func (f *fixture) conflictsWith(s ownership.Source) {
 	f.T.Helper()
-	f.Within("db in "+f.namespace+" of "+f.identifier+" conflicts with "+s.String(), func() error {
-		u, err := f.get(f.workload, f.namespace, "db")
+	f.Within("db in "+f.Namespace+" of "+f.Identifier+" conflicts with "+s.String(), func() error {
+		u, err := f.GetClaim(f.Workload, f.Namespace, "db")
 		if err != nil {
 			return err
 		}
@@ -114,32 +114,32 @@ func (f *fixture) conflictsWith(s ownership.Source) {
 func TestConflictsWhenNamespacesRollUp(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	beside, elsewhere := f.in(f.namespace+"-b"), f.join(f.identifier+"-2")
-	f.claim("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	before := f.heldBy(f.target, f.source())
+	beside, elsewhere := f.in(f.Namespace+"-b"), f.join(f.Identifier+"-2")
+	f.CreateClaim("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	before := f.heldBy(f.Target, f.source())
 	for _, u := range []*fixture{beside, elsewhere} {
-		u.claim("db")
+		u.CreateClaim("db")
 		u.conflictsWith(f.source())
 	}
 
-	refused := elsewhere.object(elsewhere.namespace, "db")
-	elsewhere.Edit(elsewhere.workload, refused, func() { refused.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer}) })
-	if err := elsewhere.workload.Delete(f.Ctx, refused); err != nil {
+	refused := elsewhere.NewClaim(elsewhere.Namespace, "db")
+	elsewhere.Edit(elsewhere.Workload, refused, func() { refused.SetFinalizers([]string{fleetv1alpha1.RequirementFinalizer}) })
+	if err := elsewhere.Workload.Delete(f.Ctx, refused); err != nil {
 		t.Fatal(err)
 	}
-	elsewhere.gone(elsewhere.workload, elsewhere.namespace, "db")
-	now := f.heldBy(f.target, f.source())
+	elsewhere.WaitForGone(elsewhere.Workload, elsewhere.Namespace, "db")
+	now := f.heldBy(f.Target, f.source())
 	if now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil || now.GetGeneration() != before.GetGeneration() {
 		t.Errorf("want the others to write nothing, got %v", now.Object)
 	}
 
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "db")
-	beside.heldBy(f.target, beside.source())
-	beside.synced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForGone(f.Workload, f.Namespace, "db")
+	beside.heldBy(f.Target, beside.source())
+	beside.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 }
 
 // TestReplacementWithTheSameIdentifierTakesOver: a cluster that replaces another under its identifier has entirely
@@ -147,44 +147,44 @@ func TestConflictsWhenNamespacesRollUp(t *testing.T) {
 func TestReplacementWithTheSameIdentifierTakesOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.claim("db", withSecret("db-conn"))
-	before := f.pushed("db")
-	f.connectionSecret("db-conn", before, "one")
-	f.ready("db", "db.example.org")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.settled()
+	f.CreateClaim("db", agenttest.WithSecret("db-conn"))
+	before := f.WaitForPushed("db")
+	f.CreateConnectionSecret("db-conn", before, "one")
+	f.MarkReady("db", "db.example.org")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForIdle()
 
 	// The cluster is lost: it is un-enrolled, and cannot be offboarded.
 	f.disengageCluster()
-	f.fleet.Forget(f.cluster)
-	now := f.heldBy(f.target, f.source())
+	f.fleet.Forget(f.Cluster)
+	now := f.heldBy(f.Target, f.source())
 	if now.GetDeletionTimestamp() != nil {
 		t.Fatal("want nothing to be deleted because a cluster is lost")
 	}
 	generation := now.GetGeneration()
 
-	replacement := f.join(f.identifier)
-	replacement.claim("db", withSecret("db-conn"))
-	claim := replacement.synced("db", fleetv1alpha1.ReasonSynced)
+	replacement := f.join(f.Identifier)
+	replacement.CreateClaim("db", agenttest.WithSecret("db-conn"))
+	claim := replacement.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
 		t.Errorf("want the status of what is there, got address %q", got)
 	}
 	replacement.Within("the Secret arrives", func() error {
 		s := &corev1.Secret{}
-		err := replacement.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, s)
+		err := replacement.Workload.Get(f.Ctx, types.NamespacedName{Namespace: f.Namespace, Name: "db-conn"}, s)
 		if err == nil && string(s.Data["password"]) != "one" {
 			err = fmt.Errorf("the password is %q", s.Data["password"])
 		}
 		return err
 	})
 	f.Within("the object names where it comes from now", func() error {
-		now, err := f.get(f.hub, f.target, "db")
-		if err == nil && ownership.GetResidence(now).Cluster != types.UID(replacement.kubeSystemUID()) {
+		now, err := f.GetClaim(f.Hub, f.Target, "db")
+		if err == nil && ownership.GetResidence(now).Cluster != types.UID(replacement.KubeSystemUID()) {
 			err = errors.New("it names " + string(ownership.GetResidence(now).Cluster))
 		}
 		return err
 	})
-	now = replacement.heldBy(f.target, replacement.source())
+	now = replacement.heldBy(f.Target, replacement.source())
 	if now.GetUID() != before.GetUID() || now.GetGeneration() != generation {
 		t.Errorf("want nothing to be provisioned again, got UID %s for %s and generation %d for %d",
 			now.GetUID(), before.GetUID(), now.GetGeneration(), generation)

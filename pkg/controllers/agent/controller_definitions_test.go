@@ -14,11 +14,11 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
@@ -26,12 +26,12 @@ import (
 func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
-	hub, got := f.crd(), f.crd()
-	if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
+	f.WaitForServed()
+	hub, got := f.ClaimCRD(), f.ClaimCRD()
+	if err := f.Hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
+	if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
 		t.Fatal(err)
 	}
 	want := asPulled(t, hub).Spec
@@ -41,17 +41,17 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 	if len(got.OwnerReferences) != 0 || len(got.Annotations) != 0 {
 		t.Errorf("want nothing of the hub's metadata, got %v %v", got.OwnerReferences, got.Annotations)
 	}
-	if diff := cmp.Diff(f.owner.Stamp(nil), got.Labels); diff != "" {
+	if diff := cmp.Diff(f.Owner.Stamp(nil), got.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	f.settled()
+	f.WaitForIdle()
 
-	f.Edit(f.workload, got, func() {
+	f.Edit(f.Workload, got, func() {
 		got.Spec.Names.ShortNames = []string{"hijacked"}
 		got.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["extra"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
 	f.Within("drift is put back", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
 			return err
 		}
 		if diff := cmp.Diff(want, got.Spec); diff != "" {
@@ -60,11 +60,11 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 		return nil
 	})
 
-	f.Edit(f.hub, hub, func() {
+	f.Edit(f.Hub, hub, func() {
 		hub.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["engine"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
 	f.Within("a change in the hub follows", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
 			return err
 		}
 		if _, ok := got.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["engine"]; !ok {
@@ -72,10 +72,10 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 		}
 		return nil
 	})
-	f.settled()
-	before := len(f.workloadRequests.writes())
-	f.settled()
-	if after := len(f.workloadRequests.writes()); after != before {
+	f.WaitForIdle()
+	before := len(f.WorkloadRequests.Writes())
+	f.WaitForIdle()
+	if after := len(f.WorkloadRequests.Writes()); after != before {
 		t.Errorf("want no more writes, got %d", after-before)
 	}
 }
@@ -83,33 +83,33 @@ func TestDefinitionIsPulledAndDriftPutBack(t *testing.T) {
 func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	foreign := f.crd()
+	foreign := f.ClaimCRD()
 	foreign.OwnerReferences, foreign.Annotations = nil, nil
 	foreign.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["theirs"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
-	f.Create(f.workload, foreign)
+	f.Create(f.Workload, foreign)
 	f.start()
 	f.Within("an event on the enrolled object tells", func() error {
 		l := &eventsv1.EventList{}
-		if err := f.hub.List(f.Ctx, l); err != nil {
+		if err := f.Hub.List(f.Ctx, l); err != nil {
 			return err
 		}
 		for _, e := range l.Items {
-			if e.Reason == fleetv1alpha1.ReasonDefinitionForeign && e.Regarding.Name == f.class {
+			if e.Reason == fleetv1alpha1.ReasonDefinitionForeign && e.Regarding.Name == f.Class {
 				return nil
 			}
 		}
 		return errors.New("there is none")
 	})
-	f.claim("db")
-	f.settled()
-	if _, err := f.get(f.hub, f.target, "db"); err == nil {
+	f.CreateClaim("db")
+	f.WaitForIdle()
+	if _, err := f.GetClaim(f.Hub, f.Target, "db"); err == nil {
 		t.Error("want claims of a foreign definition not to be pushed")
 	}
-	if u, err := f.get(f.workload, f.namespace, "db"); err != nil || len(u.GetFinalizers()) != 0 || u.Object["status"] != nil {
+	if u, err := f.GetClaim(f.Workload, f.Namespace, "db"); err != nil || len(u.GetFinalizers()) != 0 || u.Object["status"] != nil {
 		t.Errorf("want claims of a foreign definition untouched, got %v (%v)", u.Object, err)
 	}
 	got := &apiextensionsv1.CustomResourceDefinition{}
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation || len(got.Labels) != 0 {
+	if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation || len(got.Labels) != 0 {
 		t.Errorf("want the definition as it was, got %v (%v)", got.ObjectMeta, err)
 	}
 }
@@ -118,23 +118,23 @@ func TestForeignDefinitionIsLeftAlone(t *testing.T) {
 func TestDefinitionWhoseNamesAreTakenIsReported(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	taken := f.crd()
-	taken.Name, taken.Spec.Names.Plural, taken.Spec.Names.Singular = "others."+f.group, "others", "other"
+	taken := f.ClaimCRD()
+	taken.Name, taken.Spec.Names.Plural, taken.Spec.Names.Singular = "others."+f.Group, "others", "other"
 	taken.OwnerReferences, taken.Annotations = nil, nil
-	f.Create(f.workload, taken)
-	f.Within("the names are taken", func() error { return f.workload.List(f.Ctx, f.list()) })
+	f.Create(f.Workload, taken)
+	f.Within("the names are taken", func() error { return f.Workload.List(f.Ctx, f.NewClaimList()) })
 	f.start()
-	f.prunedStatus(fleetv1alpha1.ReasonDefinitionNotServed)
-	if err := f.workload.Delete(f.Ctx, taken); err != nil {
+	f.WaitForEvent(fleetv1alpha1.ReasonDefinitionNotServed)
+	if err := f.Workload.Delete(f.Ctx, taken); err != nil {
 		t.Fatal(err)
 	}
 	// Which kind a client resolves depends on when discovery drops the other definition. The watch does not use discovery.
 	f.Within("the kind is synchronised when the names are free", func() error {
-		w, ok := f.agent.workloads.Get(f.cluster)
+		w, ok := f.agent.workloads.Get(f.Cluster)
 		if !ok {
 			return errors.New("the cluster is not engaged")
 		}
-		kind, _ := w.KindFor(f.crd().Name)
+		kind, _ := w.KindFor(f.ClaimCRD().Name)
 		if state, why := w.Watcher.State(kind); state != kindwatch.StateSynced {
 			return fmt.Errorf("it is %s: %s", state, why)
 		}
@@ -145,55 +145,36 @@ func TestDefinitionWhoseNamesAreTakenIsReported(t *testing.T) {
 func TestWithdrawnKindKeepsItsDefinitionWhileItHasClaims(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	claim := f.claim("db")
-	f.pushed("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	claim := f.CreateClaim("db")
+	f.WaitForPushed("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 
 	xrd := &unstructured.Unstructured{}
 	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
-	xrd.SetName(f.xrdName())
-	if err := f.hub.Delete(f.Ctx, xrd); err != nil {
+	xrd.SetName(f.XRDName())
+	if err := f.Hub.Delete(f.Ctx, xrd); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", fleetv1alpha1.ReasonKindNotOffered)
+	f.WaitForSynced("db", fleetv1alpha1.ReasonKindNotOffered)
 	// Even an agent that never saw the kind published.
 	f.restart()
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
-	f.definitionGone()
+	f.WaitForGone(f.Workload, f.Namespace, "db")
+	f.WaitForGone(f.Hub, f.Target, "db")
+	f.WaitForDefinitionGone()
 	// A kind that is published again is offered as before.
-	f.offer()
-	f.claim("again")
-	f.pushed("again")
-}
-
-// grantWorkload gives the user whose rights are used in the workload cluster some more.
-func (f *fixture) grantWorkload(name string, rules ...rbacv1.PolicyRule) {
-	f.T.Helper()
-	f.Create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class + name}, Rules: rules})
-	f.Create(f.workload, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class + name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class + name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.workloadUser}},
-	})
-}
-
-// rightsForClaims are those that claims need in the workload cluster.
-func (f *fixture) rightsForClaims() []rbacv1.PolicyRule {
-	return []rbacv1.PolicyRule{
-		{APIGroups: []string{f.group}, Resources: []string{"mysqlinstances"}, Verbs: []string{"get", "list", "watch", "patch"}},
-		{APIGroups: []string{f.group}, Resources: []string{"mysqlinstances/status"}, Verbs: []string{"patch"}},
-	}
+	f.Offer()
+	f.CreateClaim("again")
+	f.WaitForPushed("again")
 }
 
 func TestMissingRightsInTheWorkloadClusterAreReported(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.workloadUser = f.class
-	f.grantWorkload("-own",
+	f.WorkloadUser = f.Class
+	f.GrantWorkload("-own",
 		rbacv1.PolicyRule{
 			APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"},
 			Verbs: []string{"get", "list", "watch", "create", "update"},
@@ -205,40 +186,40 @@ func TestMissingRightsInTheWorkloadClusterAreReported(t *testing.T) {
 	f.start()
 	f.Within("an event on the enrolled object tells", func() error {
 		l := &eventsv1.EventList{}
-		if err := f.hub.List(f.Ctx, l); err != nil {
+		if err := f.Hub.List(f.Ctx, l); err != nil {
 			return err
 		}
 		for _, e := range l.Items {
-			if e.Reason == fleetv1alpha1.ReasonClaimsForbidden && e.Regarding.Name == f.class {
+			if e.Reason == fleetv1alpha1.ReasonClaimsForbidden && e.Regarding.Name == f.Class {
 				return nil
 			}
 		}
 		return errors.New("there is none")
 	})
-	f.grantWorkload("-claims", f.rightsForClaims()...)
+	f.GrantWorkload("-claims", f.RightsForClaims()...)
 	// These rights suffice.
-	claim := f.claim("db", withSecret("db-conn"))
-	hub := f.pushed("db")
-	f.connectionSecret("db-conn", hub, "one")
-	f.ready("db", "a")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	claim := f.CreateClaim("db", agenttest.WithSecret("db-conn"))
+	hub := f.WaitForPushed("db")
+	f.CreateConnectionSecret("db-conn", hub, "one")
+	f.MarkReady("db", "a")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	f.Within("the Secret arrives", func() error {
-		return f.workload.Get(f.Ctx, client.ObjectKey{Namespace: f.namespace, Name: "db-conn"}, &corev1.Secret{})
+		return f.Workload.Get(f.Ctx, client.ObjectKey{Namespace: f.Namespace, Name: "db-conn"}, &corev1.Secret{})
 	})
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "db")
+	f.WaitForGone(f.Workload, f.Namespace, "db")
 }
 
 // TestNothingIsLeftOfClustersThatCameAndWent engages and disengages a cluster many times.
 func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 	f := newFixture(t)
-	f.claim("db")
-	f.pushed("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.settled()
-	engaged, ok := f.agent.workloads.Get(f.cluster)
+	f.CreateClaim("db")
+	f.WaitForPushed("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForIdle()
+	engaged, ok := f.agent.workloads.Get(f.Cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
@@ -246,18 +227,18 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 	round := func() {
 		f.disengageCluster()
 		f.Within("the cluster is disengaged", func() error {
-			if _, ok := f.agent.workloads.Get(f.cluster); ok {
+			if _, ok := f.agent.workloads.Get(f.Cluster); ok {
 				return errors.New("it is not")
 			}
 			return nil
 		})
 		f.engage()
 		f.Within("the cluster's claims are watched", func() error {
-			w, ok := f.agent.workloads.Get(f.cluster)
+			w, ok := f.agent.workloads.Get(f.Cluster)
 			if !ok {
 				return errors.New("it is not engaged")
 			}
-			kind, ok := w.KindFor("mysqlinstances." + f.group)
+			kind, ok := w.KindFor("mysqlinstances." + f.Group)
 			if state, _ := w.Watcher.State(kind); !ok || state != kindwatch.StateSynced {
 				return fmt.Errorf("state is %s", state)
 			}
@@ -269,12 +250,12 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 		})
 	}
 	round()
-	f.settled()
+	f.WaitForIdle()
 	before := runtime.NumGoroutine()
 	for range 20 {
 		round()
 	}
-	f.settled()
+	f.WaitForIdle()
 	f.Within("the goroutines are gone", func() error {
 		// Less than one per round: idle connections vary.
 		if after := runtime.NumGoroutine(); after > before+15 {
@@ -282,7 +263,7 @@ func TestNothingIsLeftOfClustersThatCameAndWent(t *testing.T) {
 		}
 		return nil
 	})
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 
 	series := func() int {
 		families, err := f.registry.Gather()

@@ -16,18 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 )
 
 // refuseFinalizers makes the workload cluster reject every change that adds a finalizer to a claim.
 func (f *fixture) refuseFinalizers(claim *unstructured.Unstructured) {
 	f.T.Helper()
-	f.Create(f.workload, &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+	f.Create(f.Workload, &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 				RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{f.group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
+					Rule:       admissionv1.Rule{APIGroups: []string{f.Group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
 				},
 			}}},
 			Validations: []admissionv1.Validation{{
@@ -36,13 +37,13 @@ func (f *fixture) refuseFinalizers(claim *unstructured.Unstructured) {
 			}},
 		},
 	})
-	f.Create(f.workload, &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: f.class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	f.Create(f.Workload, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: f.Class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
 	})
 	f.Within("the policy is in force", func() error {
 		probe := []byte(`[{"op":"add","path":"/metadata/finalizers/-","value":"example.org/probe"}]`)
-		if f.workload.Patch(f.Ctx, claim.DeepCopy(), client.RawPatch(types.JSONPatchType, probe), client.DryRunAll) == nil {
+		if f.Workload.Patch(f.Ctx, claim.DeepCopy(), client.RawPatch(types.JSONPatchType, probe), client.DryRunAll) == nil {
 			return errors.New("it is not")
 		}
 		return nil
@@ -54,39 +55,39 @@ func (f *fixture) refuseFinalizers(claim *unstructured.Unstructured) {
 func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	claim := f.claim("db", withSecret("db-conn"))
-	hub := f.pushed("db")
-	secret := f.connectionSecret("db-conn", hub, "one")
-	f.ready("db", "a")
+	claim := f.CreateClaim("db", agenttest.WithSecret("db-conn"))
+	hub := f.WaitForPushed("db")
+	secret := f.CreateConnectionSecret("db-conn", hub, "one")
+	f.MarkReady("db", "a")
 	f.recorded("db", hub)
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	arrive := func(reason, password, address string) {
 		t.Helper()
-		f.synced("db", reason)
-		f.Edit(f.hub, secret, func() { secret.Data["password"] = []byte(password) })
-		f.Within("a password that was rotated follows", f.secretIs("db-conn", password))
-		local := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
-		if err := f.workload.Delete(f.Ctx, local); err != nil {
+		f.WaitForSynced("db", reason)
+		f.Edit(f.Hub, secret, func() { secret.Data["password"] = []byte(password) })
+		f.Within("a password that was rotated follows", f.SecretIs("db-conn", password))
+		local := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "db-conn"}}
+		if err := f.Workload.Delete(f.Ctx, local); err != nil {
 			t.Fatal(err)
 		}
-		f.Within("a copy that was deleted comes back", f.secretIs("db-conn", password))
-		f.ready("db", address)
+		f.Within("a copy that was deleted comes back", f.SecretIs("db-conn", password))
+		f.MarkReady("db", address)
 		f.Within("the status follows", func() error {
-			if got, _, _ := unstructured.NestedString(f.mustGet("db").Object, "status", "address"); got != address {
+			if got, _, _ := unstructured.NestedString(f.MustGetClaim("db").Object, "status", "address"); got != address {
 				return fmt.Errorf("the address is %q", got)
 			}
 			return nil
 		})
-		f.synced("db", reason)
+		f.WaitForSynced("db", reason)
 	}
 
-	f.limitInHub(100)
-	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(1000), "spec", "storageGB") })
+	f.LimitInHub(100)
+	f.Edit(f.Workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(1000), "spec", "storageGB") })
 	arrive(fleetv1alpha1.ReasonRejected, "two", "b")
-	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(20), "spec", "storageGB") })
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	f.Edit(f.Workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(20), "spec", "storageGB") })
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	f.refuseFinalizers(claim)
-	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
+	f.Edit(f.Workload, claim, func() { claim.SetFinalizers(nil) })
 	arrive(fleetv1alpha1.ReasonWorkloadRejected, "three", "c")
 }
 
@@ -95,7 +96,7 @@ func TestSecretsAndStatusArriveWhileNothingCanBePushed(t *testing.T) {
 func TestNoPasswordFlowsFromAWithdrawnNamespace(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	old, other := f.hubNamespace(f.class+"-old"), f.hubNamespace(f.class+"-other")
+	old, other := f.CreateHubNamespace(f.Class+"-old"), f.CreateHubNamespace(f.Class+"-other")
 	allow := func(names ...string) {
 		f.editClass(func(a *fleetv1alpha1.AgentSpec) {
 			a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{List: names}
@@ -104,18 +105,18 @@ func TestNoPasswordFlowsFromAWithdrawnNamespace(t *testing.T) {
 	allow(old, other)
 	f.targetAnnotation(old)
 	f.start()
-	f.claim("db", withSecret("db-conn"))
-	f.pushedTo(old, "db")
-	hub, err := f.get(f.hub, old, "db")
+	f.CreateClaim("db", agenttest.WithSecret("db-conn"))
+	f.WaitForPushedTo(old, "db")
+	hub, err := f.GetClaim(f.Hub, old, "db")
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret := f.connectionSecret("db-conn", hub, "one")
+	secret := f.CreateConnectionSecret("db-conn", hub, "one")
 	f.recorded("db", hub)
 	password := func(want string) func() error {
 		return func() error {
 			got := &corev1.Secret{}
-			err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, got)
+			err := f.Workload.Get(f.Ctx, types.NamespacedName{Namespace: f.Namespace, Name: "db-conn"}, got)
 			if err != nil || string(got.Data["password"]) != want {
 				return fmt.Errorf("the password is %q: %w", got.Data["password"], err)
 			}
@@ -125,11 +126,11 @@ func TestNoPasswordFlowsFromAWithdrawnNamespace(t *testing.T) {
 	f.Within("the password arrives", password("one"))
 
 	f.targetAnnotation(other)
-	f.synced("db", fleetv1alpha1.ReasonTargetNamespaceChanged)
+	f.WaitForSynced("db", fleetv1alpha1.ReasonTargetNamespaceChanged)
 	allow(other)
-	f.settled()
-	f.Edit(f.hub, secret, func() { secret.Data["password"] = []byte("two") })
-	f.settled()
+	f.WaitForIdle()
+	f.Edit(f.Hub, secret, func() { secret.Data["password"] = []byte("two") })
+	f.WaitForIdle()
 	if err := password("one")(); err != nil {
 		t.Errorf("want no password from a namespace that was taken away: %v", err)
 	}

@@ -57,34 +57,34 @@ func (d *deadWrites) wrap(next http.RoundTripper) http.RoundTripper {
 func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	now, writes := &aheadClock{}, &deadWrites{group: f.group}
+	now, writes := &aheadClock{}, &deadWrites{group: f.Group}
 	f.options = func(o *Options) { o.Clock = now }
-	f.hubConfig = rest.CopyConfig(f.hubConfig)
-	f.hubConfig.Wrap(writes.wrap)
+	f.HubConfig = rest.CopyConfig(f.HubConfig)
+	f.HubConfig.Wrap(writes.wrap)
 	f.start()
-	f.served()
-	f.claim("old")
-	f.pushed("old")
-	f.ready("old", "before")
-	f.synced("old", fleetv1alpha1.ReasonSynced)
+	f.WaitForServed()
+	f.CreateClaim("old")
+	f.WaitForPushed("old")
+	f.MarkReady("old", "before")
+	f.WaitForSynced("old", fleetv1alpha1.ReasonSynced)
 	writes.dead.Store(true)
 
-	f.claim("db")
-	old := f.mustGet("old")
-	f.Edit(f.workload, old, func() { _ = unstructured.SetNestedField(old.Object, "9", "spec", "version") })
+	f.CreateClaim("db")
+	old := f.MustGetClaim("old")
+	f.Edit(f.Workload, old, func() { _ = unstructured.SetNestedField(old.Object, "9", "spec", "version") })
 	f.Within("a request to the hub failed", func() error {
 		if writes.lost.Load() < 2 {
 			return errors.New("there was no request")
 		}
 		return nil
 	})
-	if c := propagation.AgentSynced(f.mustGet("db")); c != nil {
+	if c := propagation.AgentSynced(f.MustGetClaim("db")); c != nil {
 		t.Errorf("what may pass in a moment is retried silently, got %v", c)
 	}
 
 	now.ahead.Store(int64(downstream.FailurePatience))
 	for _, name := range []string{"db", "old"} {
-		claim := f.synced(name, fleetv1alpha1.ReasonSyncFailing)
+		claim := f.WaitForSynced(name, fleetv1alpha1.ReasonSyncFailing)
 		if c := propagation.AgentSynced(claim); c["status"] != string(metav1.ConditionUnknown) {
 			t.Errorf("%s: it is not known whether the hub holds the claim, got %v", name, c)
 		}
@@ -93,9 +93,9 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 		}
 	}
 	// The hub's status of the existing object is still propagated.
-	f.ready("old", "after")
+	f.MarkReady("old", "after")
 	f.Within("the status of the hub is shown while nothing can be pushed", func() error {
-		if address, _, _ := unstructured.NestedString(f.mustGet("old").Object, "status", "address"); address != "after" {
+		if address, _, _ := unstructured.NestedString(f.MustGetClaim("old").Object, "status", "address"); address != "after" {
 			return fmt.Errorf("it is %q", address)
 		}
 		return nil
@@ -103,7 +103,7 @@ func TestClaimSaysThatItsSynchronisationFails(t *testing.T) {
 
 	writes.dead.Store(false)
 	for _, name := range []string{"db", "old"} {
-		f.poke(name) // Otherwise they are retried with back-off, which may be long by now.
-		f.synced(name, fleetv1alpha1.ReasonSynced)
+		f.TouchClaim(name) // Otherwise they are retried with back-off, which may be long by now.
+		f.WaitForSynced(name, fleetv1alpha1.ReasonSynced)
 	}
 }

@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"fmt"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,44 +17,16 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 )
 
-// fill initializes fields of a claim in the hub, as Crossplane does.
-func (f *fixture) fill(name string, values map[string]string) {
-	f.T.Helper()
-	hub := f.object(f.target, name)
-	f.Edit(f.hub, hub, func() {
-		for field, value := range values {
-			_ = unstructured.SetNestedField(hub.Object, value, "spec", field, "name")
-		}
-	})
-}
-
-// specIs waits until a claim's spec has certain names in fields, in the hub or in the workload cluster.
-func (f *fixture) specIs(c client.Client, namespace, name string, want map[string]string) {
-	f.T.Helper()
-	f.Within("the spec of "+name+" in "+namespace, func() error {
-		u, err := f.get(c, namespace, name)
-		if err != nil {
-			return err
-		}
-		for field, value := range want {
-			if got, _, _ := unstructured.NestedString(u.Object, "spec", field, "name"); got != value {
-				return fmt.Errorf("%s is %q and not %q", field, got, value)
-			}
-		}
-		return nil
-	})
-}
-
 func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	claim := f.claim("db")
-	f.pushed("db")
-	f.ready("db", "a")
-	f.fill("db", map[string]string{"resourceRef": "xdb-1", "compositionRef": "c"})
-	f.specIs(f.workload, f.namespace, "db", map[string]string{"resourceRef": "xdb-1", "compositionRef": "c"})
+	claim := f.CreateClaim("db")
+	f.WaitForPushed("db")
+	f.MarkReady("db", "a")
+	f.LateInitialize("db", map[string]string{"resourceRef": "xdb-1", "compositionRef": "c"})
+	f.WaitForSpec(f.Workload, f.Namespace, "db", map[string]string{"resourceRef": "xdb-1", "compositionRef": "c"})
 	hash := func() string {
-		u, err := f.get(f.hub, f.target, "db")
+		u, err := f.GetClaim(f.Hub, f.Target, "db")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,45 +34,45 @@ func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 	}
 	before := hash()
 
-	f.fill("db", map[string]string{"compositionRef": "d"})
-	f.specIs(f.workload, f.namespace, "db", map[string]string{"compositionRef": "d"})
-	f.settled()
+	f.LateInitialize("db", map[string]string{"compositionRef": "d"})
+	f.WaitForSpec(f.Workload, f.Namespace, "db", map[string]string{"compositionRef": "d"})
+	f.WaitForIdle()
 	if after := hash(); after != before {
 		t.Error("want what Crossplane filled in never to be pushed as the user's")
 	}
 
 	// The user sets one of the fields: it is theirs, and is pushed; the hub's object follows, and later changes do not
 	// come back.
-	f.Edit(f.workload, claim, func() {
+	f.Edit(f.Workload, claim, func() {
 		_ = unstructured.SetNestedField(claim.Object, "mine", "spec", "compositionRef", "name")
 	})
-	f.specIs(f.hub, f.target, "db", map[string]string{"compositionRef": "mine"})
-	f.fill("db", map[string]string{"compositionRef": "enforced"})
-	f.settled()
-	f.specIs(f.workload, f.namespace, "db", map[string]string{"compositionRef": "mine", "resourceRef": "xdb-1"})
-	f.specIs(f.hub, f.target, "db", map[string]string{"compositionRef": "enforced"})
+	f.WaitForSpec(f.Hub, f.Target, "db", map[string]string{"compositionRef": "mine"})
+	f.LateInitialize("db", map[string]string{"compositionRef": "enforced"})
+	f.WaitForIdle()
+	f.WaitForSpec(f.Workload, f.Namespace, "db", map[string]string{"compositionRef": "mine", "resourceRef": "xdb-1"})
+	f.WaitForSpec(f.Hub, f.Target, "db", map[string]string{"compositionRef": "enforced"})
 
 	// The user removes it: the hub's value is shown again.
-	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "compositionRef") })
-	f.fill("db", map[string]string{"compositionRef": "e"})
-	f.specIs(f.workload, f.namespace, "db", map[string]string{"compositionRef": "e"})
+	f.Edit(f.Workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "compositionRef") })
+	f.LateInitialize("db", map[string]string{"compositionRef": "e"})
+	f.WaitForSpec(f.Workload, f.Namespace, "db", map[string]string{"compositionRef": "e"})
 
 	// The user's tool applies the same value. It is indistinguishable from ours until it would have to change.
-	same := f.object(f.namespace, "db")
+	same := f.NewClaim(f.Namespace, "db")
 	_ = unstructured.SetNestedField(same.Object, "e", "spec", "compositionRef", "name")
-	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
+	if err := f.Workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
 		t.Fatal(err)
 	}
-	f.settled()
-	f.fill("db", map[string]string{"compositionRef": "g"})
-	f.specIs(f.hub, f.target, "db", map[string]string{"compositionRef": "e"})
-	f.specIs(f.workload, f.namespace, "db", map[string]string{"compositionRef": "e"})
-	same = f.object(f.namespace, "db")
+	f.WaitForIdle()
+	f.LateInitialize("db", map[string]string{"compositionRef": "g"})
+	f.WaitForSpec(f.Hub, f.Target, "db", map[string]string{"compositionRef": "e"})
+	f.WaitForSpec(f.Workload, f.Namespace, "db", map[string]string{"compositionRef": "e"})
+	same = f.NewClaim(f.Namespace, "db")
 	_ = unstructured.SetNestedField(same.Object, "e2", "spec", "compositionRef", "name")
-	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
+	if err := f.Workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
 		t.Errorf("want the user's tool never to be in conflict with what was his, got %v", err)
 	}
-	f.specIs(f.hub, f.target, "db", map[string]string{"compositionRef": "e2"})
+	f.WaitForSpec(f.Hub, f.Target, "db", map[string]string{"compositionRef": "e2"})
 }
 
 // Finding that a field is the user's must push it: the watch does not requeue a claim for Masthead's own write, if its
@@ -109,41 +80,41 @@ func TestFieldsThatCrossplaneFillsInAreNeverFoughtOver(t *testing.T) {
 func TestFieldThatTurnsOutToBeTheUsersIsPushedAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
-	f.claim("db")
-	f.pushed("db")
-	f.fill("db", map[string]string{"compositionRef": "e"})
-	f.specIs(f.workload, f.namespace, "db", map[string]string{"compositionRef": "e"})
-	f.settled()
-	w, ok := f.agent.workloads.Get(f.cluster)
+	f.WaitForServed()
+	f.CreateClaim("db")
+	f.WaitForPushed("db")
+	f.LateInitialize("db", map[string]string{"compositionRef": "e"})
+	f.WaitForSpec(f.Workload, f.Namespace, "db", map[string]string{"compositionRef": "e"})
+	f.WaitForIdle()
+	w, ok := f.agent.workloads.Get(f.Cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	kind, _ := w.KindFor(f.crd().Name)
+	kind, _ := w.KindFor(f.ClaimCRD().Name)
 	// A claim that is gone meanwhile is not made by its fields.
-	gone := f.object(f.namespace, "gone")
+	gone := f.NewClaim(f.Namespace, "gone")
 	gone.SetUID("0d8d7c1c-5b8f-4a0e-8f57-3b1f0f6c7a11")
 	of := &downstream.Scope{Workload: w, Facts: plan.Facts{ObjectRequest: w.Request(kind, gone), Claim: gone}}
 	_, err := f.agent.requirements.late.Apply(f.Ctx, of, fleetv1alpha1.LateInitFieldManager, map[string]any{"compositionRef": map[string]any{"name": "c"}})
 	if !apierrors.IsConflict(err) {
 		t.Errorf("want it to be refused, got %v", err)
 	}
-	if _, err := f.get(f.workload, f.namespace, "gone"); !apierrors.IsNotFound(err) {
+	if _, err := f.GetClaim(f.Workload, f.Namespace, "gone"); !apierrors.IsNotFound(err) {
 		t.Errorf("want no claim, got %v", err)
 	}
 
-	hub, err := f.get(f.hub, f.target, "db")
+	hub, err := f.GetClaim(f.Hub, f.Target, "db")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.stopAgent()
 
-	same := f.object(f.namespace, "db")
+	same := f.NewClaim(f.Namespace, "db")
 	_ = unstructured.SetNestedField(same.Object, "e", "spec", "compositionRef", "name")
-	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
+	if err := f.Workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(same), client.FieldOwner("gitops")); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := f.get(f.workload, f.namespace, "db")
+	claim, err := f.GetClaim(f.Workload, f.Namespace, "db")
 	if err != nil {
 		t.Fatal(err)
 	}

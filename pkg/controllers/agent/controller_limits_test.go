@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/limits"
@@ -34,11 +35,11 @@ func withLimits(cluster, namespace int32) func(*fleetv1alpha1.EnrollmentClass) {
 // notPushed checks that a claim has no object in the hub, and that no deletion has to wait for it.
 func (f *fixture) notPushed(name string) {
 	f.T.Helper()
-	f.settled()
-	if obj, err := f.get(f.hub, f.target, name); !apierrors.IsNotFound(err) {
+	f.WaitForIdle()
+	if obj, err := f.GetClaim(f.Hub, f.Target, name); !apierrors.IsNotFound(err) {
 		f.T.Errorf("want nothing in the hub, got %v (%v)", obj.Object, err)
 	}
-	if claim, err := f.get(f.workload, f.namespace, name); err != nil || hasOurFinalizer(claim) {
+	if claim, err := f.GetClaim(f.Workload, f.Namespace, name); err != nil || agenttest.HasOurFinalizer(claim) {
 		f.T.Errorf("want no finalizer, got %v (%v)", claim.GetFinalizers(), err)
 	}
 }
@@ -49,41 +50,41 @@ func TestClaimsBeyondTheLimitWait(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, withLimits(9, 2))
 	// A tenant of the hub can make objects that name the cluster.
-	stray := f.object("default", "stray")
+	stray := f.NewClaim("default", "stray")
 	stray.SetAnnotations(f.source().Annotations())
-	f.Create(f.hub, stray)
+	f.Create(f.Hub, stray)
 	f.inHub(stray)
-	first, orphaned := f.claim("a"), f.claim("b", withDeletionPolicy("Orphan"))
-	f.synced("a", fleetv1alpha1.ReasonSynced)
-	f.synced("b", fleetv1alpha1.ReasonSynced)
-	f.claim("c")
-	f.synced("c", fleetv1alpha1.ReasonClaimLimitReached)
+	first, orphaned := f.CreateClaim("a"), f.CreateClaim("b", agenttest.WithDeletionPolicy("Orphan"))
+	f.WaitForSynced("a", fleetv1alpha1.ReasonSynced)
+	f.WaitForSynced("b", fleetv1alpha1.ReasonSynced)
+	f.CreateClaim("c")
+	f.WaitForSynced("c", fleetv1alpha1.ReasonClaimLimitReached)
 	f.notPushed("c")
-	if err := f.workload.Delete(f.Ctx, first); err != nil {
+	if err := f.Workload.Delete(f.Ctx, first); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.hub, f.target, "a")
-	f.synced("c", fleetv1alpha1.ReasonSynced)
+	f.WaitForGone(f.Hub, f.Target, "a")
+	f.WaitForSynced("c", fleetv1alpha1.ReasonSynced)
 
 	class := &fleetv1alpha1.EnrollmentClass{}
-	class.Name = f.class
-	f.Edit(f.hub, class, func() { withLimits(1, 9)(class) })
-	f.claim("d")
-	f.synced("d", fleetv1alpha1.ReasonClaimLimitReached)
-	f.settled()
+	class.Name = f.Class
+	f.Edit(f.Hub, class, func() { withLimits(1, 9)(class) })
+	f.CreateClaim("d")
+	f.WaitForSynced("d", fleetv1alpha1.ReasonClaimLimitReached)
+	f.WaitForIdle()
 	for _, there := range []string{"b", "c"} {
-		f.synced(there, fleetv1alpha1.ReasonSynced)
-		f.pushed(there)
+		f.WaitForSynced(there, fleetv1alpha1.ReasonSynced)
+		f.WaitForPushed(there)
 	}
 
-	if err := errors.Join(f.workload.Delete(f.Ctx, orphaned), f.workload.Delete(f.Ctx, f.object(f.namespace, "c"))); err != nil {
+	if err := errors.Join(f.Workload.Delete(f.Ctx, orphaned), f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, "c"))); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "b")
-	f.gone(f.hub, f.target, "c")
+	f.WaitForGone(f.Workload, f.Namespace, "b")
+	f.WaitForGone(f.Hub, f.Target, "c")
 	f.notPushed("d")
-	f.deleteInHub(f.pushed("b"))
-	f.synced("d", fleetv1alpha1.ReasonSynced)
+	f.DeleteInHub(f.WaitForPushed("b"))
+	f.WaitForSynced("d", fleetv1alpha1.ReasonSynced)
 }
 
 // TestConcurrentClaimsDoNotExceedTheLimit: what is being created counts.
@@ -91,14 +92,14 @@ func TestConcurrentClaimsDoNotExceedTheLimit(t *testing.T) {
 	t.Parallel()
 	const claims, limit = 24, 5
 	f := newFixture(t, withLimits(limit, 0))
-	f.served()
+	f.WaitForServed()
 	for i := range claims {
-		f.claim(fmt.Sprint("db-", i))
+		f.CreateClaim(fmt.Sprint("db-", i))
 	}
 	f.lookedAt(claims)
-	f.settled()
-	list := f.list()
-	if err := f.hub.List(f.Ctx, list, client.InNamespace(f.target)); err != nil || len(list.Items) != limit {
+	f.WaitForIdle()
+	list := f.NewClaimList()
+	if err := f.Hub.List(f.Ctx, list, client.InNamespace(f.Target)); err != nil || len(list.Items) != limit {
 		t.Errorf("want %d objects in the hub, got %d (%v)", limit, len(list.Items), err)
 	}
 }
@@ -107,12 +108,12 @@ func TestConcurrentClaimsDoNotExceedTheLimit(t *testing.T) {
 func (f *fixture) isReduced(name string, want bool) {
 	f.T.Helper()
 	f.Within(fmt.Sprintf("%s is reduced: %t", name, want), func() error {
-		w, ok := f.agent.workloads.Get(f.cluster)
+		w, ok := f.agent.workloads.Get(f.Cluster)
 		if !ok {
 			return errors.New("the cluster is not engaged")
 		}
-		kind, _ := w.KindFor(f.crd().Name)
-		obj, err := f.agent.hub.Watcher.Get(kind, client.ObjectKeyFromObject(f.object(f.target, name)))
+		kind, _ := w.KindFor(f.ClaimCRD().Name)
+		obj, err := f.agent.hub.Watcher.Get(kind, client.ObjectKeyFromObject(f.NewClaim(f.Target, name)))
 		if err == nil && index.IsReduced(obj) != want {
 			return fmt.Errorf("it is %v", obj.Object)
 		}
@@ -125,25 +126,25 @@ func (f *fixture) isReduced(name string, want bool) {
 func TestIdentifierThatIsEnrolledLaterGetsWhatItsObjectsSay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.claim("old")
-	f.synced("old", fleetv1alpha1.ReasonSynced)
+	f.CreateClaim("old")
+	f.WaitForSynced("old", fleetv1alpha1.ReasonSynced)
 	f.isReduced("old", false)
-	later := ownership.Source{Identifier: f.identifier + "-later", Namespace: f.namespace}
-	obj := f.object(f.target, "db")
+	later := ownership.Source{Identifier: f.Identifier + "-later", Namespace: f.Namespace}
+	obj := f.NewClaim(f.Target, "db")
 	obj.SetAnnotations(later.Annotations())
 	obj.Object["spec"] = map[string]any{"version": "5.7", "compositionRef": map[string]any{"name": "chosen-in-the-hub"}}
-	f.Create(f.hub, obj)
-	f.ready("db", "10.0.0.1")
+	f.Create(f.Hub, obj)
+	f.MarkReady("db", "10.0.0.1")
 	f.isReduced("db", true)
-	f.claim("db")
-	f.synced("db", fleetv1alpha1.ReasonConflict)
+	f.CreateClaim("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonConflict)
 
-	cluster, _ := f.fleet.Lookup(f.cluster)
+	cluster, _ := f.fleet.Lookup(f.Cluster)
 	cluster.Identifier = later.Identifier
 	f.fleet.Set(cluster)
-	claim := f.synced("db", fleetv1alpha1.ReasonSynced)
+	claim := f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	f.Within("what the hub's object says is shown", func() (err error) {
-		if claim, err = f.get(f.workload, f.namespace, "db"); err != nil {
+		if claim, err = f.GetClaim(f.Workload, f.Namespace, "db"); err != nil {
 			return err
 		}
 		address, _, _ := unstructured.NestedString(claim.Object, "status", "address")
@@ -166,45 +167,45 @@ func TestClaimsBeyondTheShareOfTheHubAreSynchronised(t *testing.T) {
 	large := func(u *unstructured.Unstructured) {
 		u.SetAnnotations(map[string]string{"acmeco.org/large": strings.Repeat("x", 64<<10)})
 	}
-	claim := f.claim("db", large, withSecret("conn"))
-	hub := f.pushed("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	claim := f.CreateClaim("db", large, agenttest.WithSecret("conn"))
+	hub := f.WaitForPushed("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	f.isReduced("db", true)
-	f.connectionSecret("conn", hub, "s3cret")
-	f.ready("db", "10.0.0.1")
+	f.CreateConnectionSecret("conn", hub, "s3cret")
+	f.MarkReady("db", "10.0.0.1")
 	f.Within("the status and the Secret come down", func() error {
-		claim, err := f.get(f.workload, f.namespace, "db")
+		claim, err := f.GetClaim(f.Workload, f.Namespace, "db")
 		if err != nil {
 			return err
 		}
 		if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); address != "10.0.0.1" {
 			return fmt.Errorf("its status is %v", claim.Object["status"])
 		}
-		return f.workload.Get(f.Ctx, client.ObjectKey{Namespace: f.namespace, Name: "conn"}, &corev1.Secret{})
+		return f.Workload.Get(f.Ctx, client.ObjectKey{Namespace: f.Namespace, Name: "conn"}, &corev1.Secret{})
 	})
-	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
+	f.Edit(f.Workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
 	f.Within("an edit goes up", func() error {
-		hub, err := f.get(f.hub, f.target, "db")
+		hub, err := f.GetClaim(f.Hub, f.Target, "db")
 		if version, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); err == nil && version != "8" {
 			return fmt.Errorf("the version is %q", version)
 		}
 		return err
 	})
-	f.settled()
-	before := len(f.hubRequests.about())
+	f.WaitForIdle()
+	before := len(f.HubRequests.Filter())
 	f.isReduced("db", true)
-	if after := len(f.hubRequests.about()); after != before {
-		t.Errorf("want no request at rest, got %v", f.hubRequests.about()[before:])
+	if after := len(f.HubRequests.Filter()); after != before {
+		t.Errorf("want no request at rest, got %v", f.HubRequests.Filter()[before:])
 	}
-	f.Edit(f.hub, hub, func() { hub.SetFinalizers([]string{"acmeco.org/keep"}) })
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+	f.Edit(f.Hub, hub, func() { hub.SetFinalizers([]string{"acmeco.org/keep"}) })
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	deleting := f.synced("db", fleetv1alpha1.ReasonDeleting)
+	deleting := f.WaitForSynced("db", fleetv1alpha1.ReasonDeleting)
 	if address, _, _ := unstructured.NestedString(deleting.Object, "status", "address"); address != "10.0.0.1" {
 		t.Errorf("want the status to stay while the object is deleted, got %v", deleting.Object["status"])
 	}
-	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
+	f.Edit(f.Hub, hub, func() { hub.SetFinalizers(nil) })
+	f.WaitForGone(f.Workload, f.Namespace, "db")
+	f.WaitForGone(f.Hub, f.Target, "db")
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 )
 
@@ -23,7 +24,7 @@ import (
 func (f *fixture) hubMetadata(name string, want map[string]string) {
 	f.T.Helper()
 	f.Within("the metadata of "+name+" in the hub is what may travel", func() error {
-		hub, err := f.get(f.hub, f.target, name)
+		hub, err := f.GetClaim(f.Hub, f.Target, name)
 		if err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
 	}
 
 	// Applied by a Masthead version that knew no tools, and added by a user in the hub.
-	before := f.object(f.target, "old")
+	before := f.NewClaim(f.Target, "old")
 	before.Object["spec"] = map[string]any{"version": "5.7", "storageGB": int64(20)}
 	marked(before)
 	annotations := maps.Clone(everything)
@@ -62,17 +63,17 @@ func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
 	annotations[ownership.AppliedHashAnnotation] = "0123"
 	before.SetAnnotations(annotations)
 	apply := client.ApplyConfigurationFromUnstructured(before)
-	if err := f.hub.Apply(f.Ctx, apply, client.FieldOwner(ownership.FieldManager(f.identifier))); err != nil {
+	if err := f.Hub.Apply(f.Ctx, apply, client.FieldOwner(ownership.FieldManager(f.Identifier))); err != nil {
 		t.Fatal(err)
 	}
-	f.Edit(f.hub, before, func() {
+	f.Edit(f.Hub, before, func() {
 		labels := before.GetLabels()
 		labels["helm.sh/chart"] = "the-hubs-own"
 		before.SetLabels(labels)
 	})
-	f.claim("old", marked)
+	f.CreateClaim("old", marked)
 	f.Within("what has travelled before is removed", func() error {
-		hub, err := f.get(f.hub, f.target, "old")
+		hub, err := f.GetClaim(f.Hub, f.Target, "old")
 		if err != nil {
 			return err
 		}
@@ -89,9 +90,9 @@ func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
 		return nil
 	})
 
-	f.claim("db", func(u *unstructured.Unstructured) {
+	f.CreateClaim("db", func(u *unstructured.Unstructured) {
 		marked(u)
-		withSecret("db-conn")(u)
+		agenttest.WithSecret("db-conn")(u)
 	})
 	f.hubMetadata("db", own)
 
@@ -100,13 +101,13 @@ func TestMetadataOfDeploymentToolsDoesNotTravel(t *testing.T) {
 	f.hubMetadata("db", map[string]string{"team": "a", "app.kubernetes.io/name": "db"})
 
 	// No metadata of the hub's Secret is copied back.
-	secret := f.connectionSecret("db-conn", f.pushed("db"), "one")
-	f.Edit(f.hub, secret, func() {
+	secret := f.CreateConnectionSecret("db-conn", f.WaitForPushed("db"), "one")
+	f.Edit(f.Hub, secret, func() {
 		secret.Labels, secret.Annotations = maps.Clone(everything), maps.Clone(everything)
 	})
 	f.Within("the connection Secret arrives", func() error {
 		got := &corev1.Secret{}
-		if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, got); err != nil {
+		if err := f.Workload.Get(f.Ctx, types.NamespacedName{Namespace: f.Namespace, Name: "db-conn"}, got); err != nil {
 			return err
 		}
 		if len(got.Labels) != 2 || len(got.Annotations) != 1 {

@@ -16,38 +16,38 @@ import (
 func TestObjectsOfTheHubWithoutAClaimAndStraysAreCounted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.claim("db")
-	f.pushed("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	f.CreateClaim("db")
+	f.WaitForPushed("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	f.counts("what has a claim is not counted", 0)
 
-	ghost := f.object(f.target, "ghost")
+	ghost := f.NewClaim(f.Target, "ghost")
 	ghost.Object["spec"] = map[string]any{"version": "5.7"}
-	ghost.SetAnnotations(ownership.Source{Identifier: f.identifier, Namespace: f.namespace}.Annotations())
-	f.Create(f.hub, ghost)
-	foreign := f.object(f.target, "foreign")
+	ghost.SetAnnotations(ownership.Source{Identifier: f.Identifier, Namespace: f.Namespace}.Annotations())
+	f.Create(f.Hub, ghost)
+	foreign := f.NewClaim(f.Target, "foreign")
 	foreign.Object["spec"] = map[string]any{"version": "5.7"}
-	foreign.SetAnnotations(ownership.Source{Identifier: "another-cluster", Namespace: f.namespace}.Annotations())
-	f.Create(f.hub, foreign)
+	foreign.SetAnnotations(ownership.Source{Identifier: "another-cluster", Namespace: f.Namespace}.Annotations())
+	f.Create(f.Hub, foreign)
 	f.counts("what names this cluster and has no claim there is counted, what names another is not", 1)
-	f.settled()
-	if _, err := f.get(f.hub, f.target, "ghost"); err != nil {
+	f.WaitForIdle()
+	if _, err := f.GetClaim(f.Hub, f.Target, "ghost"); err != nil {
 		t.Errorf("want it left alone, because a cluster that replaces a lost one begins empty; got %v", err)
 	}
 
-	f.claim("ghost", func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, "8", "spec", "version") })
-	f.synced("ghost", fleetv1alpha1.ReasonSynced)
+	f.CreateClaim("ghost", func(u *unstructured.Unstructured) { _ = unstructured.SetNestedField(u.Object, "8", "spec", "version") })
+	f.WaitForSynced("ghost", fleetv1alpha1.ReasonSynced)
 	f.counts("a claim that is there takes it over", 0)
 
 	// Strays are not obeyed (TestTenancyStrayHarmsNoClaim), but a metric reports them.
 	hub := f.settledClaim("settled")
 	f.gauge("masthead_agent_strays", "the claim's own object is none", 0)
-	stray := f.object(f.hubNamespace(f.class+"-elsewhere"), "settled")
+	stray := f.NewClaim(f.CreateHubNamespace(f.Class+"-elsewhere"), "settled")
 	stray.SetAnnotations(hub.GetAnnotations())
-	f.Create(f.hub, stray)
+	f.Create(f.Hub, stray)
 	f.gauge("masthead_agent_strays", "one that names the claim elsewhere is one", 1)
 	f.counts("and no orphan", 0)
-	if err := f.hub.Delete(f.Ctx, stray); err != nil {
+	if err := f.Hub.Delete(f.Ctx, stray); err != nil {
 		t.Fatal(err)
 	}
 	f.gauge("masthead_agent_strays", "it is gone", 0)

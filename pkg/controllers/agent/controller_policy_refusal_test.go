@@ -33,11 +33,11 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 	var queries, refused atomic.Int32
 	users := &readonlypolicy.Users{}
 	users.OnDoubt(func(mcr.ClusterName) { queries.Add(1) })
-	_, doubts := users.ForCluster(f.cluster).Name()
-	users.ForCluster(f.cluster).Learn("before", doubts, time.Now())
+	_, doubts := users.ForCluster(f.Cluster).Name()
+	users.ForCluster(f.Cluster).Learn("before", doubts, time.Now())
 	f.options = func(o *Options) { o.Users = users }
-	f.workloadConfig = rest.CopyConfig(f.workloadConfig)
-	f.workloadConfig.Wrap(func(next http.RoundTripper) http.RoundTripper {
+	f.WorkloadConfig = rest.CopyConfig(f.WorkloadConfig)
+	f.WorkloadConfig.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return controllertest.RoundTripper(func(req *http.Request) (*http.Response, error) {
 			if req.Method != http.MethodPost || !strings.HasSuffix(req.URL.Path, "/customresourcedefinitions") || refused.Add(1) > 2 {
 				return next.RoundTrip(req)
@@ -50,16 +50,16 @@ func TestRefusalByThePolicyIsNoProblemWhileTheUserChanges(t *testing.T) {
 	})
 	f.start()
 	// The retry after a refusal that is a problem would take longer than this waits.
-	f.served()
+	f.WaitForServed()
 	if queries.Load() != 1 || refused.Load() < 3 {
 		t.Errorf("want one query of the user as whom the cluster knows Masthead, got %d for %d attempts", queries.Load(), refused.Load())
 	}
 	l := &eventsv1.EventList{}
-	if err := f.hub.List(f.Ctx, l); err != nil {
+	if err := f.Hub.List(f.Ctx, l); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range l.Items {
-		if e.Reason == fleetv1alpha1.ReasonDefinitionForbidden && e.Regarding.Name == f.class {
+		if e.Reason == fleetv1alpha1.ReasonDefinitionForbidden && e.Regarding.Name == f.Class {
 			t.Errorf("want no false alarm, got %q", e.Note)
 		}
 	}

@@ -22,15 +22,15 @@ import (
 func TestConditionsThatADefinitionDropsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.crd().Name}}
-	f.Edit(f.hub, crd, func() {
+	f.WaitForServed()
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.ClaimCRD().Name}}
+	f.Edit(f.Hub, crd, func() {
 		status := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"]
 		delete(status.Properties, "conditions")
 		crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"] = status
 	})
 	f.Within("the definition follows", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
 		if _, there := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties["conditions"]; there {
@@ -39,12 +39,12 @@ func TestConditionsThatADefinitionDropsAreNotRepeated(t *testing.T) {
 		return nil
 	})
 
-	holder := f.object(f.target, "db")
+	holder := f.NewClaim(f.Target, "db")
 	holder.SetAnnotations(ownership.Source{Identifier: "another", Namespace: "theirs"}.Annotations())
-	f.Create(f.hub, holder)
-	f.claim("db")
+	f.Create(f.Hub, holder)
+	f.CreateClaim("db")
 	f.Within("the conflict is annotated", func() error {
-		u, err := f.get(f.workload, f.namespace, "db")
+		u, err := f.GetClaim(f.Workload, f.Namespace, "db")
 		if err == nil && u.GetAnnotations()[fleetv1alpha1.ConflictAnnotation] == "" {
 			err = fmt.Errorf("the annotations are %v", u.GetAnnotations())
 		}
@@ -52,7 +52,7 @@ func TestConditionsThatADefinitionDropsAreNotRepeated(t *testing.T) {
 	})
 	reasons := func() []string {
 		l := &eventsv1.EventList{}
-		if err := f.workload.List(f.Ctx, l, client.InNamespace(f.namespace)); err != nil {
+		if err := f.Workload.List(f.Ctx, l, client.InNamespace(f.Namespace)); err != nil {
 			t.Fatal(err)
 		}
 		var out []string
@@ -71,22 +71,22 @@ func TestConditionsThatADefinitionDropsAreNotRepeated(t *testing.T) {
 		}
 		return nil
 	})
-	f.settled()
+	f.WaitForIdle()
 
-	w, ok := f.agent.workloads.Get(f.cluster)
+	w, ok := f.agent.workloads.Get(f.Cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	before := len(f.workloadRequests.writes())
+	before := len(f.WorkloadRequests.Writes())
 	for range 3 {
 		f.agent.enqueueClaims(w)
-		f.settled()
+		f.WaitForIdle()
 	}
-	if got := f.workloadRequests.writes()[before:]; len(got) != 0 {
+	if got := f.WorkloadRequests.Writes()[before:]; len(got) != 0 {
 		t.Errorf("want nothing to be written again, got:\n%s", strings.Join(got, "\n"))
 	}
 
-	if err := f.hub.Delete(f.Ctx, holder); err != nil {
+	if err := f.Hub.Delete(f.Ctx, holder); err != nil {
 		t.Fatal(err)
 	}
 	f.Within("the end of the conflict is an event", func() error {
@@ -95,9 +95,9 @@ func TestConditionsThatADefinitionDropsAreNotRepeated(t *testing.T) {
 		}
 		return nil
 	})
-	f.ready("db", "db.example.org")
+	f.MarkReady("db", "db.example.org")
 	f.Within("the status comes back", func() error {
-		u, err := f.get(f.workload, f.namespace, "db")
+		u, err := f.GetClaim(f.Workload, f.Namespace, "db")
 		if status, _ := u.Object["status"].(map[string]any); err == nil && status["address"] != "db.example.org" {
 			err = fmt.Errorf("it is %v", status)
 		}

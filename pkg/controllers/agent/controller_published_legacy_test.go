@@ -36,9 +36,9 @@ func (f *fixture) serveLegacyAPI() {
 				}},
 			},
 		}
-		f.Create(f.hub, crd)
+		f.Create(f.Hub, crd)
 		f.T.Cleanup(func() {
-			if err := f.hub.Delete(context.Background(), crd); err != nil {
+			if err := f.Hub.Delete(context.Background(), crd); err != nil {
 				f.T.Error(err)
 			}
 		})
@@ -48,55 +48,55 @@ func (f *fixture) serveLegacyAPI() {
 func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
+	f.WaitForServed()
 	f.serveLegacyAPI()
 	definition := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"connectionSecretKeys": []any{"password"},
 		"crdSpecTemplate": map[string]any{
-			"group": f.group, "version": "v1alpha1", "names": map[string]any{"kind": "Bucket", "singular": "bucket", "plural": "buckets"},
+			"group": f.Group, "version": "v1alpha1", "names": map[string]any{"kind": "Bucket", "singular": "bucket", "plural": "buckets"},
 		},
 	}}}
 	definition.SetGroupVersionKind(crossplane.InfrastructureDefinitionKind.GroupVersionKind)
-	definition.SetName("buckets." + f.group)
+	definition.SetName("buckets." + f.Group)
 	publication := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"infrastructureDefinitionRef": map[string]any{"name": definition.GetName()},
 	}}}
 	publication.SetGroupVersionKind(crossplane.InfrastructurePublicationKind.GroupVersionKind)
 	publication.SetName(definition.GetName())
 
-	crd := f.crd()
-	crd.Name = "bucketrequirements." + f.group
+	crd := f.ClaimCRD()
+	crd.Name = "bucketrequirements." + f.Group
 	crd.OwnerReferences[0].Kind = crossplane.InfrastructurePublicationKind.Kind
 	crd.Spec.Names = apiextensionsv1.CustomResourceDefinitionNames{Plural: "bucketrequirements", Singular: "bucketrequirement", Kind: "BucketRequirement"}
-	f.Create(f.hub, crd)
+	f.Create(f.Hub, crd)
 	for _, obj := range []*unstructured.Unstructured{definition, publication} {
-		f.Within("the old API is served", func() error { return f.hub.Create(f.Ctx, obj) })
+		f.Within("the old API is served", func() error { return f.Hub.Create(f.Ctx, obj) })
 	}
 	publication.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
-	if err := f.hub.Status().Update(f.Ctx, publication); err != nil {
+	if err := f.Hub.Status().Update(f.Ctx, publication); err != nil {
 		t.Fatal(err)
 	}
 
 	requirement := func(namespace string) *unstructured.Unstructured {
-		u := f.object(namespace, "assets")
+		u := f.NewClaim(namespace, "assets")
 		u.SetKind("BucketRequirement")
 		return u
 	}
-	local := requirement(f.namespace)
+	local := requirement(f.Namespace)
 	local.Object["spec"] = map[string]any{"version": "1", "resourceRef": map[string]any{"name": "of-another-tenant"}}
-	f.Within("the requirement is created", func() error { return f.workload.Create(f.Ctx, local) })
-	hub := requirement(f.target)
-	f.Within("the requirement is pushed", func() error { return f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub) })
+	f.Within("the requirement is created", func() error { return f.Workload.Create(f.Ctx, local) })
+	hub := requirement(f.Target)
+	f.Within("the requirement is pushed", func() error { return f.Hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub) })
 	if _, found, _ := unstructured.NestedFieldNoCopy(hub.Object, "spec", "resourceRef"); found {
 		t.Errorf("want a requirement never to name a composite of the hub, got %v", hub.Object["spec"])
 	}
 
-	if err := f.hub.Delete(f.Ctx, publication); err != nil {
+	if err := f.Hub.Delete(f.Ctx, publication); err != nil {
 		t.Fatal(err)
 	}
 	f.Within("a requirement whose publication is withdrawn says so", func() error {
-		u := requirement(f.namespace)
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
+		u := requirement(f.Namespace)
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
 			return err
 		}
 		if propagation.AgentSynced(u)["reason"] != fleetv1alpha1.ReasonKindNotOffered {
@@ -104,16 +104,16 @@ func TestSynchronizationPullPublishesWhatAnInfrastructurePublicationDoes(t *test
 		}
 		return nil
 	})
-	if err := f.workload.Delete(f.Ctx, local); err != nil {
+	if err := f.Workload.Delete(f.Ctx, local); err != nil {
 		t.Fatal(err)
 	}
 	f.Within("it goes from the hub all the same", func() error {
-		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), requirement(f.target)); !apierrors.IsNotFound(err) {
+		if err := f.Hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), requirement(f.Target)); !apierrors.IsNotFound(err) {
 			return errors.New("not yet")
 		}
 		return nil
 	})
 	// The claims of XRDs are published alongside it.
-	f.claim("db")
-	f.pushed("db")
+	f.CreateClaim("db")
+	f.WaitForPushed("db")
 }

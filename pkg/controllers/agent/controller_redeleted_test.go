@@ -16,6 +16,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 )
 
 // lateWatches delays what the hub's watches report of the fixture's kind, while it is locked.
@@ -53,13 +54,13 @@ func (b lateBody) Read(p []byte) (int, error) {
 func lateFixture(t *testing.T) (f *fixture, watches *lateWatches, hub *unstructured.Unstructured) {
 	t.Helper()
 	f = prepareFixture(t)
-	watches = &lateWatches{group: f.group}
-	f.hubConfig = rest.CopyConfig(f.hubConfig)
-	f.hubConfig.Wrap(watches.wrap)
+	watches = &lateWatches{group: f.Group}
+	f.HubConfig = rest.CopyConfig(f.HubConfig)
+	f.HubConfig.Wrap(watches.wrap)
 	f.start()
-	f.served()
-	f.claim("db")
-	return f, watches, f.pushed("db")
+	f.WaitForServed()
+	f.CreateClaim("db")
+	return f, watches, f.WaitForPushed("db")
 }
 
 // delay delays the watch until report is called, or the test ends.
@@ -74,8 +75,8 @@ func (l *lateWatches) delay(t *testing.T) (report func()) {
 // hasAnother checks that a claim has another object in the hub.
 func (f *fixture) hasAnother(former *unstructured.Unstructured) {
 	f.T.Helper()
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	if again := f.pushed("db"); again.GetUID() == former.GetUID() {
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	if again := f.WaitForPushed("db"); again.GetUID() == former.GetUID() {
 		f.T.Errorf("want another object, got %s again", former.GetUID())
 	}
 }
@@ -86,52 +87,52 @@ func (f *fixture) hasAnother(former *unstructured.Unstructured) {
 func TestAClaimDoesNotTakeOverWhatIsDeletedForItsPredecessor(t *testing.T) {
 	t.Parallel()
 	f, watches, hub := lateFixture(t)
-	f.Edit(f.hub, hub, func() { hub.SetFinalizers([]string{"example.org/crossplane"}) })
-	f.ready("db", "before")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.settled()
+	f.Edit(f.Hub, hub, func() { hub.SetFinalizers([]string{"example.org/crossplane"}) })
+	f.MarkReady("db", "before")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForIdle()
 
 	report := watches.delay(t)
-	claim := f.object(f.namespace, "db")
-	f.Edit(f.workload, claim, func() {})
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+	claim := f.NewClaim(f.Namespace, "db")
+	f.Edit(f.Workload, claim, func() {})
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
 	f.Within("the object is being deleted", func() error {
-		live, err := f.get(f.hub, f.target, "db")
+		live, err := f.GetClaim(f.Hub, f.Target, "db")
 		if err == nil && live.GetDeletionTimestamp() == nil {
 			err = errors.New("it is not")
 		}
 		return err
 	})
-	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
-	f.gone(f.workload, f.namespace, "db")
-	f.claim("db")
-	f.synced("db", fleetv1alpha1.ReasonRecreating)
+	f.Edit(f.Workload, claim, func() { claim.SetFinalizers(nil) })
+	f.WaitForGone(f.Workload, f.Namespace, "db")
+	f.CreateClaim("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonRecreating)
 
 	report()
-	f.Edit(f.hub, hub, func() { hub.SetFinalizers(nil) })
+	f.Edit(f.Hub, hub, func() { hub.SetFinalizers(nil) })
 	f.hasAnother(hub)
 
 	// The same with an object that is deleted in the hub. The deletion of its claim finds that there is none, and
 	// the watch reports that later than the new claim, which waits for it.
-	hub = f.pushed("db")
-	f.settled()
+	hub = f.WaitForPushed("db")
+	f.WaitForIdle()
 	report = watches.delay(t)
-	if err := errors.Join(f.hub.Delete(f.Ctx, hub), f.workload.Delete(f.Ctx, f.object(f.namespace, "db"))); err != nil {
+	if err := errors.Join(f.Hub.Delete(f.Ctx, hub), f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, "db"))); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "db")
-	f.claim("db")
+	f.WaitForGone(f.Workload, f.Namespace, "db")
+	f.CreateClaim("db")
 	f.Within("the new claim is protected", func() error {
-		again, err := f.get(f.workload, f.namespace, "db")
-		if err == nil && !hasOurFinalizer(again) {
+		again, err := f.GetClaim(f.Workload, f.Namespace, "db")
+		if err == nil && !agenttest.HasOurFinalizer(again) {
 			err = errors.New("it is not")
 		}
 		return err
 	})
 	report()
 	f.hasAnother(hub)
-	f.settled()
+	f.WaitForIdle()
 	f.hasAnother(hub)
 }

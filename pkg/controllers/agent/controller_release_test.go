@@ -15,15 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 )
-
-// withDeletionPolicy sets the deletion policy annotation of a claim.
-func withDeletionPolicy(policy string) func(*unstructured.Unstructured) {
-	return func(u *unstructured.Unstructured) {
-		u.SetAnnotations(map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: policy})
-	}
-}
 
 func orphaning(c *fleetv1alpha1.EnrollmentClass) {
 	c.Spec.Agent.DeletionPolicy = fleetv1alpha1.DeletionPolicyOrphan
@@ -36,16 +30,16 @@ func TestOrphanedClaimLeavesItsObjectWithoutAnOwner(t *testing.T) {
 	tagged := func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedStringSlice(u.Object, []string{"x"}, "spec", "tags")
 	}
-	claim := f.claim("db", withDeletionPolicy("Delete"), tagged)
-	before := f.pushed("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+	claim := f.CreateClaim("db", agenttest.WithDeletionPolicy("Delete"), tagged)
+	before := f.WaitForPushed("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "db")
-	f.settled()
+	f.WaitForGone(f.Workload, f.Namespace, "db")
+	f.WaitForIdle()
 
-	hub, err := f.get(f.hub, f.target, "db")
+	hub, err := f.GetClaim(f.Hub, f.Target, "db")
 	if err != nil || hub.GetUID() != before.GetUID() || hub.GetDeletionTimestamp() != nil {
 		t.Fatalf("want the object to stay, got %v (%v)", hub.Object, err)
 	}
@@ -59,24 +53,24 @@ func TestOrphanedClaimLeavesItsObjectWithoutAnOwner(t *testing.T) {
 		t.Errorf("want it to name no source but the one that it had (-want +got):\n%s", diff)
 	}
 	for _, e := range hub.GetManagedFields() {
-		if e.Manager == ownership.FieldManager(f.identifier) {
+		if e.Manager == ownership.FieldManager(f.Identifier) {
 			t.Errorf("want our field manager to be gone, got %v", e)
 		}
 	}
 
 	// A released object is not free, not even for its former owner, unless the owner asks for it.
-	claim = f.claim("db", tagged)
-	f.synced("db", fleetv1alpha1.ReasonConflict)
-	f.annotateClaim("db", fleetv1alpha1.AdoptAnnotation, "true")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	hub, err = f.get(f.hub, f.target, "db")
+	claim = f.CreateClaim("db", tagged)
+	f.WaitForSynced("db", fleetv1alpha1.ReasonConflict)
+	f.AnnotateClaim("db", fleetv1alpha1.AdoptAnnotation, "true")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	hub, err = f.GetClaim(f.Hub, f.Target, "db")
 	if err != nil || hub.GetUID() != before.GetUID() || ownership.Classify(true, hub, f.source()) != ownership.Ours {
 		t.Fatalf("want the very object to be ours again, got %v (%v)", hub.Object, err)
 	}
 	// If our former manager had kept its fields, they could no longer be removed.
-	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "tags") })
+	f.Edit(f.Workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "tags") })
 	f.Within("a removed field goes", func() error {
-		hub, err := f.get(f.hub, f.target, "db")
+		hub, err := f.GetClaim(f.Hub, f.Target, "db")
 		if tags, there, _ := unstructured.NestedSlice(hub.Object, "spec", "tags"); err != nil || there {
 			return fmt.Errorf("tags are %v: %w", tags, errors.Join(err, errors.New("not gone")))
 		}
@@ -89,15 +83,15 @@ func TestOrphanedClaimLeavesItsObjectWithoutAnOwner(t *testing.T) {
 func TestClaimThatVanishesWhileItIsLookedForIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.claim("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.settled()
-	w, ok := f.agent.workloads.Get(f.cluster)
+	f.CreateClaim("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForIdle()
+	w, ok := f.agent.workloads.Get(f.Cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	kind, _ := w.KindFor(f.crd().Name)
-	ghost := f.object(f.namespace, "ghost")
+	kind, _ := w.KindFor(f.ClaimCRD().Name)
+	ghost := f.NewClaim(f.Namespace, "ghost")
 	req := w.Request(kind, ghost)
 
 	f.looked.mu.Lock() // Forgetting a claim blocks here.

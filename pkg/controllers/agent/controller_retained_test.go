@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/index"
 	"github.com/masthead-dev/masthead/pkg/crossplane"
@@ -31,21 +32,21 @@ func TestForgedLabelOnADefinitionStartsNoWatchInTheHub(t *testing.T) {
 	f := prepareFixture(t)
 	f.grace = time.Hour // A definition labelled like that, without objects, would be deleted.
 	f.start()
-	f.served()
+	f.WaitForServed()
 	var names []string
 	for name, inHub := range map[string]bool{"theirs": true, "nowhere": false} {
-		crd := (&fixture{group: name + "." + f.group}).crd()
+		crd := (&agenttest.Fixture{Group: name + "." + f.Group}).ClaimCRD()
 		crd.OwnerReferences = nil
 		if inHub {
-			f.Create(f.hub, crd.DeepCopy())
+			f.Create(f.Hub, crd.DeepCopy())
 		}
 		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: index.ManagedByValue}
-		f.Create(f.workload, crd)
+		f.Create(f.Workload, crd)
 		names = append(names, crd.Name)
 	}
 	for _, name := range names {
 		f.Within("the definition is looked at", func() error {
-			if len(f.workloadRequests.about("customresourcedefinitions/"+name)) == 0 {
+			if len(f.WorkloadRequests.Filter("customresourcedefinitions/"+name)) == 0 {
 				return errors.New("not yet")
 			}
 			return nil
@@ -53,7 +54,7 @@ func TestForgedLabelOnADefinitionStartsNoWatchInTheHub(t *testing.T) {
 	}
 	f.Within("the one that the hub does not know is closed", func() error {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: "mysqlinstances.nowhere." + f.group}, crd); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKey{Name: "mysqlinstances.nowhere." + f.Group}, crd); err != nil {
 			return err
 		}
 		if crd.Annotations[definition.WithdrawnAnnotation] == "" {
@@ -61,25 +62,25 @@ func TestForgedLabelOnADefinitionStartsNoWatchInTheHub(t *testing.T) {
 		}
 		return nil
 	})
-	f.settled()
-	w, ok := f.agent.workloads.Get(f.cluster)
+	f.WaitForIdle()
+	w, ok := f.agent.workloads.Get(f.Cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
-	local, hub := len(f.workloadRequests.about()), len(f.hubRequests.about())
+	local, hub := len(f.WorkloadRequests.Filter()), len(f.HubRequests.Filter())
 	f.agent.hub.EnqueueDefinitions(w)
-	f.settled()
-	if again := slices.Concat(f.workloadRequests.about()[local:], f.hubRequests.about()[hub:]); len(again) != 0 {
+	f.WaitForIdle()
+	if again := slices.Concat(f.WorkloadRequests.Filter()[local:], f.HubRequests.Filter()[hub:]); len(again) != 0 {
 		t.Errorf("want them not to be read again while they are as they were, got %v", again)
 	}
 	for _, kind := range f.agent.hub.WatchedKinds() {
-		if strings.HasSuffix(kind.Group, "."+f.group) {
+		if strings.HasSuffix(kind.Group, "."+f.Group) {
 			t.Errorf("want no watch in the hub of %s", kind)
 		}
 	}
 
 	// One that changes just as its claims become known is read again, and checked once more after that.
-	req := index.DefinitionRequest(f.cluster, "mysqlinstances.nowhere."+f.group)
+	req := index.DefinitionRequest(f.Cluster, "mysqlinstances.nowhere."+f.Group)
 	before, following := w.Followed(req.Name)
 	got, err := f.agent.definitions.Judge(f.Ctx, w, req, before, following, "another state")
 	if err != nil || !following || got.RequeueAfter == 0 {
@@ -96,8 +97,8 @@ func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 	f := prepareFixture(t)
 	f.grace = time.Hour
 	f.start()
-	f.served()
-	w, ok := f.agent.workloads.Get(f.cluster)
+	f.WaitForServed()
+	w, ok := f.agent.workloads.Get(f.Cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
@@ -110,13 +111,13 @@ func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 		"other":  {reason: "For every other one the hub's does not matter.", scope: apiextensionsv1.ClusterScoped},
 	} {
 		t.Run(name, func(t *testing.T) {
-			crd := (&fixture{group: name + "." + f.group}).crd()
+			crd := (&agenttest.Fixture{Group: name + "." + f.Group}).ClaimCRD()
 			crd.OwnerReferences = nil
 			inHub := crd.DeepCopy()
-			f.Create(f.hub, inHub)
+			f.Create(f.Hub, inHub)
 			// Until then the API server writes its status, and each write is another state to read.
 			f.Within("the hub's is as it stays, and the watch has it", func() error {
-				if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(inHub), inHub); err != nil {
+				if err := f.Hub.Get(f.Ctx, client.ObjectKeyFromObject(inHub), inHub); err != nil {
 					return err
 				}
 				meta, err := f.agent.hub.Watcher.Get(crossplane.HubCRDKind, client.ObjectKeyFromObject(inHub))
@@ -127,7 +128,7 @@ func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 			})
 			crd.Spec.Scope = tc.scope
 			crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: index.ManagedByValue}
-			f.Create(f.workload, crd)
+			f.Create(f.Workload, crd)
 			judged := func() (states string, ok bool) {
 				meta, err := w.Watcher.Get(index.OwnedCRDKind, client.ObjectKey{Name: crd.Name})
 				if err != nil {
@@ -138,7 +139,7 @@ func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 			}
 			var states string
 			for n := range 3 {
-				f.Edit(f.workload, crd, func() { crd.Annotations = map[string]string{"example.org/change": strconv.Itoa(n)} })
+				f.Edit(f.Workload, crd, func() { crd.Annotations = map[string]string{"example.org/change": strconv.Itoa(n)} })
 				f.Within("it is judged as it is now", func() error {
 					meta, err := w.Watcher.Get(index.OwnedCRDKind, client.ObjectKey{Name: crd.Name})
 					if err != nil || meta.GetAnnotations()["example.org/change"] != strconv.Itoa(n) {
@@ -150,13 +151,13 @@ func TestForgedDefinitionsHaveNoLastingCost(t *testing.T) {
 					return nil
 				})
 			}
-			if got := f.hubRequests.about(http.MethodGet, "customresourcedefinitions/"+crd.Name); len(got) != tc.reads {
+			if got := f.HubRequests.Filter(http.MethodGet, "customresourcedefinitions/"+crd.Name); len(got) != tc.reads {
 				t.Errorf("%s got %d reads of the hub", tc.reason, len(got))
 			}
 			if !w.IsUnoffered(crd.Name) {
 				t.Error("want a definition that is not offered to be noted as that")
 			}
-			f.Undefine(f.workload, crd)
+			f.Undefine(f.Workload, crd)
 			f.Within("nothing is noted of it when it is gone", func() error {
 				if w.IsUnoffered(crd.Name) || w.IsJudged(crd.Name, states) {
 					return fmt.Errorf("unoffered: %t, judged: %t", w.IsUnoffered(crd.Name), w.IsJudged(crd.Name, states))
@@ -173,33 +174,33 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 	f := prepareFixture(t)
 	f.grace = time.Hour
 	f.start()
-	f.served()
+	f.WaitForServed()
 	names := map[bool]string{}
 	for _, mirrored := range []bool{true, false} {
 		// Anybody can set the annotation alone.
-		crd := (&fixture{group: fmt.Sprintf("mirrored-%t.%s", mirrored, f.group)}).crd()
+		crd := (&agenttest.Fixture{Group: fmt.Sprintf("mirrored-%t.%s", mirrored, f.Group)}).ClaimCRD()
 		if mirrored {
-			crd = (&fixture{group: crossplane.XRDKind.Group}).crd()
+			crd = (&agenttest.Fixture{Group: crossplane.XRDKind.Group}).ClaimCRD()
 		}
 		crd.OwnerReferences = nil
 		crd.Labels = map[string]string{fleetv1alpha1.ManagedByLabel: index.ManagedByValue}
 		crd.Annotations = map[string]string{fleetv1alpha1.MirroredAnnotation: "x"}
-		f.Create(f.workload, crd)
+		f.Create(f.Workload, crd)
 		t.Cleanup(func() {
-			if err := f.workload.Delete(context.Background(), crd); err != nil {
+			if err := f.Workload.Delete(context.Background(), crd); err != nil {
 				t.Errorf("cannot delete a definition: %v", err)
 			}
 		})
 		names[mirrored] = crd.Name
 	}
 	f.Within("the one that could be of claims is looked at", func() error {
-		if len(f.workloadRequests.about("customresourcedefinitions/"+names[false])) == 0 {
+		if len(f.WorkloadRequests.Filter("customresourcedefinitions/"+names[false])) == 0 {
 			return errors.New("not yet")
 		}
 		return nil
 	})
-	f.settled()
-	if got := slices.Concat(f.workloadRequests.about(names[true]), f.hubRequests.about(names[true])); len(got) != 0 {
+	f.WaitForIdle()
+	if got := slices.Concat(f.WorkloadRequests.Filter(names[true]), f.HubRequests.Filter(names[true])); len(got) != 0 {
 		t.Errorf("want the copy not to be read, got %v", got)
 	}
 }
@@ -207,26 +208,26 @@ func TestDefinitionsOfOtherControllersAreNotRead(t *testing.T) {
 func TestClaimsGoWhenTheHubDoesNotSayWhatItOffers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	claim := f.claim("db")
-	f.pushed("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	claim := f.CreateClaim("db")
+	f.WaitForPushed("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	f.stopAgent()
-	f.hubUser = f.class
-	f.Create(f.hub, &rbacv1.ClusterRole{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+	f.HubUser = f.Class
+	f.Create(f.Hub, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
 		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"", "events.k8s.io", f.group, fleetv1alpha1.GroupVersion.Group, apiextensionsv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"*"}},
+			{APIGroups: []string{"", "events.k8s.io", f.Group, fleetv1alpha1.GroupVersion.Group, apiextensionsv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"*"}},
 		},
 	})
-	f.Create(f.hub, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.hubUser}},
+	f.Create(f.Hub, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.Class},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.HubUser}},
 	})
 	f.restart()
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "db")
-	f.gone(f.hub, f.target, "db")
+	f.WaitForGone(f.Workload, f.Namespace, "db")
+	f.WaitForGone(f.Hub, f.Target, "db")
 }

@@ -22,7 +22,7 @@ import (
 func (f *fixture) compose(name string, owner *unstructured.Unstructured, password string, edit ...func(*corev1.Secret)) *corev1.Secret {
 	f.T.Helper()
 	s := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.target, Name: name, Labels: map[string]string{"crossplane.io/composite": "x"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Target, Name: name, Labels: map[string]string{"crossplane.io/composite": "x"}},
 		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{"password": []byte(password)},
 	}
 	if owner != nil {
@@ -31,14 +31,14 @@ func (f *fixture) compose(name string, owner *unstructured.Unstructured, passwor
 	for _, e := range edit {
 		e(s)
 	}
-	f.Create(f.hub, s)
+	f.Create(f.Hub, s)
 	return s
 }
 
 // composed records composed resources as Crossplane does: in references and in a condition.
 func (f *fixture) composed(hub *unstructured.Unstructured, names ...string) {
 	f.T.Helper()
-	f.Edit(f.hub, hub, func() {
+	f.Edit(f.Hub, hub, func() {
 		refs := []any{}
 		for _, name := range names {
 			refs = append(refs, map[string]any{"apiVersion": "v1", "kind": "Secret", "name": name})
@@ -46,62 +46,62 @@ func (f *fixture) composed(hub *unstructured.Unstructured, names ...string) {
 		_ = unstructured.SetNestedSlice(hub.Object, refs, "spec", "crossplane", "resourceRefs")
 	})
 	f.Within("Crossplane sets the status", func() error {
-		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
+		if err := f.Hub.Get(f.Ctx, client.ObjectKeyFromObject(hub), hub); err != nil {
 			return err
 		}
 		hub.Object["status"] = map[string]any{"conditions": []any{
 			map[string]any{"type": "Synced", "status": "True", "reason": "ReconcileSuccess", "lastTransitionTime": "2026-01-02T03:04:05Z"},
 		}}
-		return f.hub.Status().Update(f.Ctx, hub)
+		return f.Hub.Status().Update(f.Ctx, hub)
 	})
 }
 
 func TestSynchronizationPullBringsTheSecretsOfAComposite(t *testing.T) {
 	t.Parallel()
 	f := newCompositeFixture(t)
-	local, hub := f.cache("cache")
+	local, hub := f.CreateCache("cache")
 	opaque := f.compose("cache-creds", hub, "one")
 	f.compose("cache-tls", hub, "tls", func(s *corev1.Secret) { s.Type = "example.org/tls" })
 	f.composed(hub, "cache-creds", "cache-tls")
 	for name, password := range map[string]string{"cache-creds": "one", "cache-tls": "tls"} {
-		f.Within("every Secret arrives", f.secretIs(name, password))
+		f.Within("every Secret arrives", f.SecretIs(name, password))
 	}
-	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
-	f.settled()
-	got := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "cache-tls"}}
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
+	f.WaitForCacheSynced("cache", fleetv1alpha1.ReasonSynced)
+	f.WaitForIdle()
+	got := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "cache-tls"}}
+	if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(got), got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Type != "example.org/tls" || !metav1.IsControlledBy(got, local) || got.Labels[fleetv1alpha1.ManagedByLabel] != index.ManagedByValue || got.Labels["crossplane.io/composite"] != "" {
 		t.Errorf("want the type of the hub's, owned by the composite here, and nothing else of the hub's metadata, got %s %v", got.Type, got.ObjectMeta)
 	}
 
-	f.Edit(f.hub, opaque, func() { opaque.Data["password"] = []byte("two") })
-	f.Within("a rotated value follows", f.secretIs("cache-creds", "two"))
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "cache-creds"}}
-	f.Edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
-	f.Within("a tampered value is put back", f.secretIs("cache-creds", "two"))
-	f.Edit(f.workload, s, func() { s.Data["password"], s.Immutable = []byte("mine"), new(true) })
-	f.Within("even if it was made immutable", f.secretIs("cache-creds", "two"))
-	if err := f.workload.Delete(f.Ctx, s); err != nil {
+	f.Edit(f.Hub, opaque, func() { opaque.Data["password"] = []byte("two") })
+	f.Within("a rotated value follows", f.SecretIs("cache-creds", "two"))
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "cache-creds"}}
+	f.Edit(f.Workload, s, func() { s.Data["password"] = []byte("mine") })
+	f.Within("a tampered value is put back", f.SecretIs("cache-creds", "two"))
+	f.Edit(f.Workload, s, func() { s.Data["password"], s.Immutable = []byte("mine"), new(true) })
+	f.Within("even if it was made immutable", f.SecretIs("cache-creds", "two"))
+	if err := f.Workload.Delete(f.Ctx, s); err != nil {
 		t.Fatal(err)
 	}
-	f.Within("a deleted Secret comes back", f.secretIs("cache-creds", "two"))
+	f.Within("a deleted Secret comes back", f.SecretIs("cache-creds", "two"))
 
-	if err := f.hub.Delete(f.Ctx, opaque); err != nil {
+	if err := f.Hub.Delete(f.Ctx, opaque); err != nil {
 		t.Fatal(err)
 	}
 	f.compose("cache-creds", hub, "three", func(s *corev1.Secret) { s.Type = "example.org/other" })
-	f.Within("one that is composed again with another type follows", f.secretIs("cache-creds", "three"))
+	f.Within("one that is composed again with another type follows", f.SecretIs("cache-creds", "three"))
 }
 
 func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
 	t.Parallel()
 	f := newCompositeFixture(t)
-	other := f.cacheObject(f.target, "other")
+	other := f.NewCache(f.Target, "other")
 	other.Object["spec"] = map[string]any{"memoryMB": int64(1)}
-	f.Create(f.hub, other)
-	local, hub := f.cache("cache", func(u *unstructured.Unstructured) {
+	f.Create(f.Hub, other)
+	local, hub := f.CreateCache("cache", func(u *unstructured.Unstructured) {
 		_ = unstructured.SetNestedSlice(u.Object, []any{map[string]any{"apiVersion": "v1", "kind": "Secret", "name": "others"}}, "spec", "crossplane", "resourceRefs")
 	})
 	f.compose("others", other, "secret")
@@ -118,14 +118,14 @@ func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
 	})
 	f.compose("ours", hub, "one")
 	f.composed(hub, "ours", "others", "uncontrolled", "owned", "forged", "unlabelled", "token")
-	f.Within("the composite's own arrives", f.secretIs("ours", "one"))
-	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
-	f.settled()
+	f.Within("the composite's own arrives", f.SecretIs("ours", "one"))
+	f.WaitForCacheSynced("cache", fleetv1alpha1.ReasonSynced)
+	f.WaitForIdle()
 	for _, name := range []string{"others", "uncontrolled", "owned", "forged", "unlabelled", "token"} {
-		if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
+		if err := f.Workload.Get(f.Ctx, types.NamespacedName{Namespace: f.Namespace, Name: name}, &corev1.Secret{}); !apierrors.IsNotFound(err) {
 			t.Errorf("want no Secret %q in the workload cluster, got %v", name, err)
 		}
-		if got := f.hubRequests.about("GET", "/secrets/"+name); len(got) != 0 {
+		if got := f.HubRequests.Filter("GET", "/secrets/"+name); len(got) != 0 {
 			t.Errorf("want the Secret %q never to be read, got %v", name, got)
 		}
 	}
@@ -134,25 +134,25 @@ func TestSecretsThatTheCompositeDoesNotControlAreNotCopied(t *testing.T) {
 func TestSecretThatIsNotComposedAnyMoreOrLabelledGoes(t *testing.T) {
 	t.Parallel()
 	f := newCompositeFixture(t)
-	_, hub := f.cache("cache")
+	_, hub := f.CreateCache("cache")
 	first := f.compose("first", hub, "one")
 	f.compose("second", hub, "two")
 	f.composed(hub, "first", "second")
-	f.Within("the first arrives", f.secretIs("first", "one"))
-	f.Within("the second arrives", f.secretIs("second", "two"))
-	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
+	f.Within("the first arrives", f.SecretIs("first", "one"))
+	f.Within("the second arrives", f.SecretIs("second", "two"))
+	f.WaitForCacheSynced("cache", fleetv1alpha1.ReasonSynced)
 
-	if err := f.hub.Delete(f.Ctx, first); err != nil {
+	if err := f.Hub.Delete(f.Ctx, first); err != nil {
 		t.Fatal(err)
 	}
-	f.cacheSynced("cache", fleetv1alpha1.ReasonSecretMissing)
-	if err := f.secretIs("first", "one")(); err != nil {
+	f.WaitForCacheSynced("cache", fleetv1alpha1.ReasonSecretMissing)
+	if err := f.SecretIs("first", "one")(); err != nil {
 		t.Errorf("want the copy to be kept while the composite refers to the Secret: %v", err)
 	}
 	f.composed(hub, "second")
-	f.Within("the copy goes when it does not any more", f.secretIs("first", ""))
-	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
-	if err := f.secretIs("second", "two")(); err != nil {
+	f.Within("the copy goes when it does not any more", f.SecretIs("first", ""))
+	f.WaitForCacheSynced("cache", fleetv1alpha1.ReasonSynced)
+	if err := f.SecretIs("second", "two")(); err != nil {
 		t.Errorf("want the other to stay: %v", err)
 	}
 
@@ -160,42 +160,42 @@ func TestSecretThatIsNotComposedAnyMoreOrLabelledGoes(t *testing.T) {
 	master := f.compose("master", hub, "secret", func(s *corev1.Secret) { s.Labels[fleetv1alpha1.DeliverLabel] = "false" })
 	third := f.compose("third", hub, "three")
 	f.composed(hub, "second", "third", "master")
-	f.Within("what is not labelled arrives", f.secretIs("third", "three"))
-	f.cacheSynced("cache", fleetv1alpha1.ReasonSynced)
-	f.settled()
-	if err := f.secretIs("master", "")(); err != nil {
+	f.Within("what is not labelled arrives", f.SecretIs("third", "three"))
+	f.WaitForCacheSynced("cache", fleetv1alpha1.ReasonSynced)
+	f.WaitForIdle()
+	if err := f.SecretIs("master", "")(); err != nil {
 		t.Errorf("want the one that is labelled to stay in the hub: %v", err)
 	}
-	if got := f.hubRequests.about("GET", "/secrets/master"); len(got) != 0 {
+	if got := f.HubRequests.Filter("GET", "/secrets/master"); len(got) != 0 {
 		t.Errorf("want the Secret never to be read, got %v", got)
 	}
-	f.Edit(f.hub, third, func() { third.Labels[fleetv1alpha1.DeliverLabel] = "false" })
-	f.Within("what is labelled goes", f.secretIs("third", ""))
-	f.Edit(f.hub, master, func() { delete(master.Labels, fleetv1alpha1.DeliverLabel) })
-	f.Within("what is not labelled any more arrives", f.secretIs("master", "secret"))
+	f.Edit(f.Hub, third, func() { third.Labels[fleetv1alpha1.DeliverLabel] = "false" })
+	f.Within("what is labelled goes", f.SecretIs("third", ""))
+	f.Edit(f.Hub, master, func() { delete(master.Labels, fleetv1alpha1.DeliverLabel) })
+	f.Within("what is not labelled any more arrives", f.SecretIs("master", "secret"))
 }
 
 func TestForeignSecretKeepsNoOtherComposedOneAway(t *testing.T) {
 	t.Parallel()
 	f := newCompositeFixture(t)
-	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "a"}, StringData: map[string]string{"password": "mine"}}
-	f.Create(f.workload, mine)
-	_, hub := f.cache("cache")
+	mine := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "a"}, StringData: map[string]string{"password": "mine"}}
+	f.Create(f.Workload, mine)
+	_, hub := f.CreateCache("cache")
 	f.compose("a", hub, "one")
 	f.compose("b", hub, "two")
 	f.composed(hub, "a", "b")
-	f.Within("the other one arrives", f.secretIs("b", "two"))
-	f.cacheSynced("cache", fleetv1alpha1.ReasonSecretConflict)
-	if err := f.secretIs("a", "mine")(); err != nil {
+	f.Within("the other one arrives", f.SecretIs("b", "two"))
+	f.WaitForCacheSynced("cache", fleetv1alpha1.ReasonSecretConflict)
+	if err := f.SecretIs("a", "mine")(); err != nil {
 		t.Errorf("want the other owner's Secret as it was: %v", err)
 	}
 
 	// A copy without an owner is overwritten.
-	f.createOrphan("b", "c", false)
-	next, hub := f.cache("next")
+	f.CreateOrphan("b", "c", false)
+	next, hub := f.CreateCache("next")
 	f.compose("c", hub, "three")
 	f.composed(hub, "c")
-	f.Within("the third one arrives", f.secretIs("c", "three"))
-	f.controls(next, "c")
-	f.cacheSynced("next", fleetv1alpha1.ReasonSynced)
+	f.Within("the third one arrives", f.SecretIs("c", "three"))
+	f.Controls(next, "c")
+	f.WaitForCacheSynced("next", fleetv1alpha1.ReasonSynced)
 }

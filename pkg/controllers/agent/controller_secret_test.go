@@ -29,43 +29,15 @@ import (
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
-// secretIs reports whether a Secret in the workload cluster has a password; none if that is empty.
-func (f *fixture) secretIs(name, password string) func() error {
-	return func() error {
-		s := &corev1.Secret{}
-		err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, s)
-		if password == "" && apierrors.IsNotFound(err) {
-			return nil
-		}
-		if got := string(s.Data["password"]); err != nil || got != password {
-			return fmt.Errorf("want the password %q, got %q (%w)", password, got, errors.Join(err, errors.New("not equal")))
-		}
-		return nil
-	}
-}
-
-// withCopiedSecret creates a claim whose connection Secret is in the workload cluster.
-func (f *fixture) withCopiedSecret() (claim, hub *unstructured.Unstructured, source *corev1.Secret) {
-	f.T.Helper()
-	claim = f.claim("db", withSecret("db-conn"))
-	hub = f.pushed("db")
-	source = f.connectionSecret("db-conn", hub, "one")
-	f.ready("db", "a")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
-	f.settled()
-	return claim, hub, source
-}
-
 func TestRefusedSecretIsReportedAndTheStatusComesBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
-	f.Create(f.workload, &admissionv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+	f.WaitForServed()
+	f.Create(f.Workload, &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.namespace}},
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.Namespace}},
 				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{admissionv1.Create},
 					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"secrets"}},
@@ -74,26 +46,26 @@ func TestRefusedSecretIsReportedAndTheStatusComesBack(t *testing.T) {
 			Validations: []admissionv1.Validation{{Expression: "false", Message: "no Secrets here " + strings.Repeat("x", 500)}},
 		},
 	})
-	f.Create(f.workload, &admissionv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: f.class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	f.Create(f.Workload, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: f.Class, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
 	})
 	f.Within("the policy is in force", func() error {
-		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "probe"}}
-		if f.workload.Create(f.Ctx, s, client.DryRunAll) == nil {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "probe"}}
+		if f.Workload.Create(f.Ctx, s, client.DryRunAll) == nil {
 			return errors.New("it is not")
 		}
 		return nil
 	})
-	f.claim("db", withSecret("db-conn"))
-	f.connectionSecret("db-conn", f.pushed("db"), "one")
-	f.ready("db", "db.example.org")
-	claim := f.synced("db", fleetv1alpha1.ReasonSecretRejected)
+	f.CreateClaim("db", agenttest.WithSecret("db-conn"))
+	f.CreateConnectionSecret("db-conn", f.WaitForPushed("db"), "one")
+	f.MarkReady("db", "db.example.org")
+	claim := f.WaitForSynced("db", fleetv1alpha1.ReasonSecretRejected)
 	if message, _ := propagation.AgentSynced(claim)["message"].(string); !strings.Contains(message, "no Secrets here") || len(message) > 400 {
 		t.Errorf("want the cluster's reason, bounded, got %q", message)
 	}
 	f.Within("the hub's status comes back", func() error {
-		claim := f.synced("db", fleetv1alpha1.ReasonSecretRejected)
+		claim := f.WaitForSynced("db", fleetv1alpha1.ReasonSecretRejected)
 		if got, _, _ := unstructured.NestedString(claim.Object, "status", "address"); got != "db.example.org" {
 			return fmt.Errorf("the status is %v", claim.Object["status"])
 		}
@@ -106,13 +78,13 @@ func TestRefusedSecretIsReportedAndTheStatusComesBack(t *testing.T) {
 func TestSecretThatChangesItsOwnerInTheHubIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	_, hub, source := f.withCopiedSecret()
-	before, _ := f.agent.workloads.Get(f.cluster)
-	key := types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}
+	_, hub, source := f.WithCopiedSecret()
+	before, _ := f.agent.workloads.Get(f.Cluster)
+	key := types.NamespacedName{Namespace: f.Namespace, Name: "db-conn"}
 	version := before.WroteVersion(key)
 	f.engage()
 	f.Within("the new instance counts", func() error {
-		w, ok := f.agent.workloads.Get(f.cluster)
+		w, ok := f.agent.workloads.Get(f.Cluster)
 		if !ok || w == before {
 			return errors.New("not yet")
 		}
@@ -122,78 +94,49 @@ func TestSecretThatChangesItsOwnerInTheHubIsReported(t *testing.T) {
 		return nil
 	})
 
-	f.Edit(f.hub, source, func() { source.OwnerReferences[0].UID = "another"; source.OwnerReferences[0].Name = "another" })
-	f.synced("db", fleetv1alpha1.ReasonSecretNotControlled)
-	f.Edit(f.hub, source, func() {
+	f.Edit(f.Hub, source, func() { source.OwnerReferences[0].UID = "another"; source.OwnerReferences[0].Name = "another" })
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSecretNotControlled)
+	f.Edit(f.Hub, source, func() {
 		source.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(hub, hub.GroupVersionKind())}
 	})
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 
-	if err := f.hub.Delete(f.Ctx, source); err != nil {
+	if err := f.Hub.Delete(f.Ctx, source); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("db", fleetv1alpha1.ReasonSecretMissing)
-	if err := f.secretIs("db-conn", "one")(); err != nil {
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSecretMissing)
+	if err := f.SecretIs("db-conn", "one")(); err != nil {
 		t.Errorf("want the copy to be kept: %v", err)
 	}
-	source = f.connectionSecret("db-conn", hub, "two")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.Within("the new one follows", f.secretIs("db-conn", "two"))
+	source = f.CreateConnectionSecret("db-conn", hub, "two")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	f.Within("the new one follows", f.SecretIs("db-conn", "two"))
 
-	f.Edit(f.hub, source, func() { source.Labels = map[string]string{fleetv1alpha1.DeliverLabel: "false"} })
-	f.Within("one that is withheld goes", f.secretIs("db-conn", ""))
-	f.synced("db", fleetv1alpha1.ReasonSecretWithheld)
+	f.Edit(f.Hub, source, func() { source.Labels = map[string]string{fleetv1alpha1.DeliverLabel: "false"} })
+	f.Within("one that is withheld goes", f.SecretIs("db-conn", ""))
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSecretWithheld)
 }
 
 func TestTamperingWhileDisconnectedIsPutBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.withCopiedSecret()
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
+	f.WithCopiedSecret()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "db-conn"}}
 	f.disengageCluster()
 	f.Within("the cluster is disengaged", func() error {
-		if _, ok := f.agent.workloads.Get(f.cluster); ok {
+		if _, ok := f.agent.workloads.Get(f.Cluster); ok {
 			return errors.New("it is not")
 		}
 		return nil
 	})
-	f.settled()
-	f.Edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
+	f.WaitForIdle()
+	f.Edit(f.Workload, s, func() { s.Data["password"] = []byte("mine") })
 	f.engage()
-	f.Within("what was changed meanwhile is put back", f.secretIs("db-conn", "one"))
+	f.Within("what was changed meanwhile is put back", f.SecretIs("db-conn", "one"))
 	f.stopAgent()
-	f.Edit(f.workload, s, func() { s.Data["password"] = []byte("mine") })
+	f.Edit(f.Workload, s, func() { s.Data["password"] = []byte("mine") })
 	f.restart()
-	f.Within("what was changed before a restart is put back", f.secretIs("db-conn", "one"))
-}
-
-// createOrphan creates what `kubectl delete --cascade=orphan` of its claim leaves of a copy, under another name, and
-// immutable if that is wanted.
-func (f *fixture) createOrphan(name, as string, immutable bool) {
-	f.T.Helper()
-	s := &corev1.Secret{}
-	if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, s); err != nil {
-		f.T.Fatal(err)
-	}
-	f.Create(f.workload, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: as, Labels: s.Labels, Annotations: s.Annotations},
-		Type:       s.Type, Data: map[string][]byte{"password": []byte("of what is gone")}, Immutable: &immutable,
-	})
-}
-
-// controls waits until an object controls a Secret in the workload cluster.
-func (f *fixture) controls(claim *unstructured.Unstructured, name string) {
-	f.T.Helper()
-	s := &corev1.Secret{}
-	f.Within("the owner of "+name, func() error {
-		if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: name}, s); err != nil {
-			return err
-		}
-		if !metav1.IsControlledBy(s, claim) {
-			return fmt.Errorf("got %v", s.OwnerReferences)
-		}
-		return nil
-	})
+	f.Within("what was changed before a restart is put back", f.SecretIs("db-conn", "one"))
 }
 
 // TestCopyThatLostItsOwnerIsNotInTheWay is about `kubectl delete --cascade=orphan` of a claim. A copy that is no longer
@@ -201,35 +144,35 @@ func (f *fixture) controls(claim *unstructured.Unstructured, name string) {
 func TestCopyThatLostItsOwnerIsNotInTheWay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	claim, hub, _ := f.withCopiedSecret()
+	claim, hub, _ := f.WithCopiedSecret()
 	for name, immutable := range map[string]bool{"next": false, "immutable": true} {
-		f.createOrphan("db-conn", name, immutable)
-		next := f.claim(name, withSecret(name))
-		f.connectionSecret(name, f.pushed(name), "two")
-		f.ready(name, "a")
-		f.Within("the Secret arrives", f.secretIs(name, "two"))
-		f.controls(next, name)
-		f.synced(name, fleetv1alpha1.ReasonSynced)
+		f.CreateOrphan("db-conn", name, immutable)
+		next := f.CreateClaim(name, agenttest.WithSecret(name))
+		f.CreateConnectionSecret(name, f.WaitForPushed(name), "two")
+		f.MarkReady(name, "a")
+		f.Within("the Secret arrives", f.SecretIs(name, "two"))
+		f.Controls(next, name)
+		f.WaitForSynced(name, fleetv1alpha1.ReasonSynced)
 	}
 	// The claim may be there still, and the content the same.
-	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "db-conn"}}
-	f.Edit(f.workload, s, func() { s.OwnerReferences = nil })
-	f.controls(claim, "db-conn")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "db-conn"}}
+	f.Edit(f.Workload, s, func() { s.OwnerReferences = nil })
+	f.Controls(claim, "db-conn")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 
 	// Secrets with another owner are not touched, regardless of their labels.
 	forged := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: f.namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": index.ManagedByValue},
+		Namespace: f.Namespace, Name: "forged", Labels: map[string]string{"masthead.dev/managed-by": index.ManagedByValue},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(claim, claim.GroupVersionKind())},
 	}}
-	f.Create(f.workload, forged)
-	f.connectionSecret("second", hub, "two")
-	f.Edit(f.workload, claim, func() { withSecret("second")(claim) })
-	f.Within("the new one arrives", f.secretIs("second", "two"))
-	f.Within("the old one goes", f.secretIs("db-conn", ""))
-	f.Edit(f.workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "writeConnectionSecretToRef") })
-	f.Within("the last one goes", f.secretIs("second", ""))
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(forged), forged); err != nil {
+	f.Create(f.Workload, forged)
+	f.CreateConnectionSecret("second", hub, "two")
+	f.Edit(f.Workload, claim, func() { agenttest.WithSecret("second")(claim) })
+	f.Within("the new one arrives", f.SecretIs("second", "two"))
+	f.Within("the old one goes", f.SecretIs("db-conn", ""))
+	f.Edit(f.Workload, claim, func() { unstructured.RemoveNestedField(claim.Object, "spec", "writeConnectionSecretToRef") })
+	f.Within("the last one goes", f.SecretIs("second", ""))
+	if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(forged), forged); err != nil {
 		t.Errorf("want a Secret that is no copy to stay, got %v", err)
 	}
 }

@@ -13,24 +13,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 )
 
 // An API server alone has no controller that empties a terminating namespace: the test does that.
 func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.claim("early", withSecret("early-conn"))
-	f.claim("late", withSecret("late-conn"))
-	early, late := f.pushed("early"), f.pushed("late")
-	f.connectionSecret("early-conn", early, "one")
-	f.ready("early", "a")
-	f.synced("early", fleetv1alpha1.ReasonSynced)
+	f.CreateClaim("early", agenttest.WithSecret("early-conn"))
+	f.CreateClaim("late", agenttest.WithSecret("late-conn"))
+	early, late := f.WaitForPushed("early"), f.WaitForPushed("late")
+	f.CreateConnectionSecret("early-conn", early, "one")
+	f.MarkReady("early", "a")
+	f.WaitForSynced("early", fleetv1alpha1.ReasonSynced)
 
-	if err := f.workload.Delete(f.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}); err != nil {
+	if err := f.Workload.Delete(f.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}); err != nil {
 		t.Fatal(err)
 	}
 	f.Within("nothing can be created in the namespace any more", func() error {
-		err := f.workload.Create(f.Ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "probe"}}, client.DryRunAll)
+		err := f.Workload.Create(f.Ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "probe"}}, client.DryRunAll)
 		if !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return errors.New("it can")
 		}
@@ -38,17 +39,17 @@ func TestNamespaceDeletedInTheWorkloadClusterGoes(t *testing.T) {
 	})
 
 	// A Secret that arrives now cannot be written. That is reported, and blocks nothing.
-	f.connectionSecret("late-conn", late, "two")
-	f.ready("late", "b")
-	f.synced("late", fleetv1alpha1.ReasonSecretRejected)
+	f.CreateConnectionSecret("late-conn", late, "two")
+	f.MarkReady("late", "b")
+	f.WaitForSynced("late", fleetv1alpha1.ReasonSecretRejected)
 
 	for _, name := range []string{"early", "late"} {
-		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, name)); err != nil {
+		if err := f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range []string{"early", "late"} {
-		f.gone(f.workload, f.namespace, name)
-		f.gone(f.hub, f.target, name)
+		f.WaitForGone(f.Workload, f.Namespace, name)
+		f.WaitForGone(f.Hub, f.Target, name)
 	}
 }

@@ -40,7 +40,7 @@ import (
 func (f *fixture) otherHub(owner hubidentity.Owner) *fixture {
 	f.T.Helper()
 	g := f.otherHubWithoutTheDefinition(owner)
-	g.publish()
+	g.Publish()
 	return g
 }
 
@@ -48,48 +48,46 @@ func (f *fixture) otherHub(owner hubidentity.Owner) *fixture {
 func (f *fixture) otherHubWithoutTheDefinition(owner hubidentity.Owner) *fixture {
 	f.T.Helper()
 	cfg := secondHubs.Take(f.T).Config
-	g := &fixture{
-		Case: f.Case, hubRequests: newRequests(f.number), workloadRequests: newRequests(f.number), number: f.number,
-		fleet: &fakefleet.Fleet{}, registry: prometheus.NewRegistry(), cluster: f.cluster, identifier: f.identifier, class: f.class,
-		group: f.group, target: f.target, namespace: f.namespace, grace: f.grace, owner: owner,
-		hubConfig: cfg, hub: controllertest.NewClient(f.T, cfg, agenttest.Scheme()), workloadConfig: f.workloadConfig, workload: f.workload,
-	}
-	g.Create(g.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: g.target}})
+	g := &fixture{Fixture: f.Fixture, fleet: &fakefleet.Fleet{}, registry: prometheus.NewRegistry(), grace: f.grace}
+	g.WorkloadUser, g.HubUser, g.Owner, g.HubConfig = "", "", owner, cfg
+	g.HubRequests, g.WorkloadRequests = agenttest.NewRequests(f.Number), agenttest.NewRequests(f.Number)
+	g.Hub = controllertest.NewClient(f.T, cfg, agenttest.Scheme())
+	g.Create(g.Hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: g.Target}})
 	class := &fleetv1alpha1.EnrollmentClass{}
-	if err := f.hub.Get(f.Ctx, client.ObjectKey{Name: f.class}, class); err != nil {
+	if err := f.Hub.Get(f.Ctx, client.ObjectKey{Name: f.Class}, class); err != nil {
 		f.T.Fatal(err)
 	}
 	class.ObjectMeta = metav1.ObjectMeta{Name: class.Name}
-	g.Create(g.hub, class)
+	g.Create(g.Hub, class)
 	return g
 }
 
 // restore restores a claim's objects from a hub's backup in another hub.
 func (f *fixture) restore(backup *unstructured.Unstructured, password string) *unstructured.Unstructured {
 	f.T.Helper()
-	out := f.object(f.target, backup.GetName())
+	out := f.NewClaim(f.Target, backup.GetName())
 	out.SetLabels(backup.GetLabels())
 	out.SetAnnotations(backup.GetAnnotations())
 	out.Object["spec"] = backup.Object["spec"]
-	f.Create(f.hub, out)
-	f.connectionSecret("db-conn", out, password)
+	f.Create(f.Hub, out)
+	f.CreateConnectionSecret("db-conn", out, password)
 	return out
 }
 
 // belongings waits until everything of the claim "db" in the workload cluster belongs to one hub only.
 func (f *fixture) belongings(owner hubidentity.Owner) {
 	f.T.Helper()
-	f.finalizersAre("db", owner.ID.Finalizer())
+	f.WaitForFinalizers("db", owner.ID.Finalizer())
 	f.Within("everything names the hub "+string(owner.ID), func() error {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
-		if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: f.crd().Name}, crd); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKey{Name: f.ClaimCRD().Name}, crd); err != nil {
 			return err
 		}
 		secret := &corev1.Secret{}
-		if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, secret); err != nil {
+		if err := f.Workload.Get(f.Ctx, types.NamespacedName{Namespace: f.Namespace, Name: "db-conn"}, secret); err != nil {
 			return err
 		}
-		claim, err := f.get(f.workload, f.namespace, "db")
+		claim, err := f.GetClaim(f.Workload, f.Namespace, "db")
 		if err != nil {
 			return err
 		}
@@ -111,11 +109,11 @@ func (f *fixture) belongings(owner hubidentity.Owner) {
 // protectedAllTheTime checks from now on that a fixture's claims have some hub's finalizer.
 func (f *fixture) protectedAllTheTime() (check func()) {
 	f.T.Helper()
-	c, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: agenttest.Scheme()})
+	c, err := client.NewWithWatch(f.WorkloadConfig, client.Options{Scheme: agenttest.Scheme()})
 	if err != nil {
 		f.T.Fatal(err)
 	}
-	events, err := c.Watch(f.Ctx, f.list(), client.InNamespace(f.namespace))
+	events, err := c.Watch(f.Ctx, f.NewClaimList(), client.InNamespace(f.Namespace))
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -142,21 +140,21 @@ func (f *fixture) protectedAllTheTime() (check func()) {
 // withEverything creates a claim with everything that Masthead puts into a workload cluster for it.
 func (f *fixture) withEverything() (hub *unstructured.Unstructured, secret *corev1.Secret) {
 	f.T.Helper()
-	f.claim("db", withSecret("db-conn"))
-	hub = f.pushed("db")
-	f.connectionSecret("db-conn", hub, "one")
-	f.fill("db", map[string]string{"resourceRef": "xdb-1"})
-	f.ready("db", "a")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.Within("the Secret arrives", f.secretIs("db-conn", "one"))
-	f.specIs(f.workload, f.namespace, "db", map[string]string{"resourceRef": "xdb-1"})
-	f.belongings(f.owner)
-	f.settled()
+	f.CreateClaim("db", agenttest.WithSecret("db-conn"))
+	hub = f.WaitForPushed("db")
+	f.CreateConnectionSecret("db-conn", hub, "one")
+	f.LateInitialize("db", map[string]string{"resourceRef": "xdb-1"})
+	f.MarkReady("db", "a")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	f.Within("the Secret arrives", f.SecretIs("db-conn", "one"))
+	f.WaitForSpec(f.Workload, f.Namespace, "db", map[string]string{"resourceRef": "xdb-1"})
+	f.belongings(f.Owner)
+	f.WaitForIdle()
 	secret = &corev1.Secret{}
-	if err := f.workload.Get(f.Ctx, types.NamespacedName{Namespace: f.namespace, Name: "db-conn"}, secret); err != nil {
+	if err := f.Workload.Get(f.Ctx, types.NamespacedName{Namespace: f.Namespace, Name: "db-conn"}, secret); err != nil {
 		f.T.Fatal(err)
 	}
-	hub, err := f.get(f.hub, f.target, "db")
+	hub, err := f.GetClaim(f.Hub, f.Target, "db")
 	if err != nil {
 		f.T.Fatal(err)
 	}
@@ -170,15 +168,15 @@ func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	hub, _ := f.withEverything()
-	f.claim("live")
-	f.synced("live", fleetv1alpha1.ReasonSynced)
+	f.CreateClaim("live")
+	f.WaitForSynced("live", fleetv1alpha1.ReasonSynced)
 	const held = "example.org/held"
-	f.Edit(f.hub, hub, func() { hub.SetFinalizers(append(hub.GetFinalizers(), held)) })
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
+	f.Edit(f.Hub, hub, func() { hub.SetFinalizers(append(hub.GetFinalizers(), held)) })
+	if err := f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
 	f.Within("its object is being deleted", func() error {
-		if u, err := f.get(f.hub, f.target, "db"); err != nil || u.GetDeletionTimestamp().IsZero() {
+		if u, err := f.GetClaim(f.Hub, f.Target, "db"); err != nil || u.GetDeletionTimestamp().IsZero() {
 			return fmt.Errorf("it is not (%w)", err)
 		}
 		return nil
@@ -187,32 +185,32 @@ func TestAnotherHubLeavesEverythingAlone(t *testing.T) {
 	other := f.otherHubWithoutTheDefinition(hubidentity.Owner{ID: "hub-b"})
 	nothing := func() {
 		t.Helper()
-		f.settled()
-		other.settled()
-		f.finalizersAre("db", agenttest.OurHub.Finalizer())
-		if got := other.workloadRequests.writes(); len(got) != 0 {
+		f.WaitForIdle()
+		other.WaitForIdle()
+		f.WaitForFinalizers("db", agenttest.OurHub.Finalizer())
+		if got := other.WorkloadRequests.Writes(); len(got) != 0 {
 			t.Errorf("want nothing written by the other hub, got %v", got)
 		}
 	}
 	other.start()
 	nothing()
-	other.publish()
-	if message := other.prunedStatus(fleetv1alpha1.ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
+	other.Publish()
+	if message := other.WaitForEvent(fleetv1alpha1.ReasonDefinitionForeign); !strings.Contains(message, `"hub-a"`) {
 		t.Errorf("want the message to name the hub, got %q", message)
 	}
 	nothing()
-	other.notIn(other.target, "db")
-	other.notIn(other.target, "live")
-	if err := other.fleet.Offboard(f.Ctx, other.cluster); err != nil {
+	other.MustNotExist(other.Target, "db")
+	other.MustNotExist(other.Target, "live")
+	if err := other.fleet.Offboard(f.Ctx, other.Cluster); err != nil {
 		t.Errorf("want the other hub to be done with a cluster in which nothing is its own, got %v", err)
 	}
 	nothing()
 
-	f.Edit(f.hub, hub, func() {
+	f.Edit(f.Hub, hub, func() {
 		hub.SetFinalizers(slices.DeleteFunc(hub.GetFinalizers(), func(s string) bool { return s == held }))
 	})
-	f.gone(f.hub, f.target, "db")
-	f.gone(f.workload, f.namespace, "db")
+	f.WaitForGone(f.Hub, f.Target, "db")
+	f.WaitForGone(f.Workload, f.Namespace, "db")
 }
 
 // TestMoveToAnotherHubLosesNothing follows the procedure in docs/backup.md: the first hub stops without offboarding,
@@ -229,47 +227,47 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 	same := func() {
 		t.Helper()
 		now := &corev1.Secret{}
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID || string(now.Data["password"]) != "one" {
 			t.Errorf("want the connection Secret to stay, got %v (%v)", now.ObjectMeta, err)
 		}
 	}
 
 	other := f.otherHub(hubidentity.Owner{ID: "hub-b", Predecessors: []hubidentity.Identity{agenttest.OurHub}})
 	other.start()
-	other.says("db", fleetv1alpha1.ReasonHubObjectDeleted, other.consent("db"), fleetv1alpha1.RecreateAnnotation)
-	other.settled()
-	other.notIn(other.target, "db")
-	claim := other.synced("db", fleetv1alpha1.ReasonHubObjectDeleted)
+	other.WaitForMessage("db", fleetv1alpha1.ReasonHubObjectDeleted, other.consent("db"), fleetv1alpha1.RecreateAnnotation)
+	other.WaitForIdle()
+	other.MustNotExist(other.Target, "db")
+	claim := other.WaitForSynced("db", fleetv1alpha1.ReasonHubObjectDeleted)
 	if address, _, _ := unstructured.NestedString(claim.Object, "status", "address"); address != "a" {
 		t.Errorf("want the status to stay, got %v", claim.Object["status"])
 	}
 	same()
 
 	restored := other.restore(before, "one")
-	other.synced("db", fleetv1alpha1.ReasonSynced)
-	other.belongings(other.owner)
-	other.ready("db", "a")
+	other.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	other.belongings(other.Owner)
+	other.MarkReady("db", "a")
 	other.recorded("db", restored)
 	same()
 	check()
 
-	claim = f.object(f.namespace, "db")
-	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(7), "spec", "storageGB") })
+	claim = f.NewClaim(f.Namespace, "db")
+	f.Edit(f.Workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, int64(7), "spec", "storageGB") })
 	f.Within("changes travel to the second hub", func() error {
-		u, err := other.get(other.hub, other.target, "db")
+		u, err := other.GetClaim(other.Hub, other.Target, "db")
 		if n, _, _ := unstructured.NestedInt64(u.Object, "spec", "storageGB"); err == nil && n != 7 {
 			err = fmt.Errorf("storageGB is %d", n)
 		}
 		return err
 	})
-	other.settled()
+	other.WaitForIdle()
 	check()
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	other.gone(other.hub, other.target, "db")
-	f.gone(f.workload, f.namespace, "db")
-	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetResourceVersion() != before.GetResourceVersion() {
+	other.WaitForGone(other.Hub, other.Target, "db")
+	f.WaitForGone(f.Workload, f.Namespace, "db")
+	if now, err := f.GetClaim(f.Hub, f.Target, "db"); err != nil || now.GetResourceVersion() != before.GetResourceVersion() {
 		t.Errorf("want nothing changed in the first hub, got %v (%v)", now, err)
 	}
 }
@@ -278,29 +276,29 @@ func TestMoveToAnotherHubLosesNothing(t *testing.T) {
 func TestUpgradeCarriesOverWhatNamesNoHub(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.owner = hubidentity.Owner{}
+	f.Owner = hubidentity.Owner{}
 	f.start()
 	before, secret := f.withEverything()
 	check := f.protectedAllTheTime()
 
 	f.stopAgent()
-	f.owner = hubidentity.Owner{ID: agenttest.OurHub}
+	f.Owner = hubidentity.Owner{ID: agenttest.OurHub}
 	f.restart()
-	f.belongings(f.owner)
-	f.settled()
+	f.belongings(f.Owner)
+	f.WaitForIdle()
 	check()
 	now := &corev1.Secret{}
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID {
+	if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(secret), now); err != nil || now.UID != secret.UID {
 		t.Errorf("want the same connection Secret, got %v (%v)", now.ObjectMeta, err)
 	}
-	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() {
+	if now, err := f.GetClaim(f.Hub, f.Target, "db"); err != nil || now.GetUID() != before.GetUID() {
 		t.Errorf("want the same object in the hub, got %v (%v)", now, err)
 	}
-	written := len(f.workloadRequests.writes())
+	written := len(f.WorkloadRequests.Writes())
 	f.restart()
 	f.lookedAt(1)
-	f.settled()
-	if got := f.workloadRequests.writes(); len(got) != written {
+	f.WaitForIdle()
+	if got := f.WorkloadRequests.Writes(); len(got) != written {
 		t.Errorf("want each belonging to be carried over once, got %v", got[written:])
 	}
 }

@@ -24,7 +24,7 @@ import (
 // pulledDefinition is the definition of a claim kind as installed in a workload cluster.
 func pulledDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	return asPulled(t, (&fixture{group: "database.acmeco.org"}).crd())
+	return asPulled(t, (&agenttest.Fixture{Group: "database.acmeco.org"}).ClaimCRD())
 }
 
 // asPulled returns a hub definition as installed in a workload cluster.

@@ -16,14 +16,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/propagation"
 )
 
 // inVersion returns a claim, from the hub or the workload cluster, in a version.
 func (f *fixture) inVersion(c client.Client, version, namespace, name string) (*unstructured.Unstructured, error) {
-	u := f.object(namespace, name)
-	u.SetAPIVersion(f.group + "/" + version)
+	u := f.NewClaim(namespace, name)
+	u.SetAPIVersion(f.Group + "/" + version)
 	return u, c.Get(f.Ctx, client.ObjectKeyFromObject(u), u)
 }
 
@@ -32,10 +34,10 @@ func (f *fixture) notSynced(version, name, inHub string) *unstructured.Unstructu
 	f.T.Helper()
 	var u *unstructured.Unstructured
 	f.Within("the claim says that the hub has another version", func() (err error) {
-		if u, err = f.inVersion(f.workload, version, f.namespace, name); err != nil {
+		if u, err = f.inVersion(f.Workload, version, f.Namespace, name); err != nil {
 			return err
 		}
-		c := propagation.AgentSynced(u)
+		c := condition.Entry(u, fleetv1alpha1.ConditionAgentSynced)
 		message, _ := c["message"].(string)
 		if c["reason"] != fleetv1alpha1.ReasonKindNotOffered || c["status"] != "False" || !strings.Contains(message, fmt.Sprintf("%q", inHub)) {
 			return fmt.Errorf("its condition is %v", c)
@@ -50,25 +52,25 @@ func (f *fixture) notSynced(version, name, inHub string) *unstructured.Unstructu
 func (f *fixture) deletable(version, inHub, pair string) {
 	f.T.Helper()
 	for _, name := range []string{"db" + pair, "kept" + pair} {
-		u, err := f.inVersion(f.workload, version, f.namespace, name)
+		u, err := f.inVersion(f.Workload, version, f.Namespace, name)
 		if err == nil {
-			err = f.workload.Delete(f.Ctx, u)
+			err = f.Workload.Delete(f.Ctx, u)
 		}
 		if err != nil {
 			f.T.Fatal(err)
 		}
 		f.Within("claim "+name+" goes", func() error {
-			if u, err = f.inVersion(f.workload, version, f.namespace, name); !apierrors.IsNotFound(err) {
+			if u, err = f.inVersion(f.Workload, version, f.Namespace, name); !apierrors.IsNotFound(err) {
 				return errors.Join(fmt.Errorf("it has the condition %v", propagation.AgentSynced(u)), err)
 			}
 			return nil
 		})
 	}
 	f.servedInHub(inHub)
-	if u, err := f.inVersion(f.hub, inHub, f.target, "db"+pair); !apierrors.IsNotFound(err) {
+	if u, err := f.inVersion(f.Hub, inHub, f.Target, "db"+pair); !apierrors.IsNotFound(err) {
 		f.T.Errorf("want nothing to be left in the hub, got %v (%v)", u.Object, err)
 	}
-	u, err := f.inVersion(f.hub, inHub, f.target, "kept"+pair)
+	u, err := f.inVersion(f.Hub, inHub, f.Target, "kept"+pair)
 	if err != nil {
 		f.T.Fatalf("want what is to be kept in the hub, got %v", err)
 	}
@@ -80,25 +82,25 @@ func (f *fixture) deletable(version, inHub, pair string) {
 // edit changes a claim, and the status of its object in the hub.
 func (f *fixture) edit(inHub string, claim *unstructured.Unstructured) {
 	f.T.Helper()
-	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
+	f.Edit(f.Workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
 	f.Within("Crossplane sets the status", func() error {
-		u, err := f.inVersion(f.hub, inHub, f.target, "db")
+		u, err := f.inVersion(f.Hub, inHub, f.Target, "db")
 		if err != nil {
 			return err
 		}
 		u.Object["status"] = map[string]any{"address": "of " + inHub}
-		return f.hub.Status().Update(f.Ctx, u)
+		return f.Hub.Status().Update(f.Ctx, u)
 	})
 }
 
 // unedited checks that nothing of edit was synchronised.
 func (f *fixture) unedited(version, inHub string) {
 	f.T.Helper()
-	hub, err := f.inVersion(f.hub, inHub, f.target, "db")
+	hub, err := f.inVersion(f.Hub, inHub, f.Target, "db")
 	if v, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); err != nil || v != "5.7" {
 		f.T.Errorf("want nothing to be pushed to another version, got %q (%v)", v, err)
 	}
-	claim, err := f.inVersion(f.workload, version, f.namespace, "db")
+	claim, err := f.inVersion(f.Workload, version, f.Namespace, "db")
 	if a, _, _ := unstructured.NestedString(claim.Object, "status", "address"); err != nil || a != "" {
 		f.T.Errorf("want nothing of another version to be shown, got %q (%v)", a, err)
 	}
@@ -108,9 +110,9 @@ func (f *fixture) unedited(version, inHub string) {
 func (f *fixture) servedInHub(version string) {
 	f.T.Helper()
 	f.Within("the hub serves "+version, func() error {
-		l := f.list()
-		l.SetAPIVersion(f.group + "/" + version)
-		return f.hub.List(f.Ctx, l)
+		l := f.NewClaimList()
+		l.SetAPIVersion(f.Group + "/" + version)
+		return f.Hub.List(f.Ctx, l)
 	})
 }
 
@@ -118,13 +120,13 @@ func (f *fixture) servedInHub(version string) {
 func (f *fixture) keptClaims(pairs ...string) {
 	f.T.Helper()
 	for _, pair := range pairs {
-		f.claim("db" + pair)
-		f.claim("kept"+pair, withDeletionPolicy("Orphan"))
+		f.CreateClaim("db" + pair)
+		f.CreateClaim("kept"+pair, agenttest.WithDeletionPolicy("Orphan"))
 	}
 	for _, pair := range pairs {
 		for _, name := range []string{"db" + pair, "kept" + pair} {
-			f.pushed(name)
-			f.synced(name, fleetv1alpha1.ReasonSynced)
+			f.WaitForPushed(name)
+			f.WaitForSynced(name, fleetv1alpha1.ReasonSynced)
 		}
 	}
 }
@@ -152,14 +154,14 @@ func TestClaimsOfAVersionThatTheHubHasLeftAreDeletable(t *testing.T) {
 		hub  func()
 	}{
 		{"Served", func() {}},
-		{"Dropped", func() { f.editHub("v1beta1", serve("v1beta1")) }},
+		{"Dropped", func() { f.EditInHub("v1beta1", serve("v1beta1")) }},
 		{"DroppedBeforeARestart", f.restart},
 		{"NotOffered", func() {
 			class := &fleetv1alpha1.EnrollmentClass{}
-			class.Name = f.class
-			f.Edit(f.hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
+			class.Name = f.Class
+			f.Edit(f.Hub, class, func() { class.Spec.Agent.APIGroups = []string{"other.acmeco.org"} })
 		}},
-		{"Withdrawn", f.withdraw},
+		{"Withdrawn", f.Withdraw},
 		{"WithdrawnBeforeARestart", f.restart},
 	}
 	pairs := []string{""}
@@ -167,13 +169,13 @@ func TestClaimsOfAVersionThatTheHubHasLeftAreDeletable(t *testing.T) {
 		pairs = append(pairs, "-"+strings.ToLower(step.name))
 	}
 	f.keptClaims(pairs...)
-	f.editHub("v1beta1", addVersion("v1beta1", conversionWebhook(t)))
-	f.prunedStatus(fleetv1alpha1.ReasonDefinitionConversion)
+	f.EditInHub("v1beta1", agenttest.AddVersion("v1beta1", agenttest.ConversionWebhook(t)))
+	f.WaitForEvent(fleetv1alpha1.ReasonDefinitionConversion)
 	f.edit("v1beta1", f.notSynced("v1alpha1", "db", "v1beta1"))
 	for i, step := range steps {
 		t.Log(step.name)
 		step.hub()
-		f.settled()
+		f.WaitForIdle()
 		f.notSynced("v1alpha1", "db", "v1beta1")
 		f.unedited("v1alpha1", "v1beta1")
 		f.deletable("v1alpha1", "v1beta1", pairs[i+1])
@@ -184,18 +186,18 @@ func TestClaimsOfAVersionThatTheHubHasLeftAreDeletable(t *testing.T) {
 func TestClaimsAreDeletableInAClusterThatRefusesTheHubsNextVersion(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.workloadUser = f.class
-	f.grantWorkload("",
+	f.WorkloadUser = f.Class
+	f.GrantWorkload("",
 		rbacv1.PolicyRule{APIGroups: []string{apiextensionsv1.GroupName}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "create"}},
-		rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io", f.group}, Resources: []string{"*"}, Verbs: []string{"*"}},
+		rbacv1.PolicyRule{APIGroups: []string{"", "events.k8s.io", f.Group}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	)
 	f.start()
 	f.keptClaims("", "-restarted")
-	f.editHub("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) {
-		addVersion("v1beta1", nil)(crd)
+	f.EditInHub("v1beta1", func(crd *apiextensionsv1.CustomResourceDefinition) {
+		agenttest.AddVersion("v1beta1", nil)(crd)
 		serve("v1beta1")(crd)
 	})
-	f.prunedStatus(fleetv1alpha1.ReasonDefinitionForbidden)
+	f.WaitForEvent(fleetv1alpha1.ReasonDefinitionForbidden)
 	f.notSynced("v1alpha1", "db", "v1beta1")
 	f.deletable("v1alpha1", "v1beta1", "")
 	f.restart()
@@ -208,15 +210,15 @@ func TestClaimsOfAVersionThatOnlyTheClusterHasAreDeletable(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.keptClaims("", "-restarted")
-	f.withdraw()
-	f.synced("db", fleetv1alpha1.ReasonKindNotOffered)
-	crd := f.crd()
-	f.Edit(f.workload, crd, func() {
-		addVersion("v1beta1", nil)(crd)
+	f.Withdraw()
+	f.WaitForSynced("db", fleetv1alpha1.ReasonKindNotOffered)
+	crd := f.ClaimCRD()
+	f.Edit(f.Workload, crd, func() {
+		agenttest.AddVersion("v1beta1", nil)(crd)
 		serve("v1beta1")(crd)
 	})
 	f.Within("the cluster serves the other version", func() error {
-		_, err := f.inVersion(f.workload, "v1beta1", f.namespace, "db")
+		_, err := f.inVersion(f.Workload, "v1beta1", f.Namespace, "db")
 		return err
 	})
 	f.notSynced("v1beta1", "db", "v1alpha1")
@@ -231,21 +233,21 @@ func TestClaimsOfAForeignDefinitionAreDeletableInItsVersion(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.keptClaims("", "-restarted", "-withdrawn")
-	crd := f.crd()
-	f.Edit(f.workload, crd, func() {
+	crd := f.ClaimCRD()
+	f.Edit(f.Workload, crd, func() {
 		crd.Labels = nil
-		addVersion("v1beta1", nil)(crd)
+		agenttest.AddVersion("v1beta1", nil)(crd)
 		serve("v1beta1")(crd)
 	})
 	f.Within("the cluster serves the other version", func() error {
-		_, err := f.inVersion(f.workload, "v1beta1", f.namespace, "db")
+		_, err := f.inVersion(f.Workload, "v1beta1", f.Namespace, "db")
 		return err
 	})
 	f.deletable("v1beta1", "v1alpha1", "")
 	f.restart()
 	f.deletable("v1beta1", "v1alpha1", "-restarted")
-	f.withdraw()
-	f.settled()
+	f.Withdraw()
+	f.WaitForIdle()
 	f.deletable("v1beta1", "v1alpha1", "-withdrawn")
 }
 
@@ -255,40 +257,40 @@ func TestClaimsSayWhenTheHubServesNoVersion(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for _, name := range []string{"db", "restarted", "stays"} {
-		f.claim(name)
-		f.pushed(name)
-		f.synced(name, fleetv1alpha1.ReasonSynced)
+		f.CreateClaim(name)
+		f.WaitForPushed(name)
+		f.WaitForSynced(name, fleetv1alpha1.ReasonSynced)
 	}
-	f.withdraw()
-	f.synced("db", fleetv1alpha1.ReasonKindNotOffered)
-	f.editHubCRD(serve())
+	f.Withdraw()
+	f.WaitForSynced("db", fleetv1alpha1.ReasonKindNotOffered)
+	f.EditHubCRD(serve())
 	for _, name := range []string{"db", "restarted"} {
 		if name == "restarted" {
 			f.restart()
 		}
-		if err := f.workload.Delete(f.Ctx, f.object(f.namespace, name)); err != nil {
+		if err := f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, name)); err != nil {
 			t.Fatal(err)
 		}
-		f.synced(name, fleetv1alpha1.ReasonKindNotServed)
+		f.WaitForSynced(name, fleetv1alpha1.ReasonKindNotServed)
 	}
-	f.editHubCRD(serve("v1alpha1"))
+	f.EditHubCRD(serve("v1alpha1"))
 	f.servedInHub("v1alpha1")
 	for _, name := range []string{"db", "restarted"} {
-		f.gone(f.workload, f.namespace, name)
-		f.gone(f.hub, f.target, name)
+		f.WaitForGone(f.Workload, f.Namespace, name)
+		f.WaitForGone(f.Hub, f.Target, name)
 	}
 
-	if err := f.hub.Delete(f.Ctx, f.crd()); err != nil {
+	if err := f.Hub.Delete(f.Ctx, f.ClaimCRD()); err != nil {
 		t.Fatal(err)
 	}
-	f.settled()
-	if claim := f.mustGet("stays"); claim.GetDeletionTimestamp() != nil {
+	f.WaitForIdle()
+	if claim := f.MustGetClaim("stays"); claim.GetDeletionTimestamp() != nil {
 		t.Errorf("want the claim to stay when its kind goes from the hub, got %v", claim.Object)
 	}
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "stays")); err != nil {
+	if err := f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, "stays")); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "stays")
+	f.WaitForGone(f.Workload, f.Namespace, "stays")
 }
 
 // TestClaimsAreSynchronisedUntilTheHubHasTheirNextVersion: an XRD names a version before Crossplane has changed the
@@ -296,25 +298,25 @@ func TestClaimsSayWhenTheHubServesNoVersion(t *testing.T) {
 func TestClaimsAreSynchronisedUntilTheHubHasTheirNextVersion(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	claim := f.claim("db")
-	f.pushed("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	next := f.crd()
-	addVersion("v1beta1", nil)(next)
-	f.refer(next, "v1beta1")
+	claim := f.CreateClaim("db")
+	f.WaitForPushed("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	next := f.ClaimCRD()
+	agenttest.AddVersion("v1beta1", nil)(next)
+	f.SetReferenceable(next, "v1beta1")
 	f.Within("the agent has seen the XRD", func() error {
 		if p, _, _ := f.agent.hub.Publication(next.Name); p.Kind.Version != "v1beta1" {
 			return fmt.Errorf("it knows %v", p.Kind)
 		}
 		return nil
 	})
-	f.settled()
-	if c := propagation.AgentSynced(f.synced("db", fleetv1alpha1.ReasonSynced)); c["status"] != "True" {
+	f.WaitForIdle()
+	if c := propagation.AgentSynced(f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)); c["status"] != "True" {
 		t.Errorf("want the claim to be synchronised still, got %v", c)
 	}
-	f.Edit(f.workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
+	f.Edit(f.Workload, claim, func() { _ = unstructured.SetNestedField(claim.Object, "8", "spec", "version") })
 	f.Within("an edit reaches the hub", func() error {
-		u, err := f.get(f.hub, f.target, "db")
+		u, err := f.GetClaim(f.Hub, f.Target, "db")
 		if version, _, _ := unstructured.NestedString(u.Object, "spec", "version"); version != "8" {
 			return errors.Join(fmt.Errorf("it has version %q", version), err)
 		}

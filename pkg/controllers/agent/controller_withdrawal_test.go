@@ -15,47 +15,21 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
-	"github.com/masthead-dev/masthead/internal/test/testenv"
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/definition"
-	"github.com/masthead-dev/masthead/pkg/crossplane"
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
-
-// withdraw deletes the XRD that offers the claim kind.
-func (f *fixture) withdraw() {
-	f.T.Helper()
-	xrd := &unstructured.Unstructured{}
-	xrd.SetGroupVersionKind(crossplane.XRDKind.GroupVersionKind)
-	xrd.SetName(f.xrdName())
-	if err := f.hub.Delete(f.Ctx, xrd); err != nil {
-		f.T.Fatal(err)
-	}
-}
-
-// definitionGone waits until the workload cluster no longer has the definition.
-func (f *fixture) definitionGone() {
-	f.T.Helper()
-	f.Within("the definition goes", func() error {
-		err := f.workload.Get(f.Ctx, client.ObjectKey{Name: "mysqlinstances." + f.group}, &apiextensionsv1.CustomResourceDefinition{})
-		if !apierrors.IsNotFound(err) {
-			return errors.Join(err, testenv.ReleaseDefinitions(f.Ctx, f.workload), errors.New("it is there"))
-		}
-		return nil
-	})
-}
 
 // closed waits until the definition in the workload cluster is being withdrawn.
 func (f *fixture) closed(crd *apiextensionsv1.CustomResourceDefinition) {
 	f.T.Helper()
 	f.Within("the definition is closed", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
 		if crd.Annotations[definition.WithdrawnAnnotation] == "" {
@@ -68,9 +42,9 @@ func (f *fixture) closed(crd *apiextensionsv1.CustomResourceDefinition) {
 func TestDefinitionThatTheClassDoesNotOfferGoes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
+	f.WaitForServed()
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.APIGroups = []string{"other.acmeco.org"} })
-	f.definitionGone()
+	f.WaitForDefinitionGone()
 }
 
 // shownDefinitions records what the ClusterProfile shows of definitions.
@@ -114,25 +88,25 @@ func TestDefinitionThatCannotBeRemovedIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := prepareFixture(t)
-			f.workloadUser = f.class
+			f.WorkloadUser = f.Class
 			shown := &shownDefinitions{reasons: map[string]string{}}
 			f.options = func(o *Options) { o.Reporter = shown }
-			f.grantWorkload("-own", definitions(tc.before...)...)
-			f.grantWorkload("-claims", f.rightsForClaims()...)
+			f.GrantWorkload("-own", definitions(tc.before...)...)
+			f.GrantWorkload("-claims", f.RightsForClaims()...)
 			f.start()
-			f.served()
-			role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class + "-own"}}
-			f.Edit(f.workload, role, func() { role.Rules = definitions(tc.then...) })
+			f.WaitForServed()
+			role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.Class + "-own"}}
+			f.Edit(f.Workload, role, func() { role.Rules = definitions(tc.then...) })
 			if !tc.withClaims {
-				if err := f.workload.Delete(f.Ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: f.class + "-claims"}}); err != nil {
+				if err := f.Workload.Delete(f.Ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: f.Class + "-claims"}}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			f.withdraw()
+			f.Withdraw()
 			f.Within("it is reported", func() error {
 				shown.mu.Lock()
 				defer shown.mu.Unlock()
-				if got := shown.reasons["mysqlinstances."+f.group]; got != tc.want {
+				if got := shown.reasons["mysqlinstances."+f.Group]; got != tc.want {
 					return fmt.Errorf("%s Want %s, got %q", tc.reason, tc.want, got)
 				}
 				return nil
@@ -149,14 +123,14 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Now())
 	f.options = func(o *Options) { o.Clock = now }
 	f.start()
-	f.served()
-	f.withdraw()
-	crd := f.crd()
+	f.WaitForServed()
+	f.Withdraw()
+	crd := f.ClaimCRD()
 	f.closed(crd)
-	refused := f.object(f.namespace, "refused")
+	refused := f.NewClaim(f.Namespace, "refused")
 	refused.Object["spec"] = map[string]any{"version": "8"}
 	f.Within("a closed kind takes no objects", func() error {
-		err := f.workload.Create(f.Ctx, refused.DeepCopy(), client.DryRunAll)
+		err := f.Workload.Create(f.Ctx, refused.DeepCopy(), client.DryRunAll)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), definition.WithdrawnMessage) {
 			return errors.Join(errors.New("it was taken"), err)
 		}
@@ -164,12 +138,12 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 	})
 
 	// The rule is removed for a moment; the annotation stays.
-	f.Edit(f.workload, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations = nil })
+	f.Edit(f.Workload, crd, func() { crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations = nil })
 	late := refused.DeepCopy()
 	late.SetName("late")
-	f.Within("the late claim is created", func() error { return f.workload.Create(f.Ctx, late) })
+	f.Within("the late claim is created", func() error { return f.Workload.Create(f.Ctx, late) })
 	f.Within("the definition is open", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return err
 		}
 		if crd.Annotations[definition.WithdrawnAnnotation] != "" {
@@ -178,16 +152,16 @@ func TestClaimThatComesWhileItsDefinitionIsClosedIsNeverLost(t *testing.T) {
 		return nil
 	})
 	now.SetTime(now.Now().Add(time.Hour))
-	f.settled()
-	if _, err := f.get(f.workload, f.namespace, "late"); err != nil {
+	f.WaitForIdle()
+	if _, err := f.GetClaim(f.Workload, f.Namespace, "late"); err != nil {
 		t.Fatalf("want the claim to be there, got %v", err)
 	}
-	if err := f.workload.Delete(f.Ctx, late); err != nil {
+	if err := f.Workload.Delete(f.Ctx, late); err != nil {
 		t.Fatal(err)
 	}
 	f.closed(crd)
 	now.SetTime(now.Now().Add(time.Hour))
-	f.definitionGone()
+	f.WaitForDefinitionGone()
 }
 
 // TestClosedDefinitionIsOpened when its kind is offered again, and when nothing would do so later: in a cluster that
@@ -197,39 +171,39 @@ func TestClosedDefinitionIsOpened(t *testing.T) {
 	f := prepareFixture(t)
 	f.grace = time.Hour
 	f.start()
-	f.served()
-	crd := f.crd()
+	f.WaitForServed()
+	crd := f.ClaimCRD()
 	mode := func(mode fleetv1alpha1.AgentMode) {
 		f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.Mode = mode })
 	}
 	opened := func(why string) {
 		t.Helper()
 		f.Within("claims are taken again: "+why, func() error {
-			if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
+			if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 				return err
 			}
 			if crd.Annotations[definition.WithdrawnAnnotation] != "" || len(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.XValidations) != 0 {
 				return errors.New("the definition is closed")
 			}
-			u := f.object(f.namespace, "db")
+			u := f.NewClaim(f.Namespace, "db")
 			u.Object["spec"] = map[string]any{"version": "8"}
-			return f.workload.Create(f.Ctx, u, client.DryRunAll)
+			return f.Workload.Create(f.Ctx, u, client.DryRunAll)
 		})
 	}
-	f.withdraw()
+	f.Withdraw()
 	f.closed(crd)
-	f.settled()
+	f.WaitForIdle()
 	mode(fleetv1alpha1.AgentModeDisabled)
 	opened("the cluster is left alone from now on")
 	mode(fleetv1alpha1.AgentModeReadWrite)
 	f.closed(crd)
-	f.offer()
+	f.Offer()
 	opened("the kind is offered again")
-	f.withdraw()
+	f.Withdraw()
 	f.closed(crd)
-	f.settled()
-	fakefleet.Drain(t, f.manager.Gate, f.cluster)
-	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
+	f.WaitForIdle()
+	fakefleet.Drain(t, f.manager.Gate, f.Cluster)
+	if err := f.fleet.Offboard(f.Ctx, f.Cluster); err != nil {
 		t.Error(err)
 	}
 	opened("the cluster leaves")

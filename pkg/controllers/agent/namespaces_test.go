@@ -28,8 +28,8 @@ import (
 // annotateNamespace pairs a namespace of the workload cluster, as its owner does.
 func (f *fixture) annotateNamespace(annotations map[string]string) {
 	f.T.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-	f.Edit(f.workload, ns, func() {
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}
+	f.Edit(f.Workload, ns, func() {
 		for k, v := range annotations {
 			metav1.SetMetaDataAnnotation(&ns.ObjectMeta, k, v)
 			if v == "" {
@@ -42,14 +42,14 @@ func (f *fixture) annotateNamespace(annotations map[string]string) {
 		if !f.isRunning() {
 			return nil
 		}
-		w, ok := f.agent.workloads.Get(f.cluster)
+		w, ok := f.agent.workloads.Get(f.Cluster)
 		if !ok {
 			return nil // The agent checks later.
 		}
 		if state, _ := w.Watcher.State(index.NamespaceKind); state == kindwatch.StateForbidden {
 			return nil
 		}
-		seen, err := w.Watcher.Get(index.NamespaceKind, types.NamespacedName{Name: f.namespace})
+		seen, err := w.Watcher.Get(index.NamespaceKind, types.NamespacedName{Name: f.Namespace})
 		if err != nil {
 			return err
 		}
@@ -70,8 +70,8 @@ func (f *fixture) targetAnnotation(target string) {
 // editClass changes the class.
 func (f *fixture) editClass(change func(*fleetv1alpha1.AgentSpec)) {
 	f.T.Helper()
-	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
-	f.Edit(f.hub, class, func() { change(&class.Spec.Agent) })
+	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.Class}}
+	f.Edit(f.Hub, class, func() { change(&class.Spec.Agent) })
 	f.Within("the agent has seen the class", func() error {
 		if !f.isRunning() {
 			return nil
@@ -87,30 +87,6 @@ func (f *fixture) editClass(change func(*fleetv1alpha1.AgentSpec)) {
 	})
 }
 
-// HubNamespace creates a namespace in the hub.
-func (f *fixture) hubNamespace(name string) string {
-	f.T.Helper()
-	f.Create(f.hub, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
-	return name
-}
-
-// pushedTo waits until a claim is in a namespace of the hub.
-func (f *fixture) pushedTo(target, name string) {
-	f.T.Helper()
-	f.Within("claim "+name+" is in "+target, func() error {
-		_, err := f.get(f.hub, target, name)
-		return err
-	})
-}
-
-// notIn checks that the hub has no claim of that name in a namespace now.
-func (f *fixture) notIn(target, name string) {
-	f.T.Helper()
-	if _, err := f.get(f.hub, target, name); !apierrors.IsNotFound(err) {
-		f.T.Errorf("want no claim %q in %q, got %v", name, target, err)
-	}
-}
-
 func allowTargets(names ...string) func(*fleetv1alpha1.EnrollmentClass) {
 	return func(class *fleetv1alpha1.EnrollmentClass) {
 		class.Spec.Agent.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{List: names}
@@ -120,118 +96,118 @@ func allowTargets(names ...string) func(*fleetv1alpha1.EnrollmentClass) {
 func TestAuthenticatingToTheCentralClusterTargetNamespaceAnnotation(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) { allowTargets(class.Name + "-bar")(class) })
-	bar := f.class + "-bar"
+	bar := f.Class + "-bar"
 	f.targetAnnotation(bar)
-	other := "other-" + f.namespace
-	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}})
+	other := "other-" + f.Namespace
+	f.Create(f.Workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}})
 	f.start()
 
-	f.claim("db")
-	c := propagation.AgentSynced(f.synced("db", fleetv1alpha1.ReasonTargetNamespaceMissing))
+	f.CreateClaim("db")
+	c := propagation.AgentSynced(f.WaitForSynced("db", fleetv1alpha1.ReasonTargetNamespaceMissing))
 	if !strings.Contains(fmt.Sprint(c["message"]), fmt.Sprintf("%q does not exist", bar)) {
 		t.Errorf("want the missing namespace named, got %v", c["message"])
 	}
-	f.notIn(f.target, "db")
+	f.MustNotExist(f.Target, "db")
 
 	// Its creation is noticed: a periodic retry would take longer than this test waits.
-	f.hubNamespace(bar)
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.pushedTo(bar, "db")
+	f.CreateHubNamespace(bar)
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForPushedTo(bar, "db")
 
 	// A namespace without the annotation keeps the class's target.
-	u := f.object(other, "db")
+	u := f.NewClaim(other, "db")
 	u.Object["spec"] = map[string]any{"version": "8"}
-	f.Create(f.workload, u)
-	f.pushedTo(f.target, "db")
+	f.Create(f.Workload, u)
+	f.WaitForPushedTo(f.Target, "db")
 }
 
 func TestTenancyAnnotationLeadsOnlyWhereTheClassAllows(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	treasury := f.hubNamespace(f.class + "-treasury")
+	treasury := f.CreateHubNamespace(f.Class + "-treasury")
 	f.targetAnnotation(treasury)
-	f.claim("db")
-	f.synced("db", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
-	f.notIn(treasury, "db")
-	f.notIn(f.target, "db")
+	f.CreateClaim("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
+	f.MustNotExist(treasury, "db")
+	f.MustNotExist(f.Target, "db")
 
 	f.targetAnnotation("kube-system")
-	f.claim("system")
-	f.synced("system", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
-	f.notIn("kube-system", "system")
+	f.CreateClaim("system")
+	f.WaitForSynced("system", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
+	f.MustNotExist("kube-system", "system")
 
-	f.targetAnnotation("../" + f.target)
-	f.claim("path")
-	f.synced("path", fleetv1alpha1.ReasonTargetNamespaceInvalid)
-	f.notIn(f.target, "path")
+	f.targetAnnotation("../" + f.Target)
+	f.CreateClaim("path")
+	f.WaitForSynced("path", fleetv1alpha1.ReasonTargetNamespaceInvalid)
+	f.MustNotExist(f.Target, "path")
 
 	// A selector allows namespaces once they have its labels.
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) {
 		a.AllowedTargetNamespaces = &fleetv1alpha1.AllowedNamespaces{
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"claims-of": f.class}},
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"claims-of": f.Class}},
 		}
 	})
 	f.targetAnnotation(treasury)
-	f.synced("path", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
-	f.notIn(treasury, "db")
+	f.WaitForSynced("path", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
+	f.MustNotExist(treasury, "db")
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: treasury}}
-	f.Edit(f.hub, ns, func() { ns.Labels["claims-of"] = f.class })
-	f.pushedTo(treasury, "db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.Edit(f.hub, ns, func() { delete(ns.Labels, "claims-of") })
-	f.synced("db", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
+	f.Edit(f.Hub, ns, func() { ns.Labels["claims-of"] = f.Class })
+	f.WaitForPushedTo(treasury, "db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	f.Edit(f.Hub, ns, func() { delete(ns.Labels, "claims-of") })
+	f.WaitForSynced("db", fleetv1alpha1.ReasonTargetNamespaceNotAllowed)
 
 	// A claim whose target is no longer allowed can still be deleted.
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "db")
-	f.notIn(treasury, "db")
+	f.WaitForGone(f.Workload, f.Namespace, "db")
+	f.MustNotExist(treasury, "db")
 }
 
 func TestNothingIsPushedWhileTheNamespacesAreNotKnown(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.workloadUser = f.class
-	f.Create(f.workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.class}, Rules: []rbacv1.PolicyRule{
+	f.WorkloadUser = f.Class
+	f.Create(f.Workload, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: f.Class}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"*"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"secrets", "events"}, Verbs: []string{"*"}},
-		{APIGroups: []string{f.group}, Resources: []string{"*"}, Verbs: []string{"*"}},
+		{APIGroups: []string{f.Group}, Resources: []string{"*"}, Verbs: []string{"*"}},
 	}})
-	f.Create(f.workload, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.class},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.workloadUser}},
+	f.Create(f.Workload, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.Class},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.WorkloadUser}},
 	})
 	f.start()
-	f.claim("db")
-	c := propagation.AgentSynced(f.synced("db", fleetv1alpha1.ReasonWorkloadForbidden))
+	f.CreateClaim("db")
+	c := propagation.AgentSynced(f.WaitForSynced("db", fleetv1alpha1.ReasonWorkloadForbidden))
 	if !strings.Contains(fmt.Sprint(c["message"]), "list and watch namespaces") {
 		t.Errorf("want the right named, got %v", c["message"])
 	}
-	f.notIn(f.target, "db")
+	f.MustNotExist(f.Target, "db")
 
 	// A deletion needs no target: the object that was created for the claim is deleted wherever it is.
-	left := f.object(f.target, "db")
+	left := f.NewClaim(f.Target, "db")
 	marks := f.source().Annotations()
-	marks[fleetv1alpha1.SourceClaimUIDAnnotation] = string(f.mustGet("db").GetUID())
+	marks[fleetv1alpha1.SourceClaimUIDAnnotation] = string(f.MustGetClaim("db").GetUID())
 	left.SetAnnotations(marks)
-	f.Create(f.hub, left)
+	f.Create(f.Hub, left)
 	f.inHub(left)
 	f.Within("the claim bears the finalizer", func() error {
-		claim, err := f.get(f.workload, f.namespace, "db")
+		claim, err := f.GetClaim(f.Workload, f.Namespace, "db")
 		if err != nil {
 			return err
 		}
 		claim.SetFinalizers([]string{agenttest.OurFinalizer})
-		return f.workload.Update(f.Ctx, claim)
+		return f.Workload.Update(f.Ctx, claim)
 	})
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "db")); err != nil {
+	if err := f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, "db")); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "db")
+	f.WaitForGone(f.Workload, f.Namespace, "db")
 	f.Within("its object is gone from the hub", func() error {
-		err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(left), left)
+		err := f.Hub.Get(f.Ctx, client.ObjectKeyFromObject(left), left)
 		if !apierrors.IsNotFound(err) {
 			return errors.Join(err, errors.New("it is there"))
 		}
@@ -267,42 +243,42 @@ func TestClaimThatAsksToMoveIsRecreatedWhereItCanBe(t *testing.T) {
 	f := prepareFixture(t, func(class *fleetv1alpha1.EnrollmentClass) {
 		allowTargets(class.Name+"-bar", class.Name+"-missing")(class)
 	})
-	bar := f.hubNamespace(f.class + "-bar")
+	bar := f.CreateHubNamespace(f.Class + "-bar")
 	f.start()
-	f.claim("db")
-	before := f.pushed("db")
-	f.claim("taken")
-	f.pushed("taken")
-	theirs := f.object(bar, "taken")
-	f.Create(f.hub, theirs)
+	f.CreateClaim("db")
+	before := f.WaitForPushed("db")
+	f.CreateClaim("taken")
+	f.WaitForPushed("taken")
+	theirs := f.NewClaim(bar, "taken")
+	f.Create(f.Hub, theirs)
 
 	// An object that cannot be created at the new place stays at the old one.
 	f.annotateNamespace(map[string]string{
-		fleetv1alpha1.OnTargetChangeAnnotation: "Recreate", fleetv1alpha1.TargetNamespaceAnnotation: f.class + "-missing",
+		fleetv1alpha1.OnTargetChangeAnnotation: "Recreate", fleetv1alpha1.TargetNamespaceAnnotation: f.Class + "-missing",
 	})
-	f.synced("db", fleetv1alpha1.ReasonTargetNamespaceMissing)
-	if now := f.pushed("db"); now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
+	f.WaitForSynced("db", fleetv1alpha1.ReasonTargetNamespaceMissing)
+	if now := f.WaitForPushed("db"); now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil {
 		t.Fatalf("want the object to stay, got %v", now.Object)
 	}
 
 	// A finalizer holds the object at the old place: it exists once, never twice.
-	f.Edit(f.hub, before, func() { before.SetFinalizers([]string{"example.org/hold"}) })
+	f.Edit(f.Hub, before, func() { before.SetFinalizers([]string{"example.org/hold"}) })
 	f.targetAnnotation(bar)
-	f.synced("db", fleetv1alpha1.ReasonMoving)
-	f.synced("taken", fleetv1alpha1.ReasonConflict)
-	f.notIn(bar, "db")
-	f.Edit(f.hub, before, func() { before.SetFinalizers(nil) })
-	f.pushedTo(bar, "db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.notIn(f.target, "db")
-	f.pushed("taken")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonMoving)
+	f.WaitForSynced("taken", fleetv1alpha1.ReasonConflict)
+	f.MustNotExist(bar, "db")
+	f.Edit(f.Hub, before, func() { before.SetFinalizers(nil) })
+	f.WaitForPushedTo(bar, "db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	f.MustNotExist(f.Target, "db")
+	f.WaitForPushed("taken")
 
 	// Where the class retains its claims' objects, the old object is released.
 	f.editClass(func(a *fleetv1alpha1.AgentSpec) { a.DeletionPolicy = fleetv1alpha1.DeletionPolicyOrphan })
 	f.targetAnnotation("")
-	f.pushedTo(f.target, "db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	kept, err := f.get(f.hub, bar, "db")
+	f.WaitForPushedTo(f.Target, "db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	kept, err := f.GetClaim(f.Hub, bar, "db")
 	if err != nil {
 		t.Fatal(err)
 	}

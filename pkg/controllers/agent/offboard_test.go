@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,81 +25,69 @@ import (
 	"github.com/masthead-dev/masthead/pkg/controllers/agent/ownership"
 )
 
-// finalizersAre waits until a claim in the workload cluster has certain finalizers.
-func (f *fixture) finalizersAre(name string, want ...string) {
-	f.T.Helper()
-	f.Within(fmt.Sprintf("claim %s has the finalizers %v", name, want), func() error {
-		u, err := f.get(f.workload, f.namespace, name)
-		if err == nil && !slices.Equal(u.GetFinalizers(), want) {
-			err = fmt.Errorf("it has %v", u.GetFinalizers())
-		}
-		return err
-	})
-}
-
 func TestLeavingLetsClaimsGoAndReturningTakesThemOver(t *testing.T) {
 	t.Parallel()
 	const theirs = "example.org/theirs"
 	f := newFixture(t)
-	f.claim("gone")
-	f.claim("kept", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{theirs}) })
-	gone, kept, lost := f.pushed("gone"), f.pushed("kept"), f.settledClaim("lost")
-	f.synced("gone", fleetv1alpha1.ReasonSynced)
-	f.synced("kept", fleetv1alpha1.ReasonSynced)
+	f.CreateClaim("gone")
+	f.CreateClaim("kept", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{theirs}) })
+	gone, kept, lost := f.WaitForPushed("gone"), f.WaitForPushed("kept"), f.settledClaim("lost")
+	f.WaitForSynced("gone", fleetv1alpha1.ReasonSynced)
+	f.WaitForSynced("kept", fleetv1alpha1.ReasonSynced)
 	// A pause keeps no cluster from leaving.
 	paused, deleted := f.settledClaim("paused"), f.settledClaim("deleted")
-	f.pause("paused")
-	f.pause("deleted")
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "deleted")); err != nil {
+	f.PauseClaim("paused")
+	f.PauseClaim("deleted")
+	if err := f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, "deleted")); err != nil {
 		t.Fatal(err)
 	}
-	f.says("deleted", fleetv1alpha1.ReasonReconcilePaused, "being deleted")
-	f.settled()
+	f.WaitForMessage("deleted", fleetv1alpha1.ReasonReconcilePaused, "being deleted")
+	f.WaitForIdle()
 
 	// As the provider does: no worker runs any more, but the connection does.
-	fakefleet.Drain(t, f.manager.Gate, f.cluster)
-	if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
+	fakefleet.Drain(t, f.manager.Gate, f.Cluster)
+	if err := f.fleet.Offboard(f.Ctx, f.Cluster); err != nil {
 		t.Fatal(err)
 	}
-	f.finalizersAre("gone")
-	f.finalizersAre("kept", theirs)
-	f.finalizersAre("paused")
-	f.gone(f.workload, f.namespace, "deleted")
+	f.WaitForFinalizers("gone")
+	f.WaitForFinalizers("kept", theirs)
+	f.WaitForFinalizers("paused")
+	f.WaitForGone(f.Workload, f.Namespace, "deleted")
 	f.disengageCluster()
-	if claim := f.mustGet("lost"); len(claim.GetFinalizers()) > 0 || claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] != "" {
+	if claim := f.MustGetClaim("lost"); len(claim.GetFinalizers()) > 0 || claim.GetAnnotations()[fleetv1alpha1.HubObjectAnnotation] != "" {
 		t.Errorf("want nothing of Masthead on the claim, got %v", claim.Object["metadata"])
 	}
 	// A loss while the cluster is away is none.
-	f.deleteInHub(lost)
+	f.DeleteInHub(lost)
 
-	claim := f.object(f.namespace, "gone")
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+	claim := f.NewClaim(f.Namespace, "gone")
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "gone")
+	f.WaitForGone(f.Workload, f.Namespace, "gone")
 	for _, before := range []*unstructured.Unstructured{gone, kept, paused, deleted} {
-		now, err := f.get(f.hub, f.target, before.GetName())
+		now, err := f.GetClaim(f.Hub, f.Target, before.GetName())
 		if err != nil || now.GetUID() != before.GetUID() || now.GetDeletionTimestamp() != nil ||
-			ownership.Classify(true, now, ownership.Source{Identifier: f.identifier, Namespace: f.namespace}) != ownership.Ours {
+			ownership.Classify(true, now, ownership.Source{Identifier: f.Identifier, Namespace: f.Namespace}) != ownership.Ours {
 			t.Errorf("want the objects in the hub to stay and to name their source, got %v (%v)", now.Object, err)
 		}
 	}
 
 	f.engage()
-	f.recorded("lost", f.recreatedInHub("lost", lost.GetUID()))
-	f.finalizersAre("kept", theirs, agenttest.OurFinalizer)
-	f.claim("gone")
-	f.synced("gone", fleetv1alpha1.ReasonSynced)
+	f.recorded("lost", f.RecreateInHub("lost", lost.GetUID()))
+	f.WaitForFinalizers("kept", theirs, agenttest.OurFinalizer)
+	f.CreateClaim("gone")
+	f.WaitForSynced("gone", fleetv1alpha1.ReasonSynced)
 	for _, before := range []*unstructured.Unstructured{gone, kept} {
-		if now, err := f.get(f.hub, f.target, before.GetName()); err != nil || now.GetUID() != before.GetUID() {
+		if now, err := f.GetClaim(f.Hub, f.Target, before.GetName()); err != nil || now.GetUID() != before.GetUID() {
 			t.Errorf("want the same object when the cluster is back, got %v (%v)", now.Object, err)
 		}
 	}
-	f.Edit(f.workload, claim, func() {
+	f.Edit(f.Workload, claim, func() {
 		_ = unstructured.SetNestedField(claim.Object, int64(7), "spec", "storageGB")
 	})
 	f.Within("claims travel again", func() error {
-		u, err := f.get(f.hub, f.target, "gone")
+		u, err := f.GetClaim(f.Hub, f.Target, "gone")
 		if n, _, _ := unstructured.NestedInt64(u.Object, "spec", "storageGB"); err == nil && n != 7 {
 			err = fmt.Errorf("storageGB is %d", n)
 		}
@@ -112,21 +99,21 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	for i := range 3 * maxOffboardedAtOnce {
-		f.claim(fmt.Sprintf("db-%d", i))
+		f.CreateClaim(fmt.Sprintf("db-%d", i))
 	}
 	for i := range 3 * maxOffboardedAtOnce {
-		f.synced(fmt.Sprintf("db-%d", i), fleetv1alpha1.ReasonSynced)
+		f.WaitForSynced(fmt.Sprintf("db-%d", i), fleetv1alpha1.ReasonSynced)
 	}
-	f.settled()
-	fakefleet.Drain(t, f.manager.Gate, f.cluster)
-	w, ok := f.agent.workloads.Get(f.cluster)
+	f.WaitForIdle()
+	fakefleet.Drain(t, f.manager.Gate, f.Cluster)
+	w, ok := f.agent.workloads.Get(f.Cluster)
 	if !ok {
 		t.Fatal("the cluster is not engaged")
 	}
 	dead := errors.New("no route to host")
 	var attempts sync.Map // Requests per claim, including claims left by other tests.
 	var most atomic.Int32
-	base, err := client.NewWithWatch(f.workloadConfig, client.Options{Scheme: agenttest.Scheme()})
+	base, err := client.NewWithWatch(f.WorkloadConfig, client.Options{Scheme: agenttest.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +139,7 @@ func TestLeavingAClusterThatDoesNotAnswerEnds(t *testing.T) {
 	if err := f.agent.requirements.offboard(ctx, w, f.agent.definitions.Offboard); err == nil {
 		t.Error("want no write, and an error, when the time is over")
 	}
-	if u, err := f.get(f.workload, f.namespace, "db-0"); err != nil || !hasOurFinalizer(u) {
+	if u, err := f.GetClaim(f.Workload, f.Namespace, "db-0"); err != nil || !agenttest.HasOurFinalizer(u) {
 		t.Errorf("want the finalizer where it was, got %v (%v)", u.GetFinalizers(), err)
 	}
 }
@@ -182,10 +169,10 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 		given  func(*index.Cluster, index.Followed)
 	}{
 		"Nothing":  {reason: "Nothing is known.", given: func(*index.Cluster, index.Followed) {}},
-		"Followed": {reason: "The kind is followed, and its claims are not known.", given: func(w *index.Cluster, kind index.Followed) { w.Follow(f.crd().Name, kind) }},
+		"Followed": {reason: "The kind is followed, and its claims are not known.", given: func(w *index.Cluster, kind index.Followed) { w.Follow(f.ClaimCRD().Name, kind) }},
 		"OldVersion": {reason: "The kind is followed in a version that is not served any more.", given: func(w *index.Cluster, kind index.Followed) {
 			kind.Kind.Version = "v1alpha0"
-			w.Follow(f.crd().Name, kind)
+			w.Follow(f.ClaimCRD().Name, kind)
 		}},
 		"Busy": {reason: "The cluster cannot answer for a moment.", given: func(w *index.Cluster, _ index.Followed) {
 			busy := &passing{Reader: w.Reader}
@@ -195,35 +182,35 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			claim := strings.ToLower(name)
-			f.claim(claim)
-			f.synced(claim, fleetv1alpha1.ReasonSynced)
-			old, ok := f.agent.workloads.Get(f.cluster)
+			f.CreateClaim(claim)
+			f.WaitForSynced(claim, fleetv1alpha1.ReasonSynced)
+			old, ok := f.agent.workloads.Get(f.Cluster)
 			if !ok {
 				t.Fatal("the cluster is not engaged")
 			}
-			kind, _ := old.Followed(f.crd().Name)
-			fakefleet.Drain(t, f.manager.Gate, f.cluster)
+			kind, _ := old.Followed(f.ClaimCRD().Name)
+			fakefleet.Drain(t, f.manager.Gate, f.Cluster)
 			connection := old.Connection
-			connection.Watcher, connection.Identity = idleWorkload(t, f.cluster, index.Identity{}).Watcher, index.Identity{}
+			connection.Watcher, connection.Identity = idleWorkload(t, f.Cluster, index.Identity{}).Watcher, index.Identity{}
 			w := index.NewCluster(connection)
 			f.agent.workloads.Add(w.Name, nil, w)
 			tc.given(w, kind)
 
-			if err := f.fleet.Offboard(f.Ctx, f.cluster); err != nil {
+			if err := f.fleet.Offboard(f.Ctx, f.Cluster); err != nil {
 				t.Errorf("%s want no error, got %v", tc.reason, err)
 			}
-			f.finalizersAre(claim)
+			f.WaitForFinalizers(claim)
 
 			f.agent.workloads.Remove(w.Name, nil, w)
 			f.disengageCluster()
 			f.Within("the cluster is disengaged", func() error {
-				if _, ok := f.agent.workloads.Get(f.cluster); ok {
+				if _, ok := f.agent.workloads.Get(f.Cluster); ok {
 					return errors.New("it is not")
 				}
 				return nil
 			})
 			f.engage()
-			f.finalizersAre(claim, agenttest.OurFinalizer)
+			f.WaitForFinalizers(claim, agenttest.OurFinalizer)
 		})
 	}
 }
@@ -231,19 +218,19 @@ func TestLeavingBeforeAnybodyHasLooked(t *testing.T) {
 func TestDisabledClassLeavesNoFinalizerBehind(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.claim("db")
-	before := f.pushed("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.class}}
-	f.Edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
-	f.finalizersAre("db")
-	f.settled()
-	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetResourceVersion() != before.GetResourceVersion() {
+	f.CreateClaim("db")
+	before := f.WaitForPushed("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	class := &fleetv1alpha1.EnrollmentClass{ObjectMeta: metav1.ObjectMeta{Name: f.Class}}
+	f.Edit(f.Hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeDisabled })
+	f.WaitForFinalizers("db")
+	f.WaitForIdle()
+	if now, err := f.GetClaim(f.Hub, f.Target, "db"); err != nil || now.GetResourceVersion() != before.GetResourceVersion() {
 		t.Errorf("want the object in the hub as it was, got %v (%v)", now.Object, err)
 	}
-	f.Edit(f.hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeReadWrite })
-	f.finalizersAre("db", agenttest.OurFinalizer)
-	if now, err := f.get(f.hub, f.target, "db"); err != nil || now.GetUID() != before.GetUID() {
+	f.Edit(f.Hub, class, func() { class.Spec.Agent.Mode = fleetv1alpha1.AgentModeReadWrite })
+	f.WaitForFinalizers("db", agenttest.OurFinalizer)
+	if now, err := f.GetClaim(f.Hub, f.Target, "db"); err != nil || now.GetUID() != before.GetUID() {
 		t.Errorf("want the same object when the class is back, got %v (%v)", now.Object, err)
 	}
 }

@@ -25,8 +25,8 @@ import (
 // editSpecSchema changes the schema of claims' specs in the hub.
 func (f *fixture) editSpecSchema(edit func(fields map[string]apiextensionsv1.JSONSchemaProps)) {
 	f.T.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.crd().Name}}
-	f.Edit(f.hub, crd, func() { edit(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties) })
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: f.ClaimCRD().Name}}
+	f.Edit(f.Hub, crd, func() { edit(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties) })
 }
 
 // TestClaimIsPushedWhenAnyFieldBecomesEmpty edits claims as `kubectl replace` does.
@@ -59,18 +59,18 @@ func TestClaimIsPushedWhenAnyFieldBecomesEmpty(t *testing.T) {
 		"list-element": {`{"list": [{"name": "a", "words": {"x": "y"}}]}`, `{"list": [{"name": "b"}, {"name": "a", "words": {}}]}`},
 	}
 	for name, shape := range shapes {
-		f.claim(name, func(u *unstructured.Unstructured) { u.Object["spec"] = newSpec(t, shape.before, "5.6") })
+		f.CreateClaim(name, func(u *unstructured.Unstructured) { u.Object["spec"] = newSpec(t, shape.before, "5.6") })
 	}
 	for name := range shapes {
-		f.synced(name, fleetv1alpha1.ReasonSynced)
+		f.WaitForSynced(name, fleetv1alpha1.ReasonSynced)
 	}
 	for name, shape := range shapes {
-		u := f.object(f.namespace, name)
-		f.Edit(f.workload, u, func() { u.Object["spec"] = newSpec(t, shape.after, "5.7") })
+		u := f.NewClaim(f.Namespace, name)
+		f.Edit(f.Workload, u, func() { u.Object["spec"] = newSpec(t, shape.after, "5.7") })
 	}
 	for name, shape := range shapes {
 		f.Within("the hub has what "+name+" wants", func() error {
-			hub, err := f.get(f.hub, f.target, name)
+			hub, err := f.GetClaim(f.Hub, f.Target, name)
 			if err != nil {
 				return err
 			}
@@ -82,7 +82,7 @@ func TestClaimIsPushedWhenAnyFieldBecomesEmpty(t *testing.T) {
 			return nil
 		})
 		f.Within(name+" is synced", func() error {
-			u, err := f.get(f.workload, f.namespace, name)
+			u, err := f.GetClaim(f.Workload, f.Namespace, name)
 			if err != nil {
 				return err
 			}
@@ -94,15 +94,15 @@ func TestClaimIsPushedWhenAnyFieldBecomesEmpty(t *testing.T) {
 	}
 
 	// Crossplane fills in a map that a claim wants to be empty.
-	f.claim("db", func(u *unstructured.Unstructured) {
+	f.CreateClaim("db", func(u *unstructured.Unstructured) {
 		u.Object["spec"].(map[string]any)["free"] = map[string]any{"ours": "a"}
 	})
-	hub := f.pushed("db")
-	f.Edit(f.hub, hub, func() { _ = unstructured.SetNestedField(hub.Object, "b", "spec", "free", "theirs") })
-	u := f.object(f.namespace, "db")
-	f.Edit(f.workload, u, func() { u.Object["spec"].(map[string]any)["free"] = map[string]any{} })
+	hub := f.WaitForPushed("db")
+	f.Edit(f.Hub, hub, func() { _ = unstructured.SetNestedField(hub.Object, "b", "spec", "free", "theirs") })
+	u := f.NewClaim(f.Namespace, "db")
+	f.Edit(f.Workload, u, func() { u.Object["spec"].(map[string]any)["free"] = map[string]any{} })
 	f.Within("only our entry goes", func() error {
-		hub, err := f.get(f.hub, f.target, "db")
+		hub, err := f.GetClaim(f.Hub, f.Target, "db")
 		if err != nil {
 			return err
 		}
@@ -140,35 +140,35 @@ func withIntegers(in map[string]any) map[string]any {
 func TestTypeOfFieldChanges(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.claim("db")
-	f.ready("db", "10.0.0.1")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	f.CreateClaim("db")
+	f.MarkReady("db", "10.0.0.1")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	f.editSpecSchema(func(fields map[string]apiextensionsv1.JSONSchemaProps) {
 		fields["storageGB"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 	})
-	probe := f.object(f.namespace, "probe")
+	probe := f.NewClaim(f.Namespace, "probe")
 	probe.Object["spec"] = map[string]any{"storageGB": "1"}
-	for _, c := range []client.Client{f.hub, f.workload} {
+	for _, c := range []client.Client{f.Hub, f.Workload} {
 		f.Within("the definition follows", func() error {
 			p := probe.DeepCopy()
-			if c == f.hub {
-				p.SetNamespace(f.target)
+			if c == f.Hub {
+				p.SetNamespace(f.Target)
 			}
 			return c.Create(f.Ctx, p, client.DryRunAll)
 		})
 	}
-	u := f.object(f.namespace, "db")
-	f.Edit(f.workload, u, func() { _ = unstructured.SetNestedField(u.Object, "5.8", "spec", "version") })
-	claim := f.synced("db", fleetv1alpha1.ReasonRejected)
+	u := f.NewClaim(f.Namespace, "db")
+	f.Edit(f.Workload, u, func() { _ = unstructured.SetNestedField(u.Object, "5.8", "spec", "version") })
+	claim := f.WaitForSynced("db", fleetv1alpha1.ReasonRejected)
 	if c := propagation.AgentSynced(claim); c["status"] != "False" || !strings.Contains(fmt.Sprint(c["message"]), ".spec.storageGB: expected string") {
 		t.Errorf("want the field to be named, got %v", c)
 	}
 	// Crossplane writes the status of what it has, by which the API server drops the managedFields.
-	f.ready("db", "10.0.0.2")
+	f.MarkReady("db", "10.0.0.2")
 
-	f.Edit(f.workload, u, func() { _ = unstructured.SetNestedField(u.Object, "20", "spec", "storageGB") })
+	f.Edit(f.Workload, u, func() { _ = unstructured.SetNestedField(u.Object, "20", "spec", "storageGB") })
 	f.Within("the hub has the new value", func() error {
-		hub, err := f.get(f.hub, f.target, "db")
+		hub, err := f.GetClaim(f.Hub, f.Target, "db")
 		if err != nil {
 			return err
 		}
@@ -177,11 +177,11 @@ func TestTypeOfFieldChanges(t *testing.T) {
 		}
 		return nil
 	})
-	f.synced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	// What is no longer wanted goes, as before.
-	f.Edit(f.workload, u, func() { unstructured.RemoveNestedField(u.Object, "spec", "storageGB") })
+	f.Edit(f.Workload, u, func() { unstructured.RemoveNestedField(u.Object, "spec", "storageGB") })
 	f.Within("the field is removed", func() error {
-		hub, err := f.get(f.hub, f.target, "db")
+		hub, err := f.GetClaim(f.Hub, f.Target, "db")
 		if err != nil {
 			return err
 		}
@@ -196,13 +196,13 @@ func TestTypeOfFieldChanges(t *testing.T) {
 func TestAdmissionOfTheHubChangesAClaim(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.Create(f.hub, &admissionv1.MutatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class},
+	f.Create(f.Hub, &admissionv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Class},
 		Spec: admissionv1.MutatingAdmissionPolicySpec{
 			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 				RuleWithOperations: admissionv1.RuleWithOperations{
 					Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
-					Rule:       admissionv1.Rule{APIGroups: []string{f.group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
+					Rule:       admissionv1.Rule{APIGroups: []string{f.Group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
 				},
 			}}},
 			ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
@@ -212,13 +212,13 @@ func TestAdmissionOfTheHubChangesAClaim(t *testing.T) {
 			}},
 		},
 	})
-	f.Create(f.hub, &admissionv1.MutatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: f.class}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: f.class},
+	f.Create(f.Hub, &admissionv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Class}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: f.Class},
 	})
 	f.Within("the policy is in force", func() error {
-		probe := f.object(f.target, "probe")
+		probe := f.NewClaim(f.Target, "probe")
 		probe.Object["spec"] = map[string]any{"storageGB": int64(1)}
-		if err := f.hub.Create(f.Ctx, probe, client.DryRunAll); err != nil {
+		if err := f.Hub.Create(f.Ctx, probe, client.DryRunAll); err != nil {
 			return err
 		}
 		if size, _, _ := unstructured.NestedInt64(probe.Object, "spec", "storageGB"); size != 10 {
@@ -226,21 +226,21 @@ func TestAdmissionOfTheHubChangesAClaim(t *testing.T) {
 		}
 		return nil
 	})
-	f.claim("db")
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	f.settled()
+	f.CreateClaim("db")
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	f.WaitForIdle()
 	const want = "The hub holds this claim, except for spec.storageGB, which its admission or schema changes."
-	if c := propagation.AgentSynced(f.synced("db", fleetv1alpha1.ReasonSynced)); c["status"] != "True" || c["message"] != want {
+	if c := propagation.AgentSynced(f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)); c["status"] != "True" || c["message"] != want {
 		t.Errorf("want %q, got %v", want, c)
 	}
 	// One to create it, one to find out that another changes nothing.
-	if got := f.hubRequests.writes(); len(got) > 2 {
+	if got := f.HubRequests.Writes(); len(got) > 2 {
 		t.Errorf("want the claim to be pushed at most twice, got %v", got)
 	}
-	u := f.object(f.namespace, "db")
-	f.Edit(f.workload, u, func() { _ = unstructured.SetNestedField(u.Object, int64(10), "spec", "storageGB") })
+	u := f.NewClaim(f.Namespace, "db")
+	f.Edit(f.Workload, u, func() { _ = unstructured.SetNestedField(u.Object, int64(10), "spec", "storageGB") })
 	f.Within("the claim says what the hub has", func() error {
-		u, err := f.get(f.workload, f.namespace, "db")
+		u, err := f.GetClaim(f.Workload, f.Namespace, "db")
 		if err != nil {
 			return err
 		}

@@ -121,17 +121,17 @@ func TestRequestResetsTheBackOffOncePerInterval(t *testing.T) {
 func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
-	f.limitInHub(10)
-	f.claim("db")
-	f.says("db", fleetv1alpha1.ReasonRejected, "too large for the hub")
-	f.settled()
-	attempts := func() int { return len(f.hubRequests.about(http.MethodPatch, "/mysqlinstances/db")) }
+	f.WaitForServed()
+	f.LimitInHub(10)
+	f.CreateClaim("db")
+	f.WaitForMessage("db", fleetv1alpha1.ReasonRejected, "too large for the hub")
+	f.WaitForIdle()
+	attempts := func() int { return len(f.HubRequests.Filter(http.MethodPatch, "/mysqlinstances/db")) }
 	requests := 0
 	ask := func() {
 		t.Helper()
 		requests++
-		f.annotateClaim("db", fleetv1alpha1.ReconcileRequestedAtAnnotation, fmt.Sprint(requests))
+		f.AnnotateClaim("db", fleetv1alpha1.ReconcileRequestedAtAnnotation, fmt.Sprint(requests))
 	}
 
 	before, began := attempts(), time.Now()
@@ -145,26 +145,26 @@ func TestClaimIsReconciledWhenItsOwnerAsksForIt(t *testing.T) {
 	for range 50 {
 		ask()
 	}
-	f.settled()
+	f.WaitForIdle()
 	if n, most := attempts()-before, 1+int(time.Since(began)/index.ReconcileRequestInterval); n > most {
 		t.Errorf("want %d requests to be worth %d attempts at most, got %d", requests, most, n)
 	}
 
 	// No event signals that the hub would accept it now, and a retry would take a minute or more.
 	for _, obj := range []client.Object{&admissionv1.ValidatingAdmissionPolicyBinding{}, &admissionv1.ValidatingAdmissionPolicy{}} {
-		obj.SetName(f.class)
-		if err := f.hub.Delete(f.Ctx, obj); err != nil {
+		obj.SetName(f.Class)
+		if err := f.Hub.Delete(f.Ctx, obj); err != nil {
 			t.Fatal(err)
 		}
 	}
 	f.Within("the policy is not in force any more", func() error {
-		u := f.object(f.target, "probe")
+		u := f.NewClaim(f.Target, "probe")
 		u.Object["spec"] = map[string]any{"storageGB": int64(20)}
-		return f.hub.Create(f.Ctx, u, client.DryRunAll)
+		return f.Hub.Create(f.Ctx, u, client.DryRunAll)
 	})
 	ask()
-	f.synced("db", fleetv1alpha1.ReasonSynced)
-	if value, travelled := f.pushed("db").GetAnnotations()[fleetv1alpha1.ReconcileRequestedAtAnnotation]; travelled {
+	f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
+	if value, travelled := f.WaitForPushed("db").GetAnnotations()[fleetv1alpha1.ReconcileRequestedAtAnnotation]; travelled {
 		t.Errorf("want the request to stay where it is, got %q in the hub", value)
 	}
 }

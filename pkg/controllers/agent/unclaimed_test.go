@@ -65,12 +65,12 @@ func TestIsNew(t *testing.T) {
 // dropClaim removes a claim despite its finalizer.
 func (f *fixture) dropClaim(name string) {
 	f.T.Helper()
-	claim := f.object(f.namespace, name)
-	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+	claim := f.NewClaim(f.Namespace, name)
+	f.Edit(f.Workload, claim, func() { claim.SetFinalizers(nil) })
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
 		f.T.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, name)
+	f.WaitForGone(f.Workload, f.Namespace, name)
 }
 
 // A claim deleted right after its creation, while the manager was killed, leaves nothing in the hub. Removing the
@@ -78,61 +78,61 @@ func (f *fixture) dropClaim(name string) {
 func TestCreationOfAClaimThatWentUnseenIsTakenBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.claim("forced", func(u *unstructured.Unstructured) {
+	f.CreateClaim("forced", func(u *unstructured.Unstructured) {
 		u.SetAnnotations(map[string]string{fleetv1alpha1.DeletionPolicyAnnotation: "misspelt"})
 	})
-	f.pushed("forced")
-	f.synced("forced", fleetv1alpha1.ReasonSynced)
-	claim := f.object(f.namespace, "forced")
-	f.Edit(f.workload, claim, func() {})
-	if err := f.workload.Delete(f.Ctx, claim); err != nil {
+	f.WaitForPushed("forced")
+	f.WaitForSynced("forced", fleetv1alpha1.ReasonSynced)
+	claim := f.NewClaim(f.Namespace, "forced")
+	f.Edit(f.Workload, claim, func() {})
+	if err := f.Workload.Delete(f.Ctx, claim); err != nil {
 		t.Fatal(err)
 	}
-	f.synced("forced", fleetv1alpha1.ReasonInvalidDeletionPolicy)
-	f.Edit(f.workload, claim, func() { claim.SetFinalizers(nil) })
-	f.gone(f.workload, f.namespace, "forced")
+	f.WaitForSynced("forced", fleetv1alpha1.ReasonInvalidDeletionPolicy)
+	f.Edit(f.Workload, claim, func() { claim.SetFinalizers(nil) })
+	f.WaitForGone(f.Workload, f.Namespace, "forced")
 	f.counts("its object is known to have no claim", 1)
-	f.settled()
-	if hub, err := f.get(f.hub, f.target, "forced"); err != nil || hub.GetDeletionTimestamp() != nil {
+	f.WaitForIdle()
+	if hub, err := f.GetClaim(f.Hub, f.Target, "forced"); err != nil || hub.GetDeletionTimestamp() != nil {
 		t.Errorf("want it left alone, got %v", err)
 	}
 
 	t.Log("a claim of the name takes it over, and its end counts again")
-	f.claim("forced")
-	f.synced("forced", fleetv1alpha1.ReasonSynced)
-	if err := f.workload.Delete(f.Ctx, f.object(f.namespace, "forced")); err != nil {
+	f.CreateClaim("forced")
+	f.WaitForSynced("forced", fleetv1alpha1.ReasonSynced)
+	if err := f.Workload.Delete(f.Ctx, f.NewClaim(f.Namespace, "forced")); err != nil {
 		t.Errorf("want the claim to be there, got %v", err)
 	}
-	f.gone(f.hub, f.target, "forced")
+	f.WaitForGone(f.Hub, f.Target, "forced")
 
 	for _, name := range []string{"new", "changed", "old"} {
-		f.claim(name)
-		f.pushed(name)
-		f.synced(name, fleetv1alpha1.ReasonSynced)
+		f.CreateClaim(name)
+		f.WaitForPushed(name)
+		f.WaitForSynced(name, fleetv1alpha1.ReasonSynced)
 	}
-	changed := f.object(f.namespace, "changed")
-	f.Edit(f.workload, changed, func() { _ = unstructured.SetNestedField(changed.Object, "8", "spec", "version") })
+	changed := f.NewClaim(f.Namespace, "changed")
+	f.Edit(f.Workload, changed, func() { _ = unstructured.SetNestedField(changed.Object, "8", "spec", "version") })
 	f.Within("the change is carried", func() error {
-		hub, err := f.get(f.hub, f.target, "changed")
+		hub, err := f.GetClaim(f.Hub, f.Target, "changed")
 		if version, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); err == nil && version != "8" {
 			err = errors.New("it says " + version)
 		}
 		return err
 	})
-	f.settled()
+	f.WaitForIdle()
 	f.stopAgent()
-	old := f.object(f.target, "old")
-	f.Edit(f.hub, old, func() { ownership.MarkCreated(old, time.Now().Add(-time.Hour)) })
+	old := f.NewClaim(f.Target, "old")
+	f.Edit(f.Hub, old, func() { ownership.MarkCreated(old, time.Now().Add(-time.Hour)) })
 	for _, name := range []string{"new", "changed", "old"} {
 		f.dropClaim(name)
 	}
 
 	f.restart()
-	f.gone(f.hub, f.target, "new")
+	f.WaitForGone(f.Hub, f.Target, "new")
 	f.counts("of older ones, and of those whose claim lived to change them, an absence says nothing", 2)
-	f.settled()
+	f.WaitForIdle()
 	for _, name := range []string{"changed", "old"} {
-		if hub, err := f.get(f.hub, f.target, name); err != nil || hub.GetDeletionTimestamp() != nil {
+		if hub, err := f.GetClaim(f.Hub, f.Target, name); err != nil || hub.GetDeletionTimestamp() != nil {
 			t.Errorf("want %q left alone, got %v", name, err)
 		}
 	}

@@ -25,7 +25,7 @@ import (
 func newReferencesFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := prepareFixture(t)
-	f.editHubCRD(func(crd *apiextensionsv1.CustomResourceDefinition) {
+	f.EditHubCRD(func(crd *apiextensionsv1.CustomResourceDefinition) {
 		spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 		spec.Properties["references"] = apiextensionsv1.JSONSchemaProps{
 			Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &apiextensionsv1.JSONSchemaProps{
@@ -53,13 +53,13 @@ func withReference(policy map[string]any) func(*unstructured.Unstructured) {
 // resolves acts as the reference resolver: it fills the field, and sets the condition that all are resolved.
 func (f *fixture) resolves(name, version string) {
 	f.T.Helper()
-	filled := f.object(f.namespace, name)
+	filled := f.NewClaim(f.Namespace, name)
 	_ = unstructured.SetNestedField(filled.Object, version, "spec", "version")
 	owner := client.FieldOwner(references.FieldManager + "-hub-a")
-	if err := f.workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(filled), owner); err != nil {
+	if err := f.Workload.Apply(f.Ctx, client.ApplyConfigurationFromUnstructured(filled), owner); err != nil {
 		f.T.Fatal(err)
 	}
-	f.says(name, fleetv1alpha1.ReasonReferencesUnresolved)
+	f.WaitForMessage(name, fleetv1alpha1.ReasonReferencesUnresolved)
 	f.concludes(name, metav1.ConditionTrue)
 }
 
@@ -67,7 +67,7 @@ func (f *fixture) resolves(name, version string) {
 func (f *fixture) concludes(name string, status metav1.ConditionStatus) {
 	f.T.Helper()
 	f.Within("the condition of references is written", func() error {
-		u, err := f.get(f.workload, f.namespace, name)
+		u, err := f.GetClaim(f.Workload, f.Namespace, name)
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (f *fixture) concludes(name string, status metav1.ConditionStatus) {
 			"type": commonv1alpha1.ConditionReferencesResolved, "status": string(status), "reason": "Resolved", "message": "",
 			"observedGeneration": u.GetGeneration(), "lastTransitionTime": "2026-01-02T03:04:05Z",
 		}), "status", "conditions")
-		return f.workload.Status().Update(f.Ctx, u)
+		return f.Workload.Status().Update(f.Ctx, u)
 	})
 }
 
@@ -92,25 +92,25 @@ func getConditions(u *unstructured.Unstructured) []any {
 func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 	t.Parallel()
 	f := newReferencesFixture(t)
-	f.claim("db", withReference(map[string]any{"resolve": "Always"}))
-	f.synced("db", fleetv1alpha1.ReasonReferencesUnresolved)
-	f.settled()
-	if _, err := f.get(f.hub, f.target, "db"); !apierrors.IsNotFound(err) {
+	f.CreateClaim("db", withReference(map[string]any{"resolve": "Always"}))
+	f.WaitForSynced("db", fleetv1alpha1.ReasonReferencesUnresolved)
+	f.WaitForIdle()
+	if _, err := f.GetClaim(f.Hub, f.Target, "db"); !apierrors.IsNotFound(err) {
 		t.Errorf("want nothing in the hub, got %v", err)
 	}
 
 	f.resolves("db", "8.0")
-	hub := f.pushed("db")
+	hub := f.WaitForPushed("db")
 	if got, _, _ := unstructured.NestedString(hub.Object, "spec", "version"); got != "8.0" {
 		t.Errorf("want what references filled in to be the user's in the hub, got %v", hub.Object["spec"])
 	}
-	shown := f.synced("db", fleetv1alpha1.ReasonSynced)
+	shown := f.WaitForSynced("db", fleetv1alpha1.ReasonSynced)
 	if condition.Entry(shown, commonv1alpha1.ConditionReferencesResolved) == nil {
 		t.Errorf("want the condition of references to stay, got %v", shown.Object["status"])
 	}
-	f.ready("db", "db.example.org")
+	f.MarkReady("db", "db.example.org")
 	f.Within("the hub's status comes beside it", func() error {
-		u, err := f.get(f.workload, f.namespace, "db")
+		u, err := f.GetClaim(f.Workload, f.Namespace, "db")
 		if err == nil && (condition.Entry(u, "Ready") == nil || condition.Entry(u, commonv1alpha1.ConditionReferencesResolved) == nil) {
 			return fmt.Errorf("the status is %v", u.Object["status"])
 		}
@@ -120,7 +120,7 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 	// The source changes: the claim is pushed when the new value is there, and not before.
 	f.resolves("db", "8.1")
 	f.Within("the new value is pushed", func() error {
-		u, err := f.get(f.hub, f.target, "db")
+		u, err := f.GetClaim(f.Hub, f.Target, "db")
 		if got, _, _ := unstructured.NestedString(u.Object, "spec", "version"); err == nil && got != "8.1" {
 			return fmt.Errorf("it is %q", got)
 		}
@@ -133,8 +133,8 @@ func TestProvisionSomethingElseWithUnresolvedReferences(t *testing.T) {
 func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	t.Parallel()
 	f := newReferencesFixture(t)
-	f.claim("db", withReference(nil))
-	stale := f.synced("db", fleetv1alpha1.ReasonReferencesUnresolved)
+	f.CreateClaim("db", withReference(nil))
+	stale := f.WaitForSynced("db", fleetv1alpha1.ReasonReferencesUnresolved)
 	f.stopAgent()
 	f.concludes("db", metav1.ConditionTrue)
 
@@ -146,10 +146,10 @@ func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.workload.Status().Patch(f.Ctx, propagation.Shell(stale), patch); !apierrors.IsConflict(err) {
+	if err := f.Workload.Status().Patch(f.Ctx, propagation.Shell(stale), patch); !apierrors.IsConflict(err) {
 		t.Errorf("want a status that was made of an old claim to be refused, got %v", err)
 	}
-	now, err := f.get(f.workload, f.namespace, "db")
+	now, err := f.GetClaim(f.Workload, f.Namespace, "db")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,12 +158,12 @@ func TestUndoAConditionOfOthersByAStaleStatus(t *testing.T) {
 	}
 
 	// Nor is it written to another claim of the same name.
-	if err := f.workload.Delete(f.Ctx, now); err != nil {
+	if err := f.Workload.Delete(f.Ctx, now); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(f.workload, f.namespace, "db")
-	f.claim("db", withReference(nil))
-	if err := f.workload.Status().Patch(f.Ctx, propagation.Shell(stale), patch); !apierrors.IsConflict(err) {
+	f.WaitForGone(f.Workload, f.Namespace, "db")
+	f.CreateClaim("db", withReference(nil))
+	if err := f.Workload.Status().Patch(f.Ctx, propagation.Shell(stale), patch); !apierrors.IsConflict(err) {
 		t.Errorf("want the status of another claim to be refused, got %v", err)
 	}
 }
