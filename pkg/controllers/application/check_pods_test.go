@@ -48,7 +48,7 @@ func (f *fixture) pod(app *appsv1alpha1.Application, not *corev1.Pod) *corev1.Po
 	var pod *corev1.Pod
 	f.Within("the Pod of "+app.Name, func() error {
 		pods := &corev1.PodList{}
-		if err := f.workload.List(f.Ctx, pods, client.InNamespace(f.namespace), client.MatchingLabels{appsv1alpha1.HealthCheckLabel: app.Name}); err != nil {
+		if err := f.Workload.List(f.Ctx, pods, client.InNamespace(f.Namespace), client.MatchingLabels{appsv1alpha1.HealthCheckLabel: app.Name}); err != nil {
 			return err
 		}
 		if len(pods.Items) != 1 || not != nil && pods.Items[0].UID == not.UID {
@@ -64,12 +64,12 @@ func (f *fixture) pod(app *appsv1alpha1.Application, not *corev1.Pod) *corev1.Po
 func (f *fixture) say(pod *corev1.Pod, phase corev1.PodPhase, ready corev1.ConditionStatus) {
 	f.T.Helper()
 	f.Within("the status of a Pod", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
 			return err
 		}
 		pod.Status.Phase = phase
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
-		return f.workload.Status().Update(f.Ctx, pod)
+		return f.Workload.Status().Update(f.Ctx, pod)
 	})
 }
 
@@ -77,18 +77,18 @@ func (f *fixture) say(pod *corev1.Pod, phase corev1.PodPhase, ready corev1.Condi
 func TestHealthCheckPods(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("checked", nil, checkedBy("one"))
+	app := f.CreateApplication("checked", nil, checkedBy("one"))
 	first := f.pod(app, nil)
 	if o := metav1.GetControllerOf(first); o == nil || o.UID != app.UID || first.Name != healthcheck.Pod(app).Name {
 		t.Errorf("the Pod is the Application's, and named by the hash of its template; got %q, owned by %v", first.Name, o)
 	}
-	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, first.Name))
+	f.WaitForStatus(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, first.Name))
 	f.say(first, corev1.PodRunning, corev1.ConditionTrue)
-	f.has(app, saysReady(corev1.ConditionTrue, appsv1alpha1.ReasonHealthCheckReady, ""))
+	f.WaitForStatus(app, saysReady(corev1.ConditionTrue, appsv1alpha1.ReasonHealthCheckReady, ""))
 	f.say(first, corev1.PodRunning, corev1.ConditionFalse)
-	f.has(app, saysReady(corev1.ConditionFalse, appsv1alpha1.ReasonHealthCheckNotReady, first.Name))
+	f.WaitForStatus(app, saysReady(corev1.ConditionFalse, appsv1alpha1.ReasonHealthCheckNotReady, first.Name))
 
-	f.Edit(f.workload, app, func() { checkedBy("two")(app) })
+	f.Edit(f.Workload, app, func() { checkedBy("two")(app) })
 	second := f.pod(app, first)
 	if second.Name == first.Name || second.Spec.Containers[0].Image != "two" {
 		t.Errorf("another template is another Pod, got %q", second.Name)
@@ -99,20 +99,20 @@ func TestHealthCheckPods(t *testing.T) {
 		t.Errorf("the same template is a Pod of the same name: want %q, got %q", second.Name, third.Name)
 	}
 
-	f.Edit(f.workload, app, func() { app.Spec.HealthCheck = nil })
+	f.Edit(f.Workload, app, func() { app.Spec.HealthCheck = nil })
 	f.Within("the Pod goes", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(third), &corev1.Pod{}); client.IgnoreNotFound(err) != nil || err == nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(third), &corev1.Pod{}); client.IgnoreNotFound(err) != nil || err == nil {
 			return errors.New("it is still there")
 		}
 		return nil
 	})
-	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonNoHealthCheck, ""))
+	f.WaitForStatus(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonNoHealthCheck, ""))
 }
 
 func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
+	f.WaitForServed()
 	cases := map[string]struct {
 		reason, want, message string
 		prepare               func()
@@ -131,15 +131,15 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 			want:   appsv1alpha1.ReasonHealthCheckRefused, message: "does not belong to this Application",
 			prepare: func() {
 				app := healthchecktest.Application(checkedBy("x"), func(a *appsv1alpha1.Application) {
-					a.ObjectMeta = metav1.ObjectMeta{Namespace: f.namespace, Name: "taken"}
+					a.ObjectMeta = metav1.ObjectMeta{Namespace: f.Namespace, Name: "taken"}
 				})
 				// The template is hashed as the API server has it.
-				if err := f.workload.Create(f.Ctx, app, client.DryRunAll); err != nil {
+				if err := f.Workload.Create(f.Ctx, app, client.DryRunAll); err != nil {
 					t.Fatal(err)
 				}
 				pod := healthcheck.Pod(app)
 				pod.Labels, pod.OwnerReferences = nil, nil
-				f.Create(f.workload, pod)
+				f.Create(f.Workload, pod)
 			},
 			change: checkedBy("x"),
 		},
@@ -147,15 +147,15 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 			reason: "Pod Security admission applies as to any Pod.",
 			want:   appsv1alpha1.ReasonHealthCheckRefused, message: `violates PodSecurity "restricted:latest"`,
 			prepare: func() {
-				ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace}}
-				f.Edit(f.workload, ns, func() { ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted" })
+				ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace}}
+				f.Edit(f.Workload, ns, func() { ns.Labels["pod-security.kubernetes.io/enforce"] = "restricted" })
 				// Admission reads namespaces from a watch, which may be behind.
 				f.Within("the API server refuses Pods that are not secure", func() error {
 					pod := &corev1.Pod{
-						ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "never"},
+						ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "never"},
 						Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x"}}},
 					}
-					if err := f.workload.Create(f.Ctx, pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "violates PodSecurity") {
+					if err := f.Workload.Create(f.Ctx, pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "violates PodSecurity") {
 						return fmt.Errorf("it says %w", errors.Join(err, errors.New("nothing against it")))
 					}
 					return nil
@@ -169,10 +169,10 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 		if tc.prepare != nil {
 			tc.prepare()
 		}
-		app := f.application(name, nil, tc.change)
+		app := f.CreateApplication(name, nil, tc.change)
 		f.Within(tc.reason, func() error {
 			now := &appsv1alpha1.Application{}
-			if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(app), now); err != nil {
+			if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(app), now); err != nil {
 				return err
 			}
 			return saysReady(corev1.ConditionUnknown, tc.want, tc.message)(now.Status)
@@ -183,8 +183,8 @@ func TestHealthCheckThatAClusterRefuses(t *testing.T) {
 // podGone waits until a Pod is gone and no status names it.
 func (f *fixture) podGone(app *appsv1alpha1.Application, pod *corev1.Pod) {
 	f.T.Helper()
-	f.gone(pod)
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	f.WaitForGone(pod)
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.HealthCheckPod != "" {
 			return errors.New("want no Pod")
 		}
@@ -196,17 +196,17 @@ func (f *fixture) podGone(app *appsv1alpha1.Application, pod *corev1.Pod) {
 func TestHealthCheckPodWhoseDeletionFails(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("checked", nil, checkedBy("one"))
+	app := f.CreateApplication("checked", nil, checkedBy("one"))
 	pod := f.pod(app, nil)
-	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, pod.Name))
+	f.WaitForStatus(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, pod.Name))
 	var failed atomic.Bool
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodDelete || !strings.Contains(req.URL.Path, "/pods/") || failed.Swap(true) {
 			return nil
 		}
 		return controllertest.JSONAnswer(req, http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError"}`)
 	})
-	f.Edit(f.workload, app, func() { app.Spec.HealthCheck = nil })
+	f.Edit(f.Workload, app, func() { app.Spec.HealthCheck = nil })
 	f.podGone(app, pod)
 	if !failed.Load() {
 		t.Error("want the first deletion to fail")
@@ -220,19 +220,19 @@ func TestHealthCheckThatIsRemovedBeforeTheFirstStatus(t *testing.T) {
 		t.Run(fmt.Sprintf("restart=%t", restart), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+			f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 				if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/status") {
 					return nil
 				}
 				return controllertest.JSONAnswer(req, http.StatusInternalServerError, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"reason":"InternalError"}`)
 			})
-			app := f.application("checked", nil, checkedBy("one"))
+			app := f.CreateApplication("checked", nil, checkedBy("one"))
 			pod := f.pod(app, nil)
 			if restart {
 				f.stop()
 			}
-			f.Edit(f.workload, app, func() { app.Spec.HealthCheck = nil })
-			f.traffic.SetAnswer(nil)
+			f.Edit(f.Workload, app, func() { app.Spec.HealthCheck = nil })
+			f.Traffic.SetAnswer(nil)
 			if restart {
 				f.start()
 			}
@@ -245,22 +245,22 @@ func TestHealthCheckThatIsRemovedBeforeTheFirstStatus(t *testing.T) {
 func TestHealthCheckThatIsRemovedWhilePodsAreForbidden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("checked", nil, checkedBy("one"))
+	app := f.CreateApplication("checked", nil, checkedBy("one"))
 	pod := f.pod(app, nil)
-	f.has(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, pod.Name))
+	f.WaitForStatus(app, saysReady(corev1.ConditionUnknown, appsv1alpha1.ReasonHealthCheckStarting, pod.Name))
 	gk := schema.GroupKind{Kind: "Pod"}
-	f.answerFor("/api/v1/pods", http.StatusForbidden, `"code":403,"reason":"Forbidden","message":"cannot list resource"`)
-	w, _ := f.reconciler.workloads.Get(f.cluster)
+	f.AnswerFor("/api/v1/pods", http.StatusForbidden, `"code":403,"reason":"Forbidden","message":"cannot list resource"`)
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
 	f.relist(gk)
 	f.inState(gk, kindwatch.StateForbidden)
-	f.Edit(f.workload, app, func() { app.Spec.HealthCheck = nil })
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	f.Edit(f.Workload, app, func() { app.Spec.HealthCheck = nil })
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.HealthCheckPod != pod.Name {
 			return errors.New("want the Pod to be named as long as it may be there")
 		}
 		return nil
 	})
-	f.traffic.SetAnswer(nil)
+	f.Traffic.SetAnswer(nil)
 	w.Watcher.Retry(schema.GroupResource{Resource: "pods"})
 	f.podGone(app, pod)
 }

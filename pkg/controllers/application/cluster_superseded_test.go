@@ -15,6 +15,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 )
@@ -57,7 +58,7 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 			change: func(app *appsv1alpha1.Application) {
 				app.Spec.Components = nil
 				app.Spec.Discover = &appsv1alpha1.Discovery{
-					Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}, Kinds: discoveredConfigMaps, Ownership: appsv1alpha1.DiscoveryOwnershipOwned,
+					Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}, Kinds: applicationtest.DiscoveredConfigMaps, Ownership: appsv1alpha1.DiscoveryOwnershipOwned,
 				}
 			},
 		},
@@ -69,28 +70,28 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			f.served()
-			f.settled() // comesToSay reconciles the cluster, which the queue never does twice at the same time.
+			f.WaitForServed()
+			f.WaitForIdle() // comesToSay reconciles the cluster, which the queue never does twice at the same time.
 			if tc.before != nil {
 				f.comesToSay(tc.before)
 			}
 			for _, cm := range []string{"a", "b", "c"} {
-				f.configMap(cm, "shop", func(cm *corev1.ConfigMap) { cm.Labels[appsv1alpha1.PartOfLabel] = "shop" })
+				f.CreateConfigMap(cm, "shop", func(cm *corev1.ConfigMap) { cm.Labels[appsv1alpha1.PartOfLabel] = "shop" })
 			}
 			reached, goOn := make(chan struct{}), make(chan struct{})
 			once := sync.OnceFunc(func() {
 				close(reached)
 				<-goOn
 			})
-			f.traffic.SetAfter(func(req *http.Request) {
-				if req.Method == tc.method && strings.Contains(req.URL.Path, f.namespace+tc.upTo) {
+			f.Traffic.SetAfter(func(req *http.Request) {
+				if req.Method == tc.method && strings.Contains(req.URL.Path, f.Namespace+tc.upTo) {
 					once()
 				}
 			})
 			release := sync.OnceFunc(func() { close(goOn) })
 			t.Cleanup(release)
-			before := f.traffic.Count()
-			f.application("shop", components(configMaps, "a", "b", "c"), func(app *appsv1alpha1.Application) {
+			before := f.Traffic.Count()
+			f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "a", "b", "c"), func(app *appsv1alpha1.Application) {
 				if tc.change != nil {
 					tc.change(app)
 				}
@@ -98,9 +99,9 @@ func TestALookThatIsSupersededWritesNoMore(t *testing.T) {
 			<-reached
 			f.comesToSay(tc.say)
 			release()
-			f.settled()
+			f.WaitForIdle()
 			var got []string
-			for _, request := range f.traffic.Since(before, controllertest.Writes()...) {
+			for _, request := range f.Traffic.Since(before, controllertest.Writes()...) {
 				if strings.Contains(request, "/configmaps/") || strings.Contains(request, "/pods") {
 					got = append(got, request)
 				}
@@ -122,13 +123,13 @@ func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 	var w *workload.Cluster
 	f.Within("the cluster is engaged", func() error {
 		var ok bool
-		if w, ok = f.reconciler.workloads.Get(f.cluster); !ok {
+		if w, ok = f.reconciler.workloads.Get(f.Cluster); !ok {
 			return errors.New("it is not")
 		}
 		return nil
 	})
 	before := w.PolicyGeneration()
-	f.classSays(change)
+	f.EditClass(change)
 	f.Within("the class counts", func() error {
 		// A test may hold up a request. After two seconds the queue takes the cluster for one that hangs, and gives it no
 		// second item, so that nothing would read the class before the request ends.
@@ -144,11 +145,11 @@ func (f *fixture) comesToSay(change func(*fleetv1alpha1.ApplicationsSpec)) {
 
 // looked returns an error unless an Application has been reconciled, and its status waits for nothing.
 func (f *fixture) looked(name string) error {
-	w, ok := f.reconciler.workloads.Get(f.cluster)
+	w, ok := f.reconciler.workloads.Get(f.Cluster)
 	if !ok {
 		return errors.New("the cluster is not engaged")
 	}
-	if at, waits, _ := w.LastLook(record.ApplicationKey{Namespace: f.namespace, Name: name}); at.IsZero() || waits {
+	if at, waits, _ := w.LastLook(record.ApplicationKey{Namespace: f.Namespace, Name: name}); at.IsZero() || waits {
 		return errors.New("it was not looked at, or waits")
 	}
 	return nil

@@ -19,12 +19,12 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
 
@@ -58,64 +58,52 @@ func (f *fixture) collectGarbage() {
 func (f *fixture) collectorHasSeen() {
 	f.T.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: f.namespace, GenerateName: "ownerless-",
+		Namespace: f.Namespace, GenerateName: "ownerless-",
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "absent", UID: "of-absent"}},
 	}}
-	f.Create(f.workload, cm)
-	f.gone(cm)
-}
-
-// gone waits until an object is gone.
-func (f *fixture) gone(obj client.Object) {
-	f.T.Helper()
-	f.Within(obj.GetName()+" is gone", func() error {
-		err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(obj), obj)
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return fmt.Errorf("it is there (%w)", err)
-	})
+	f.Create(f.Workload, cm)
+	f.WaitForGone(cm)
 }
 
 // Components of a deleted Application are deleted, and nothing else.
 func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
+	f.WaitForServed()
 	f.collectGarbage()
-	app := f.application("shop", components(configMaps, "settings"))
-	settings, more := f.configMap("settings", "shop"), f.configMap("more", "shop")
-	f.owned(settings, app, true)
-	f.owned(more, app, true)
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	settings, more := f.CreateConfigMap("settings", "shop"), f.CreateConfigMap("more", "shop")
+	f.WaitForOwned(settings, app, true)
+	f.WaitForOwned(more, app, true)
 
-	was := f.configMap("was", "shop")
-	f.owned(was, app, true)
-	f.Edit(f.workload, was, func() { was.Labels["app"] = "another" })
-	f.owned(was, app, false)
+	was := f.CreateConfigMap("was", "shop")
+	f.WaitForOwned(was, app, true)
+	f.Edit(f.Workload, was, func() { was.Labels["app"] = "another" })
+	f.WaitForOwned(was, app, false)
 
-	stranger := f.configMap("stranger", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
-	unlabelled := f.configMap("unlabelled", "shop", func(cm *corev1.ConfigMap) { cm.Labels = nil })
-	owner := f.configMap("owner", "absent")
-	shared := f.configMap("shared", "shop", func(cm *corev1.ConfigMap) {
+	stranger := f.CreateConfigMap("stranger", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
+	unlabelled := f.CreateConfigMap("unlabelled", "shop", func(cm *corev1.ConfigMap) { cm.Labels = nil })
+	owner := f.CreateConfigMap("owner", "absent")
+	shared := f.CreateConfigMap("shared", "shop", func(cm *corev1.ConfigMap) {
 		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}
 	})
-	f.owned(shared, app, true)
+	f.WaitForOwned(shared, app, true)
 
-	f.Delete(f.workload, app)
-	f.gone(app)
-	f.gone(settings)
-	f.gone(more)
+	f.Delete(f.Workload, app)
+	f.WaitForGone(app)
+	f.WaitForGone(settings)
+	f.WaitForGone(more)
 	f.Within("the reference to what is gone goes", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(shared), shared); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(shared), shared); err != nil {
 			return err
 		}
-		if isOwned(shared, app) {
+		if applicationtest.IsOwned(shared, app) {
 			return errors.New("it is there")
 		}
 		return nil
 	})
 	for _, obj := range []client.Object{was, stranger, unlabelled, owner, shared} {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			t.Errorf("want %q to stay: %v", obj.GetName(), err)
 		}
 	}
@@ -125,81 +113,81 @@ func TestGarbageCollectionDeletesTheComponents(t *testing.T) {
 func TestGarbageCollectionOrphansTheComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
+	f.WaitForServed()
 	f.collectGarbage()
-	app := f.application("shop", components(configMaps, "settings"))
-	settings := f.configMap("settings", "shop")
-	f.owned(settings, app, true)
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	settings := f.CreateConfigMap("settings", "shop")
+	f.WaitForOwned(settings, app, true)
 	f.collectorHasSeen()
-	if err := f.workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+	if err := f.Workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(app)
-	f.owned(settings, app, false)
-	f.settled()
-	f.owned(settings, app, false)
+	f.WaitForGone(app)
+	f.WaitForOwned(settings, app, false)
+	f.WaitForIdle()
+	f.WaitForOwned(settings, app, false)
 }
 
 func TestGarbageCollectionInTheForeground(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
+	f.WaitForServed()
 	f.collectGarbage()
-	app := f.application("shop", components(configMaps, "settings"))
-	settings := f.configMap("settings", "shop")
-	f.owned(settings, app, true)
-	f.installed(app, "settings")
-	if err := f.workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	settings := f.CreateConfigMap("settings", "shop")
+	f.WaitForOwned(settings, app, true)
+	f.WaitForInstalled(app, "settings")
+	if err := f.Workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(settings)
-	f.gone(app)
+	f.WaitForGone(settings)
+	f.WaitForGone(app)
 }
 
 // An object with a controller is deleted with it, and does not outlive it because the Application owns it, too.
 func TestGarbageCollectionLeavesWhatHasAControllerToIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
+	f.WaitForServed()
 	f.collectGarbage()
-	kinds := components(appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "CronJob"}, "backup")
+	kinds := applicationtest.Components(appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "CronJob"}, "backup")
 	kinds["backup-1"] = appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "Job"}
 	pod := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}},
 	}}
-	cron := &batchv1.CronJob{ObjectMeta: f.member("backup", "shop"), Spec: batchv1.CronJobSpec{
+	cron := &batchv1.CronJob{ObjectMeta: f.MemberMeta("backup", "shop"), Spec: batchv1.CronJobSpec{
 		Schedule: "0 0 1 1 *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: pod}},
 	}}
-	f.Create(f.workload, cron)
-	app := f.application("shop", kinds)
-	f.owned(cron, app, true)
+	f.Create(f.Workload, cron)
+	app := f.CreateApplication("shop", kinds)
+	f.WaitForOwned(cron, app, true)
 	// The result of Kustomize's commonAnnotations: the template has the annotation, and so have the objects that are
 	// created from it.
 	job := func(name string, owners ...metav1.OwnerReference) *batchv1.Job {
-		j := &batchv1.Job{ObjectMeta: f.member(name, "shop"), Spec: batchv1.JobSpec{Template: pod}}
+		j := &batchv1.Job{ObjectMeta: f.MemberMeta(name, "shop"), Spec: batchv1.JobSpec{Template: pod}}
 		j.OwnerReferences = append(owners, metav1.OwnerReference{ //nolint:gocritic // The other slice is left as it is.
 			APIVersion: "batch/v1", Kind: "CronJob", Name: cron.Name, UID: cron.UID, Controller: new(true),
 		})
-		f.Create(f.workload, j)
+		f.Create(f.Workload, j)
 		return j
 	}
 	first := job("backup-1")
 	second := job("backup-2", metav1.OwnerReference{APIVersion: "apps.masthead.dev/v1alpha1", Kind: "Application", Name: app.Name, UID: app.UID})
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.ComponentsInstalled != "2/2" || s.Counts == nil || s.Counts.Selected != 3 {
 			return errors.New("want the Jobs to be selected, and the one that is named to be installed")
 		}
-		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
+		if got := applicationtest.FormatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
 	})
-	f.owned(second, app, false)
-	f.settled()
-	f.owned(first, app, false)
-	f.Delete(f.workload, cron)
-	f.gone(first)
-	f.gone(second)
+	f.WaitForOwned(second, app, false)
+	f.WaitForIdle()
+	f.WaitForOwned(first, app, false)
+	f.Delete(f.Workload, cron)
+	f.WaitForGone(first)
+	f.WaitForGone(second)
 }
 
 // An Application being orphaned while hundreds of objects are adopted adopts no more of them: objects that reference a
@@ -208,40 +196,40 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 	t.Parallel()
 	const objects, before = maxWrites, 20
 	f := newFixture(t, func(o *Options) { o.RequestTimeout = 2 * time.Minute })
-	f.served()
+	f.WaitForServed()
 	f.collectGarbage()
 	var maps []*corev1.ConfigMap
 	for i := range objects {
-		maps = append(maps, f.configMap(fmt.Sprintf("settings-%d", i), "shop"))
+		maps = append(maps, f.CreateConfigMap(fmt.Sprintf("settings-%d", i), "shop"))
 	}
 	f.collectorHasSeen()
-	path := "/api/v1/namespaces/" + f.namespace + "/configmaps/"
-	key := record.ApplicationKey{Namespace: f.namespace, Name: "shop"}
-	w, _ := f.reconciler.workloads.Get(f.cluster)
+	path := "/api/v1/namespaces/" + f.Namespace + "/configmaps/"
+	key := record.ApplicationKey{Namespace: f.Namespace, Name: "shop"}
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
 	deleted := make(chan error, 1)
 	var patched atomic.Int32
-	f.traffic.SetAfter(func(req *http.Request) {
+	f.Traffic.SetAfter(func(req *http.Request) {
 		if req.Method != http.MethodPatch || !strings.HasPrefix(req.URL.Path, path) || patched.Add(1) != before {
 			return
 		}
 		app := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-		err := f.workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+		err := f.Workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 		deleted <- errors.Join(err, testenv.Poll(f.Ctx, time.Minute, func(context.Context) (bool, error) {
 			return w.Application(key) == nil, nil
 		}))
 	})
-	app := f.application("shop", components(configMaps, "settings-0"))
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings-0"))
 	if err := <-deleted; err != nil {
 		t.Fatalf("the Application is not orphaned: %v", err)
 	}
-	f.settled()
-	f.traffic.SetAfter(nil)
+	f.WaitForIdle()
+	f.Traffic.SetAfter(nil)
 	f.collectorHasSeen()
 	for _, cm := range maps {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(cm), cm); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(cm), cm); err != nil {
 			t.Fatalf("want every object to stay: %v", err)
 		}
-		if isOwned(cm, app) {
+		if applicationtest.IsOwned(cm, app) {
 			t.Fatalf("want no reference to an Application that is gone, %q has one", cm.Name)
 		}
 	}
@@ -252,20 +240,20 @@ func TestGarbageCollectionOrphansTheComponentsDuringAdoption(t *testing.T) {
 func TestGarbageCollectionOrphansWhatWasAdoptedLast(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	settings := f.configMap("settings", "shop")
-	f.owned(settings, app, true)
-	f.installed(app, "settings")
-	if err := f.workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	settings := f.CreateConfigMap("settings", "shop")
+	f.WaitForOwned(settings, app, true)
+	f.WaitForInstalled(app, "settings")
+	if err := f.Workload.Delete(f.Ctx, app, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}
-	f.owned(settings, app, false)
-	late := f.configMap("late", "shop", func(cm *corev1.ConfigMap) {
+	f.WaitForOwned(settings, app, false)
+	late := f.CreateConfigMap("late", "shop", func(cm *corev1.ConfigMap) {
 		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps.masthead.dev/v1alpha1", Kind: "Application", Name: app.Name, UID: app.UID}}
 	})
-	f.owned(late, app, false)
-	f.settled()
-	f.owned(settings, app, false)
-	f.Edit(f.workload, app, func() { app.Finalizers = nil })
-	f.gone(app)
+	f.WaitForOwned(late, app, false)
+	f.WaitForIdle()
+	f.WaitForOwned(settings, app, false)
+	f.Edit(f.Workload, app, func() { app.Finalizers = nil })
+	f.WaitForGone(app)
 }

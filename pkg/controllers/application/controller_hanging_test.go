@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 
@@ -39,14 +40,14 @@ func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
 		})
 	})
 	cl, err := cluster.New(cfg, func(o *cluster.Options) {
-		o.Scheme = scheme()
+		o.Scheme = applicationtest.Scheme()
 		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return meta.NewDefaultRESTMapper(nil), nil }
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const hung = "capi/fleet/hung"
-	f.fleet.Set(connection.Cluster{Name: hung, State: connection.StateConnected, Enrolment: connection.Enrolment{Class: f.class.Name}})
+	f.fleet.Set(connection.Cluster{Name: hung, State: connection.StateConnected, Enrolment: connection.Enrolment{Class: f.Class.Name}})
 	ctx, disengage := context.WithCancel(f.T.Context())
 	f.manager.Gate.Open(hung)
 	if err := f.manager.Engage(ctx, hung, cl); err != nil {
@@ -62,7 +63,7 @@ func TestAClusterThatHangsDelaysNoOther(t *testing.T) {
 		}
 		return nil
 	})
-	app := f.application("shop", components(configMaps, "settings"))
-	f.owned(f.configMap("settings", "shop"), app, true)
-	f.installed(app, "settings")
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForOwned(f.CreateConfigMap("settings", "shop"), app, true)
+	f.WaitForInstalled(app, "settings")
 }

@@ -22,78 +22,33 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
-
-// crd is the definition of a kind Database in the fixture's own API group.
-func (f *fixture) crd() *apiextensionsv1.CustomResourceDefinition {
-	group := f.namespace + ".example.org"
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "databases." + group},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "databases", Singular: "database", Kind: "Database", ListKind: "DatabaseList"},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
-					Type: "object", XPreserveUnknownFields: new(true),
-				}},
-			}},
-		},
-	}
-}
-
-func (f *fixture) databaseKind() appsv1alpha1.ComponentKind {
-	return appsv1alpha1.ComponentKind{Group: f.namespace + ".example.org", Version: "v1", Kind: "Database"}
-}
 
 // database creates an object of the kind Database that is a component of an Application, as soon as the kind is served.
 func (f *fixture) database(name, application string) *unstructured.Unstructured {
 	f.T.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{}}
-	u.SetGroupVersionKind(schema.GroupVersionKind{Group: f.namespace + ".example.org", Version: "v1", Kind: "Database"})
-	m := f.member(name, application)
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: f.Namespace + ".example.org", Version: "v1", Kind: "Database"})
+	m := f.MemberMeta(name, application)
 	u.SetNamespace(m.Namespace)
 	u.SetName(m.Name)
 	u.SetLabels(m.Labels)
 	u.SetAnnotations(m.Annotations)
 	// A client caches its information about a kind, which may be from a definition that was deleted.
 	f.Within("creating "+name, func() error {
-		return controllertest.NewClient(f.T, f.lane.workload.Config, scheme()).Create(f.Ctx, u.DeepCopy())
+		return controllertest.NewClient(f.T, f.lane.workload.Config, applicationtest.Scheme()).Create(f.Ctx, u.DeepCopy())
 	})
 	return u
-}
-
-// status gives an object a status.
-func (f *fixture) status(u *unstructured.Unstructured, status map[string]any) {
-	f.T.Helper()
-	f.Within("the status of "+u.GetName(), func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
-			return err
-		}
-		u.Object["status"] = status
-		return f.workload.Status().Update(f.Ctx, u)
-	})
-}
-
-// says waits until a status has this entry for a component, as "Installed/Health Reason".
-func (f *fixture) says(app *appsv1alpha1.Application, component, want string) {
-	f.T.Helper()
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := componentOfStatus(s, component); got != want {
-			return fmt.Errorf("component %q: want %q, got %q", component, want, got)
-		}
-		return nil
-	})
 }
 
 // definitionsWatched waits until definitions and API services are watched. When that begins, everything is resolved
 // again.
 func (f *fixture) definitionsWatched() {
 	f.T.Helper()
-	w, _ := f.reconciler.workloads.Get(f.cluster)
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
 	for _, kind := range []kindwatch.Kind{record.DefinitionKind, record.APIServiceKind} {
 		f.Within(kind.String()+" are watched", func() error {
 			if got, _ := w.Watcher.State(kind); got != kindwatch.StateSynced {
@@ -109,9 +64,9 @@ func (f *fixture) definitionsWatched() {
 func TestAClusterWithoutApplications(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
+	f.WaitForServed()
 	state := func(kind kindwatch.Kind) kindwatch.State {
-		w, ok := f.reconciler.workloads.Get(f.cluster)
+		w, ok := f.reconciler.workloads.Get(f.Cluster)
 		if !ok {
 			return "of a cluster that is not engaged"
 		}
@@ -124,8 +79,8 @@ func TestAClusterWithoutApplications(t *testing.T) {
 		}
 		return nil
 	})
-	empty := f.application("empty", nil)
-	f.has(empty, func(s appsv1alpha1.ApplicationStatus) error {
+	empty := f.CreateApplication("empty", nil)
+	f.WaitForStatus(empty, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.ObservedGeneration != empty.Generation {
 			return errors.New("it has not been looked at")
 		}
@@ -136,9 +91,9 @@ func TestAClusterWithoutApplications(t *testing.T) {
 			t.Errorf("want %s not to be watched, it is %s", kind, got)
 		}
 	}
-	app := f.application("shop", components(configMaps, "settings"))
-	f.configMap("settings", "shop")
-	f.says(app, "settings", "True/Healthy ")
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.CreateConfigMap("settings", "shop")
+	f.WaitForComponent(app, "settings", "True/Healthy ")
 	f.definitionsWatched()
 }
 
@@ -147,29 +102,29 @@ func TestAClusterWithoutApplications(t *testing.T) {
 func TestAKindThatComesAndGoes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	kinds := components(configMaps, "settings")
-	kinds["db"] = f.databaseKind()
-	app := f.application("shop", kinds)
-	f.configMap("settings", "shop")
-	f.says(app, "db", "Unknown/Unknown KindNotServed")
-	f.says(app, "settings", "True/Healthy ")
-	if got := formatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindNotServed" {
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
+	kinds["db"] = f.DatabaseKind()
+	app := f.CreateApplication("shop", kinds)
+	f.CreateConfigMap("settings", "shop")
+	f.WaitForComponent(app, "db", "Unknown/Unknown KindNotServed")
+	f.WaitForComponent(app, "settings", "True/Healthy ")
+	if got := applicationtest.FormatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindNotServed" {
 		t.Errorf("got %q", got)
 	}
 
-	crd := f.crd()
-	f.Create(f.workload, crd)
-	f.says(app, "db", "False/Missing NotFound")
+	crd := f.DatabaseCRD()
+	f.Create(f.Workload, crd)
+	f.WaitForComponent(app, "db", "False/Missing NotFound")
 	db := f.database("db", "shop")
-	f.installed(app, "db", "settings")
-	f.owned(db, app, true)
-	f.says(app, "db", "True/Unknown NoStatus")
-	f.status(db, map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
-	f.says(app, "db", "True/Healthy ")
+	f.WaitForInstalled(app, "db", "settings")
+	f.WaitForOwned(db, app, true)
+	f.WaitForComponent(app, "db", "True/Unknown NoStatus")
+	f.SetStatus(db, map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
+	f.WaitForComponent(app, "db", "True/Healthy ")
 
-	f.Undefine(f.workload, crd)
-	f.says(app, "db", "Unknown/Unknown KindNotServed")
-	f.says(app, "settings", "True/Healthy ")
+	f.Undefine(f.Workload, crd)
+	f.WaitForComponent(app, "db", "Unknown/Unknown KindNotServed")
+	f.WaitForComponent(app, "settings", "True/Healthy ")
 }
 
 // A resolved kind is trusted only while changes of it are watched. Between two Applications that name kinds, nothing is
@@ -177,19 +132,19 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.linger = time.Millisecond })
-	crd := f.crd()
+	crd := f.DatabaseCRD()
 	crd.Spec.Scope = apiextensionsv1.ClusterScoped
-	f.Create(f.workload, crd)
-	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
-	first := f.application("first", kinds)
-	f.has(first, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "False "+appsv1alpha1.ReasonClusterScoped {
+	f.Create(f.Workload, crd)
+	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.DatabaseKind()}
+	first := f.CreateApplication("first", kinds)
+	f.WaitForStatus(first, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := applicationtest.FormatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "False "+appsv1alpha1.ReasonClusterScoped {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
 	})
-	f.Delete(f.workload, first)
-	w, _ := f.reconciler.workloads.Get(f.cluster)
+	f.Delete(f.Workload, first)
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
 	for _, kind := range []kindwatch.Kind{record.DefinitionKind, record.APIServiceKind} {
 		f.Within(kind.String()+" are not watched any more", func() error {
 			if got, _ := w.Watcher.State(kind); got != kindwatch.StateUnwatched {
@@ -198,39 +153,39 @@ func TestAKindThatIsAnotherOneWhenItIsNamedAgain(t *testing.T) {
 			return nil
 		})
 	}
-	f.Undefine(f.workload, crd)
-	f.Create(f.workload, f.crd())
+	f.Undefine(f.Workload, crd)
+	f.Create(f.Workload, f.DatabaseCRD())
 	f.database("db", "second")
-	second := f.application("second", kinds)
-	f.says(second, "db", "True/Unknown NoStatus")
+	second := f.CreateApplication("second", kinds)
+	f.WaitForComponent(second, "db", "True/Unknown NoStatus")
 }
 
 // A kind that may not be listed affects only its components.
 func TestAKindThatIsForbidden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodGet || req.URL.Path != "/api/v1/services" {
 			return nil
 		}
 		return controllertest.JSONAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden","message":"no"}`)
 	})
-	kinds := components(configMaps, "settings")
-	kinds["web"] = services
-	app := f.application("shop", kinds)
-	f.configMap("settings", "shop")
-	f.says(app, "web", "Unknown/Unknown KindForbidden")
-	f.says(app, "settings", "True/Healthy ")
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
+	kinds["web"] = applicationtest.Services
+	app := f.CreateApplication("shop", kinds)
+	f.CreateConfigMap("settings", "shop")
+	f.WaitForComponent(app, "web", "Unknown/Unknown KindForbidden")
+	f.WaitForComponent(app, "settings", "True/Healthy ")
 }
 
 // A group that does not answer affects only its own components.
 func TestAGroupThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.RequestTimeout = time.Second })
-	kind := f.databaseKind()
+	kind := f.DatabaseKind()
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if !strings.HasPrefix(req.URL.Path, "/apis/"+kind.Group) {
 			return nil
 		}
@@ -240,60 +195,60 @@ func TestAGroupThatDoesNotAnswer(t *testing.T) {
 		}
 		return controllertest.JSONAnswer(req, http.StatusServiceUnavailable, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":503}`)
 	})
-	kinds := components(configMaps, "settings")
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
 	kinds["db"] = kind
-	app := f.application("shop", kinds)
-	other := f.application("other", components(configMaps, "other-settings"))
-	f.configMap("other-settings", "other")
-	f.installed(other, "other-settings")
-	f.configMap("settings", "shop")
-	f.says(app, "settings", "True/Healthy ")
-	f.says(app, "db", "Unknown/Unknown Syncing")
+	app := f.CreateApplication("shop", kinds)
+	other := f.CreateApplication("other", applicationtest.Components(applicationtest.ConfigMaps, "other-settings"))
+	f.CreateConfigMap("other-settings", "other")
+	f.WaitForInstalled(other, "other-settings")
+	f.CreateConfigMap("settings", "shop")
+	f.WaitForComponent(app, "settings", "True/Healthy ")
+	f.WaitForComponent(app, "db", "Unknown/Unknown Syncing")
 }
 
 // Malformed objects are Unknown, and affect nothing else.
 func TestObjectsThatMakeNoSense(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.Create(f.workload, f.crd())
-	kinds := components(configMaps, "settings")
+	f.Create(f.Workload, f.DatabaseCRD())
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
 	for _, name := range []string{"text", "list", "number"} {
-		kinds[name] = f.databaseKind()
+		kinds[name] = f.DatabaseKind()
 	}
-	app := f.application("shop", kinds)
-	f.configMap("settings", "shop")
-	f.status(f.database("text", "shop"), map[string]any{"observedGeneration": "one", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
-	f.status(f.database("list", "shop"), map[string]any{"conditions": []any{"Ready", map[string]any{"type": 1, "status": []any{}}}})
-	f.status(f.database("number", "shop"), map[string]any{"conditions": 7})
-	f.installed(app, "list", "number", "settings", "text")
-	f.says(app, "settings", "True/Healthy ")
+	app := f.CreateApplication("shop", kinds)
+	f.CreateConfigMap("settings", "shop")
+	f.SetStatus(f.database("text", "shop"), map[string]any{"observedGeneration": "one", "conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
+	f.SetStatus(f.database("list", "shop"), map[string]any{"conditions": []any{"Ready", map[string]any{"type": 1, "status": []any{}}}})
+	f.SetStatus(f.database("number", "shop"), map[string]any{"conditions": 7})
+	f.WaitForInstalled(app, "list", "number", "settings", "text")
+	f.WaitForComponent(app, "settings", "True/Healthy ")
 }
 
 // When another HealthRule applies, its objects are reassessed without having changed.
 func TestAHealthRuleCountsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.Create(f.workload, f.crd())
-	app := f.application("shop", map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()})
-	f.status(f.database("db", "shop"), map[string]any{"phase": "Broken"})
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	f.Create(f.Workload, f.DatabaseCRD())
+	app := f.CreateApplication("shop", map[string]appsv1alpha1.ComponentKind{"db": f.DatabaseKind()})
+	f.SetStatus(f.database("db", "shop"), map[string]any{"phase": "Broken"})
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.Health == appsv1alpha1.HealthDegraded || s.ComponentsInstalled != "1/1" {
 			return errors.New("want it to be installed, and not known to be broken")
 		}
 		return nil
 	})
 	rule := &fleetv1alpha1.HealthRule{
-		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: f.Namespace},
 		Spec: fleetv1alpha1.HealthRuleSpec{
-			Group: f.databaseKind().Group, Kind: "Database", Degraded: `object.status.phase == "Broken"`,
+			Group: f.DatabaseKind().Group, Kind: "Database", Degraded: `object.status.phase == "Broken"`,
 		},
 	}
-	f.Create(f.hub, rule)
-	f.health(app, appsv1alpha1.HealthDegraded)
-	if err := f.hub.Delete(f.Ctx, rule); err != nil && !apierrors.IsNotFound(err) {
+	f.Create(f.Hub, rule)
+	f.WaitForHealth(app, appsv1alpha1.HealthDegraded)
+	if err := f.Hub.Delete(f.Ctx, rule); err != nil && !apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.Health == appsv1alpha1.HealthDegraded {
 			return errors.New("want the rule not to count any more")
 		}
@@ -306,63 +261,63 @@ func TestAnApplicationOfApplications(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	self := appsv1alpha1.ComponentKind{Group: "apps.masthead.dev", Version: "v1alpha1", Kind: "Application"}
-	outer := f.application("outer", components(self, "inner", "outer"))
-	inner := f.application("inner", components(configMaps, "settings"), func(app *appsv1alpha1.Application) {
-		app.ObjectMeta = f.member("inner", "outer")
+	outer := f.CreateApplication("outer", applicationtest.Components(self, "inner", "outer"))
+	inner := f.CreateApplication("inner", applicationtest.Components(applicationtest.ConfigMaps, "settings"), func(app *appsv1alpha1.Application) {
+		app.ObjectMeta = f.MemberMeta("inner", "outer")
 	})
-	f.configMap("settings", "inner")
-	f.owned(inner, outer, true)
-	f.says(outer, "inner", "True/Healthy ")
-	f.Edit(f.workload, outer, func() {
+	f.CreateConfigMap("settings", "inner")
+	f.WaitForOwned(inner, outer, true)
+	f.WaitForComponent(outer, "inner", "True/Healthy ")
+	f.Edit(f.Workload, outer, func() {
 		outer.Labels = map[string]string{"app": "outer"}
 		outer.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "outer"}
 	})
-	f.settled()
-	f.owned(outer, outer, false)
+	f.WaitForIdle()
+	f.WaitForOwned(outer, outer, false)
 }
 
 // A rule that changes while no Application names its kind applies to records kept meanwhile.
 func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.linger = time.Hour })
-	f.Create(f.workload, f.crd())
+	f.Create(f.Workload, f.DatabaseCRD())
 	rule := &fleetv1alpha1.HealthRule{
-		ObjectMeta: metav1.ObjectMeta{Name: f.namespace},
-		Spec:       fleetv1alpha1.HealthRuleSpec{Group: f.databaseKind().Group, Kind: "Database", Degraded: `object.status.phase == "Broken"`},
+		ObjectMeta: metav1.ObjectMeta{Name: f.Namespace},
+		Spec:       fleetv1alpha1.HealthRuleSpec{Group: f.DatabaseKind().Group, Kind: "Database", Degraded: `object.status.phase == "Broken"`},
 	}
-	f.Create(f.hub, rule)
-	t.Cleanup(func() { _ = f.hub.Delete(f.Ctx, rule) })
-	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.databaseKind()}
-	app := f.application("shop", kinds)
+	f.Create(f.Hub, rule)
+	t.Cleanup(func() { _ = f.Hub.Delete(f.Ctx, rule) })
+	kinds := map[string]appsv1alpha1.ComponentKind{"db": f.DatabaseKind()}
+	app := f.CreateApplication("shop", kinds)
 	// An object with a controller is not owned, so that it is not written when the spec no longer names its kind.
-	owner := f.configMap("owner", "absent")
+	owner := f.CreateConfigMap("owner", "absent")
 	db := f.database("db", "shop")
-	f.status(db, map[string]any{"phase": "Gone"})
-	f.Edit(f.workload, db, func() {
+	f.SetStatus(db, map[string]any{"phase": "Gone"})
+	f.Edit(f.Workload, db, func() {
 		db.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID, Controller: new(true)}})
 	})
-	f.owned(db, app, false)
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	f.WaitForOwned(db, app, false)
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.ComponentsInstalled != "1/1" || s.Health == appsv1alpha1.HealthDegraded {
 			return errors.New("want it to be there, and not to be degraded")
 		}
 		return nil
 	})
-	f.settled()
-	w, _ := f.reconciler.workloads.Get(f.cluster)
-	f.Edit(f.workload, app, func() { app.Spec.Components = components(configMaps, "settings") })
+	f.WaitForIdle()
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
+	f.Edit(f.Workload, app, func() { app.Spec.Components = applicationtest.Components(applicationtest.ConfigMaps, "settings") })
 	f.Within("no Application names the kind", func() error {
-		if used := watchedAs(w, schema.GroupKind{Group: f.databaseKind().Group, Kind: "Database"}); len(used) > 0 {
+		if used := watchedAs(w, schema.GroupKind{Group: f.DatabaseKind().Group, Kind: "Database"}); len(used) > 0 {
 			return fmt.Errorf("%v", used)
 		}
 		return nil
 	})
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"degraded":"object.status.phase == \"Gone\""}}`))
-	if err := f.hub.Patch(f.Ctx, rule, patch); err != nil {
+	if err := f.Hub.Patch(f.Ctx, rule, patch); err != nil {
 		t.Fatal(err)
 	}
 	f.Within("the rule is followed", func() error {
-		if err := f.hub.Get(f.Ctx, client.ObjectKeyFromObject(rule), rule); err != nil {
+		if err := f.Hub.Get(f.Ctx, client.ObjectKeyFromObject(rule), rule); err != nil {
 			return err
 		}
 		if rule.Status.ObservedGeneration != rule.Generation {
@@ -370,8 +325,8 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 		}
 		return nil
 	})
-	f.Edit(f.workload, app, func() { app.Spec.Components = kinds })
-	f.health(app, appsv1alpha1.HealthDegraded)
+	f.Edit(f.Workload, app, func() { app.Spec.Components = kinds })
+	f.WaitForHealth(app, appsv1alpha1.HealthDegraded)
 }
 
 // A kind that can no longer be read does not keep its old status: here, because the conversion webhook of its
@@ -379,19 +334,19 @@ func TestAHealthRuleForAKindThatLingers(t *testing.T) {
 func TestAKindThatCannotBeReadAnyMore(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, func(o *Options) { o.staleAfter = time.Second })
-	crd := f.crd()
+	crd := f.DatabaseCRD()
 	stored := *crd.Spec.Versions[0].DeepCopy()
 	stored.Name, crd.Spec.Versions[0].Storage = "v0", false
 	crd.Spec.Versions = append(crd.Spec.Versions, stored)
-	f.Create(f.workload, crd)
-	kinds := components(configMaps, "settings")
-	kinds["db"] = f.databaseKind()
-	app := f.application("shop", kinds)
-	f.configMap("settings", "shop")
-	f.status(f.database("db", "shop"), map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
-	f.says(app, "db", "True/Healthy ")
+	f.Create(f.Workload, crd)
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
+	kinds["db"] = f.DatabaseKind()
+	app := f.CreateApplication("shop", kinds)
+	f.CreateConfigMap("settings", "shop")
+	f.SetStatus(f.database("db", "shop"), map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
+	f.WaitForComponent(app, "db", "True/Healthy ")
 
-	f.Edit(f.workload, crd, func() {
+	f.Edit(f.Workload, crd, func() {
 		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 			Strategy: apiextensionsv1.WebhookConverter,
 			Webhook: &apiextensionsv1.WebhookConversion{
@@ -399,13 +354,13 @@ func TestAKindThatCannotBeReadAnyMore(t *testing.T) {
 			},
 		}
 	})
-	f.says(app, "db", "Unknown/Unknown KindStale")
-	f.says(app, "settings", "True/Healthy ")
-	if got := formatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindStale" {
+	f.WaitForComponent(app, "db", "Unknown/Unknown KindStale")
+	f.WaitForComponent(app, "settings", "True/Healthy ")
+	if got := applicationtest.FormatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False KindStale" {
 		t.Errorf("got %q", got)
 	}
-	f.Edit(f.workload, crd, func() {
+	f.Edit(f.Workload, crd, func() {
 		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
 	})
-	f.says(app, "db", "True/Healthy ")
+	f.WaitForComponent(app, "db", "True/Healthy ")
 }

@@ -18,6 +18,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 )
 
 // mayRead gives a user the right to read everything, and to write the status of Applications.
@@ -33,10 +34,10 @@ func (f *fixture) mayRead(user string) {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
 	}
-	f.Create(f.workload, role, binding)
+	f.Create(f.Workload, role, binding)
 	f.T.Cleanup(func() {
-		f.Delete(f.workload, binding)
-		f.Delete(f.workload, role)
+		f.Delete(f.Workload, binding)
+		f.Delete(f.Workload, role)
 	})
 }
 
@@ -45,53 +46,53 @@ func (f *fixture) mayRead(user string) {
 func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served() // An administrator has installed the definition.
+	f.WaitForServed() // An administrator has installed the definition.
 	f.stop()
-	f.user = "observer-of-" + f.namespace
-	f.mayRead(f.user)
-	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
+	f.User = "observer-of-" + f.Namespace
+	f.mayRead(f.User)
+	f.EditClass(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.Mode, s.DiscoveredOwnership = fleetv1alpha1.ApplicationsModeObserveOnly, fleetv1alpha1.DiscoveredOwnershipAllowed
 	})
-	before := f.traffic.Count()
+	before := f.Traffic.Count()
 	f.start()
 
-	named, found := f.configMap("settings", "shop"), f.marked("found", partOfLabels("shop"), nil)
-	app := f.application("shop", components(configMaps, "settings"), func(app *appsv1alpha1.Application) {
+	named, found := f.CreateConfigMap("settings", "shop"), f.CreateConfigMapWith("found", applicationtest.PartOfLabels("shop"), nil)
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"), func(app *appsv1alpha1.Application) {
 		app.Spec.Discover = &appsv1alpha1.Discovery{
-			Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}, Kinds: discoveredConfigMaps, Ownership: appsv1alpha1.DiscoveryOwnershipOwned,
+			Sources: []appsv1alpha1.DiscoverySource{{PartOf: "shop"}}, Kinds: applicationtest.DiscoveredConfigMaps, Ownership: appsv1alpha1.DiscoveryOwnershipOwned,
 		}
 	})
-	checked := f.application("checked", components(configMaps, "settings"), func(app *appsv1alpha1.Application) {
+	checked := f.CreateApplication("checked", applicationtest.Components(applicationtest.ConfigMaps, "settings"), func(app *appsv1alpha1.Application) {
 		app.Spec.HealthCheck = &appsv1alpha1.ApplicationHealthCheck{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 			Name: "check", Image: "busybox", ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}},
 		}}}}}
 	})
-	f.finds(app, "ConfigMap/~/found Healthy")
-	f.installed(app, "settings")
-	f.health(app, appsv1alpha1.HealthHealthy)
-	if got := formatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched) + ", " + formatCondition(app.Status, appsv1alpha1.ConditionReady); got != "True Watched, True Ready" {
+	f.WaitForDiscovered(app, "ConfigMap/~/found Healthy")
+	f.WaitForInstalled(app, "settings")
+	f.WaitForHealth(app, appsv1alpha1.HealthHealthy)
+	if got := applicationtest.FormatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched) + ", " + applicationtest.FormatCondition(app.Status, appsv1alpha1.ConditionReady); got != "True Watched, True Ready" {
 		t.Errorf("want nothing to be missing, got %s", got)
 	}
 	if len(app.Status.OwnedKinds) > 0 {
 		t.Errorf("want nothing to be owned, got %v", app.Status.OwnedKinds)
 	}
-	f.has(checked, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := formatCondition(s, appsv1alpha1.ConditionHealthCheckPassed); got != "Unknown ObserveOnly" {
+	f.WaitForStatus(checked, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := applicationtest.FormatCondition(s, appsv1alpha1.ConditionHealthCheckPassed); got != "Unknown ObserveOnly" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
 	})
 	// It follows changes, and the end of an Application as well.
-	f.Edit(f.workload, named, func() { named.Annotations = nil })
-	f.installed(app)
-	f.Edit(f.workload, named, func() { named.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
-	f.installed(app, "settings")
-	f.settled()
-	f.owned(named, app, false)
-	f.owned(found, app, false)
-	f.Delete(f.workload, checked)
-	f.settled()
-	for _, request := range f.traffic.Since(before, controllertest.Writes()...) {
+	f.Edit(f.Workload, named, func() { named.Annotations = nil })
+	f.WaitForInstalled(app)
+	f.Edit(f.Workload, named, func() { named.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
+	f.WaitForInstalled(app, "settings")
+	f.WaitForIdle()
+	f.WaitForOwned(named, app, false)
+	f.WaitForOwned(found, app, false)
+	f.Delete(f.Workload, checked)
+	f.WaitForIdle()
+	for _, request := range f.Traffic.Since(before, controllertest.Writes()...) {
 		if !strings.HasSuffix(request, "/status") && !strings.HasSuffix(request, "/events") {
 			t.Errorf("who observes only writes nothing but the status of Applications, got %s", request)
 		}
@@ -102,34 +103,34 @@ func TestObserveOnlyNeedsNoRightToWriteComponents(t *testing.T) {
 func TestObserveOnlyLeavesReferencesAsTheyAre(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	cm := f.configMap("settings", "shop")
-	f.owned(cm, app, true)
-	f.mode(fleetv1alpha1.ApplicationsModeObserveOnly)
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	cm := f.CreateConfigMap("settings", "shop")
+	f.WaitForOwned(cm, app, true)
+	f.SetMode(fleetv1alpha1.ApplicationsModeObserveOnly)
 	f.Within("the mode counts", func() error {
-		if w, ok := f.reconciler.workloads.Get(f.cluster); !ok || !w.VisibilityIn(f.namespace).ObserveOnly {
+		if w, ok := f.reconciler.workloads.Get(f.Cluster); !ok || !w.VisibilityIn(f.Namespace).ObserveOnly {
 			return errors.New("it does not yet")
 		}
 		return nil
 	})
-	f.Edit(f.workload, cm, func() { cm.Annotations = nil })
-	f.installed(app)
-	f.settled()
-	f.owned(cm, app, true)
-	f.ownsKinds(app, "ConfigMap")
-	f.mode(fleetv1alpha1.ApplicationsModeEnabled)
-	f.owned(cm, app, false)
+	f.Edit(f.Workload, cm, func() { cm.Annotations = nil })
+	f.WaitForInstalled(app)
+	f.WaitForIdle()
+	f.WaitForOwned(cm, app, true)
+	f.WaitForOwnedKinds(app, "ConfigMap")
+	f.SetMode(fleetv1alpha1.ApplicationsModeEnabled)
+	f.WaitForOwned(cm, app, false)
 }
 
 func TestAChangeOfHealthIsReportedAndRemembered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	f.health(app, appsv1alpha1.HealthMissing)
-	cm := f.configMap("settings", "shop")
-	f.health(app, appsv1alpha1.HealthHealthy)
-	f.Delete(f.workload, cm)
-	f.health(app, appsv1alpha1.HealthMissing)
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForHealth(app, appsv1alpha1.HealthMissing)
+	cm := f.CreateConfigMap("settings", "shop")
+	f.WaitForHealth(app, appsv1alpha1.HealthHealthy)
+	f.Delete(f.Workload, cm)
+	f.WaitForHealth(app, appsv1alpha1.HealthMissing)
 	var got []appsv1alpha1.Health
 	for _, c := range app.Status.History {
 		got = append(got, c.Health)
@@ -142,7 +143,7 @@ func TestAChangeOfHealthIsReportedAndRemembered(t *testing.T) {
 	}
 	f.Within("the Events", func() error {
 		var list eventsv1.EventList
-		if err := f.workload.List(f.Ctx, &list, client.InNamespace(f.namespace)); err != nil {
+		if err := f.Workload.List(f.Ctx, &list, client.InNamespace(f.Namespace)); err != nil {
 			return err
 		}
 		reported := map[string]string{}
@@ -156,11 +157,11 @@ func TestAChangeOfHealthIsReportedAndRemembered(t *testing.T) {
 		}
 		return nil
 	})
-	f.settled()
+	f.WaitForIdle()
 	history := app.Status.History
 	f.restart()
-	f.settled()
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	f.WaitForIdle()
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if len(s.History) != len(history) {
 			return errors.New("a restart is no change of health")
 		}

@@ -17,6 +17,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/definition"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 )
@@ -25,7 +26,7 @@ import (
 // does.
 func (f *fixture) protect(name string) {
 	f.T.Helper()
-	meta := metav1.ObjectMeta{Name: f.namespace}
+	meta := metav1.ObjectMeta{Name: f.Namespace}
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 			RuleWithOperations: admissionv1.RuleWithOperations{
@@ -40,21 +41,21 @@ func (f *fixture) protect(name string) {
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
 		PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
 		MatchResources: &admissionv1.MatchResources{
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.namespace}},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: f.Namespace}},
 		},
 	}}
-	f.Create(f.workload, policy, binding)
+	f.Create(f.Workload, policy, binding)
 	f.T.Cleanup(func() {
-		f.Delete(f.workload, binding)
-		f.Delete(f.workload, policy)
+		f.Delete(f.Workload, binding)
+		f.Delete(f.Workload, policy)
 	})
 	f.Within("the policy counts", func() error {
 		cm := &corev1.ConfigMap{}
-		if err := f.workload.Get(f.Ctx, client.ObjectKey{Namespace: f.namespace, Name: name}, cm); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, cm); err != nil {
 			return err
 		}
 		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
-		if err := f.workload.Update(f.Ctx, cm, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "It must have no owner.") {
+		if err := f.Workload.Update(f.Ctx, cm, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "It must have no owner.") {
 			return errors.Join(err, errors.New("it is not known yet"))
 		}
 		return nil
@@ -66,13 +67,13 @@ func (f *fixture) protect(name string) {
 func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	protected, settings := f.configMap("protected", "shop"), f.configMap("settings", "shop")
+	protected, settings := f.CreateConfigMap("protected", "shop"), f.CreateConfigMap("settings", "shop")
 	f.protect(protected.Name)
 
-	app := f.application("shop", components(configMaps, "protected", "settings"))
-	f.says(app, "settings", "True/Healthy ")
-	f.says(app, "protected", "True/Healthy OwnershipForbidden")
-	if got := formatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "protected", "settings"))
+	f.WaitForComponent(app, "settings", "True/Healthy ")
+	f.WaitForComponent(app, "protected", "True/Healthy OwnershipForbidden")
+	if got := applicationtest.FormatCondition(app.Status, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
 		t.Errorf("got %q", got)
 	}
 	for _, c := range app.Status.Components {
@@ -80,9 +81,9 @@ func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 			t.Errorf("want the message of the policy, got %q", c.Message)
 		}
 	}
-	f.owned(settings, app, true)
-	f.settled()
-	f.owned(protected, app, false)
+	f.WaitForOwned(settings, app, true)
+	f.WaitForIdle()
+	f.WaitForOwned(protected, app, false)
 }
 
 // A definition that its owner has taken over from Masthead is left alone, with the Applications, until the owner
@@ -90,31 +91,31 @@ func TestAnObjectWhoseOwnersAPolicyProtects(t *testing.T) {
 func TestADefinitionThatTurnsForeign(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	cm := f.configMap("settings", "shop")
-	f.health(app, appsv1alpha1.HealthHealthy)
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	cm := f.CreateConfigMap("settings", "shop")
+	f.WaitForHealth(app, appsv1alpha1.HealthHealthy)
 
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definition.Name}}
 	ours := func() {
 		metav1.SetMetaDataLabel(&crd.ObjectMeta, fleetv1alpha1.ManagedByLabel, fleetv1alpha1.FieldManager)
 	}
-	t.Cleanup(func() { f.Edit(f.workload, crd, ours) })
-	f.Edit(f.workload, crd, func() { delete(crd.Labels, fleetv1alpha1.ManagedByLabel) })
+	t.Cleanup(func() { f.Edit(f.Workload, crd, ours) })
+	f.Edit(f.Workload, crd, func() { delete(crd.Labels, fleetv1alpha1.ManagedByLabel) })
 	f.Within("the Applications are let go", func() error {
-		if w, engaged := f.reconciler.workloads.Get(f.cluster); !engaged || w.CurrentMode() != workload.ModeIdle {
+		if w, engaged := f.reconciler.workloads.Get(f.Cluster); !engaged || w.CurrentMode() != workload.ModeIdle {
 			return errors.New("they are still looked after")
 		}
 		return nil
 	})
-	f.settled()
-	before := f.traffic.Count()
-	f.Delete(f.workload, cm)
-	f.settled()
-	if got := f.traffic.Since(before, controllertest.Writes()...); len(got) > 0 {
+	f.WaitForIdle()
+	before := f.Traffic.Count()
+	f.Delete(f.Workload, cm)
+	f.WaitForIdle()
+	if got := f.Traffic.Since(before, controllertest.Writes()...); len(got) > 0 {
 		t.Errorf("want nothing to be written, got %q", got)
 	}
-	f.health(app, appsv1alpha1.HealthHealthy)
+	f.WaitForHealth(app, appsv1alpha1.HealthHealthy)
 
-	f.Edit(f.workload, crd, ours)
-	f.health(app, appsv1alpha1.HealthMissing)
+	f.Edit(f.Workload, crd, ours)
+	f.WaitForHealth(app, appsv1alpha1.HealthMissing)
 }

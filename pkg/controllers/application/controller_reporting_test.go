@@ -16,19 +16,20 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 )
 
 func (f *fixture) deployment(name, application string) *appsv1.Deployment {
 	f.T.Helper()
 	labels := map[string]string{"pod": name}
-	d := &appsv1.Deployment{ObjectMeta: f.member(name, application), Spec: appsv1.DeploymentSpec{
+	d := &appsv1.Deployment{ObjectMeta: f.MemberMeta(name, application), Spec: appsv1.DeploymentSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: labels},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "example.org/c"}}},
 		},
 	}}
-	f.Create(f.workload, d)
+	f.Create(f.Workload, d)
 	return d
 }
 
@@ -36,7 +37,7 @@ func (f *fixture) deployment(name, application string) *appsv1.Deployment {
 func (f *fixture) available(d *appsv1.Deployment, available bool) {
 	f.T.Helper()
 	f.Within("the status of "+d.Name, func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(d), d); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(d), d); err != nil {
 			return err
 		}
 		d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1}
@@ -46,88 +47,78 @@ func (f *fixture) available(d *appsv1.Deployment, available bool) {
 			c.Status, c.Reason = corev1.ConditionTrue, "MinimumReplicasAvailable"
 		}
 		d.Status.Conditions = []appsv1.DeploymentCondition{c, {Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}}
-		return f.workload.Status().Update(f.Ctx, d)
-	})
-}
-
-func (f *fixture) health(app *appsv1alpha1.Application, want appsv1alpha1.Health) {
-	f.T.Helper()
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if s.Health != want {
-			return fmt.Errorf("want %s, got %s", want, s.Health)
-		}
-		return nil
+		return f.Workload.Status().Update(f.Ctx, d)
 	})
 }
 
 func TestInstallationStatusReportingOfComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	kinds := components(configMaps, "settings")
-	kinds["web"] = deployments
-	app := f.application("shop", kinds)
-	f.installed(app)
-	f.health(app, appsv1alpha1.HealthMissing)
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
+	kinds["web"] = applicationtest.Deployments
+	app := f.CreateApplication("shop", kinds)
+	f.WaitForInstalled(app)
+	f.WaitForHealth(app, appsv1alpha1.HealthMissing)
 
-	settings := f.configMap("settings", "shop")
-	f.installed(app, "settings")
+	settings := f.CreateConfigMap("settings", "shop")
+	f.WaitForInstalled(app, "settings")
 	web := f.deployment("web", "shop")
-	f.installed(app, "settings", "web")
+	f.WaitForInstalled(app, "settings", "web")
 	f.available(web, true)
-	f.health(app, appsv1alpha1.HealthHealthy)
+	f.WaitForHealth(app, appsv1alpha1.HealthHealthy)
 	f.available(web, false)
-	f.health(app, appsv1alpha1.HealthProgressing)
+	f.WaitForHealth(app, appsv1alpha1.HealthProgressing)
 
-	f.Delete(f.workload, settings)
-	f.installed(app, "web")
-	f.health(app, appsv1alpha1.HealthMissing)
+	f.Delete(f.Workload, settings)
+	f.WaitForInstalled(app, "web")
+	f.WaitForHealth(app, appsv1alpha1.HealthMissing)
 }
 
 // A component is found by its kind and name. Its entry in the spec can give another object name.
 func TestInstallationStatusReportingGoesByTheName(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	named := configMaps
+	named := applicationtest.ConfigMaps
 	named.Name = "web"
-	kinds := map[string]appsv1alpha1.ComponentKind{"web": services, "web-settings": named}
-	app := f.application("shop", kinds)
-	f.configMap("other", "shop")
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	kinds := map[string]appsv1alpha1.ComponentKind{"web": applicationtest.Services, "web-settings": named}
+	app := f.CreateApplication("shop", kinds)
+	f.CreateConfigMap("other", "shop")
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.Counts == nil || s.Counts.Selected != 1 || s.ComponentsInstalled != "0/2" {
 			return errors.New("want one selected, and none installed")
 		}
 		return nil
 	})
-	f.configMap("web", "shop")
-	f.installed(app, "web-settings")
+	f.CreateConfigMap("web", "shop")
+	f.WaitForInstalled(app, "web-settings")
 }
 
 func TestInstallationStatusReportingOfDependencies(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	dependsOn := func(app *appsv1alpha1.Application) { app.Spec.Dependencies = []string{"mysql"} }
-	app := f.application("shop", components(configMaps, "settings"), dependsOn)
-	f.configMap("settings", "shop")
-	f.installed(app, "settings")
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"), dependsOn)
+	f.CreateConfigMap("settings", "shop")
+	f.WaitForInstalled(app, "settings")
 
-	mysql := f.application("mysql", components(configMaps, "mysql-settings"))
-	f.installed(app, "mysql", "settings")
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	mysql := f.CreateApplication("mysql", applicationtest.Components(applicationtest.ConfigMaps, "mysql-settings"))
+	f.WaitForInstalled(app, "mysql", "settings")
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if len(s.Dependencies) != 1 || s.Dependencies[0].Health != appsv1alpha1.HealthMissing {
 			return errors.New("want to see what mysql says of itself")
 		}
 		return nil
 	})
-	f.configMap("mysql-settings", "mysql")
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	f.CreateConfigMap("mysql-settings", "mysql")
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if len(s.Dependencies) != 1 || s.Dependencies[0].Health != appsv1alpha1.HealthHealthy {
 			return errors.New("want to see that mysql has mended")
 		}
 		return nil
 	})
-	f.Delete(f.workload, mysql)
-	f.installed(app, "settings")
-	if isOwned(mysql, app) {
+	f.Delete(f.Workload, mysql)
+	f.WaitForInstalled(app, "settings")
+	if applicationtest.IsOwned(mysql, app) {
 		t.Error("want the dependency not to be owned")
 	}
 }
@@ -135,7 +126,7 @@ func TestInstallationStatusReportingOfDependencies(t *testing.T) {
 func TestSelectingComponentsByExpressions(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "a", "b", "c"), func(app *appsv1alpha1.Application) {
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "a", "b", "c"), func(app *appsv1alpha1.Application) {
 		app.Spec.Selector = appsv1alpha1.LabelSelector{MatchExpressions: []appsv1alpha1.LabelSelectorRequirement{
 			{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []appsv1alpha1.LabelValue{"web", "db"}},
 			{Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist},
@@ -144,24 +135,24 @@ func TestSelectingComponentsByExpressions(t *testing.T) {
 	label := func(labels map[string]string) func(*corev1.ConfigMap) {
 		return func(cm *corev1.ConfigMap) { cm.Labels = labels }
 	}
-	a := f.configMap("a", "shop", label(map[string]string{"tier": "web"}))
-	b := f.configMap("b", "shop", label(map[string]string{"tier": "db", "old": "true"}))
-	c := f.configMap("c", "shop", label(map[string]string{"tier": "cache"}))
-	f.owned(a, app, true)
-	f.installed(app, "a")
-	f.settled()
-	f.owned(b, app, false)
-	f.owned(c, app, false)
+	a := f.CreateConfigMap("a", "shop", label(map[string]string{"tier": "web"}))
+	b := f.CreateConfigMap("b", "shop", label(map[string]string{"tier": "db", "old": "true"}))
+	c := f.CreateConfigMap("c", "shop", label(map[string]string{"tier": "cache"}))
+	f.WaitForOwned(a, app, true)
+	f.WaitForInstalled(app, "a")
+	f.WaitForIdle()
+	f.WaitForOwned(b, app, false)
+	f.WaitForOwned(c, app, false)
 }
 
 func TestGenerationObservation(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", nil)
-	f.health(app, appsv1alpha1.HealthUnknown)
+	app := f.CreateApplication("shop", nil)
+	f.WaitForHealth(app, appsv1alpha1.HealthUnknown)
 	before := app.Generation
-	f.Edit(f.workload, app, func() { app.Spec.Version = "2.0" })
-	f.has(app, func(appsv1alpha1.ApplicationStatus) error {
+	f.Edit(f.Workload, app, func() { app.Spec.Version = "2.0" })
+	f.WaitForStatus(app, func(appsv1alpha1.ApplicationStatus) error {
 		if app.Generation != before+1 {
 			return fmt.Errorf("want generation %d, got %d", before+1, app.Generation)
 		}
@@ -175,19 +166,19 @@ func TestIdleAsksNothingAndARestartWritesNothing(t *testing.T) {
 	f := newFixture(t)
 	for i := range 5 {
 		name := fmt.Sprintf("shop-%d", i)
-		kinds := components(configMaps, name+"-settings", name+"-missing")
-		kinds[name+"-web"] = deployments
+		kinds := applicationtest.Components(applicationtest.ConfigMaps, name+"-settings", name+"-missing")
+		kinds[name+"-web"] = applicationtest.Deployments
 		kinds[name+"-unknown"] = appsv1alpha1.ComponentKind{Group: "nowhere.example.org", Version: "v1", Kind: "Nothing"}
-		app := f.application(name, kinds, func(app *appsv1alpha1.Application) { app.Spec.Dependencies = []string{"shop-0x", "elsewhere"} })
-		f.configMap(name+"-settings", name)
+		app := f.CreateApplication(name, kinds, func(app *appsv1alpha1.Application) { app.Spec.Dependencies = []string{"shop-0x", "elsewhere"} })
+		f.CreateConfigMap(name+"-settings", name)
 		f.available(f.deployment(name+"-web", name), true)
-		f.installed(app, name+"-settings", name+"-web")
+		f.WaitForInstalled(app, name+"-settings", name+"-web")
 	}
-	f.settled()
-	before := f.traffic.Count()
+	f.WaitForIdle()
+	before := f.Traffic.Count()
 	f.restart()
-	f.settled()
-	if got := f.traffic.Since(before, controllertest.Writes()...); len(got) != 0 {
+	f.WaitForIdle()
+	if got := f.Traffic.Since(before, controllertest.Writes()...); len(got) != 0 {
 		t.Errorf("want a restart to write nothing, got %q", got)
 	}
 }
@@ -195,19 +186,19 @@ func TestIdleAsksNothingAndARestartWritesNothing(t *testing.T) {
 func TestIdleAsksNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	f.configMap("settings", "shop")
-	f.installed(app, "settings")
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.CreateConfigMap("settings", "shop")
+	f.WaitForInstalled(app, "settings")
 	f.definitionsWatched()
-	f.settled()
+	f.WaitForIdle()
 	// Changes of unrelated objects cost nothing either.
-	before := f.traffic.Count()
-	stranger := f.configMap("stranger", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
-	f.Edit(f.workload, stranger, func() { stranger.Data = map[string]string{"a": "b"} })
-	settings := f.configMap("settings-of-absent", "absent")
-	f.Edit(f.workload, settings, func() { settings.Data = map[string]string{"a": "b"} })
-	f.settled()
-	if got := f.traffic.Since(before); len(got) != 0 {
+	before := f.Traffic.Count()
+	stranger := f.CreateConfigMap("stranger", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
+	f.Edit(f.Workload, stranger, func() { stranger.Data = map[string]string{"a": "b"} })
+	settings := f.CreateConfigMap("settings-of-absent", "absent")
+	f.Edit(f.Workload, settings, func() { settings.Data = map[string]string{"a": "b"} })
+	f.WaitForIdle()
+	if got := f.Traffic.Since(before); len(got) != 0 {
 		t.Errorf("want no request, got %q", got)
 	}
 }
@@ -216,15 +207,15 @@ func TestIdleAsksNothing(t *testing.T) {
 func TestAChangeThatMeansNothingIsNotWritten(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	cm := f.configMap("settings", "shop")
-	f.installed(app, "settings")
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	cm := f.CreateConfigMap("settings", "shop")
+	f.WaitForInstalled(app, "settings")
 	f.definitionsWatched()
-	f.settled()
-	before := f.traffic.Count()
-	f.Edit(f.workload, cm, func() { cm.Data = map[string]string{"a": "b"} })
-	f.settled()
-	if got := f.traffic.Since(before); len(got) != 0 {
+	f.WaitForIdle()
+	before := f.Traffic.Count()
+	f.Edit(f.Workload, cm, func() { cm.Data = map[string]string{"a": "b"} })
+	f.WaitForIdle()
+	if got := f.Traffic.Since(before); len(got) != 0 {
 		t.Errorf("want no request, got %q", got)
 	}
 }
@@ -233,34 +224,34 @@ func TestAChangeThatMeansNothingIsNotWritten(t *testing.T) {
 func TestAJobStaysHealthyAfterItWasDeletedBecauseItFinished(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "Job"}, "migrate"))
-	job := &batchv1.Job{ObjectMeta: f.member("migrate", "shop"), Spec: batchv1.JobSpec{
+	app := f.CreateApplication("shop", applicationtest.Components(appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "Job"}, "migrate"))
+	job := &batchv1.Job{ObjectMeta: f.MemberMeta("migrate", "shop"), Spec: batchv1.JobSpec{
 		TTLSecondsAfterFinished: new(int32(60)),
 		Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "x", Image: "x"}},
 		}},
 	}}
-	f.Create(f.workload, job)
-	f.ends(job, batchv1.JobComplete, batchv1.JobSuccessCriteriaMet, "CompletionsReached")
+	f.Create(f.Workload, job)
+	f.FinishJob(job, batchv1.JobComplete, batchv1.JobSuccessCriteriaMet, "CompletionsReached")
 	finished := func(s appsv1alpha1.ApplicationStatus) error {
-		if got := componentOfStatus(s, "migrate"); got != "True/Healthy Finished" || formatCondition(s, appsv1alpha1.ConditionReady) != "True Ready" {
+		if got := applicationtest.FormatComponent(s, "migrate"); got != "True/Healthy Finished" || applicationtest.FormatCondition(s, appsv1alpha1.ConditionReady) != "True Ready" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
 	}
-	f.has(app, finished)
+	f.WaitForStatus(app, finished)
 	changes := len(app.Status.History)
-	f.Delete(f.workload, job)
+	f.Delete(f.Workload, job)
 	f.restart()
-	f.settled()
-	f.Edit(f.workload, app, func() { app.Spec.Version = "2.0" })
-	f.has(app, finished)
+	f.WaitForIdle()
+	f.Edit(f.Workload, app, func() { app.Spec.Version = "2.0" })
+	f.WaitForStatus(app, finished)
 	if len(app.Status.History) != changes {
 		t.Errorf("want no change of the health, got %+v", app.Status.History)
 	}
 	// Another Job is another matter.
-	f.Edit(f.workload, app, func() {
+	f.Edit(f.Workload, app, func() {
 		app.Spec.Components["migrate"] = appsv1alpha1.ComponentKind{Group: "batch", Version: "v1", Kind: "Job", Name: "migrate-2"}
 	})
-	f.health(app, appsv1alpha1.HealthMissing)
+	f.WaitForHealth(app, appsv1alpha1.HealthMissing)
 }

@@ -10,6 +10,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 )
 
 // An inventory that is not understood, or not fully visible, keeps an Application from being healthy, even before it
@@ -18,29 +19,29 @@ func TestAnInventoryThatIsNotUnderstoodIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.kustomizations()
-	labels := map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": f.namespace}
-	f.marked("settings", labels, nil)
-	k := f.kustomization(f.namespace, "shop", "~_settings__ConfigMap", "~_strange", "~-victim_secret-name__ConfigMap")
-	app := f.discovers("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "shop"}})
-	f.finds(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Kustomization/~/ Unknown InventoryNotUnderstood", "Namespace// Unknown NotAllowed")
-	f.health(app, appsv1alpha1.HealthUnknown)
-	if got := formatCondition(app.Status, appsv1alpha1.ConditionStalled); got != "True InventoryNotUnderstood" {
+	labels := map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": f.Namespace}
+	f.CreateConfigMapWith("settings", labels, nil)
+	k := f.kustomization(f.Namespace, "shop", "~_settings__ConfigMap", "~_strange", "~-victim_secret-name__ConfigMap")
+	app := f.CreateDiscovering("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "shop"}})
+	f.WaitForDiscovered(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Kustomization/~/ Unknown InventoryNotUnderstood", "Namespace// Unknown NotAllowed")
+	f.WaitForHealth(app, appsv1alpha1.HealthUnknown)
+	if got := applicationtest.FormatCondition(app.Status, appsv1alpha1.ConditionStalled); got != "True InventoryNotUnderstood" {
 		t.Errorf("want the Application to be stalled, got %q", got)
 	}
 	for _, c := range app.Status.Conditions {
-		if c.Type == appsv1alpha1.ConditionComponentsWatched && !strings.Contains(c.Message, fmt.Sprintf("1 of 3 entries of the inventory of \"shop\" are not understood, so the health of what they name is unknown. The first is number 2: \"%s_strange\".", f.namespace)) {
+		if c.Type == appsv1alpha1.ConditionComponentsWatched && !strings.Contains(c.Message, fmt.Sprintf("1 of 3 entries of the inventory of \"shop\" are not understood, so the health of what they name is unknown. The first is number 2: \"%s_strange\".", f.Namespace)) {
 			t.Errorf("want the condition to count them and to name the first, got %s", c.Message)
 		}
 	}
-	f.settled()
-	before := f.traffic.Count()
+	f.WaitForIdle()
+	before := f.Traffic.Count()
 	f.restart()
 	f.Within("the inventory is read, and the Application is looked at", func() error { return f.looked(app.Name) })
-	f.settled()
-	for _, request := range f.traffic.Since(before, controllertest.Writes()...) {
+	f.WaitForIdle()
+	for _, request := range f.Traffic.Since(before, controllertest.Writes()...) {
 		t.Errorf("after a restart nothing is written, got %s", request)
 	}
-	f.applied(k, "~_settings__ConfigMap")
-	f.finds(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy")
-	f.health(app, appsv1alpha1.HealthHealthy)
+	f.SetInventory(k, "~_settings__ConfigMap")
+	f.WaitForDiscovered(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy")
+	f.WaitForHealth(app, appsv1alpha1.HealthHealthy)
 }

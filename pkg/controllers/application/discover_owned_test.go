@@ -9,6 +9,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 )
 
 // An author of Applications may try to make Flux prune what they may not delete: by owning the Kustomization that
@@ -18,26 +19,26 @@ func TestAKustomizationIsNotOwnedAndTheApplicationIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.kustomizations()
-	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
+	f.EditClass(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.DiscoveredOwnership = fleetv1alpha1.DiscoveredOwnershipAllowed
 	})
-	labels := map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": f.namespace}
-	cm := f.marked("settings", labels, nil)
-	k := f.kustomization(f.namespace, "shop", "~_settings__ConfigMap", "~_shop_apps.masthead.dev_Application")
+	labels := map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": f.Namespace}
+	cm := f.CreateConfigMapWith("settings", labels, nil)
+	k := f.kustomization(f.Namespace, "shop", "~_settings__ConfigMap", "~_shop_apps.masthead.dev_Application")
 	source := appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "shop"}}
-	app := f.discovers("shop", nil, source)
-	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
-	f.owned(cm, app, true)
-	f.health(app, appsv1alpha1.HealthHealthy)
-	f.settled()
-	f.owned(k, app, false)
-	f.owned(app, app, false)
+	app := f.CreateDiscovering("shop", nil, source)
+	f.Edit(f.Workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
+	f.WaitForOwned(cm, app, true)
+	f.WaitForHealth(app, appsv1alpha1.HealthHealthy)
+	f.WaitForIdle()
+	f.WaitForOwned(k, app, false)
+	f.WaitForOwned(app, app, false)
 
 	// By its name it is not its own either.
-	self := f.discovers("self", nil, appsv1alpha1.DiscoverySource{
+	self := f.CreateDiscovering("self", nil, appsv1alpha1.DiscoverySource{
 		Object: &appsv1alpha1.DiscoveredObject{Group: "apps.masthead.dev", Version: "v1alpha1", Kind: "Application", Name: "self"},
 	})
-	f.finds(self)
+	f.WaitForDiscovered(self)
 }
 
 // Owned objects stay owned while it is not known whether they are discovered: a new mark first triggers a relist of the
@@ -45,25 +46,25 @@ func TestAKustomizationIsNotOwnedAndTheApplicationIsNotItsOwn(t *testing.T) {
 func TestWhatIsOwnedIsNotReleasedWhileMarksAreLookedFor(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
+	f.EditClass(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.DiscoveredOwnership = fleetv1alpha1.DiscoveredOwnershipAllowed
 	})
-	cm := f.marked("settings", partOfLabels("shop"), nil)
-	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
-	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
-	f.owned(cm, app, true)
+	cm := f.CreateConfigMapWith("settings", applicationtest.PartOfLabels("shop"), nil)
+	app := f.CreateDiscovering("shop", applicationtest.DiscoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.Edit(f.Workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
+	f.WaitForOwned(cm, app, true)
 	version := cm.ResourceVersion
-	f.Edit(f.workload, app, func() {
+	f.Edit(f.Workload, app, func() {
 		app.Spec.Discover.Sources = append(app.Spec.Discover.Sources, appsv1alpha1.DiscoverySource{PartOf: "another"})
 	})
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.ObservedGeneration != app.Generation {
 			return fmt.Errorf("generation %d is observed, not %d", s.ObservedGeneration, app.Generation)
 		}
 		return nil
 	})
-	f.settled()
-	f.owned(cm, app, true)
+	f.WaitForIdle()
+	f.WaitForOwned(cm, app, true)
 	if cm.ResourceVersion != version {
 		t.Errorf("want the owner reference to have stayed, got version %s after %s", cm.ResourceVersion, version)
 	}
@@ -73,18 +74,18 @@ func TestWhatIsOwnedIsNotReleasedWhileMarksAreLookedFor(t *testing.T) {
 func TestAnApplicationThatDiscoversNothingIsNotReady(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.application("db", nil)
-	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shpo"})
-	f.Edit(f.workload, app, func() { app.Spec.Dependencies = []string{"db"} })
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := formatCondition(s, appsv1alpha1.ConditionReady); s.ObservedGeneration != app.Generation || got == "True Ready" || got == "" {
+	f.CreateApplication("db", nil)
+	app := f.CreateDiscovering("shop", applicationtest.DiscoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shpo"})
+	f.Edit(f.Workload, app, func() { app.Spec.Dependencies = []string{"db"} })
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := applicationtest.FormatCondition(s, appsv1alpha1.ConditionReady); s.ObservedGeneration != app.Generation || got == "True Ready" || got == "" {
 			return fmt.Errorf("ready: %q", got)
 		}
 		return nil
 	})
-	f.settled()
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := formatCondition(s, appsv1alpha1.ConditionReady); got[:4] == "True" {
+	f.WaitForIdle()
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := applicationtest.FormatCondition(s, appsv1alpha1.ConditionReady); got[:4] == "True" {
 			return fmt.Errorf("ready: %q", got)
 		}
 		return nil

@@ -19,91 +19,32 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 )
-
-var discoveredConfigMaps = []appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}}
-
-// class changes the cluster's class with respect to Applications.
-func (f *fixture) classSays(change func(*fleetv1alpha1.ApplicationsSpec)) {
-	f.T.Helper()
-	f.Within("the class is changed", func() error {
-		if err := f.hub.Get(f.Ctx, types.NamespacedName{Name: f.class.Name}, f.class); err != nil {
-			return err
-		}
-		change(&f.class.Spec.Applications)
-		return f.hub.Update(f.Ctx, f.class)
-	})
-}
-
-// discovers creates an Application that names nothing and discovers.
-func (f *fixture) discovers(name string, kinds []appsv1alpha1.DiscoveredKind, sources ...appsv1alpha1.DiscoverySource) *appsv1alpha1.Application {
-	f.T.Helper()
-	return f.application(name, nil, func(app *appsv1alpha1.Application) {
-		app.Spec.Discover = &appsv1alpha1.Discovery{Sources: sources, Kinds: kinds}
-	})
-}
-
-// marked creates a ConfigMap with labels and annotations.
-func (f *fixture) marked(name string, labels, annotations map[string]string) *corev1.ConfigMap {
-	f.T.Helper()
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: name, Labels: labels, Annotations: annotations}}
-	f.Create(f.workload, cm)
-	return cm
-}
-
-func partOfLabels(name string) map[string]string {
-	return map[string]string{appsv1alpha1.PartOfLabel: name}
-}
-
-// discoveredIn lists the discovered entries of a status: "Kind/namespace/name Health Reason" each.
-func discoveredIn(s appsv1alpha1.ApplicationStatus) []string {
-	var out []string
-	for _, d := range s.Discovered {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s/%s/%s %s %s", d.Kind, d.Namespace, d.Name, d.Health, d.Reason)))
-	}
-	slices.Sort(out)
-	return out
-}
-
-// finds waits until an Application has discovered just this. In the texts, ~ stands for the namespace of the test.
-func (f *fixture) finds(app *appsv1alpha1.Application, want ...string) {
-	f.T.Helper()
-	for i := range want {
-		want[i] = strings.ReplaceAll(want[i], "~", f.namespace)
-	}
-	slices.Sort(want)
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if diff := cmp.Diff(want, discoveredIn(s)); diff != "" {
-			return fmt.Errorf("-want +got:\n%s", diff)
-		}
-		return nil
-	})
-}
 
 // A kind in spec.discover that is misspelt, or not installed, does not keep an Application from being ready, and a
 // condition names it.
 func TestAKindThatIsNotServedIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.marked("settings", partOfLabels("shop"), nil)
-	kinds := append(slices.Clone(discoveredConfigMaps), appsv1alpha1.DiscoveredKind{Group: "example.org", Version: "v1", Kind: "Wigdet"})
-	app := f.discovers("shop", kinds, appsv1alpha1.DiscoverySource{PartOf: "shop"})
-	f.finds(app, "ConfigMap/~/settings Healthy")
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	f.CreateConfigMapWith("settings", applicationtest.PartOfLabels("shop"), nil)
+	kinds := append(slices.Clone(applicationtest.DiscoveredConfigMaps), appsv1alpha1.DiscoveredKind{Group: "example.org", Version: "v1", Kind: "Wigdet"})
+	app := f.CreateDiscovering("shop", kinds, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.WaitForDiscovered(app, "ConfigMap/~/settings Healthy")
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		c := meta.FindStatusCondition(s.Conditions, appsv1alpha1.ConditionComponentsWatched)
 		if c == nil || c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, `The cluster does not serve these kinds of spec.discover: "Wigdet (example.org/v1)".`) {
 			return fmt.Errorf("want the kind to be named, got %+v", c)
 		}
 		return nil
 	})
-	f.health(app, appsv1alpha1.HealthHealthy)
+	f.WaitForHealth(app, appsv1alpha1.HealthHealthy)
 }
 
 func TestDiscoverByWhatOthersWrite(t *testing.T) {
@@ -116,18 +57,18 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 		return map[string]string{of + ".toolkit.fluxcd.io/name": name, of + ".toolkit.fluxcd.io/namespace": namespace}
 	}
 	tracking := func(app, name string) map[string]string {
-		return map[string]string{"argocd.argoproj.io/tracking-id": fmt.Sprintf("%s:/ConfigMap:%s/%s", app, f.namespace, name)}
+		return map[string]string{"argocd.argoproj.io/tracking-id": fmt.Sprintf("%s:/ConfigMap:%s/%s", app, f.Namespace, name)}
 	}
-	f.marked("part", partOfLabels("shop"), nil)
-	f.marked("instance", map[string]string{"app.kubernetes.io/instance": "shop"}, nil)
-	f.marked("helm", nil, helm("shop", f.namespace))
-	f.marked("helm-elsewhere", nil, helm("shop", "elsewhere"))
-	f.marked("kustomized", flux("kustomize", "shop", "flux-system"), nil)
-	f.marked("released", flux("helm", "shop", "flux-system"), nil)
-	f.marked("argo", nil, tracking("shop", "argo"))
-	f.marked("argo-copy", nil, tracking("shop", "argo"))
-	f.marked("argo-teams", nil, tracking("teams_shop", "argo-teams"))
-	f.marked("stranger", partOfLabels("other"), nil)
+	f.CreateConfigMapWith("part", applicationtest.PartOfLabels("shop"), nil)
+	f.CreateConfigMapWith("instance", map[string]string{"app.kubernetes.io/instance": "shop"}, nil)
+	f.CreateConfigMapWith("helm", nil, helm("shop", f.Namespace))
+	f.CreateConfigMapWith("helm-elsewhere", nil, helm("shop", "elsewhere"))
+	f.CreateConfigMapWith("kustomized", flux("kustomize", "shop", "flux-system"), nil)
+	f.CreateConfigMapWith("released", flux("helm", "shop", "flux-system"), nil)
+	f.CreateConfigMapWith("argo", nil, tracking("shop", "argo"))
+	f.CreateConfigMapWith("argo-copy", nil, tracking("shop", "argo"))
+	f.CreateConfigMapWith("argo-teams", nil, tracking("teams_shop", "argo-teams"))
+	f.CreateConfigMapWith("stranger", applicationtest.PartOfLabels("other"), nil)
 	own := &appsv1alpha1.DiscoveredRelease{Name: "shop"}
 	system := &appsv1alpha1.DiscoveredRelease{Name: "shop", Namespace: "flux-system"}
 	cases := map[string]struct {
@@ -142,23 +83,23 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 		"by-argo":          {appsv1alpha1.DiscoverySource{ArgoApplication: &appsv1alpha1.ArgoApplication{Name: "shop"}}, "argo"},
 		"by-argo-teams":    {appsv1alpha1.DiscoverySource{ArgoApplication: &appsv1alpha1.ArgoApplication{Name: "shop", Namespace: "teams"}}, "argo-teams"},
 	}
-	later := f.discovers("follows", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "later"})
+	later := f.CreateDiscovering("follows", applicationtest.DiscoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "later"})
 	apps := map[string]*appsv1alpha1.Application{}
 	for name, tc := range cases {
-		apps[name] = f.discovers(name, discoveredConfigMaps, tc.source)
+		apps[name] = f.CreateDiscovering(name, applicationtest.DiscoveredConfigMaps, tc.source)
 	}
 	for name, tc := range cases {
 		app := apps[name]
-		f.finds(app, "ConfigMap/~/"+tc.want+" Healthy")
-		f.health(app, appsv1alpha1.HealthHealthy)
+		f.WaitForDiscovered(app, "ConfigMap/~/"+tc.want+" Healthy")
+		f.WaitForHealth(app, appsv1alpha1.HealthHealthy)
 		if c := app.Status.Counts; c.Discovered != 1 || c.Total != 1 || app.Status.ComponentsInstalled != "1/1" || len(app.Status.Installed) > 0 {
 			t.Errorf("%s: got %+v", name, app.Status)
 		}
 	}
 	// Discovered objects are observed and not changed.
-	f.settled()
+	f.WaitForIdle()
 	var all corev1.ConfigMapList
-	if err := f.workload.List(f.Ctx, &all, client.InNamespace(f.namespace)); err != nil {
+	if err := f.Workload.List(f.Ctx, &all, client.InNamespace(f.Namespace)); err != nil {
 		t.Fatal(err)
 	}
 	for _, cm := range all.Items {
@@ -167,44 +108,44 @@ func TestDiscoverByWhatOthersWrite(t *testing.T) {
 		}
 	}
 	// The status follows changes of the objects.
-	f.health(later, appsv1alpha1.HealthUnknown)
-	cm := f.marked("later", partOfLabels("later"), nil)
-	f.finds(later, "ConfigMap/~/later Healthy")
-	f.Edit(f.workload, cm, func() { cm.Labels = nil })
-	f.finds(later)
+	f.WaitForHealth(later, appsv1alpha1.HealthUnknown)
+	cm := f.CreateConfigMapWith("later", applicationtest.PartOfLabels("later"), nil)
+	f.WaitForDiscovered(later, "ConfigMap/~/later Healthy")
+	f.Edit(f.Workload, cm, func() { cm.Labels = nil })
+	f.WaitForDiscovered(later)
 }
 
 // Objects of a kind are found when a mark is first looked for, although no records of them were kept.
 func TestDiscoverInAKindThatIsWatchedAlready(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	named := f.application("named", components(configMaps, "settings"))
-	f.configMap("settings", "named")
-	f.marked("old", partOfLabels("shop"), nil)
-	f.installed(named, "settings")
-	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
-	f.finds(app, "ConfigMap/~/old Healthy")
+	named := f.CreateApplication("named", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.CreateConfigMap("settings", "named")
+	f.CreateConfigMapWith("old", applicationtest.PartOfLabels("shop"), nil)
+	f.WaitForInstalled(named, "settings")
+	app := f.CreateDiscovering("shop", applicationtest.DiscoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.WaitForDiscovered(app, "ConfigMap/~/old Healthy")
 }
 
 func TestNothingIsWrittenAtRestByWhatIsDiscovered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.marked("settings", partOfLabels("shop"), nil)
-	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"},
+	f.CreateConfigMapWith("settings", applicationtest.PartOfLabels("shop"), nil)
+	app := f.CreateDiscovering("shop", applicationtest.DiscoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"},
 		appsv1alpha1.DiscoverySource{Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Service", Name: "none"}})
-	f.finds(app, "ConfigMap/~/settings Healthy", "Service/~/none Missing NotFound")
-	f.settled()
-	before := f.traffic.Count()
+	f.WaitForDiscovered(app, "ConfigMap/~/settings Healthy", "Service/~/none Missing NotFound")
+	f.WaitForIdle()
+	before := f.Traffic.Count()
 	f.restart()
 	f.Within("the cluster is engaged", func() error {
-		if _, ok := f.reconciler.workloads.Get(f.cluster); !ok {
+		if _, ok := f.reconciler.workloads.Get(f.Cluster); !ok {
 			return errors.New("it is not")
 		}
 		return nil
 	})
 	f.definitionsWatched()
-	f.settled()
-	for _, request := range f.traffic.Since(before, controllertest.Writes()...) {
+	f.WaitForIdle()
+	for _, request := range f.Traffic.Since(before, controllertest.Writes()...) {
 		t.Errorf("after a restart nothing is written, got %s", request)
 	}
 }
@@ -225,7 +166,7 @@ func (f *fixture) kustomizations() {
 			}},
 		}},
 	}
-	if err := f.workload.Create(f.Ctx, crd); client.IgnoreAlreadyExists(err) != nil {
+	if err := f.Workload.Create(f.Ctx, crd); client.IgnoreAlreadyExists(err) != nil {
 		f.T.Fatal(err)
 	}
 }
@@ -237,29 +178,9 @@ func (f *fixture) kustomization(namespace, name string, ids ...string) *unstruct
 	u.SetGroupVersionKind(record.KustomizationGVK)
 	u.SetNamespace(namespace)
 	u.SetName(name)
-	f.Within("Kustomizations are served", func() error { return f.workload.Create(f.Ctx, u.DeepCopy()) })
-	f.applied(u, ids...)
+	f.Within("Kustomizations are served", func() error { return f.Workload.Create(f.Ctx, u.DeepCopy()) })
+	f.SetInventory(u, ids...)
 	return u
-}
-
-// applied gives a Kustomization an inventory.
-func (f *fixture) applied(u *unstructured.Unstructured, ids ...string) {
-	f.T.Helper()
-	entries := []any{}
-	for _, id := range ids {
-		entries = append(entries, map[string]any{"id": strings.ReplaceAll(id, "~", f.namespace), "v": "v1"})
-	}
-	f.Within("the status of the Kustomization", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(u), u); err != nil {
-			return err
-		}
-		u.Object["status"] = map[string]any{
-			"observedGeneration": u.GetGeneration(),
-			"conditions":         []any{map[string]any{"type": "Ready", "status": "True", "reason": "ReconciliationSucceeded"}},
-			"inventory":          map[string]any{"entries": entries},
-		}
-		return f.workload.Status().Update(f.Ctx, u)
-	})
 }
 
 // One old failed Job of a CronJob does not make an Application Degraded: what a controller made is its controller's.
@@ -273,23 +194,23 @@ func TestWhatAControllerMadeIsNotDiscoveredByItsLabels(t *testing.T) {
 		appsv1alpha1.FluxKustomizationNameLabel: "shop", appsv1alpha1.FluxKustomizationNamespaceLabel: "flux",
 		appsv1alpha1.FluxHelmReleaseNameLabel: "shop", appsv1alpha1.FluxHelmReleaseNamespaceLabel: "flux",
 	}
-	helm := map[string]string{appsv1alpha1.HelmReleaseNameAnnotation: "shop", appsv1alpha1.HelmReleaseNamespaceAnnotation: f.namespace}
+	helm := map[string]string{appsv1alpha1.HelmReleaseNameAnnotation: "shop", appsv1alpha1.HelmReleaseNamespaceAnnotation: f.Namespace}
 	controlled := []metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: "Shop", Name: "shop", UID: "uid-of-shop", Controller: new(true)}}
 	pod := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"x": "y"}},
 		Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "x", Image: "x"}}},
 	}
 	meta := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: f.namespace, Name: name, Labels: labels, Annotations: helm, OwnerReferences: controlled}
+		return metav1.ObjectMeta{Namespace: f.Namespace, Name: name, Labels: labels, Annotations: helm, OwnerReferences: controlled}
 	}
 	replicas := appsv1.ReplicaSetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"x": "y"}}, Template: pod}
 	replicas.Template.Spec.RestartPolicy = ""
 	job := &batchv1.Job{ObjectMeta: meta("failed"), Spec: batchv1.JobSpec{Template: pod}}
-	f.Create(f.workload, job, &corev1.Pod{ObjectMeta: meta("pod"), Spec: pod.Spec}, &appsv1.ReplicaSet{ObjectMeta: meta("web"), Spec: replicas},
+	f.Create(f.Workload, job, &corev1.Pod{ObjectMeta: meta("pod"), Spec: pod.Spec}, &appsv1.ReplicaSet{ObjectMeta: meta("web"), Spec: replicas},
 		&corev1.ConfigMap{ObjectMeta: meta("by-an-operator")})
 	f.fails(job)
-	f.marked("settings", labels, helm)
-	kinds := slices.Concat(discoveredConfigMaps, []appsv1alpha1.DiscoveredKind{
+	f.CreateConfigMapWith("settings", labels, helm)
+	kinds := slices.Concat(applicationtest.DiscoveredConfigMaps, []appsv1alpha1.DiscoveredKind{
 		{Group: "batch", Version: "v1", Kind: "Job"}, {Version: "v1", Kind: "Pod"}, {Group: "apps", Version: "v1", Kind: "ReplicaSet"},
 	})
 	own, flux := &appsv1alpha1.DiscoveredRelease{Name: "shop"}, &appsv1alpha1.DiscoveredRelease{Name: "shop", Namespace: "flux"}
@@ -298,46 +219,27 @@ func TestWhatAControllerMadeIsNotDiscoveredByItsLabels(t *testing.T) {
 		"by-kustomization": {FluxKustomization: flux}, "by-helm-release": {FluxHelmRelease: flux},
 		"by-argo": {ArgoApplication: &appsv1alpha1.ArgoApplication{Name: "shop"}},
 	} {
-		app := f.discovers(name, kinds, source)
-		f.finds(app, "ConfigMap/~/settings Healthy")
-		f.health(app, appsv1alpha1.HealthHealthy)
+		app := f.CreateDiscovering(name, kinds, source)
+		f.WaitForDiscovered(app, "ConfigMap/~/settings Healthy")
+		f.WaitForHealth(app, appsv1alpha1.HealthHealthy)
 	}
 	// Named, it counts.
-	named := f.discovers("named", nil, appsv1alpha1.DiscoverySource{Object: &appsv1alpha1.DiscoveredObject{Group: "batch", Version: "v1", Kind: "Job", Name: "failed"}})
-	f.finds(named, "Job/~/failed Degraded BackoffLimitExceeded")
+	named := f.CreateDiscovering("named", nil, appsv1alpha1.DiscoverySource{Object: &appsv1alpha1.DiscoveredObject{Group: "batch", Version: "v1", Kind: "Job", Name: "failed"}})
+	f.WaitForDiscovered(named, "Job/~/failed Degraded BackoffLimitExceeded")
 	// What loses its controller is found, and what a controller adopts is not any more.
-	app := f.discovers("follows", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
-	f.finds(app, "ConfigMap/~/settings Healthy")
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "by-an-operator"}}
-	f.Edit(f.workload, cm, func() { cm.OwnerReferences = nil })
-	f.finds(app, "ConfigMap/~/settings Healthy", "ConfigMap/~/by-an-operator Healthy")
-	f.Edit(f.workload, cm, func() { cm.OwnerReferences = controlled })
-	f.finds(app, "ConfigMap/~/settings Healthy")
+	app := f.CreateDiscovering("follows", applicationtest.DiscoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.WaitForDiscovered(app, "ConfigMap/~/settings Healthy")
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "by-an-operator"}}
+	f.Edit(f.Workload, cm, func() { cm.OwnerReferences = nil })
+	f.WaitForDiscovered(app, "ConfigMap/~/settings Healthy", "ConfigMap/~/by-an-operator Healthy")
+	f.Edit(f.Workload, cm, func() { cm.OwnerReferences = controlled })
+	f.WaitForDiscovered(app, "ConfigMap/~/settings Healthy")
 }
 
 // fails makes a Job fail.
 func (f *fixture) fails(job *batchv1.Job) {
 	f.T.Helper()
-	f.ends(job, batchv1.JobFailed, batchv1.JobFailureTarget, "BackoffLimitExceeded")
-}
-
-// ends gives a Job the conditions with which it ends.
-func (f *fixture) ends(job *batchv1.Job, how, before batchv1.JobConditionType, reason string) {
-	f.T.Helper()
-	f.Within("the status of the Job", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(job), job); err != nil {
-			return err
-		}
-		now := metav1.Now()
-		job.Status.StartTime = &now
-		if how == batchv1.JobComplete {
-			job.Status.CompletionTime = &now
-		}
-		for _, t := range []batchv1.JobConditionType{before, how} {
-			job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: now})
-		}
-		return f.workload.Status().Update(f.Ctx, job)
-	})
+	f.FinishJob(job, batchv1.JobFailed, batchv1.JobFailureTarget, "BackoffLimitExceeded")
 }
 
 // An inventory says more than marks: the kinds of objects, which are missing, and which objects only bear a copy of the
@@ -346,70 +248,70 @@ func TestDiscoverByTheInventoryOfFlux(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.kustomizations()
-	labels := map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": f.namespace}
-	f.marked("settings", labels, nil)
-	f.marked("copy", labels, nil)
-	k := f.kustomization(f.namespace, "shop", "~_settings__ConfigMap", "~_web__Service")
-	app := f.discovers("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "shop"}})
-	f.finds(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Service/~/web Missing NotFound")
-	f.health(app, appsv1alpha1.HealthMissing)
+	labels := map[string]string{"kustomize.toolkit.fluxcd.io/name": "shop", "kustomize.toolkit.fluxcd.io/namespace": f.Namespace}
+	f.CreateConfigMapWith("settings", labels, nil)
+	f.CreateConfigMapWith("copy", labels, nil)
+	k := f.kustomization(f.Namespace, "shop", "~_settings__ConfigMap", "~_web__Service")
+	app := f.CreateDiscovering("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "shop"}})
+	f.WaitForDiscovered(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Service/~/web Missing NotFound")
+	f.WaitForHealth(app, appsv1alpha1.HealthMissing)
 
-	f.Create(f.workload, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "web", Labels: labels},
+	f.Create(f.Workload, &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: "web", Labels: labels},
 		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	})
-	f.finds(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Service/~/web Healthy")
-	f.applied(k, "~_web__Service")
-	f.finds(app, "Kustomization/~/shop Healthy", "Service/~/web Healthy")
+	f.WaitForDiscovered(app, "Kustomization/~/shop Healthy", "ConfigMap/~/settings Healthy", "Service/~/web Healthy")
+	f.SetInventory(k, "~_web__Service")
+	f.WaitForDiscovered(app, "Kustomization/~/shop Healthy", "Service/~/web Healthy")
 
-	missing := f.discovers("missing", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "none"}})
-	f.finds(missing, "Kustomization/~/none Missing NotFound")
-	helm := f.discovers("no-helm", nil, appsv1alpha1.DiscoverySource{FluxHelmRelease: &appsv1alpha1.DiscoveredRelease{Name: "none"}})
-	f.finds(helm, "HelmRelease/~/none Unknown KindNotServed")
+	missing := f.CreateDiscovering("missing", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "none"}})
+	f.WaitForDiscovered(missing, "Kustomization/~/none Missing NotFound")
+	helm := f.CreateDiscovering("no-helm", nil, appsv1alpha1.DiscoverySource{FluxHelmRelease: &appsv1alpha1.DiscoveredRelease{Name: "none"}})
+	f.WaitForDiscovered(helm, "HelmRelease/~/none Unknown KindNotServed")
 }
 
 // Owning discovered objects takes two: the Application asks for it, and the hub's operator consents.
 func TestWhatIsDiscoveredIsOwnedOnlyIfBothAskForIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	cm := f.marked("settings", partOfLabels("shop"), nil)
-	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
-	f.finds(app, "ConfigMap/~/settings Healthy")
-	f.owned(cm, app, false)
+	cm := f.CreateConfigMapWith("settings", applicationtest.PartOfLabels("shop"), nil)
+	app := f.CreateDiscovering("shop", applicationtest.DiscoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.WaitForDiscovered(app, "ConfigMap/~/settings Healthy")
+	f.WaitForOwned(cm, app, false)
 
-	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
-	f.finds(app, "ConfigMap/~/settings Healthy OwnershipForbidden")
-	f.settled()
-	f.owned(cm, app, false)
+	f.Edit(f.Workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
+	f.WaitForDiscovered(app, "ConfigMap/~/settings Healthy OwnershipForbidden")
+	f.WaitForIdle()
+	f.WaitForOwned(cm, app, false)
 
-	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
+	f.EditClass(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.DiscoveredOwnership = fleetv1alpha1.DiscoveredOwnershipAllowed
 	})
-	f.owned(cm, app, true)
-	f.finds(app, "ConfigMap/~/settings Healthy")
-	f.ownsKinds(app, "ConfigMap")
+	f.WaitForOwned(cm, app, true)
+	f.WaitForDiscovered(app, "ConfigMap/~/settings Healthy")
+	f.WaitForOwnedKinds(app, "ConfigMap")
 
-	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipNone })
-	f.owned(cm, app, false)
-	f.Edit(f.workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
-	f.owned(cm, app, true)
-	f.Edit(f.workload, app, func() { app.Spec.Discover = nil })
-	f.owned(cm, app, false)
+	f.Edit(f.Workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipNone })
+	f.WaitForOwned(cm, app, false)
+	f.Edit(f.Workload, app, func() { app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned })
+	f.WaitForOwned(cm, app, true)
+	f.Edit(f.Workload, app, func() { app.Spec.Discover = nil })
+	f.WaitForOwned(cm, app, false)
 }
 
 // elsewhere creates another namespace with a marked ConfigMap.
 func (f *fixture) elsewhere(suffix string) *corev1.ConfigMap {
 	f.T.Helper()
-	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + suffix}})
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace + suffix, Name: "secret-name", Labels: partOfLabels("shop")}}
-	f.Create(f.workload, cm)
+	f.Create(f.Workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace + suffix}})
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace + suffix, Name: "secret-name", Labels: applicationtest.PartOfLabels("shop")}}
+	f.Create(f.Workload, cm)
 	return cm
 }
 
 // spy is an Application whose spec.discover asks for everything that it may not see.
 func (f *fixture) spy(name, namespace string) *appsv1alpha1.Application {
 	f.T.Helper()
-	return f.application(name, nil, func(app *appsv1alpha1.Application) {
+	return f.CreateApplication(name, nil, func(app *appsv1alpha1.Application) {
 		app.Spec.Discover = &appsv1alpha1.Discovery{
 			Namespaces: []string{namespace},
 			Kinds:      []appsv1alpha1.DiscoveredKind{{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Namespace"}},
@@ -432,31 +334,31 @@ func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 	f := newFixture(t)
 	f.kustomizations()
 	cm := f.elsewhere("-victim")
-	f.kustomization(f.namespace+"-victim", "infra", f.namespace+"-victim_secret-name__ConfigMap")
+	f.kustomization(f.Namespace+"-victim", "infra", f.Namespace+"-victim_secret-name__ConfigMap")
 	// Another tenant may see it, so that it is watched and kept.
-	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.namespace + "-friend"}})
-	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
+	f.Create(f.Workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.Namespace + "-friend"}})
+	f.EditClass(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.Visibility = []fleetv1alpha1.ApplicationVisibility{{
-			From: []string{f.namespace + "-friend"}, Namespaces: []string{f.namespace + "-victim"},
+			From: []string{f.Namespace + "-friend"}, Namespaces: []string{f.Namespace + "-victim"},
 			ClusterScoped: []fleetv1alpha1.ReferencedResource{{Resource: "namespaces"}},
 		}}
 	})
-	f.served()
+	f.WaitForServed()
 	friend := &appsv1alpha1.Application{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace + "-friend", Name: "shop"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace + "-friend", Name: "shop"},
 		Spec: appsv1alpha1.ApplicationSpec{Discover: &appsv1alpha1.Discovery{
-			Namespaces: []string{f.namespace + "-victim"}, Kinds: discoveredConfigMaps, Sources: []appsv1alpha1.DiscoverySource{
-				{PartOf: "shop"}, {Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Namespace", Name: f.namespace + "-victim"}},
+			Namespaces: []string{f.Namespace + "-victim"}, Kinds: applicationtest.DiscoveredConfigMaps, Sources: []appsv1alpha1.DiscoverySource{
+				{PartOf: "shop"}, {Object: &appsv1alpha1.DiscoveredObject{Version: "v1", Kind: "Namespace", Name: f.Namespace + "-victim"}},
 			},
 		}},
 	}
-	f.Create(f.workload, friend)
-	t.Cleanup(func() { f.Delete(f.workload, friend) })
-	f.finds(friend, "ConfigMap/~-victim/secret-name Healthy", "Namespace//~-victim Healthy")
+	f.Create(f.Workload, friend)
+	t.Cleanup(func() { f.Delete(f.Workload, friend) })
+	f.WaitForDiscovered(friend, "ConfigMap/~-victim/secret-name Healthy", "Namespace//~-victim Healthy")
 
-	full, empty := f.spy("full", f.namespace+"-victim"), f.spy("empty", f.namespace+"-absent")
+	full, empty := f.spy("full", f.Namespace+"-victim"), f.spy("empty", f.Namespace+"-absent")
 	answer := func(app *appsv1alpha1.Application, namespace string) string {
-		f.finds(app,
+		f.WaitForDiscovered(app,
 			"ConfigMap/~"+namespace+"/secret-name Unknown NotAllowed", "Namespace//~"+namespace+" Unknown NotAllowed", "Namespace// Unknown NotAllowed")
 		s := app.Status.DeepCopy()
 		for i := range s.Conditions {
@@ -475,15 +377,15 @@ func TestAnAuthorLearnsNothingOfOtherNamespaces(t *testing.T) {
 	if diff := cmp.Diff(answer(empty, "-absent"), answer(full, "-victim")); diff != "" {
 		t.Errorf("the answer tells whether there is something: -without +with\n%s", diff)
 	}
-	f.settled()
+	f.WaitForIdle()
 	version := full.ResourceVersion
-	f.Edit(f.workload, cm, func() {
+	f.Edit(f.Workload, cm, func() {
 		cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "full", appsv1alpha1.IgnoreHealthAnnotation: "true"}
 	})
-	f.Delete(f.workload, cm)
-	f.finds(friend, "Namespace//~-victim Healthy")
-	f.settled()
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(full), full); err != nil || full.ResourceVersion != version {
+	f.Delete(f.Workload, cm)
+	f.WaitForDiscovered(friend, "Namespace//~-victim Healthy")
+	f.WaitForIdle()
+	if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(full), full); err != nil || full.ResourceVersion != version {
 		t.Errorf("a change elsewhere is reported (%v): %+v", err, full.Status)
 	}
 }
@@ -495,9 +397,9 @@ func TestAnAuthorLearnsNothingThroughAnInventoryOfTheirOwn(t *testing.T) {
 	f := newFixture(t)
 	f.kustomizations()
 	f.elsewhere("-victim")
-	f.kustomization(f.namespace, "mine", "~-victim_secret-name__ConfigMap", "~-absent_secret-name__ConfigMap", "_~-victim__Namespace", "_~-absent__Namespace")
-	app := f.discovers("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "mine"}})
-	f.finds(app, "Kustomization/~/mine Healthy", "Namespace// Unknown NotAllowed")
+	f.kustomization(f.Namespace, "mine", "~-victim_secret-name__ConfigMap", "~-absent_secret-name__ConfigMap", "_~-victim__Namespace", "_~-absent__Namespace")
+	app := f.CreateDiscovering("shop", nil, appsv1alpha1.DiscoverySource{FluxKustomization: &appsv1alpha1.DiscoveredRelease{Name: "mine"}})
+	f.WaitForDiscovered(app, "Kustomization/~/mine Healthy", "Namespace// Unknown NotAllowed")
 }
 
 // Objects listed by the hub's operator are seen, only for their health, until they are no longer listed.
@@ -505,25 +407,25 @@ func TestDiscoverElsewhereWhereTheClassLetsIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	cm := f.elsewhere("-shared")
-	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) {
+	f.EditClass(func(s *fleetv1alpha1.ApplicationsSpec) {
 		s.DiscoveredOwnership = fleetv1alpha1.DiscoveredOwnershipAllowed
 		s.Visibility = []fleetv1alpha1.ApplicationVisibility{{
-			From: []string{f.namespace}, Namespaces: []string{f.namespace + "-shared"},
+			From: []string{f.Namespace}, Namespaces: []string{f.Namespace + "-shared"},
 			ClusterScoped: []fleetv1alpha1.ReferencedResource{{Resource: "namespaces"}},
 		}}
 	})
-	app := f.spy("shop", f.namespace+"-shared")
-	f.Edit(f.workload, app, func() {
+	app := f.spy("shop", f.Namespace+"-shared")
+	f.Edit(f.Workload, app, func() {
 		app.Spec.Discover.Ownership = appsv1alpha1.DiscoveryOwnershipOwned
 		app.Spec.Discover.Sources = app.Spec.Discover.Sources[:3]
 	})
-	f.finds(app, "ConfigMap/~-shared/secret-name Healthy", "Namespace//~-shared Healthy")
-	f.settled()
-	f.owned(cm, app, false)
+	f.WaitForDiscovered(app, "ConfigMap/~-shared/secret-name Healthy", "Namespace//~-shared Healthy")
+	f.WaitForIdle()
+	f.WaitForOwned(cm, app, false)
 
-	f.classSays(func(s *fleetv1alpha1.ApplicationsSpec) { s.Visibility = nil })
-	f.finds(app, "ConfigMap/~-shared/secret-name Unknown NotAllowed", "Namespace//~-shared Unknown NotAllowed", "Namespace// Unknown NotAllowed")
-	if got := formatCondition(app.Status, appsv1alpha1.ConditionStalled); got != "True NotAllowed" {
+	f.EditClass(func(s *fleetv1alpha1.ApplicationsSpec) { s.Visibility = nil })
+	f.WaitForDiscovered(app, "ConfigMap/~-shared/secret-name Unknown NotAllowed", "Namespace//~-shared Unknown NotAllowed", "Namespace// Unknown NotAllowed")
+	if got := applicationtest.FormatCondition(app.Status, appsv1alpha1.ConditionStalled); got != "True NotAllowed" {
 		t.Errorf("want the Application to be stalled, got %q", got)
 	}
 	if app.Status.Health != appsv1alpha1.HealthUnknown {

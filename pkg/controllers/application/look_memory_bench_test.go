@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -74,9 +75,9 @@ func keptRecords(tb testing.TB, r clusterReducer, i, components int, discovered 
 		if !discovered {
 			u.SetAnnotations(map[string]string{appsv1alpha1.ApplicationAnnotation: name})
 			u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: app.APIVersion, Kind: app.Kind, Name: name, UID: app.UID}})
-			app.Spec.Components[u.GetName()] = configMaps
+			app.Spec.Components[u.GetName()] = applicationtest.ConfigMaps
 		}
-		rec, ok := r.reducer.Reduce(configMapKind, u)
+		rec, ok := r.reducer.Reduce(applicationtest.ConfigMapKind, u)
 		if !ok {
 			tb.Fatal("nothing is kept of a component")
 		}

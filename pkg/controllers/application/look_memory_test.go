@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/health"
@@ -31,18 +32,18 @@ func reducerOfACluster() clusterReducer {
 
 // discovering makes an Application discover the objects that are a part of it.
 func discovering(r clusterReducer, app *appsv1alpha1.Application) {
-	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: app.Name}}, Kinds: discoveredConfigMaps}
+	app.Spec.Discover = &appsv1alpha1.Discovery{Sources: []appsv1alpha1.DiscoverySource{{PartOf: app.Name}}, Kinds: applicationtest.DiscoveredConfigMaps}
 	r.wanted.Want(types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, record.MarksWanted(app, record.Visibility{Own: app.Namespace}))
 }
 
 // viewOfKept is the view of a component that is installed.
 func viewOfKept(name string, found *record.Component, discovered bool) appstatus.ComponentView {
 	if discovered {
-		view := appstatus.NewComponentView(configMapKind.GroupVersionKind, types.NamespacedName{Namespace: "default", Name: name}, nil)
+		view := appstatus.NewComponentView(applicationtest.ConfigMapKind.GroupVersionKind, types.NamespacedName{Namespace: "default", Name: name}, nil)
 		view.Found, view.Installed = found, true
 		return view
 	}
-	return appstatus.ComponentView{Name: name, Kind: configMaps, Found: found, Installed: true}
+	return appstatus.ComponentView{Name: name, Kind: applicationtest.ConfigMaps, Found: found, Installed: true}
 }
 
 func toFields(app *appsv1alpha1.Application) (*unstructured.Unstructured, error) {

@@ -21,43 +21,44 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 )
 
 func TestGarbageCollectionAddsAnOwnerReferenceToAnExistingObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.served()
-	cm := f.configMap("settings", "shop")
-	app := f.application("shop", components(configMaps, "settings"))
-	f.owned(cm, app, true)
+	f.WaitForServed()
+	cm := f.CreateConfigMap("settings", "shop")
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForOwned(cm, app, true)
 	want := metav1.OwnerReference{APIVersion: "apps.masthead.dev/v1alpha1", Kind: "Application", Name: "shop", UID: app.UID}
 	if got := cm.OwnerReferences; len(got) != 1 || got[0] != want {
 		t.Errorf("want %+v, got %+v", want, got)
 	}
-	f.installed(app, "settings")
+	f.WaitForInstalled(app, "settings")
 }
 
 func TestGarbageCollectionAddsAnOwnerReferenceToANewObject(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := formatCondition(s, appsv1alpha1.ConditionInstalled); got != "False ComponentsMissing" {
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := applicationtest.FormatCondition(s, appsv1alpha1.ConditionInstalled); got != "False ComponentsMissing" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
 	})
-	f.owned(f.configMap("settings", "shop"), app, true)
-	f.installed(app, "settings")
+	f.WaitForOwned(f.CreateConfigMap("settings", "shop"), app, true)
+	f.WaitForInstalled(app, "settings")
 }
 
 func TestGarbageCollectionOwnsObjectsThatAreNotNamed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	f.owned(f.configMap("settings", "shop"), app, true)
-	f.owned(f.configMap("more", "shop"), app, true)
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForOwned(f.CreateConfigMap("settings", "shop"), app, true)
+	f.WaitForOwned(f.CreateConfigMap("more", "shop"), app, true)
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.Counts == nil || s.Counts.Selected != 2 || s.ComponentsInstalled != "1/1" {
 			return errors.New("want two selected, and one component")
 		}
@@ -68,17 +69,17 @@ func TestGarbageCollectionOwnsObjectsThatAreNotNamed(t *testing.T) {
 func TestGarbageCollectionKeepsOtherOwners(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	other := f.configMap("owner", "absent")
-	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) {
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	other := f.CreateConfigMap("owner", "absent")
+	cm := f.CreateConfigMap("settings", "shop", func(cm *corev1.ConfigMap) {
 		cm.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: other.UID}}
 	})
-	f.owned(cm, app, true)
+	f.WaitForOwned(cm, app, true)
 	if len(cm.OwnerReferences) != 2 || cm.OwnerReferences[0].UID != other.UID {
 		t.Errorf("want the other owner to stay, got %+v", cm.OwnerReferences)
 	}
-	f.Edit(f.workload, cm, func() { cm.Labels["app"] = "another" })
-	f.owned(cm, app, false)
+	f.Edit(f.Workload, cm, func() { cm.Labels["app"] = "another" })
+	f.WaitForOwned(cm, app, false)
 	if len(cm.OwnerReferences) != 1 || cm.OwnerReferences[0].UID != other.UID {
 		t.Errorf("want the other owner to stay, got %+v", cm.OwnerReferences)
 	}
@@ -112,13 +113,13 @@ func TestInstallationStatusReportingRemovesTheOwnerReference(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			app := f.application("shop", components(configMaps, "settings"))
-			cm := f.configMap("settings", "shop")
-			f.owned(cm, app, true)
-			f.Edit(f.workload, cm, func() { tc.change(cm) })
-			f.owned(cm, app, false)
-			f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-				if got := componentOfStatus(s, "settings"); got != tc.component {
+			app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+			cm := f.CreateConfigMap("settings", "shop")
+			f.WaitForOwned(cm, app, true)
+			f.Edit(f.Workload, cm, func() { tc.change(cm) })
+			f.WaitForOwned(cm, app, false)
+			f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
+				if got := applicationtest.FormatComponent(s, "settings"); got != tc.component {
 					return fmt.Errorf("%s: want %q, got %q", tc.reason, tc.component, got)
 				}
 				return nil
@@ -130,48 +131,48 @@ func TestInstallationStatusReportingRemovesTheOwnerReference(t *testing.T) {
 func TestGarbageCollectionLetsGoOfAKindThatLeftTheSpec(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	kinds := components(configMaps, "settings")
-	kinds["web"] = services
-	app := f.application("shop", kinds)
-	cm := f.configMap("settings", "shop")
-	svc := &corev1.Service{ObjectMeta: f.member("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	f.Create(f.workload, svc)
-	f.owned(cm, app, true)
-	f.owned(svc, app, true)
-	f.installed(app, "settings", "web")
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
+	kinds["web"] = applicationtest.Services
+	app := f.CreateApplication("shop", kinds)
+	cm := f.CreateConfigMap("settings", "shop")
+	svc := &corev1.Service{ObjectMeta: f.MemberMeta("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	f.Create(f.Workload, svc)
+	f.WaitForOwned(cm, app, true)
+	f.WaitForOwned(svc, app, true)
+	f.WaitForInstalled(app, "settings", "web")
 
-	f.Edit(f.workload, app, func() { delete(app.Spec.Components, "web") })
-	f.owned(svc, app, false)
-	f.installed(app, "settings")
-	f.owned(cm, app, true)
+	f.Edit(f.Workload, app, func() { delete(app.Spec.Components, "web") })
+	f.WaitForOwned(svc, app, false)
+	f.WaitForInstalled(app, "settings")
+	f.WaitForOwned(cm, app, true)
 }
 
 // A manager that was down during a change of the spec learns from the status what the Application named before.
 func TestGarbageCollectionLetsGoOfAKindThatLeftTheSpecMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	kinds := components(configMaps, "settings")
-	kinds["web"] = services
-	app := f.application("shop", kinds)
-	svc := &corev1.Service{ObjectMeta: f.member("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	f.Create(f.workload, svc)
-	f.owned(svc, app, true)
-	f.installed(app, "web")
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
+	kinds["web"] = applicationtest.Services
+	app := f.CreateApplication("shop", kinds)
+	svc := &corev1.Service{ObjectMeta: f.MemberMeta("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	f.Create(f.Workload, svc)
+	f.WaitForOwned(svc, app, true)
+	f.WaitForInstalled(app, "web")
 
 	f.stop()
-	f.Edit(f.workload, app, func() { delete(app.Spec.Components, "web") })
+	f.Edit(f.Workload, app, func() { delete(app.Spec.Components, "web") })
 	f.start()
-	f.owned(svc, app, false)
-	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+	f.WaitForOwned(svc, app, false)
+	f.WaitForStatus(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
 }
 
 func TestGarbageCollectionKeepsReferencesOfOtherUIDs(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
 	stale := metav1.OwnerReference{APIVersion: "apps.masthead.dev/v1alpha1", Kind: "Application", Name: "shop", UID: "an-older-one"}
-	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.OwnerReferences = []metav1.OwnerReference{stale} })
-	f.owned(cm, app, true)
+	cm := f.CreateConfigMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.OwnerReferences = []metav1.OwnerReference{stale} })
+	f.WaitForOwned(cm, app, true)
 	if len(cm.OwnerReferences) != 2 || cm.OwnerReferences[0] != stale {
 		t.Errorf("want the reference of another UID to be left alone, got %+v", cm.OwnerReferences)
 	}
@@ -182,29 +183,29 @@ func TestGarbageCollectionKeepsReferencesOfOtherUIDs(t *testing.T) {
 func TestAdoptingExistingComponentsOfARecreatedApplication(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	cm := f.configMap("settings", "shop")
-	f.owned(cm, app, true)
-	f.Delete(f.workload, app)
-	again := f.application("shop", components(configMaps, "settings"))
-	f.owned(cm, again, true)
-	f.installed(again, "settings")
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	cm := f.CreateConfigMap("settings", "shop")
+	f.WaitForOwned(cm, app, true)
+	f.Delete(f.Workload, app)
+	again := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForOwned(cm, again, true)
+	f.WaitForInstalled(again, "settings")
 }
 
 func TestAdoptingExistingComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := componentOfStatus(s, "settings"); got != "False/Missing NotFound" {
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	cm := f.CreateConfigMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := applicationtest.FormatComponent(s, "settings"); got != "False/Missing NotFound" {
 			return fmt.Errorf("an object without the annotation belongs to no Application, got %q", got)
 		}
 		return nil
 	})
-	f.Edit(f.workload, cm, func() { cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
-	f.owned(cm, app, true)
-	f.installed(app, "settings")
+	f.Edit(f.Workload, cm, func() { cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
+	f.WaitForOwned(cm, app, true)
+	f.WaitForInstalled(app, "settings")
 }
 
 // Before adopting, Masthead asks the API server itself: a watch that is behind may show a deleted Application.
@@ -225,35 +226,35 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
-			app := f.application("shop", components(configMaps, "settings"))
-			f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
-			path := "/apis/apps.masthead.dev/v1alpha1/namespaces/" + f.namespace + "/applications/shop"
+			app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+			f.WaitForStatus(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+			path := "/apis/apps.masthead.dev/v1alpha1/namespaces/" + f.Namespace + "/applications/shop"
 			// A goroutine that waits for the status reads into app, while another one makes the answer.
 			uid := string(app.UID)
 			requested := make(chan struct{}, 100)
-			f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+			f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 				if req.Method != http.MethodGet || req.URL.Path != path {
 					return nil
 				}
 				requested <- struct{}{}
 				return controllertest.JSONAnswer(req, http.StatusOK, strings.ReplaceAll(tc.body, `"UID"`, `"`+uid+`"`))
 			})
-			before := f.traffic.Count()
-			cm := f.configMap("settings", "shop")
+			before := f.Traffic.Count()
+			cm := f.CreateConfigMap("settings", "shop")
 			f.Within("the Application is requested from the API server", func() error {
 				if len(requested) == 0 {
 					return errors.New("it was not")
 				}
 				return nil
 			})
-			f.installed(app, "settings")
-			f.settled()
-			for _, got := range f.traffic.Since(before, http.MethodPatch) {
+			f.WaitForInstalled(app, "settings")
+			f.WaitForIdle()
+			for _, got := range f.Traffic.Since(before, http.MethodPatch) {
 				if !strings.HasSuffix(got, "/status") {
 					t.Errorf("%s Want no patch but those of the status, got %q", tc.reason, got)
 				}
 			}
-			f.owned(cm, app, false)
+			f.WaitForOwned(cm, app, false)
 		})
 	}
 }
@@ -261,63 +262,63 @@ func TestGarbageCollectionAsksForTheApplicationBeforeItAdopts(t *testing.T) {
 func TestGarbageCollectionRefusesClusterScopedKinds(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	kinds := components(configMaps, "settings")
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
 	kinds["readers"] = appsv1alpha1.ComponentKind{Group: rbacv1.GroupName, Version: "v1", Kind: "ClusterRole"}
-	app := f.application("shop", kinds)
-	role := &rbacv1.ClusterRole{ObjectMeta: f.member(f.namespace+"-readers", "shop")}
+	app := f.CreateApplication("shop", kinds)
+	role := &rbacv1.ClusterRole{ObjectMeta: f.MemberMeta(f.Namespace+"-readers", "shop")}
 	role.Namespace = ""
-	f.Create(f.workload, role)
-	t.Cleanup(func() { f.Delete(f.workload, role) })
-	f.owned(f.configMap("settings", "shop"), app, true)
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := componentOfStatus(s, "readers"); got != "Unknown/Unknown ClusterScoped" {
+	f.Create(f.Workload, role)
+	t.Cleanup(func() { f.Delete(f.Workload, role) })
+	f.WaitForOwned(f.CreateConfigMap("settings", "shop"), app, true)
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := applicationtest.FormatComponent(s, "readers"); got != "Unknown/Unknown ClusterScoped" {
 			return fmt.Errorf("got %q", got)
 		}
-		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "False ClusterScoped" {
+		if got := applicationtest.FormatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "False ClusterScoped" {
 			return fmt.Errorf("got %q", got)
 		}
 		return nil
 	})
-	f.settled()
-	f.owned(role, app, false)
+	f.WaitForIdle()
+	f.WaitForOwned(role, app, false)
 }
 
 func TestGarbageCollectionLeavesOtherNamespacesAlone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	elsewhere := f.namespace + "-elsewhere"
-	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}})
-	app := f.application("shop", components(configMaps, "settings"))
-	there := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Namespace = elsewhere })
-	here := f.configMap("more", "shop")
-	f.owned(here, app, true)
-	f.settled()
-	f.owned(there, app, false)
-	f.installed(app)
+	elsewhere := f.Namespace + "-elsewhere"
+	f.Create(f.Workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}})
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	there := f.CreateConfigMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Namespace = elsewhere })
+	here := f.CreateConfigMap("more", "shop")
+	f.WaitForOwned(here, app, true)
+	f.WaitForIdle()
+	f.WaitForOwned(there, app, false)
+	f.WaitForInstalled(app)
 }
 
 // A missing right affects only components of that kind, and is checked once for all of them.
 func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPatch || !strings.Contains(req.URL.Path, "/configmaps/") {
 			return nil
 		}
 		return controllertest.JSONAnswer(req, http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":403,"reason":"Forbidden",`+
 			`"message":"configmaps \"settings\" is forbidden: User \"masthead\" cannot patch resource \"configmaps\" in API group \"\""}`)
 	})
-	kinds := components(configMaps, "a", "b", "c")
-	kinds["web"] = services
-	app := f.application("shop", kinds)
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "a", "b", "c")
+	kinds["web"] = applicationtest.Services
+	app := f.CreateApplication("shop", kinds)
 	for _, name := range []string{"a", "b", "c"} {
-		f.configMap(name, "shop")
+		f.CreateConfigMap(name, "shop")
 	}
-	svc := &corev1.Service{ObjectMeta: f.member("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	f.Create(f.workload, svc)
-	f.owned(svc, app, true)
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
+	svc := &corev1.Service{ObjectMeta: f.MemberMeta("web", "shop"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	f.Create(f.Workload, svc)
+	f.WaitForOwned(svc, app, true)
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := applicationtest.FormatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "False OwnershipForbidden" {
 			return fmt.Errorf("got %q", got)
 		}
 		if s.ComponentsInstalled != "4/4" {
@@ -325,9 +326,9 @@ func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 		}
 		return nil
 	})
-	f.settled()
+	f.WaitForIdle()
 	refused := 0
-	for _, r := range f.traffic.Since(0, http.MethodPatch) {
+	for _, r := range f.Traffic.Since(0, http.MethodPatch) {
 		if strings.Contains(r, "/configmaps/") {
 			refused++
 		}
@@ -341,14 +342,14 @@ func TestGarbageCollectionThatIsForbidden(t *testing.T) {
 func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
-	cm := f.configMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForStatus(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+	cm := f.CreateConfigMap("settings", "shop", func(cm *corev1.ConfigMap) { cm.Annotations = nil })
 	// The answer to a change of cm is read into cm while the other change is made.
-	direct, same := f.workload, cm.DeepCopy()
+	direct, same := f.Workload, cm.DeepCopy()
 	once := make(chan struct{}, 1)
 	once <- struct{}{}
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPatch || !strings.HasSuffix(req.URL.Path, "/configmaps/settings") {
 			return nil
 		}
@@ -363,15 +364,15 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 		}
 		return nil
 	})
-	f.Edit(f.workload, cm, func() { cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
+	f.Edit(f.Workload, cm, func() { cm.Annotations = map[string]string{appsv1alpha1.ApplicationAnnotation: "shop"} })
 	f.Within("the object is adopted in vain", func() error {
 		if len(once) > 0 {
 			return errors.New("it was not patched")
 		}
 		return nil
 	})
-	f.settled()
-	f.owned(cm, app, false)
+	f.WaitForIdle()
+	f.WaitForOwned(cm, app, false)
 	if cm.Annotations != nil {
 		t.Errorf("want nothing else to be written, got %v", cm.Annotations)
 	}
@@ -382,18 +383,18 @@ func TestGarbageCollectionDoesNotAdoptWhatHasChanged(t *testing.T) {
 func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
-	w, _ := f.reconciler.workloads.Get(f.cluster)
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForStatus(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
 	key := client.ObjectKeyFromObject(app)
-	direct := f.workload
+	direct := f.Workload
 	var once sync.Once
 	var release func()
 	refused := make(chan time.Time, 1)
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/configmaps/settings") {
 			once.Do(func() {
-				release = f.traffic.Hold(t, "/api/v1/configmaps")
+				release = f.Traffic.Hold(t, "/api/v1/configmaps")
 				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "settings"}}
 				if err := direct.Patch(f.Ctx, cm, client.RawPatch(types.MergePatchType, []byte(`{"data":{"a":"b"}}`))); err != nil {
 					t.Errorf("cannot change the object: %v", err)
@@ -403,7 +404,7 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 		}
 		return nil
 	})
-	cm := f.configMap("settings", "shop")
+	cm := f.CreateConfigMap("settings", "shop")
 	at := <-refused
 	f.Within("the Application is looked at again", func() error {
 		if started, _, _ := w.LastLook(key); started.Sub(at) < catchUp {
@@ -412,7 +413,7 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 		return nil
 	})
 	release()
-	f.owned(cm, app, true)
+	f.WaitForOwned(cm, app, true)
 }
 
 // The watch may be behind while a large Application is reconciled: the API server confirms once a second that it
@@ -420,18 +421,18 @@ func TestGarbageCollectionAdoptsAfterAConflictWhenTheWatchIsLate(t *testing.T) {
 func TestGarbageCollectionAsksAgainWhetherTheApplicationIsThere(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps))
-	f.has(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
-	w, _ := f.reconciler.workloads.Get(f.cluster)
-	release := f.traffic.Hold(t, "/apis/apps.masthead.dev/v1alpha1/applications")
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps))
+	f.WaitForStatus(app, func(appsv1alpha1.ApplicationStatus) error { return nil })
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
+	release := f.Traffic.Hold(t, "/apis/apps.masthead.dev/v1alpha1/applications")
 	defer release()
 	clock := testingclock.NewFakeClock(time.Now())
 	look := &pass{r: &reconciler{clock: clock}, w: w, key: client.ObjectKeyFromObject(app), app: app}
 	if !look.mayAdopt(f.Ctx) {
 		t.Fatalf("want the Application to adopt: %v", look.errs)
 	}
-	f.Delete(f.workload, app)
-	f.gone(app)
+	f.Delete(f.Workload, app)
+	f.WaitForGone(app)
 	clock.Step(liveCheckEvery)
 	if look.mayAdopt(f.Ctx) {
 		t.Error("want nothing adopted by an Application that has gone, although the watch does not say so yet")
@@ -446,9 +447,9 @@ func TestGarbageCollectionAsksAgainWhetherTheApplicationIsThere(t *testing.T) {
 func TestGarbageCollectionThatIsForbiddenInOneNamespace(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	forbidden := f.namespace + "-forbidden"
-	f.Create(f.workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: forbidden}})
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	forbidden := f.Namespace + "-forbidden"
+	f.Create(f.Workload, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: forbidden}})
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method != http.MethodPatch || !strings.Contains(req.URL.Path, "/namespaces/"+forbidden+"/configmaps/") {
 			return nil
 		}
@@ -456,20 +457,20 @@ func TestGarbageCollectionThatIsForbiddenInOneNamespace(t *testing.T) {
 			`"message":"configmaps \"treasure\" is forbidden: User \"masthead\" cannot patch resource \"configmaps\" in API group \"\" in the namespace \"`+forbidden+`\""}`)
 	})
 	there := func(app *appsv1alpha1.Application) { app.Namespace = forbidden }
-	theirs := f.application("shop", components(configMaps, "treasure", "other"), there)
-	t.Cleanup(func() { f.Delete(f.workload, theirs) })
+	theirs := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "treasure", "other"), there)
+	t.Cleanup(func() { f.Delete(f.Workload, theirs) })
 	for _, name := range []string{"treasure", "other"} {
-		f.configMap(name, "shop", func(cm *corev1.ConfigMap) { cm.Namespace = forbidden })
+		f.CreateConfigMap(name, "shop", func(cm *corev1.ConfigMap) { cm.Namespace = forbidden })
 	}
-	f.says(theirs, "treasure", "True/Healthy OwnershipForbidden")
-	f.says(theirs, "other", "True/Healthy OwnershipForbidden")
+	f.WaitForComponent(theirs, "treasure", "True/Healthy OwnershipForbidden")
+	f.WaitForComponent(theirs, "other", "True/Healthy OwnershipForbidden")
 	for _, c := range theirs.Status.Components {
 		if !strings.Contains(c.Message, "lacks the right to patch") || strings.Contains(c.Message, "treasure") {
 			t.Errorf("want the missing right to be named, and nothing about an object, got %q", c.Message)
 		}
 	}
-	ours := f.application("shop", components(configMaps, "settings"))
-	cm := f.configMap("settings", "shop")
-	f.owned(cm, ours, true)
-	f.says(ours, "settings", "True/Healthy ")
+	ours := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	cm := f.CreateConfigMap("settings", "shop")
+	f.WaitForOwned(cm, ours, true)
+	f.WaitForComponent(ours, "settings", "True/Healthy ")
 }

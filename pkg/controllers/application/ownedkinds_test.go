@@ -16,6 +16,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/health"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
@@ -24,30 +25,15 @@ import (
 // service creates a Service that is a component of an Application.
 func (f *fixture) service(name, application string) *corev1.Service {
 	f.T.Helper()
-	svc := &corev1.Service{ObjectMeta: f.member(name, application), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
-	f.Create(f.workload, svc)
+	svc := &corev1.Service{ObjectMeta: f.MemberMeta(name, application), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	f.Create(f.Workload, svc)
 	return svc
-}
-
-// ownsKinds waits until a status lists just these kinds as owned.
-func (f *fixture) ownsKinds(app *appsv1alpha1.Application, want ...string) {
-	f.T.Helper()
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		var got []string
-		for _, k := range s.OwnedKinds {
-			got = append(got, k.Kind)
-		}
-		if !slices.Equal(got, want) {
-			return fmt.Errorf("want the kinds %q to be owned, got %q", want, got)
-		}
-		return nil
-	})
 }
 
 // relist has a kind listed again.
 func (f *fixture) relist(gk schema.GroupKind) {
 	f.T.Helper()
-	w, _ := f.reconciler.workloads.Get(f.cluster)
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
 	w.Watcher.Relist(func(kind schema.GroupKind) bool { return kind == gk })
 }
 
@@ -60,7 +46,7 @@ func watchedAs(w *workload.Cluster, gk schema.GroupKind) []kindwatch.Kind {
 func (f *fixture) inState(gk schema.GroupKind, want kindwatch.State) {
 	f.T.Helper()
 	f.Within(gk.String()+" is "+string(want), func() error {
-		w, engaged := f.reconciler.workloads.Get(f.cluster)
+		w, engaged := f.reconciler.workloads.Get(f.Cluster)
 		if !engaged {
 			return errors.New("the cluster is not engaged yet")
 		}
@@ -73,71 +59,61 @@ func (f *fixture) inState(gk schema.GroupKind, want kindwatch.State) {
 	})
 }
 
-// answerFor makes the cluster answer all requests for a path with a code.
-func (f *fixture) answerFor(path string, code int, status string) {
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
-		if req.URL.Path != path {
-			return nil
-		}
-		return controllertest.JSONAnswer(req, code, `{"kind":"Status","apiVersion":"v1","status":"Failure",`+status+`}`)
-	})
-}
-
 // Objects of a kind removed from the spec while Masthead may not read it are released once it may, even if the manager
 // was replaced meanwhile. Otherwise, deleting the Application would delete them.
 func TestGarbageCollectionLetsGoOfAKindThatIsForbidden(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	kinds := components(configMaps, "settings")
-	kinds["web"] = services
-	app := f.application("shop", kinds)
-	f.configMap("settings", "shop")
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
+	kinds["web"] = applicationtest.Services
+	app := f.CreateApplication("shop", kinds)
+	f.CreateConfigMap("settings", "shop")
 	svc := f.service("web", "shop")
-	f.installed(app, "settings", "web")
-	f.owned(svc, app, true)
-	f.ownsKinds(app, "ConfigMap", "Service")
+	f.WaitForInstalled(app, "settings", "web")
+	f.WaitForOwned(svc, app, true)
+	f.WaitForOwnedKinds(app, "ConfigMap", "Service")
 
 	gk := schema.GroupKind{Kind: "Service"}
-	f.answerFor("/api/v1/services", http.StatusForbidden, `"code":403,"reason":"Forbidden","message":"cannot list resource"`)
+	f.AnswerFor("/api/v1/services", http.StatusForbidden, `"code":403,"reason":"Forbidden","message":"cannot list resource"`)
 	f.relist(gk)
 	f.inState(gk, kindwatch.StateForbidden)
-	f.Edit(f.workload, app, func() { delete(app.Spec.Components, "web") })
-	f.installed(app, "settings")
-	f.ownsKinds(app, "ConfigMap", "Service")
+	f.Edit(f.Workload, app, func() { delete(app.Spec.Components, "web") })
+	f.WaitForInstalled(app, "settings")
+	f.WaitForOwnedKinds(app, "ConfigMap", "Service")
 	f.restart()
 	f.inState(gk, kindwatch.StateForbidden)
 
-	f.traffic.SetAnswer(nil)
-	w, _ := f.reconciler.workloads.Get(f.cluster)
+	f.Traffic.SetAnswer(nil)
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
 	w.Watcher.Retry(schema.GroupResource{Resource: "services"})
-	f.owned(svc, app, false)
-	f.ownsKinds(app, "ConfigMap")
+	f.WaitForOwned(svc, app, false)
+	f.WaitForOwnedKinds(app, "ConfigMap")
 }
 
 // A status lists 64 components, and all kinds of which objects are owned.
 func TestGarbageCollectionLetsGoOfAKindOfAnApplicationWithManyComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	kinds := map[string]appsv1alpha1.ComponentKind{"web": services}
+	kinds := map[string]appsv1alpha1.ComponentKind{"web": applicationtest.Services}
 	for i := range appsv1alpha1.MaxStatusEntries + 1 {
-		kinds[fmt.Sprintf("missing-%d", i)] = configMaps
+		kinds[fmt.Sprintf("missing-%d", i)] = applicationtest.ConfigMaps
 	}
-	app := f.application("shop", kinds)
+	app := f.CreateApplication("shop", kinds)
 	svc := f.service("web", "shop")
-	f.owned(svc, app, true)
-	f.installed(app, "web")
+	f.WaitForOwned(svc, app, true)
+	f.WaitForInstalled(app, "web")
 	f.stop()
-	f.Edit(f.workload, app, func() { delete(app.Spec.Components, "web") })
+	f.Edit(f.Workload, app, func() { delete(app.Spec.Components, "web") })
 	f.start()
-	f.owned(svc, app, false)
-	f.ownsKinds(app)
+	f.WaitForOwned(svc, app, false)
+	f.WaitForOwnedKinds(app)
 }
 
 // Adopted objects are known even if the manager ended before writing a status.
 func TestGarbageCollectionLetsGoOfAKindThatNoStatusSpokeOf(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.URL.Path != "/api/v1/secrets" {
 			return nil
 		}
@@ -145,16 +121,16 @@ func TestGarbageCollectionLetsGoOfAKindThatNoStatusSpokeOf(t *testing.T) {
 		<-req.Context().Done()
 		return controllertest.JSONAnswer(req, http.StatusGatewayTimeout, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":504,"reason":"Timeout"}`)
 	})
-	kinds := map[string]appsv1alpha1.ComponentKind{"web": services, "secret": {Version: "v1", Kind: "Secret"}}
+	kinds := map[string]appsv1alpha1.ComponentKind{"web": applicationtest.Services, "secret": {Version: "v1", Kind: "Secret"}}
 	svc := f.service("web", "shop")
-	app := f.application("shop", kinds)
-	f.owned(svc, app, true)
+	app := f.CreateApplication("shop", kinds)
+	f.WaitForOwned(svc, app, true)
 	f.stop()
-	f.traffic.SetAnswer(nil)
-	f.Edit(f.workload, app, func() { app.Spec.Components = components(configMaps, "settings") })
+	f.Traffic.SetAnswer(nil)
+	f.Edit(f.Workload, app, func() { app.Spec.Components = applicationtest.Components(applicationtest.ConfigMaps, "settings") })
 	f.start()
-	f.owned(svc, app, false)
-	f.ownsKinds(app)
+	f.WaitForOwned(svc, app, false)
+	f.WaitForOwnedKinds(app)
 }
 
 func TestFormerKinds(t *testing.T) {

@@ -7,19 +7,15 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 	"github.com/masthead-dev/masthead/pkg/kindwatch"
 )
-
-var configMapKind = kindwatch.Kind{
-	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps", MetadataOnly: true,
-}
 
 // selecting is an Application with the UID "app" that selects the label app=shop.
 func selecting(change ...func(*appsv1alpha1.Application)) *appsv1alpha1.Application {
@@ -27,7 +23,7 @@ func selecting(change ...func(*appsv1alpha1.Application)) *appsv1alpha1.Applicat
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "shop", UID: "app"},
 		Spec: appsv1alpha1.ApplicationSpec{
 			Selector:   appsv1alpha1.LabelSelector{MatchLabels: map[string]appsv1alpha1.LabelValue{"app": "shop"}},
-			Components: components(configMaps, "settings"),
+			Components: applicationtest.Components(applicationtest.ConfigMaps, "settings"),
 		},
 	}
 	for _, c := range change {
@@ -39,7 +35,7 @@ func selecting(change ...func(*appsv1alpha1.Application)) *appsv1alpha1.Applicat
 // seen is an object that belongs to the Application, and is not owned by it.
 func seen(name string, change ...func(*object)) object {
 	o := object{
-		kind: configMapKind,
+		kind: applicationtest.ConfigMapKind,
 		entry: kindwatch.Entry{
 			Key: types.NamespacedName{Namespace: "ns", Name: name}, UID: types.UID("uid-" + name), ResourceVersion: "1",
 		},
@@ -132,7 +128,7 @@ func TestSelectingComponents(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.orphaning = tc.orphaning
-			kind := seenKind{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Kind: configMapKind, Leaving: tc.leaving}, objects: []object{tc.object}}
+			kind := seenKind{NamedKind: workload.NamedKind{GVK: applicationtest.ConfigMapKind.GroupVersionKind, Kind: applicationtest.ConfigMapKind, Leaving: tc.leaving}, objects: []object{tc.object}}
 			got := s.sort([]seenKind{kind}, func(object) bool { return tc.patched })
 			if len(got.adopt) == 1 != tc.adopt || len(got.release) == 1 != tc.release || len(got.leaving) == 1 != tc.leaves || got.selected != tc.selected {
 				t.Errorf("%s Got adopt %d, release %d, leaving %d, selected %d", tc.reason, len(got.adopt), len(got.release), len(got.leaving), got.selected)
@@ -147,12 +143,12 @@ func TestSelectingComponentsOfTwoVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := configMapKind
+	other := applicationtest.ConfigMapKind
 	other.Version = "v2"
 	again := seen("a")
 	again.kind = other
 	got := s.sort([]seenKind{
-		{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind}, objects: []object{seen("a"), seen("b")}},
+		{NamedKind: workload.NamedKind{GVK: applicationtest.ConfigMapKind.GroupVersionKind}, objects: []object{seen("a"), seen("b")}},
 		{NamedKind: workload.NamedKind{GVK: other.GroupVersionKind}, objects: []object{again}},
 	}, func(object) bool { return false })
 	if got.selected != 2 || len(got.adopt) != 2 {
@@ -167,13 +163,13 @@ func TestSelectingComponentsWhoseVersionChanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	former := configMapKind
+	former := applicationtest.ConfigMapKind
 	former.Version = "v1beta1"
 	same := seen("a", ownedByShop)
 	same.kind = former
 	got := s.sort([]seenKind{
 		{NamedKind: workload.NamedKind{GVK: former.GroupVersionKind, Kind: former, Leaving: true}, objects: []object{same}},
-		{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Kind: configMapKind}, objects: []object{seen("a", ownedByShop)}},
+		{NamedKind: workload.NamedKind{GVK: applicationtest.ConfigMapKind.GroupVersionKind, Kind: applicationtest.ConfigMapKind}, objects: []object{seen("a", ownedByShop)}},
 	}, func(object) bool { return false })
 	if got.selected != 1 || len(got.adopt)+len(got.release)+len(got.leaving) != 0 {
 		t.Errorf("want it to stay owned, got %d selected, adopt %v, release %v, leaving %v", got.selected, got.adopt, got.release, got.leaving)
@@ -186,13 +182,13 @@ func TestSelectingComponentsWhoseNewVersionIsNotSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	former := configMapKind
+	former := applicationtest.ConfigMapKind
 	former.Version = "v1beta1"
 	same := seen("a", ownedByShop)
 	same.kind = former
 	got := s.sort([]seenKind{
 		{NamedKind: workload.NamedKind{GVK: former.GroupVersionKind, Kind: former, Leaving: true}, objects: []object{same}},
-		{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Unseen: &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: "wait"}}},
+		{NamedKind: workload.NamedKind{GVK: applicationtest.ConfigMapKind.GroupVersionKind, Unseen: &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: "wait"}}},
 	}, func(object) bool { return false })
 	if len(got.release) != 0 || len(got.leaving) != 1 {
 		t.Errorf("want it to be kept in mind and not to be released, got release %v, leaving %v", got.release, got.leaving)
@@ -226,7 +222,7 @@ func TestSelectingComponentsThatAreNamed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			kind := seenKind{NamedKind: workload.NamedKind{GVK: configMapKind.GroupVersionKind, Unseen: tc.unseen}, objects: tc.objects}
+			kind := seenKind{NamedKind: workload.NamedKind{GVK: applicationtest.ConfigMapKind.GroupVersionKind, Unseen: tc.unseen}, objects: tc.objects}
 			views := s.views(app, []seenKind{kind}, func(object) *condition.Error { return tc.refused })
 			if len(views) != 1 {
 				t.Fatalf("want one view, got %d", len(views))

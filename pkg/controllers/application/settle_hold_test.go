@@ -15,6 +15,7 @@ import (
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/pkg/condition"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/appstatus"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
@@ -40,7 +41,7 @@ func TestAStatusThatListsAPartIsNotWrittenBeforeAllIsKnown(t *testing.T) {
 	found := func(name string) appstatus.ComponentView { return viewOfKept(name, healthy, true) }
 	named := func(name string) appstatus.ComponentView { return viewOfKept(name, healthy, false) }
 	begun := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	unread := appstatus.NewComponentView(configMapKind.GroupVersionKind, types.NamespacedName{}, &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."})
+	unread := appstatus.NewComponentView(applicationtest.ConfigMapKind.GroupVersionKind, types.NamespacedName{}, &condition.Error{Reason: appsv1alpha1.ReasonSyncing, Message: "Not yet."})
 	unread.Syncing = true
 	for name, tc := range map[string]struct {
 		reason      string
@@ -80,21 +81,21 @@ func TestMoreThanIsListedIsNotMiscountedAfterARestart(t *testing.T) {
 	const many = appsv1alpha1.MaxStatusEntries + 8
 	f := newFixture(t)
 	for i := range many {
-		f.marked(fmt.Sprintf("settings-%d", i), partOfLabels("shop"), nil)
+		f.CreateConfigMapWith(fmt.Sprintf("settings-%d", i), applicationtest.PartOfLabels("shop"), nil)
 	}
-	app := f.discovers("shop", discoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
+	app := f.CreateDiscovering("shop", applicationtest.DiscoveredConfigMaps, appsv1alpha1.DiscoverySource{PartOf: "shop"})
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
 		if s.Counts.Discovered != many || !s.Truncated {
 			return fmt.Errorf("got %+v", s.Counts)
 		}
 		return nil
 	})
-	f.settled()
-	before := f.traffic.Count()
+	f.WaitForIdle()
+	before := f.Traffic.Count()
 	f.restart()
 	f.Within("the ConfigMaps are read, and the Application is looked at", func() error { return f.looked(app.Name) })
-	f.settled()
-	for _, request := range f.traffic.Since(before, controllertest.Writes()...) {
+	f.WaitForIdle()
+	for _, request := range f.Traffic.Since(before, controllertest.Writes()...) {
 		t.Errorf("after a restart nothing is written, got %s", request)
 	}
 }

@@ -10,27 +10,28 @@ import (
 	"testing"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 )
 
 // A group that does not answer delays only the status of its own components.
 func TestAGroupThatDoesNotAnswerHoldsBackItsOwnComponents(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.Create(f.workload, f.crd())
-	kinds := components(configMaps, "settings")
-	kinds["db"] = f.databaseKind()
-	app := f.application("shop", kinds)
-	settings := f.configMap("settings", "shop")
-	f.status(f.database("db", "shop"), map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
-	f.installed(app, "db", "settings")
-	f.says(app, "db", "True/Healthy ")
-	f.answerFor("/apis/"+f.databaseKind().Group+"/v1", http.StatusInternalServerError, `"code":500,"reason":"InternalError"`)
+	f.Create(f.Workload, f.DatabaseCRD())
+	kinds := applicationtest.Components(applicationtest.ConfigMaps, "settings")
+	kinds["db"] = f.DatabaseKind()
+	app := f.CreateApplication("shop", kinds)
+	settings := f.CreateConfigMap("settings", "shop")
+	f.SetStatus(f.database("db", "shop"), map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True"}}})
+	f.WaitForInstalled(app, "db", "settings")
+	f.WaitForComponent(app, "db", "True/Healthy ")
+	f.AnswerFor("/apis/"+f.DatabaseKind().Group+"/v1", http.StatusInternalServerError, `"code":500,"reason":"InternalError"`)
 	f.restart()
-	f.Delete(f.workload, settings)
-	f.health(app, appsv1alpha1.HealthMissing)
-	f.says(app, "db", "True/Healthy ")
-	f.has(app, func(s appsv1alpha1.ApplicationStatus) error {
-		if got := formatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
+	f.Delete(f.Workload, settings)
+	f.WaitForHealth(app, appsv1alpha1.HealthMissing)
+	f.WaitForComponent(app, "db", "True/Healthy ")
+	f.WaitForStatus(app, func(s appsv1alpha1.ApplicationStatus) error {
+		if got := applicationtest.FormatCondition(s, appsv1alpha1.ConditionComponentsWatched); got != "True Watched" {
 			return fmt.Errorf("got %q", got)
 		}
 		if s.ComponentsInstalled != "1/2" {

@@ -15,16 +15,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 )
 
 // A status written late must not describe the next Application of the same name.
 func TestStatusOfAnApplicationIsNotWrittenToItsSuccessor(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	f.installed(app)
-	f.settled()
-	w, _ := f.reconciler.workloads.Get(f.cluster)
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForInstalled(app)
+	f.WaitForIdle()
+	w, _ := f.reconciler.workloads.Get(f.Cluster)
 	before := w.Application(client.ObjectKeyFromObject(app))
 	late := *before.Status.DeepCopy()
 	late.ComponentsInstalled = "7/7"
@@ -33,15 +34,15 @@ func TestStatusOfAnApplicationIsNotWrittenToItsSuccessor(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	f.Delete(f.workload, app)
-	successor := f.application("shop", components(configMaps, "settings"))
-	f.installed(successor)
-	f.settled()
-	err = f.workload.Status().Patch(f.Ctx, successor.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+	f.Delete(f.Workload, app)
+	successor := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForInstalled(successor)
+	f.WaitForIdle()
+	err = f.Workload.Status().Patch(f.Ctx, successor.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 	if !apierrors.IsConflict(err) {
 		t.Errorf("The status of another Application must be refused as a conflict. Got %v.", err)
 	}
-	f.installed(successor)
+	f.WaitForInstalled(successor)
 }
 
 // Concurrent changes of an Application are not overwritten by a status write, and the status is still written: a change
@@ -49,12 +50,12 @@ func TestStatusOfAnApplicationIsNotWrittenToItsSuccessor(t *testing.T) {
 func TestStatusIsWrittenAfterAConflict(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	app := f.application("shop", components(configMaps, "settings"))
-	f.installed(app)
-	f.settled()
-	direct, key := f.workload, client.ObjectKeyFromObject(app)
+	app := f.CreateApplication("shop", applicationtest.Components(applicationtest.ConfigMaps, "settings"))
+	f.WaitForInstalled(app)
+	f.WaitForIdle()
+	direct, key := f.Workload, client.ObjectKeyFromObject(app)
 	var once sync.Once
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodPatch && strings.HasSuffix(req.URL.Path, "/applications/shop/status") {
 			once.Do(func() {
 				same := &appsv1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -65,6 +66,6 @@ func TestStatusIsWrittenAfterAConflict(t *testing.T) {
 		}
 		return nil
 	})
-	f.configMap("settings", "shop")
-	f.installed(app, "settings")
+	f.CreateConfigMap("settings", "shop")
+	f.WaitForInstalled(app, "settings")
 }
