@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 
@@ -23,50 +24,50 @@ import (
 func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	composition := f.composition("aws", "mysqlinstances")
-	copied := f.copy(composition, sameContent(composition))
-	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
-	f.settled()
-	written := f.traffic.Writes()
+	composition := f.CreateComposition("aws", "mysqlinstances")
+	copied := f.WaitForCopy(composition, discoverytest.SameContent(composition))
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.Cluster))
+	f.WaitForIdle()
+	written := f.Traffic.Writes()
 
 	other := prepareOn(t, f.lane)
-	other.owner, other.othersPolicy = hubidentity.Owner{ID: "hub-b"}, true
+	other.Owner, other.othersPolicy = hubidentity.Owner{ID: "hub-b"}, true
 	other.start()
-	other.composition("gcp", "mysqlinstances")
-	other.reported(xrdCRD, fleetv1alpha1.ReasonDefinitionForeign)
-	other.gaugeIs(0, "masthead_discovery_protected", string(other.cluster))
-	other.settled()
-	f.settled()
-	if first, second := f.traffic.Writes()-written, other.traffic.Writes(); first != 0 || second != 1 {
-		t.Errorf("want no write but the request for the username, got %d of the first and %d of the second: %v", first, second, other.traffic.Last(20))
+	other.CreateComposition("gcp", "mysqlinstances")
+	other.reported(discoverytest.XRDCRD, fleetv1alpha1.ReasonDefinitionForeign)
+	other.gaugeIs(0, "masthead_discovery_protected", string(other.Cluster))
+	other.WaitForIdle()
+	f.WaitForIdle()
+	if first, second := f.Traffic.Writes()-written, other.Traffic.Writes(); first != 0 || second != 1 {
+		t.Errorf("want no write but the request for the username, got %d of the first and %d of the second: %v", first, second, other.Traffic.Last(20))
 	}
-	now := object(compositionGVK, copied.GetName())
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetResourceVersion() != copied.GetResourceVersion() {
+	now := discoverytest.NewObject(discoverytest.CompositionKind, copied.GetName())
+	if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetResourceVersion() != copied.GetResourceVersion() {
 		t.Errorf("want the first hub's copy left alone, got %v (%v)", now, err)
 	}
 
 	f.stop()
 	other.othersPolicy = false
-	other.owner.Predecessors = []hubidentity.Identity{owner.ID}
-	c, _ := other.fleet.Lookup(other.cluster)
-	c.Hub = other.owner
+	other.Owner.Predecessors = []hubidentity.Identity{discoverytest.Owner.ID}
+	c, _ := other.fleet.Lookup(other.Cluster)
+	c.Hub = other.Owner
 	other.fleet.Set(c)
-	if w, ok := other.reconciler.workloads.Get(other.cluster); ok {
+	if w, ok := other.reconciler.workloads.Get(other.Cluster); ok {
 		w.enqueue()
 	}
 	other.Within("the second hub takes over what the first put there", func() error {
-		crd, err := f.crd(f.workload, xrdCRD)
-		if err != nil || !other.owner.IsStamped(crd) {
+		crd, err := f.GetCRD(f.Workload, discoverytest.XRDCRD)
+		if err != nil || !other.Owner.IsStamped(crd) {
 			return fmt.Errorf("the definition is not the second's: %w", errors.Join(err, errors.New("labels")))
 		}
 		policy := &admissionv1.ValidatingAdmissionPolicy{}
-		if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); err != nil || !other.owner.IsStamped(policy) {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); err != nil || !other.Owner.IsStamped(policy) {
 			return fmt.Errorf("the policy is not the second's: %w", errors.Join(err, errors.New("labels")))
 		}
 		return nil
 	})
-	other.gone(composition)
-	other.gaugeIs(1, "masthead_discovery_protected", string(other.cluster))
+	other.WaitForGone(composition)
+	other.gaugeIs(1, "masthead_discovery_protected", string(other.Cluster))
 }
 
 // TestUserThatAnotherControllerDoubtsIsRequested has another controller that is refused by the policy, after Masthead's
@@ -74,32 +75,32 @@ func TestTwoHubsOnOneClusterDoNotFight(t *testing.T) {
 func TestUserThatAnotherControllerDoubtsIsRequested(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	composition := f.composition("aws", "mysqlinstances")
-	f.copy(composition, sameContent(composition))
-	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
-	f.settled()
-	f.traffic.SetUser("another-user")
-	claims := f.claimCRD("claims", owner.Stamp(nil))
+	composition := f.CreateComposition("aws", "mysqlinstances")
+	f.WaitForCopy(composition, discoverytest.SameContent(composition))
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.Cluster))
+	f.WaitForIdle()
+	f.Traffic.SetUser("another-user")
+	claims := f.NewClaimCRD("claims", discoverytest.Owner.Stamp(nil))
 	var refused error
 	f.Within("the policy refuses what another user than Masthead writes", func() error {
-		if refused = f.workload.Create(f.Ctx, claims, client.DryRunAll); refused == nil {
+		if refused = f.Workload.Create(f.Ctx, claims, client.DryRunAll); refused == nil {
 			return errors.New("it does not")
 		}
 		return nil
 	})
-	if !f.users.Excuses(f.cluster, refused, time.Now()) {
+	if !f.users.Excuses(f.Cluster, refused, time.Now()) {
 		t.Errorf("want a refusal by the policy to be excused, got %v", refused)
 	}
 	f.Within("the policy lets the new user through", func() error {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(policyKind.GroupVersionKind)
-		if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, u); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, u); err != nil {
 			return err
 		}
 		if !strings.Contains(fmt.Sprint(u.Object["spec"]), "another-user") {
 			// The refusal is reported again, as by controllers that retry their writes: right after the policy was
 			// written, a refusal only causes a wait.
-			f.users.Excuses(f.cluster, refused, time.Now())
+			f.users.Excuses(f.Cluster, refused, time.Now())
 			return errors.New("it does not")
 		}
 		return nil

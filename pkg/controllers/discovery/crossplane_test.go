@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
 )
 
 const crossplanesFinalizer = "defined.apiextensions.crossplane.io"
@@ -31,7 +33,7 @@ func TestForeignFinalizer(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			u := object(xrdGVK, "x")
+			u := discoverytest.NewObject(discoverytest.XRDKind, "x")
 			u.SetFinalizers(tc.finalizers)
 			if got := foreignFinalizer(u); got != tc.want {
 				t.Errorf("%s Want %q, got %q", tc.reason, tc.want, got)
@@ -44,7 +46,7 @@ func TestForeignFinalizer(t *testing.T) {
 // copies.
 func withoutPolicies(req *http.Request) *http.Response {
 	if strings.Contains(req.URL.Path, "/validatingadmissionpolic") {
-		return answer(http.StatusNotFound, "404 page not found")
+		return controllertest.JSONAnswer(req, http.StatusNotFound, "404 page not found")
 	}
 	return nil
 }
@@ -52,14 +54,14 @@ func withoutPolicies(req *http.Request) *http.Response {
 // finalize sets the finalizers of a copy, or removes them.
 func (f *fixture) finalize(u *unstructured.Unstructured, finalizers ...string) {
 	f.T.Helper()
-	f.Edit(f.workload, u, func() { u.SetFinalizers(finalizers) })
+	f.Edit(f.Workload, u, func() { u.SetFinalizers(finalizers) })
 }
 
 // releaseLater removes the finalizers of a copy when the test ends.
 func (f *fixture) releaseLater(u *unstructured.Unstructured) {
 	f.T.Cleanup(func() {
-		now := object(u.GroupVersionKind(), u.GetName())
-		if f.workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now) == nil {
+		now := discoverytest.NewObject(u.GroupVersionKind(), u.GetName())
+		if f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now) == nil {
 			f.finalize(now)
 		}
 	})
@@ -68,8 +70,8 @@ func (f *fixture) releaseLater(u *unstructured.Unstructured) {
 // untouched checks that an object still exists and is not being deleted.
 func (f *fixture) untouched(u *unstructured.Unstructured) {
 	f.T.Helper()
-	now := object(u.GroupVersionKind(), u.GetName())
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != u.GetUID() || now.GetDeletionTimestamp() != nil {
+	now := discoverytest.NewObject(u.GroupVersionKind(), u.GetName())
+	if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != u.GetUID() || now.GetDeletionTimestamp() != nil {
 		f.T.Fatalf("want %s %q left as it is, got %v (%v)", u.GetKind(), u.GetName(), now.Object["metadata"], err)
 	}
 }
@@ -79,45 +81,45 @@ func (f *fixture) untouched(u *unstructured.Unstructured) {
 func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.traffic.SetAnswer(withoutPolicies)
+	f.Traffic.SetAnswer(withoutPolicies)
 	f.start()
-	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
-	copied, copiedComposition := f.copy(xrd, sameContent(xrd)), f.copy(composition, nil)
+	xrd, composition := f.CreateXRD("mysqlinstances"), f.CreateComposition("aws", "mysqlinstances")
+	copied, copiedComposition := f.WaitForCopy(xrd, discoverytest.SameContent(xrd)), f.WaitForCopy(composition, nil)
 	f.releaseLater(copied)
 	f.finalize(copied, crossplanesFinalizer)
-	f.reported(xrdCRD, fleetv1alpha1.ReasonOwnCrossplane)
-	f.event(fleetv1alpha1.ReasonOwnCrossplane)
+	f.reported(discoverytest.XRDCRD, fleetv1alpha1.ReasonOwnCrossplane)
+	f.WaitForEvent(fleetv1alpha1.ReasonOwnCrossplane)
 
 	t.Log("nothing is written or deleted there any more, also after a restart")
-	f.settled()
-	written := f.traffic.Writes()
-	f.Delete(f.hub, xrd)
-	f.Delete(f.hub, composition)
-	other := f.composition("gcp", "mysqlinstances")
+	f.WaitForIdle()
+	written := f.Traffic.Writes()
+	f.Delete(f.Hub, xrd)
+	f.Delete(f.Hub, composition)
+	other := f.CreateComposition("gcp", "mysqlinstances")
 	f.restart()
-	f.reported(xrdCRD, fleetv1alpha1.ReasonOwnCrossplane)
-	f.settled()
-	f.gone(other)
+	f.reported(discoverytest.XRDCRD, fleetv1alpha1.ReasonOwnCrossplane)
+	f.WaitForIdle()
+	f.WaitForGone(other)
 	f.untouched(copied)
 	f.untouched(copiedComposition)
 	// One request asks for Masthead's username.
-	if n := f.traffic.Writes() - written; n > 1 {
-		t.Errorf("want nothing written, got %d: %q", n, f.traffic.Last(20))
+	if n := f.Traffic.Writes() - written; n > 1 {
+		t.Errorf("want nothing written, got %d: %q", n, f.Traffic.Last(20))
 	}
 
 	t.Log("nor when it is not wanted any more")
-	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
-	f.reported(xrdCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
-	f.reported(compositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
-	f.settled()
+	f.EditClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
+	f.reported(discoverytest.XRDCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
+	f.reported(discoverytest.CompositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
+	f.WaitForIdle()
 	f.untouched(copied)
 	f.untouched(copiedComposition)
 
 	t.Log("when the Crossplane is gone, everything goes")
 	f.finalize(copied)
 	f.reconciler.enqueueAll()
-	f.gone(copied)
-	f.gone(copiedComposition)
+	f.WaitForGone(copied)
+	f.WaitForGone(copiedComposition)
 }
 
 // TestDefinitionThatIsNotACopyIsACrossplanes creates a cluster's own CompositeResourceDefinition under Masthead's
@@ -125,22 +127,22 @@ func TestCrossplaneThatWasInstalledOverTheCopies(t *testing.T) {
 func TestDefinitionThatIsNotACopyIsACrossplanes(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	xrd := f.xrd("mysqlinstances")
-	copied := f.copy(xrd, nil)
-	own := object(xrdGVK, "theirs."+f.group)
+	xrd := f.CreateXRD("mysqlinstances")
+	copied := f.WaitForCopy(xrd, nil)
+	own := discoverytest.NewObject(discoverytest.XRDKind, "theirs."+f.Group)
 	own.Object["spec"] = copied.DeepCopy().Object["spec"]
 	_ = unstructured.SetNestedField(own.Object, "theirs", "spec", "names", "plural")
-	f.Create(f.workload, own)
-	t.Cleanup(func() { f.Delete(f.workload, own) })
-	f.reported(xrdCRD, fleetv1alpha1.ReasonOwnCrossplane)
-	composition := f.composition("aws", "mysqlinstances")
-	f.settled()
-	f.gone(composition)
+	f.Create(f.Workload, own)
+	t.Cleanup(func() { f.Delete(f.Workload, own) })
+	f.reported(discoverytest.XRDCRD, fleetv1alpha1.ReasonOwnCrossplane)
+	composition := f.CreateComposition("aws", "mysqlinstances")
+	f.WaitForIdle()
+	f.WaitForGone(composition)
 	f.untouched(copied)
 
-	f.Delete(f.workload, own)
-	f.copy(composition, nil)
-	f.reported(xrdCRD, "Served")
+	f.Delete(f.Workload, own)
+	f.WaitForCopy(composition, nil)
+	f.reported(discoverytest.XRDCRD, "Served")
 }
 
 // TestCopyWithForeignFinalizerStays deletes an object in the hub while its copy has a finalizer of another controller
@@ -148,15 +150,15 @@ func TestDefinitionThatIsNotACopyIsACrossplanes(t *testing.T) {
 func TestCopyWithForeignFinalizerStays(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.traffic.SetAnswer(withoutPolicies)
+	f.Traffic.SetAnswer(withoutPolicies)
 	f.start()
-	composition, other := f.composition("aws", "mysqlinstances"), f.composition("gcp", "mysqlinstances")
-	copied := f.copy(composition, nil)
-	f.copy(other, nil)
+	composition, other := f.CreateComposition("aws", "mysqlinstances"), f.CreateComposition("gcp", "mysqlinstances")
+	copied := f.WaitForCopy(composition, nil)
+	f.WaitForCopy(other, nil)
 	f.releaseLater(copied)
 	f.finalize(copied, "theirs.org/uses")
 	f.Within("the finalizer is seen", func() error {
-		w, _ := f.reconciler.workloads.Get(f.cluster)
+		w, _ := f.reconciler.workloads.Get(f.Cluster)
 		for _, kind := range w.followedKinds() {
 			have, err := w.watcher.Get(kind, client.ObjectKeyFromObject(copied))
 			if err == nil && slices.Contains(have.GetFinalizers(), "theirs.org/uses") {
@@ -165,17 +167,17 @@ func TestCopyWithForeignFinalizerStays(t *testing.T) {
 		}
 		return errors.New("it is not")
 	})
-	f.Delete(f.hub, composition)
-	f.Delete(f.hub, other)
-	f.gone(other)
-	f.reported(compositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
+	f.Delete(f.Hub, composition)
+	f.Delete(f.Hub, other)
+	f.WaitForGone(other)
+	f.reported(discoverytest.CompositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
 	f.untouched(copied)
 
 	f.finalize(copied)
-	f.gone(copied)
-	f.reported(compositionCRD, "Served")
+	f.WaitForGone(copied)
+	f.reported(discoverytest.CompositionCRD, "Served")
 	f.Within("the metric", func() error {
-		if got := f.gauge("masthead_discovery_served", string(f.cluster), compositionCRD); got != 1 {
+		if got := f.gauge("masthead_discovery_served", string(f.Cluster), discoverytest.CompositionCRD); got != 1 {
 			return fmt.Errorf("it is %v", got)
 		}
 		return nil

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/hubidentity"
+	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
 
@@ -119,11 +119,8 @@ func TestOffer(t *testing.T) {
 	}
 }
 
-// owner is the hub of these tests.
-var owner = hubidentity.Owner{ID: "hub-a"} //nolint:gochecknoglobals // A constant.
-
 func TestMirrorLeavesTheHubsOwnBehind(t *testing.T) {
-	hub := object(xrdGVK, "x")
+	hub := discoverytest.NewObject(discoverytest.XRDKind, "x")
 	hub.Object["metadata"] = map[string]any{
 		"name": "x", "uid": "u", "resourceVersion": "7", "generation": int64(3),
 		"labels":          map[string]any{"tier": "gold", "pkg.crossplane.io/package": "p", fleetv1alpha1.ManagedByLabel: "another"},
@@ -157,7 +154,7 @@ func TestMirrorLeavesTheHubsOwnBehind(t *testing.T) {
 }
 
 func TestMirrorWithoutWhatTheClassExcludes(t *testing.T) {
-	hub := object(xrdGVK, "x")
+	hub := discoverytest.NewObject(discoverytest.XRDKind, "x")
 	hub.SetLabels(map[string]string{"tier": "gold", "deploy.acmeco.org/release": "r", "argocd.argoproj.io/instance": "a"})
 	hub.Object["spec"] = map[string]any{"group": "db.acmeco.org"}
 	m := mirrorFor(findMirroredKind(resourceXRD), hub)
@@ -189,7 +186,7 @@ func TestRecord(t *testing.T) {
 	}})
 	m.exactLabels = true
 	held := m.written(nil, 4)
-	held.SetLabels(owner.Stamp(held.GetLabels()))
+	held.SetLabels(discoverytest.Owner.Stamp(held.GetLabels()))
 	held.SetGeneration(4)
 	cases := map[string]struct {
 		reason     string
@@ -201,7 +198,7 @@ func TestRecord(t *testing.T) {
 		"AsWritten": {"What has the generation that it was written with has not changed.", func(*unstructured.Unstructured) {}, true, true, 4},
 		"Edited":    {"An edit makes another generation, and so does putting it back.", func(u *unstructured.Unstructured) { u.SetGeneration(5) }, false, true, 6},
 		"Labelled": {"A label makes no generation, nor does removing it.", func(u *unstructured.Unstructured) {
-			u.SetLabels(owner.Stamp(map[string]string{"x": "y"}))
+			u.SetLabels(discoverytest.Owner.Stamp(map[string]string{"x": "y"}))
 		}, true, false, 4},
 		"Unnamed": {"One from before hubs had identities is given ours.", func(u *unstructured.Unstructured) {
 			u.SetLabels(map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue})
@@ -221,7 +218,7 @@ func TestRecord(t *testing.T) {
 			if got := m.contentAsRecorded(have); got != tc.content {
 				t.Errorf("%s: content: want %v, got %v", tc.reason, tc.content, got)
 			}
-			if got := m.labelled(have, owner); got != tc.labels {
+			if got := m.labelled(have, discoverytest.Owner); got != tc.labels {
 				t.Errorf("%s: labels: want %v, got %v", tc.reason, tc.labels, got)
 			}
 			if got := m.nextGeneration(have); got != tc.generation {

@@ -4,10 +4,8 @@
 package discovery
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,31 +23,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
+	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
-
-func answer(code int, body string) *http.Response {
-	return &http.Response{
-		StatusCode: code, Status: http.StatusText(code), ProtoMajor: 1, ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewBufferString(body)),
-	}
-}
-
-// claimCRD is the definition of a claim kind as the agent puts it into a workload cluster, or a foreign one.
-func (f *fixture) claimCRD(plural string, labels map[string]string) *apiextensionsv1.CustomResourceDefinition {
-	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: plural + "." + f.group, Labels: labels},
-		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: f.group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: strings.ToUpper(plural)},
-			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: "v1", Served: true, Storage: true,
-				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}},
-			}},
-		},
-	}
-}
 
 // rejects waits until the cluster rejects something for the reason that Masthead gives. The API server puts a new
 // policy into effect after a moment.
@@ -67,13 +45,13 @@ func (f *fixture) rejects(what string, try func() error) {
 func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	xrd := f.xrd("mysqlinstances")
+	xrd := f.CreateXRD("mysqlinstances")
 	// A copy from before the definition got its status is written once more, so that an edit of it would be a conflict.
-	copied := f.copy(xrd, sameContent(xrd))
-	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
-	masthead := f.asMasthead()
+	copied := f.WaitForCopy(xrd, discoverytest.SameContent(xrd))
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.Cluster))
+	masthead := f.ClientAsMasthead()
 	ours := map[string]string{fleetv1alpha1.ManagedByLabel: managed.LabelValue}
-	claims := f.claimCRD("claims", ours)
+	claims := f.NewClaimCRD("claims", ours)
 	f.Create(masthead, claims)
 	t.Cleanup(func() { f.Delete(masthead, claims) })
 
@@ -81,54 +59,54 @@ func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
 	f.rejects("an edit of a copy", func() error {
 		u := copied.DeepCopy()
 		u.Object["spec"].(map[string]any)["connectionSecretKeys"] = []any{"forged"}
-		return f.workload.Update(f.Ctx, u, dryRun)
+		return f.Workload.Update(f.Ctx, u, dryRun)
 	})
 	f.rejects("an edit of its labels", func() error {
 		u := copied.DeepCopy()
 		u.SetLabels(nil)
-		return f.workload.Update(f.Ctx, u, dryRun)
+		return f.Workload.Update(f.Ctx, u, dryRun)
 	})
-	f.rejects("its deletion", func() error { return f.workload.Delete(f.Ctx, copied, dryRun) })
-	f.rejects("the deletion of all", func() error { return f.workload.DeleteAllOf(f.Ctx, copied, dryRun) })
+	f.rejects("its deletion", func() error { return f.Workload.Delete(f.Ctx, copied, dryRun) })
+	f.rejects("the deletion of all", func() error { return f.Workload.DeleteAllOf(f.Ctx, copied, dryRun) })
 	f.rejects("a forged copy", func() error {
-		u := object(xrdGVK, "forged."+f.group)
+		u := discoverytest.NewObject(discoverytest.XRDKind, "forged."+f.Group)
 		u.SetLabels(ours)
 		u.Object["spec"] = copied.Object["spec"]
-		return f.workload.Create(f.Ctx, u, dryRun)
+		return f.Workload.Create(f.Ctx, u, dryRun)
 	})
-	for _, name := range []string{xrdCRD, claims.Name} {
+	for _, name := range []string{discoverytest.XRDCRD, claims.Name} {
 		f.rejects("the deletion of the definition "+name, func() error {
-			return f.workload.Delete(f.Ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}, dryRun)
+			return f.Workload.Delete(f.Ctx, &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}, dryRun)
 		})
 		f.rejects("an edit of the definition "+name, func() error {
 			// The API server may be writing its status, which makes an edit of an older one a conflict.
-			edited, err := f.crd(f.workload, name)
+			edited, err := f.GetCRD(f.Workload, name)
 			if err != nil {
 				return err
 			}
 			edited.Spec.Names.ShortNames = []string{"hijacked"}
-			return f.workload.Update(f.Ctx, edited, dryRun)
+			return f.Workload.Update(f.Ctx, edited, dryRun)
 		})
 	}
 
 	t.Log("what is not Masthead's is not its business")
-	foreign := f.claimCRD("foreign", nil)
-	f.Create(f.workload, foreign)
-	f.Edit(f.workload, foreign, func() { foreign.Spec.Names.ShortNames = []string{"mine"} })
-	f.Edit(f.workload, foreign, func() { foreign.Labels = ours })
-	f.rejects("an edit of what was handed over", func() error { return f.workload.Delete(f.Ctx, foreign, dryRun) })
+	foreign := f.NewClaimCRD("foreign", nil)
+	f.Create(f.Workload, foreign)
+	f.Edit(f.Workload, foreign, func() { foreign.Spec.Names.ShortNames = []string{"mine"} })
+	f.Edit(f.Workload, foreign, func() { foreign.Labels = ours })
+	f.rejects("an edit of what was handed over", func() error { return f.Workload.Delete(f.Ctx, foreign, dryRun) })
 	f.Delete(masthead, foreign)
-	theirs := object(compositionGVK, "theirs."+f.group)
+	theirs := discoverytest.NewObject(discoverytest.CompositionKind, "theirs."+f.Group)
 	theirs.Object["spec"] = map[string]any{
 		"compositeTypeRef": map[string]any{"apiVersion": "theirs.org/v1", "kind": "Theirs"}, "mode": "Pipeline",
 		"pipeline": []any{map[string]any{"step": "compose", "functionRef": map[string]any{"name": "theirs"}}},
 	}
-	f.Within("users can have Compositions of their own", func() error { return f.workload.Create(f.Ctx, theirs) })
-	f.Delete(f.workload, theirs)
+	f.Within("users can have Compositions of their own", func() error { return f.Workload.Create(f.Ctx, theirs) })
+	f.Delete(f.Workload, theirs)
 
 	t.Log("the API server itself keeps the status of definitions")
 	f.Within("a definition that Masthead wrote is established", func() error {
-		crd, err := f.crd(f.workload, claims.Name)
+		crd, err := f.GetCRD(f.Workload, claims.Name)
 		if err != nil {
 			return err
 		}
@@ -145,13 +123,13 @@ func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
 		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}},
 		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: policyName}},
 	} {
-		f.Delete(f.workload, obj)
-		f.Within("it is put back", func() error { return f.workload.Get(f.Ctx, client.ObjectKeyFromObject(obj), obj) })
+		f.Delete(f.Workload, obj)
+		f.Within("it is put back", func() error { return f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(obj), obj) })
 	}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: policyName}}
-	f.Edit(f.workload, binding, func() { binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Audit} })
+	f.Edit(f.Workload, binding, func() { binding.Spec.ValidationActions = []admissionv1.ValidationAction{admissionv1.Audit} })
 	f.Within("an edit of it is put back", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(binding), binding); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(binding), binding); err != nil {
 			return err
 		}
 		if binding.Spec.ValidationActions[0] != admissionv1.Deny {
@@ -159,34 +137,34 @@ func TestPolicyRejectsWhatIsNotMastheads(t *testing.T) {
 		}
 		return nil
 	})
-	f.rejects("the deletion of a copy", func() error { return f.workload.Delete(f.Ctx, copied, dryRun) })
+	f.rejects("the deletion of a copy", func() error { return f.Workload.Delete(f.Ctx, copied, dryRun) })
 }
 
 // Credentials can be rotated to those of another user, while the connection stays.
 func TestPolicyFollowsMastheadsUser(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	composition := f.composition("aws", "mysqlinstances")
-	copied := f.copy(composition, nil)
-	f.rejects("a deletion", func() error { return f.workload.Delete(f.Ctx, copied, client.DryRunAll) })
+	composition := f.CreateComposition("aws", "mysqlinstances")
+	copied := f.WaitForCopy(composition, nil)
+	f.rejects("a deletion", func() error { return f.Workload.Delete(f.Ctx, copied, client.DryRunAll) })
 
-	f.traffic.SetUser("another-user")
-	f.Edit(f.hub, composition, func() {
+	f.Traffic.SetUser("another-user")
+	f.Edit(f.Hub, composition, func() {
 		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
 	})
-	f.copy(composition, sameContent(composition))
+	f.WaitForCopy(composition, discoverytest.SameContent(composition))
 	policy := &admissionv1.ValidatingAdmissionPolicy{}
-	if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); err != nil || !strings.Contains(policy.Spec.Validations[0].Expression, "another-user") {
+	if err := f.Workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); err != nil || !strings.Contains(policy.Spec.Validations[0].Expression, "another-user") {
 		t.Errorf("want a policy that lets the other user through, got %v (%v)", policy.Spec.Validations, err)
 	}
 
 	t.Log("the fleet tells of other credentials before anything is refused")
-	f.traffic.SetUser("third-user")
-	c, _ := f.fleet.Lookup(f.cluster)
+	f.Traffic.SetUser("third-user")
+	c, _ := f.fleet.Lookup(f.Cluster)
 	c.Enrolment.CredentialsVersion = "next"
 	f.fleet.Set(c)
 	f.Within("the policy lets the third user through", func() error {
-		if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
+		if err := f.Workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); err != nil {
 			return err
 		}
 		if !strings.Contains(policy.Spec.Validations[0].Expression, "third-user") {
@@ -199,16 +177,16 @@ func TestPolicyFollowsMastheadsUser(t *testing.T) {
 func TestClusterWithoutPoliciesIsNotProtectedAndStillShows(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if strings.Contains(req.URL.Path, "/validatingadmissionpolic") {
-			return answer(http.StatusNotFound, "404 page not found")
+			return controllertest.JSONAnswer(req, http.StatusNotFound, "404 page not found")
 		}
 		return nil
 	})
 	f.start()
-	f.copy(f.composition("aws", "mysqlinstances"), nil)
-	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
-	f.event(fleetv1alpha1.ReasonPolicyNotServed)
+	f.WaitForCopy(f.CreateComposition("aws", "mysqlinstances"), nil)
+	f.gaugeIs(0, "masthead_discovery_protected", string(f.Cluster))
+	f.WaitForEvent(fleetv1alpha1.ReasonPolicyNotServed)
 }
 
 func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
@@ -232,18 +210,18 @@ func TestClusterThatDoesNotSayWhoMastheadIs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := prepareFixture(t)
-			f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+			f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 				if strings.HasSuffix(req.URL.Path, "/selfsubjectreviews") {
-					return answer(tc.code, tc.body)
+					return controllertest.JSONAnswer(req, tc.code, tc.body)
 				}
 				return nil
 			})
 			f.start()
-			f.event(fleetv1alpha1.ReasonUserUnknown)
-			f.copy(f.composition("aws", "mysqlinstances"), nil)
-			f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
+			f.WaitForEvent(fleetv1alpha1.ReasonUserUnknown)
+			f.WaitForCopy(f.CreateComposition("aws", "mysqlinstances"), nil)
+			f.gaugeIs(0, "masthead_discovery_protected", string(f.Cluster))
 			policy := &admissionv1.ValidatingAdmissionPolicy{}
-			if err := f.workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); !apierrors.IsNotFound(err) {
+			if err := f.Workload.Get(f.Ctx, client.ObjectKey{Name: policyName}, policy); !apierrors.IsNotFound(err) {
 				t.Errorf("%s: want no policy, got %v (%v)", tc.reason, policy.Spec, err)
 			}
 		})
@@ -265,23 +243,23 @@ func TestForeignPolicyIsLeftAlone(t *testing.T) {
 			Validations: []admissionv1.Validation{{Expression: "true"}},
 		},
 	}
-	f.Create(f.workload, foreign)
+	f.Create(f.Workload, foreign)
 	f.start()
-	f.event(fleetv1alpha1.ReasonPolicyForeign)
-	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
+	f.WaitForEvent(fleetv1alpha1.ReasonPolicyForeign)
+	f.gaugeIs(0, "masthead_discovery_protected", string(f.Cluster))
 	got := &admissionv1.ValidatingAdmissionPolicy{}
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation {
+	if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(foreign), got); err != nil || got.Generation != foreign.Generation {
 		t.Errorf("want it as it was, got %v (%v)", got, err)
 	}
-	f.Delete(f.workload, foreign)
-	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
+	f.Delete(f.Workload, foreign)
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.Cluster))
 }
 
 // The rights that config/workload grants are sufficient. If some of them are missing, it is reported which.
 func TestRightsInTheWorkloadCluster(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.user, f.userGroups = "masthead-least-rights", []string{"system:authenticated"}
+	f.User, f.UserGroups = "masthead-least-rights", []string{"system:authenticated"}
 	data, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "workload", "role.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -294,31 +272,31 @@ func TestRightsInTheWorkloadCluster(t *testing.T) {
 	role.Rules = slices.DeleteFunc(slices.Clone(rules), func(r rbacv1.PolicyRule) bool {
 		return r.APIGroups[0] == "admissionregistration.k8s.io" || r.APIGroups[0] == crossplaneGroup
 	})
-	f.Create(f.workload, role)
-	t.Cleanup(func() { f.Delete(f.workload, role) })
+	f.Create(f.Workload, role)
+	t.Cleanup(func() { f.Delete(f.Workload, role) })
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.user}},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: f.User}},
 	}
-	f.Create(f.workload, binding)
-	t.Cleanup(func() { f.Delete(f.workload, binding) })
+	f.Create(f.Workload, binding)
+	t.Cleanup(func() { f.Delete(f.Workload, binding) })
 	f.start()
-	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
-	f.event(fleetv1alpha1.ReasonPolicyForbidden)
-	f.event(fleetv1alpha1.ReasonObjectsForbidden)
-	f.reported(compositionCRD, fleetv1alpha1.ReasonObjectsForbidden)
-	f.gaugeIs(0, "masthead_discovery_protected", string(f.cluster))
+	xrd, composition := f.CreateXRD("mysqlinstances"), f.CreateComposition("aws", "mysqlinstances")
+	f.WaitForEvent(fleetv1alpha1.ReasonPolicyForbidden)
+	f.WaitForEvent(fleetv1alpha1.ReasonObjectsForbidden)
+	f.reported(discoverytest.CompositionCRD, fleetv1alpha1.ReasonObjectsForbidden)
+	f.gaugeIs(0, "masthead_discovery_protected", string(f.Cluster))
 
-	f.Edit(f.workload, role, func() { role.Rules = rules })
-	f.copy(xrd, nil)
-	copied := f.copy(composition, nil)
-	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
-	f.rejects("an administrator's deletion", func() error { return f.workload.Delete(f.Ctx, copied, client.DryRunAll) })
-	f.Edit(f.hub, composition, func() {
+	f.Edit(f.Workload, role, func() { role.Rules = rules })
+	f.WaitForCopy(xrd, nil)
+	copied := f.WaitForCopy(composition, nil)
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.Cluster))
+	f.rejects("an administrator's deletion", func() error { return f.Workload.Delete(f.Ctx, copied, client.DryRunAll) })
+	f.Edit(f.Hub, composition, func() {
 		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
 	})
-	f.copy(composition, sameContent(composition))
-	f.Delete(f.hub, composition)
-	f.gone(composition)
+	f.WaitForCopy(composition, discoverytest.SameContent(composition))
+	f.Delete(f.Hub, composition)
+	f.WaitForGone(composition)
 }

@@ -15,6 +15,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
 )
 
 const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"refused","code":403}`
@@ -24,27 +26,27 @@ func TestARefusedDeletionIsNotTriedAllTheTime(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
 	var refused atomic.Int32
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		if req.Method == http.MethodDelete && strings.Contains(req.URL.Path, "/compositions/") {
 			refused.Add(1)
-			return answer(http.StatusForbidden, forbidden)
+			return controllertest.JSONAnswer(req, http.StatusForbidden, forbidden)
 		}
 		return nil
 	})
 	f.start()
-	composition := f.composition("aws", "mysqlinstances")
-	f.copy(composition, nil)
-	f.gaugeIs(1, "masthead_discovery_protected", string(f.cluster))
-	f.Delete(f.hub, composition)
+	composition := f.CreateComposition("aws", "mysqlinstances")
+	f.WaitForCopy(composition, nil)
+	f.gaugeIs(1, "masthead_discovery_protected", string(f.Cluster))
+	f.Delete(f.Hub, composition)
 	f.Within("Masthead's username is requested again, and is the same", func() error {
-		w, ok := f.reconciler.workloads.Get(f.cluster)
+		w, ok := f.reconciler.workloads.Get(f.Cluster)
 		if !ok || !w.user.IsSure(time.Now()) {
 			return errors.New("it is not")
 		}
 		return nil
 	})
 	// Each failure doubles the time until the next attempt. With an attempt every second, the requests would never stop.
-	f.settled()
+	f.WaitForIdle()
 }
 
 // TestPolicyThatHasJustChangedIsWaitedFor refuses writes, like an API server that has not yet observed a policy with
@@ -54,26 +56,26 @@ func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
 	f := prepareFixture(t)
 	f.clock = clocktesting.NewFakePassiveClock(time.Now()) // The policy stays new.
 	f.start()
-	composition := f.composition("aws", "mysqlinstances")
-	f.copy(composition, nil)
+	composition := f.CreateComposition("aws", "mysqlinstances")
+	f.WaitForCopy(composition, nil)
 
 	var changed atomic.Bool
 	var refused atomic.Int32
-	f.traffic.SetUser("another-user")
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetUser("another-user")
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		switch {
 		case req.Method == http.MethodPut && strings.HasSuffix(req.URL.Path, "/validatingadmissionpolicies/"+policyName):
 			changed.Store(true)
 		case req.Method == http.MethodPut && strings.Contains(req.URL.Path, "/compositions/") && (!changed.Load() || refused.Add(1) < 5):
-			return answer(http.StatusForbidden, forbidden)
+			return controllertest.JSONAnswer(req, http.StatusForbidden, forbidden)
 		}
 		return nil
 	})
-	f.Edit(f.hub, composition, func() {
+	f.Edit(f.Hub, composition, func() {
 		_ = unstructured.SetNestedField(composition.Object, "mine", "spec", "writeConnectionSecretsToNamespace")
 	})
 	// A periodic retry, as after a refusal that is a problem, would take longer than this waits.
-	f.copy(composition, sameContent(composition))
+	f.WaitForCopy(composition, discoverytest.SameContent(composition))
 	if !changed.Load() || refused.Load() < 5 {
 		t.Errorf("want the policy to change and a refusal after it, got %t and %d", changed.Load(), refused.Load())
 	}
@@ -82,16 +84,16 @@ func TestPolicyThatHasJustChangedIsWaitedFor(t *testing.T) {
 func TestClusterWithoutPoliciesThatForbidsCopiesIsReported(t *testing.T) {
 	t.Parallel()
 	f := prepareFixture(t)
-	f.traffic.SetAnswer(func(req *http.Request) *http.Response {
+	f.Traffic.SetAnswer(func(req *http.Request) *http.Response {
 		switch {
 		case strings.Contains(req.URL.Path, "/validatingadmissionpolic"):
-			return answer(http.StatusNotFound, "404 page not found")
+			return controllertest.JSONAnswer(req, http.StatusNotFound, "404 page not found")
 		case req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/compositions"):
-			return answer(http.StatusForbidden, forbidden)
+			return controllertest.JSONAnswer(req, http.StatusForbidden, forbidden)
 		}
 		return nil
 	})
 	f.start()
-	f.composition("aws", "mysqlinstances")
-	f.event(fleetv1alpha1.ReasonObjectsForbidden)
+	f.CreateComposition("aws", "mysqlinstances")
+	f.WaitForEvent(fleetv1alpha1.ReasonObjectsForbidden)
 }

@@ -15,6 +15,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
 	"github.com/masthead-dev/masthead/pkg/multicluster"
 )
 
@@ -54,22 +55,22 @@ func TestDefinitionThatIsNeverServedIsReported(t *testing.T) {
 	f := prepareFixture(t)
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	f.clock = clock
-	taken := f.claimCRD("others", nil)
+	taken := f.NewClaimCRD("others", nil)
 	taken.Name, taken.Spec.Group, taken.Spec.Names.Kind, taken.Spec.Scope = "others."+crossplaneGroup, crossplaneGroup, "Composition", apiextensionsv1.ClusterScoped
-	f.Create(f.workload, taken)
-	t.Cleanup(func() { f.Delete(f.workload, taken) })
+	f.Create(f.Workload, taken)
+	t.Cleanup(func() { f.Delete(f.Workload, taken) })
 	f.Within("it has the names", func() error {
-		crd, err := f.crd(f.workload, taken.Name)
+		crd, err := f.GetCRD(f.Workload, taken.Name)
 		if err == nil && (len(crd.Status.Conditions) == 0 || crd.Status.Conditions[0].Status != apiextensionsv1.ConditionTrue) {
 			err = errors.New("it has not")
 		}
 		return err
 	})
 	f.start()
-	xrd, composition := f.xrd("mysqlinstances"), f.composition("aws", "mysqlinstances")
-	f.copy(xrd, nil)
+	xrd, composition := f.CreateXRD("mysqlinstances"), f.CreateComposition("aws", "mysqlinstances")
+	f.WaitForCopy(xrd, nil)
 	f.Within("it is waited for", func() error {
-		w, _ := f.reconciler.workloads.Get(f.cluster)
+		w, _ := f.reconciler.workloads.Get(f.Cluster)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for kind := range w.awaited {
@@ -79,18 +80,18 @@ func TestDefinitionThatIsNeverServedIsReported(t *testing.T) {
 		}
 		return errors.New("it is not")
 	})
-	if got := f.reports.get(compositionCRD); got != "" {
+	if got := f.reports.get(discoverytest.CompositionCRD); got != "" {
 		t.Errorf("want nothing reported at once, got %q", got)
 	}
 	clock.SetTime(clock.Now().Add(servedTimeout))
 	f.reconciler.enqueueAll()
-	f.reported(compositionCRD, fleetv1alpha1.ReasonDefinitionNotServed)
-	f.event(fleetv1alpha1.ReasonDefinitionNotServed)
+	f.reported(discoverytest.CompositionCRD, fleetv1alpha1.ReasonDefinitionNotServed)
+	f.WaitForEvent(fleetv1alpha1.ReasonDefinitionNotServed)
 
 	t.Log("when the names are free, it is served")
-	f.Delete(f.workload, taken)
-	f.reported(compositionCRD, "Served")
+	f.Delete(f.Workload, taken)
+	f.reported(discoverytest.CompositionCRD, "Served")
 	// The former client still resolves Composition to the kind of the other definition.
-	f.workload = controllertest.NewClient(t, f.lane.workload, scheme())
-	f.copy(composition, nil)
+	f.Workload = controllertest.NewClient(t, f.lane.workload, discoverytest.Scheme())
+	f.WaitForCopy(composition, nil)
 }

@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
 )
 
 func TestNeverServed(t *testing.T) {
@@ -52,18 +54,18 @@ func TestNeverServed(t *testing.T) {
 // theirs creates a Composition in the workload cluster that is not Masthead's.
 func (f *fixture) theirs() *unstructured.Unstructured {
 	f.T.Helper()
-	u := object(compositionGVK, "theirs."+f.group)
+	u := discoverytest.NewObject(discoverytest.CompositionKind, "theirs."+f.Group)
 	u.Object["spec"] = map[string]any{
 		"compositeTypeRef": map[string]any{"apiVersion": "theirs.org/v1", "kind": "Theirs"}, "mode": "Pipeline",
 		"pipeline": []any{map[string]any{"step": "compose", "functionRef": map[string]any{"name": "theirs"}}},
 	}
-	f.Create(f.workload, u)
-	f.T.Cleanup(func() { f.Delete(f.workload, u) })
+	f.Create(f.Workload, u)
+	f.T.Cleanup(func() { f.Delete(f.Workload, u) })
 	return u
 }
 
 func (f *fixture) answering(answer func(*http.Request) *http.Response) {
-	f.traffic.SetAnswer(answer)
+	f.Traffic.SetAnswer(answer)
 }
 
 // TestDefinitionStaysWhileAnAPIServerDoesNotServeIt lists objects at one of several API servers, which has not yet
@@ -71,9 +73,9 @@ func (f *fixture) answering(answer func(*http.Request) *http.Response) {
 func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.copy(f.composition("aws", "mysqlinstances"), nil)
+	f.WaitForCopy(f.CreateComposition("aws", "mysqlinstances"), nil)
 	theirs := f.theirs()
-	f.settled()
+	f.WaitForIdle()
 
 	var listed atomic.Int32
 	lists := func(req *http.Request) bool {
@@ -84,9 +86,9 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 			return nil
 		}
 		listed.Add(1)
-		return answer(http.StatusNotFound, "404 page not found")
+		return controllertest.JSONAnswer(req, http.StatusNotFound, "404 page not found")
 	})
-	f.changeClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
+	f.EditClass(func(agent *fleetv1alpha1.AgentSpec) { agent.Discovery = fleetv1alpha1.DiscoveryModeNone })
 	f.Within("it is looked at again", func() error {
 		if listed.Load() < 2 {
 			return errors.New("it is not")
@@ -101,20 +103,20 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 		case !lists(req):
 			return nil
 		case req.URL.Query().Get("continue") != "":
-			return answer(http.StatusNotFound, "404 page not found")
+			return controllertest.JSONAnswer(req, http.StatusNotFound, "404 page not found")
 		}
-		return answer(http.StatusOK, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},
+		return controllertest.JSONAnswer(req, http.StatusOK, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"continue":"more"},
 			"items":[{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"theirs","uid":"1","resourceVersion":"1"}}]}`)
 	})
-	f.reported(compositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
+	f.reported(discoverytest.CompositionCRD, fleetv1alpha1.ReasonForeignObjectsLeft)
 	f.stays(theirs)
 
 	t.Log("when it is served everywhere, there is an answer")
 	f.answering(nil)
-	f.Delete(f.workload, theirs)
+	f.Delete(f.Workload, theirs)
 	f.reconciler.enqueueAll()
 	f.Within("the definition goes", func() error {
-		if _, err := f.crd(f.workload, compositionCRD); err == nil {
+		if _, err := f.GetCRD(f.Workload, discoverytest.CompositionCRD); err == nil {
 			return errors.New("it does not")
 		}
 		return nil
@@ -124,11 +126,11 @@ func TestDefinitionStaysWhileAnAPIServerDoesNotServeIt(t *testing.T) {
 // stays checks that a foreign object still exists, and so does the definition of Compositions.
 func (f *fixture) stays(theirs *unstructured.Unstructured) {
 	f.T.Helper()
-	if crd, err := f.crd(f.workload, compositionCRD); err != nil || crd.DeletionTimestamp != nil {
+	if crd, err := f.GetCRD(f.Workload, discoverytest.CompositionCRD); err != nil || crd.DeletionTimestamp != nil {
 		f.T.Fatalf("want the definition to stay, got %v (%v)", crd.ObjectMeta, err)
 	}
-	now := object(theirs.GroupVersionKind(), theirs.GetName())
-	if err := f.workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != theirs.GetUID() {
+	now := discoverytest.NewObject(theirs.GroupVersionKind(), theirs.GetName())
+	if err := f.Workload.Get(f.Ctx, client.ObjectKeyFromObject(now), now); err != nil || now.GetUID() != theirs.GetUID() {
 		f.T.Fatalf("want what is not a copy to stay, got %v (%v)", now.Object, err)
 	}
 }
@@ -136,20 +138,20 @@ func (f *fixture) stays(theirs *unstructured.Unstructured) {
 func TestWhatALabelWithholdsIsNotCopied(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	shown, shownComposition := f.xrd("shown"), f.composition("shown", "shown")
-	other := f.composition("other", "shown")
-	f.copy(shown, nil)
-	f.copy(shownComposition, nil)
-	f.copy(other, nil)
+	shown, shownComposition := f.CreateXRD("shown"), f.CreateComposition("shown", "shown")
+	other := f.CreateComposition("other", "shown")
+	f.WaitForCopy(shown, nil)
+	f.WaitForCopy(shownComposition, nil)
+	f.WaitForCopy(other, nil)
 
-	f.Edit(f.hub, other, func() { other.SetLabels(map[string]string{fleetv1alpha1.PublishLabel: "False"}) })
-	f.gone(other)
-	f.Edit(f.hub, shown, func() { shown.SetLabels(map[string]string{fleetv1alpha1.PublishLabel: "false"}) })
-	f.gone(shown)
-	f.gone(shownComposition)
+	f.Edit(f.Hub, other, func() { other.SetLabels(map[string]string{fleetv1alpha1.PublishLabel: "False"}) })
+	f.WaitForGone(other)
+	f.Edit(f.Hub, shown, func() { shown.SetLabels(map[string]string{fleetv1alpha1.PublishLabel: "false"}) })
+	f.WaitForGone(shown)
+	f.WaitForGone(shownComposition)
 
-	f.Edit(f.hub, shown, func() { shown.SetLabels(map[string]string{fleetv1alpha1.PublishLabel: "true"}) })
-	f.copy(shown, nil)
-	f.copy(shownComposition, nil)
-	f.gone(other)
+	f.Edit(f.Hub, shown, func() { shown.SetLabels(map[string]string{fleetv1alpha1.PublishLabel: "true"}) })
+	f.WaitForCopy(shown, nil)
+	f.WaitForCopy(shownComposition, nil)
+	f.WaitForGone(other)
 }

@@ -231,7 +231,8 @@ func (f *Fixture) ClaimCRD() *apiextensionsv1.CustomResourceDefinition {
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: f.Group, Scope: apiextensionsv1.NamespaceScoped,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{
-				Plural: "mysqlinstances", Kind: "MySQLInstance", Singular: "mysqlinstance", ListKind: "MySQLInstanceList", Categories: []string{"claim"},
+				Plural: "mysqlinstances", Kind: "MySQLInstance", Singular: "mysqlinstance", ListKind: "MySQLInstanceList",
+				Categories: []string{"claim"},
 			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1alpha1", Served: true, Storage: true,

@@ -101,7 +101,9 @@ func (f *Fixture) LimitInHub(storageGB int64) {
 					Rule:       admissionv1.Rule{APIGroups: []string{f.Group}, APIVersions: []string{"*"}, Resources: []string{"mysqlinstances"}},
 				},
 			}}},
-			Validations: []admissionv1.Validation{{Expression: fmt.Sprintf("object.spec.storageGB <= %d", storageGB), Message: "too large for the hub"}},
+			Validations: []admissionv1.Validation{{
+				Expression: fmt.Sprintf("object.spec.storageGB <= %d", storageGB), Message: "too large for the hub",
+			}},
 		},
 	}
 	f.Create(f.Hub, policy)

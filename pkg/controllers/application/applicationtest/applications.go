@@ -38,7 +38,9 @@ func (f *Fixture) WaitForHealth(app *appsv1alpha1.Application, want appsv1alpha1
 }
 
 // CreateDiscovering creates an Application that names nothing and discovers.
-func (f *Fixture) CreateDiscovering(name string, kinds []appsv1alpha1.DiscoveredKind, sources ...appsv1alpha1.DiscoverySource) *appsv1alpha1.Application {
+func (f *Fixture) CreateDiscovering(
+	name string, kinds []appsv1alpha1.DiscoveredKind, sources ...appsv1alpha1.DiscoverySource,
+) *appsv1alpha1.Application {
 	f.T.Helper()
 	return f.CreateApplication(name, nil, func(app *appsv1alpha1.Application) {
 		app.Spec.Discover = &appsv1alpha1.Discovery{Sources: sources, Kinds: kinds}
@@ -71,7 +73,9 @@ func (f *Fixture) WaitForDiscovered(app *appsv1alpha1.Application, want ...strin
 }
 
 // CreateApplication creates an Application that selects the label app with its name.
-func (f *Fixture) CreateApplication(name string, components map[string]appsv1alpha1.ComponentKind, change ...func(*appsv1alpha1.Application)) *appsv1alpha1.Application {
+func (f *Fixture) CreateApplication(
+	name string, components map[string]appsv1alpha1.ComponentKind, change ...func(*appsv1alpha1.Application),
+) *appsv1alpha1.Application {
 	f.T.Helper()
 	f.WaitForServed()
 	app := &appsv1alpha1.Application{

@@ -46,7 +46,9 @@ func (f *Fixture) DatabaseCRD() *apiextensionsv1.CustomResourceDefinition {
 		ObjectMeta: metav1.ObjectMeta{Name: "databases." + group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: group, Scope: apiextensionsv1.NamespaceScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "databases", Singular: "database", Kind: "Database", ListKind: "DatabaseList"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "databases", Singular: "database", Kind: "Database", ListKind: "DatabaseList",
+			},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1", Served: true, Storage: true,
 				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
@@ -121,7 +123,9 @@ func (f *Fixture) FinishJob(job *batchv1.Job, how, before batchv1.JobConditionTy
 			job.Status.CompletionTime = &now
 		}
 		for _, t := range []batchv1.JobConditionType{before, how} {
-			job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: now})
+			job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{
+				Type: t, Status: corev1.ConditionTrue, Reason: reason, LastTransitionTime: now,
+			})
 		}
 		return f.Workload.Status().Update(f.Ctx, job)
 	})

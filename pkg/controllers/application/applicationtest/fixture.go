@@ -57,7 +57,9 @@ func New(t *testing.T, hub, workload *rest.Config) *Fixture {
 	}
 	f.Class = &fleetv1alpha1.EnrollmentClass{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("class-%d", n)},
-		Spec:       fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{Mode: fleetv1alpha1.AgentModeDisabled, DefaultTargetNamespace: "bar"}},
+		Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
+			Mode: fleetv1alpha1.AgentModeDisabled, DefaultTargetNamespace: "bar",
+		}},
 	}
 	f.Create(f.Hub, f.Class)
 	if err := f.Hub.Create(f.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fleet"}}); client.IgnoreAlreadyExists(err) != nil {
@@ -80,7 +82,9 @@ func (f *Fixture) EditClass(change func(*fleetv1alpha1.ApplicationsSpec)) {
 }
 
 func Scheme() *runtime.Scheme {
-	return controllertest.NewScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme, appsv1alpha1.AddToScheme)
+	return controllertest.NewScheme(
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme, appsv1alpha1.AddToScheme,
+	)
 }
 
 // Enrolment is the cluster as it is in the fleet, in a given state.

@@ -1,0 +1,119 @@
+// Copyright The Masthead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package discoverytest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	eventsv1 "k8s.io/api/events/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcr "sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+
+	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/pkg/hubidentity"
+)
+
+// Fixture is a hub and a workload cluster with the objects of one test.
+type Fixture struct {
+	controllertest.Case
+
+	Hub, Workload  client.Client
+	WorkloadConfig *rest.Config
+	Traffic        controllertest.Traffic
+	Cluster        mcr.ClusterName
+	Class          *fleetv1alpha1.EnrollmentClass
+	Group          string
+
+	// User and UserGroups are Masthead's in the workload cluster.
+	User       string
+	UserGroups []string
+
+	// Owner is the hub as the owner of what is in the cluster.
+	Owner hubidentity.Owner
+}
+
+var fixtures atomic.Int32 //nolint:gochecknoglobals // Numbers the fixtures.
+
+// New returns a fixture with a class in the hub, which the options change before it is created.
+func New(t *testing.T, hub, workload *rest.Config, options ...func(*fleetv1alpha1.EnrollmentClass)) *Fixture {
+	t.Helper()
+	n := fixtures.Add(1)
+	f := &Fixture{
+		Case:           controllertest.Case{T: t, Ctx: context.WithoutCancel(t.Context()), Patience: time.Minute},
+		Hub:            controllertest.NewClient(t, hub, Scheme()),
+		Workload:       controllertest.NewClient(t, workload, Scheme()),
+		WorkloadConfig: workload,
+		Cluster:        mcr.ClusterName(fmt.Sprintf("capi/fleet/w%d", n)),
+		Group:          fmt.Sprintf("db%d.acmeco.org", n),
+		User:           MastheadUser, UserGroups: []string{"system:masters"},
+		Owner: Owner,
+	}
+	f.Class = &fleetv1alpha1.EnrollmentClass{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("class-%d", n)},
+		Spec: fleetv1alpha1.EnrollmentClassSpec{Agent: fleetv1alpha1.AgentSpec{
+			Mode: fleetv1alpha1.AgentModeReadWrite, APIGroups: []string{f.Group}, DefaultTargetNamespace: "bar",
+		}, Applications: fleetv1alpha1.ApplicationsSpec{Mode: fleetv1alpha1.ApplicationsModeDisabled}},
+	}
+	for _, o := range options {
+		o(f.Class)
+	}
+	f.Create(f.Hub, f.Class)
+	return f
+}
+
+// ClientAsMasthead is a client whose writes the policy allows: they stand for what could happen while there was no policy.
+func (f *Fixture) ClientAsMasthead() client.Client {
+	f.T.Helper()
+	cfg := rest.CopyConfig(f.WorkloadConfig)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: MastheadUser, Groups: []string{"system:masters"}}
+	return controllertest.NewClient(f.T, cfg, Scheme())
+}
+
+func (f *Fixture) WaitForEvent(reason string) {
+	f.T.Helper()
+	f.Within("an event on the enrolled object tells "+reason, func() error {
+		l := &eventsv1.EventList{}
+		if err := f.Hub.List(f.Ctx, l); err != nil {
+			return err
+		}
+		for _, e := range l.Items {
+			if e.Reason == reason && e.Regarding.Name == f.Class.Name {
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+}
+
+// Owner is the hub that owns what is in the cluster.
+var Owner = hubidentity.Owner{ID: "hub-a"} //nolint:gochecknoglobals // A constant.
+
+// MastheadUser is Masthead's username in the test workload cluster. The quotes are there to be quoted.
+const MastheadUser = `masthead's "own" user`
+
+func Scheme() *runtime.Scheme {
+	return controllertest.NewScheme(clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, fleetv1alpha1.AddToScheme)
+}
+
+func (f *Fixture) EditClass(change func(*fleetv1alpha1.AgentSpec)) {
+	f.T.Helper()
+	f.Edit(f.Hub, f.Class, func() { change(&f.Class.Spec.Agent) })
+}
+
+// WaitForIdle waits until the workload cluster receives no more requests.
+func (f *Fixture) WaitForIdle() {
+	f.T.Helper()
+	f.AtRest(100, f.Traffic.Progress)
+}
