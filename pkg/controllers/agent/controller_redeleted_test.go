@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/agenttest"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 )
 
 // lateWatches delays what the hub's watches report of the fixture's kind, while it is locked.

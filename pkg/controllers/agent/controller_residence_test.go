@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/agenttest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
 )
 
 // away changes the workload cluster while it is un-enrolled.

@@ -14,8 +14,8 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/applicationtest"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/record"
 	"github.com/masthead-dev/masthead/pkg/controllers/application/workload"
 )

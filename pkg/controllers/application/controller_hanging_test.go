@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	"github.com/masthead-dev/masthead/internal/test/applicationtest"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 

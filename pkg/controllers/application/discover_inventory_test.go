@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/applicationtest"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 )
 
 // An inventory that is not understood, or not fully visible, keeps an Application from being healthy, even before it

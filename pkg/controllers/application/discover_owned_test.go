@@ -9,7 +9,7 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
+	"github.com/masthead-dev/masthead/internal/test/applicationtest"
 )
 
 // An author of Applications may try to make Flux prune what they may not delete: by owning the Kustomization that

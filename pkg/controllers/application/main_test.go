@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/applicationtest"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"
 )
 

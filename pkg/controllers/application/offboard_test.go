@@ -14,9 +14,9 @@ import (
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
+	"github.com/masthead-dev/masthead/internal/test/applicationtest"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
 )
 
 func (f *fixture) notEnrolled(app *appsv1alpha1.Application) {

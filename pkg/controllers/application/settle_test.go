@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
+	"github.com/masthead-dev/masthead/internal/test/applicationtest"
 )
 
 // A group that does not answer delays only the status of its own components.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appsv1alpha1 "github.com/masthead-dev/masthead/apis/apps/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/application/applicationtest"
+	"github.com/masthead-dev/masthead/internal/test/applicationtest"
 )
 
 // A status written late must not describe the next Application of the same name.

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
+	"github.com/masthead-dev/masthead/internal/test/discoverytest"
 	"github.com/masthead-dev/masthead/pkg/hubidentity"
 )
 

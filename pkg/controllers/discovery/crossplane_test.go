@@ -16,7 +16,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
-	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
+	"github.com/masthead-dev/masthead/internal/test/discoverytest"
 )
 
 const crossplanesFinalizer = "defined.apiextensions.crossplane.io"

@@ -23,9 +23,9 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
+	"github.com/masthead-dev/masthead/internal/test/discoverytest"
 	"github.com/masthead-dev/masthead/internal/test/fakefleet"
 	"github.com/masthead-dev/masthead/internal/test/testenv"
-	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
 	"github.com/masthead-dev/masthead/pkg/managed"
 	"github.com/masthead-dev/masthead/pkg/metric"
 	"github.com/masthead-dev/masthead/pkg/providers/connection"

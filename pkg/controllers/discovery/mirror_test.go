@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
-	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
+	"github.com/masthead-dev/masthead/internal/test/discoverytest"
 	"github.com/masthead-dev/masthead/pkg/managed"
 )
 

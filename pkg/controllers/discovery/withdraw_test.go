@@ -15,7 +15,7 @@ import (
 
 	fleetv1alpha1 "github.com/masthead-dev/masthead/apis/fleet/v1alpha1"
 	"github.com/masthead-dev/masthead/internal/test/controllertest"
-	"github.com/masthead-dev/masthead/pkg/controllers/discovery/discoverytest"
+	"github.com/masthead-dev/masthead/internal/test/discoverytest"
 )
 
 func TestNeverServed(t *testing.T) {

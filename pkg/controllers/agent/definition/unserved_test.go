@@ -6,7 +6,7 @@ package definition
 import (
 	"testing"
 
-	"github.com/masthead-dev/masthead/pkg/controllers/agent/agenttest"
+	"github.com/masthead-dev/masthead/internal/test/agenttest"
 )
 
 func TestNotEstablished(t *testing.T) {
