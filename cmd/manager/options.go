@@ -247,6 +247,8 @@ func parse(args []string, env func(string) string, usage io.Writer) (invocation,
 }
 
 // bind makes a flag of each option, with the option's present value as its default.
+//
+//nolint:funlen // A list of flags.
 func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 	o := &in.Options
 	f := pflag.NewFlagSet("manager", pflag.ContinueOnError)
@@ -326,6 +328,8 @@ func bind(in *invocation, config *string, usage io.Writer) *pflag.FlagSet {
 const minConnectionWorkers = 50
 
 // Validate reports every invalid option.
+//
+//nolint:funlen // A list of rules.
 func (o *Options) Validate() error {
 	var errs []error
 	problem := func(wrong bool, format string, args ...any) {

@@ -176,21 +176,11 @@ func setupControllers(
 	if err != nil {
 		return fmt.Errorf("cannot set up discovery: %w", err)
 	}
-	library, err := healthLibrary(o.Applications)
-	if err != nil {
-		return err
-	}
-	err = application.Setup(mgr, application.Options{
-		Fleet: provider, Sources: describers, Gate: gate, Reporter: definitions, Users: users,
-		MaxConcurrentReconciles: o.Applications.Workers,
-		RequestTimeout:          o.Connections.RequestTimeout.Duration,
-		HealthLibrary:           library,
-		MetricsPerApplication:   o.Applications.Metrics == metricsPerApplication,
-		Registerer:              metrics.Registry,
-		QueueMetrics:            queueMetrics,
+	err = setupApplications(mgr, o, application.Options{
+		Fleet: provider, Sources: describers, Gate: gate, Reporter: definitions, Users: users, QueueMetrics: queueMetrics,
 	})
 	if err != nil {
-		return fmt.Errorf("cannot set up Applications: %w", err)
+		return err
 	}
 	err = references.Setup(mgr, references.Options{
 		Fleet: provider, HubClass: o.References.HubClass, Gate: gate, Lists: lists,
@@ -198,6 +188,20 @@ func setupControllers(
 	})
 	if err != nil {
 		return fmt.Errorf("cannot set up references: %w", err)
+	}
+	return nil
+}
+
+func setupApplications(mgr mcmanager.Manager, o Options, to application.Options) (err error) {
+	if to.HealthLibrary, err = healthLibrary(o.Applications); err != nil {
+		return err
+	}
+	to.MaxConcurrentReconciles = o.Applications.Workers
+	to.RequestTimeout = o.Connections.RequestTimeout.Duration
+	to.MetricsPerApplication = o.Applications.Metrics == metricsPerApplication
+	to.Registerer = metrics.Registry
+	if err := application.Setup(mgr, to); err != nil {
+		return fmt.Errorf("cannot set up Applications: %w", err)
 	}
 	return nil
 }

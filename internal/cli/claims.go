@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/masthead-dev/masthead/internal/cli/fleet"
@@ -83,20 +84,14 @@ func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAn
 	var claims collected[requirements.Claim]
 	var queried collected[string]
 	answer := claimsAnswer{Claims: []requirements.Row{}, NotAsked: each(ctx, hub, clusters, func(ctx context.Context, c *fleet.Cluster, side *fleet.ClusterClient) error {
-		for _, k := range kinds {
-			list, err := side.List(ctx, k.Kind.GroupVersionKind, client.InNamespace(a.onlyNamespace()))
-			if meta.IsNoMatchError(err) {
-				continue // The class does not offer the kind, or the cluster refused it.
-			}
-			if err != nil {
-				return fmt.Errorf("cannot list %s: %w", k.Kind.GroupResource(), err)
-			}
-			for _, obj := range list {
-				claims.add(requirements.Claim{Cluster: c.Name, Object: obj})
-			}
+		found, err := a.claimsIn(ctx, side, kinds)
+		for _, obj := range found {
+			claims.add(requirements.Claim{Cluster: c.Name, Object: obj})
 		}
-		queried.add(c.Name)
-		return nil
+		if err == nil {
+			queried.add(c.Name)
+		}
+		return err
 	})}
 	facts.Claims = claims.items
 	for _, name := range queried.items {
@@ -108,6 +103,24 @@ func (a *app) claims(ctx context.Context, hub *fleet.Hub, word string) (claimsAn
 		}
 	}
 	return answer, nil
+}
+
+// claimsIn returns the claims of these kinds in a cluster.
+func (a *app) claimsIn(
+	ctx context.Context, side *fleet.ClusterClient, kinds []crossplane.Publication,
+) ([]*unstructured.Unstructured, error) {
+	var claims []*unstructured.Unstructured
+	for _, k := range kinds {
+		list, err := side.List(ctx, k.Kind.GroupVersionKind, client.InNamespace(a.onlyNamespace()))
+		if meta.IsNoMatchError(err) {
+			continue // The class does not offer the kind, or the cluster refused it.
+		}
+		if err != nil {
+			return claims, fmt.Errorf("cannot list %s: %w", k.Kind.GroupResource(), err)
+		}
+		claims = append(claims, list...)
+	}
+	return claims, nil
 }
 
 // published returns the kinds that the hub offers, whose objects in the hub become facts.

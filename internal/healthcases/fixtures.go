@@ -37,18 +37,9 @@ func Fixtures(dir string) (map[string][]Fixture, error) {
 	}
 	all := map[string][]Fixture{}
 	for _, path := range paths {
-		data, err := os.ReadFile(path) //nolint:gosec // The folder is the caller's to choose.
+		file, err := readFixtures(path)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read fixtures: %w", err)
-		}
-		text, err := yaml.YAMLToJSONStrict(data)
-		if err != nil {
-			return nil, fmt.Errorf("cannot parse %q: %w", path, err)
-		}
-		var file map[string][]map[appsv1alpha1.Health]map[string]any
-		// As the API server's answers are decoded: a whole number becomes an int64.
-		if err := json.Unmarshal(text, &file); err != nil {
-			return nil, fmt.Errorf("cannot decode %q: %w", path, err)
+			return nil, err
 		}
 		for rule, entries := range file {
 			for n, entry := range entries {
@@ -62,6 +53,23 @@ func Fixtures(dir string) (map[string][]Fixture, error) {
 		}
 	}
 	return all, nil
+}
+
+// readFixtures reads a file of fixtures.
+func readFixtures(path string) (file map[string][]map[appsv1alpha1.Health]map[string]any, err error) {
+	data, err := os.ReadFile(path) //nolint:gosec // The folder is the caller's to choose.
+	if err != nil {
+		return nil, fmt.Errorf("cannot read fixtures: %w", err)
+	}
+	text, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return nil, fmt.Errorf("cannot parse %q: %w", path, err)
+	}
+	// As the API server's answers are decoded: a whole number becomes an int64.
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("cannot decode %q: %w", path, err)
+	}
+	return file, nil
 }
 
 // OfFixtures returns the fixtures of a folder as cases, each as an object of the first kind of its rule.

@@ -112,18 +112,8 @@ func servedKinds(gv schema.GroupVersion, list *metav1.APIResourceList) (map[stri
 		if resources++; resources > maxKindsOfDocument {
 			return nil, fmt.Errorf("%s has more than %d resources", gv, maxKindsOfDocument)
 		}
-		// Empty means that of the document. A resource of one group can have a kind of another.
-		if r.Group != "" && r.Group != gv.Group || r.Version != "" && r.Version != gv.Version {
-			continue
-		}
-		k := servedKind{
-			Kind:      Kind{GroupVersionKind: gv.WithKind(r.Kind), Resource: r.Name, ClusterScoped: !r.Namespaced},
-			watchable: slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
-		}
-		if validateGVK(k.GroupVersionKind) != nil || k.Validate() != nil {
-			continue
-		}
-		if have, ok := kinds[r.Kind]; !ok || k.preferredTo(have) {
+		k, ok := newServedKind(gv, r)
+		if have, exists := kinds[r.Kind]; ok && (!exists || k.preferredTo(have)) {
 			kinds[r.Kind] = k
 		}
 	}
@@ -132,6 +122,19 @@ func servedKinds(gv schema.GroupVersion, list *metav1.APIResourceList) (map[stri
 		kinds[name] = k
 	}
 	return kinds, nil
+}
+
+// newServedKind returns the kind of a resource of a document, unless it cannot be requested.
+func newServedKind(gv schema.GroupVersion, r *metav1.APIResource) (servedKind, bool) {
+	// Empty means that of the document. A resource of one group can have a kind of another.
+	if r.Group != "" && r.Group != gv.Group || r.Version != "" && r.Version != gv.Version {
+		return servedKind{}, false
+	}
+	k := servedKind{
+		Kind:      Kind{GroupVersionKind: gv.WithKind(r.Kind), Resource: r.Name, ClusterScoped: !r.Namespaced},
+		watchable: slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch"),
+	}
+	return k, validateGVK(k.GroupVersionKind) == nil && k.Validate() == nil
 }
 
 // preferredTo decides between two resources of one kind, independently of their order.

@@ -12,7 +12,7 @@ import (
 // advice returns what to do about a reason, in one sentence; docs has more. It is empty where the message says it, and
 // for foreign reasons.
 //
-//nolint:gocyclo // A table.
+//nolint:gocyclo,funlen // A table.
 func advice(why string) string {
 	switch why {
 	case fleetv1alpha1.ReasonDialError:

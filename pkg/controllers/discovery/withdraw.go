@@ -129,19 +129,7 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 			return left, fmt.Errorf("cannot list %s in cluster %q: %w", kind, p.w.name, err)
 		}
 		for i := range page.Items {
-			obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
-				"name": page.Items[i].Name, "uid": string(page.Items[i].UID), "resourceVersion": page.Items[i].ResourceVersion,
-			}}}
-			obj.SetLabels(page.Items[i].Labels)
-			if foreignFinalizer(&page.Items[i]) != "" {
-				left.held++
-				continue
-			}
-			if !p.owns(obj) {
-				left.foreign++
-				continue
-			}
-			err := p.remove(ctx, kind, obj)
+			err := p.withdrawObject(ctx, kind, &page.Items[i], &left)
 			if err != nil && !condition.IsPending(err) {
 				return left, err
 			}
@@ -152,6 +140,25 @@ func (p *pass) withdrawObjects(ctx context.Context, k mirroredKind, crd *unstruc
 			return left, pending
 		}
 	}
+}
+
+// withdrawObject deletes an object of a kind if it is a copy, or else counts it.
+func (p *pass) withdrawObject(
+	ctx context.Context, kind kindwatch.Kind, item *metav1.PartialObjectMetadata, left *leftovers,
+) error {
+	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+		"name": item.Name, "uid": string(item.UID), "resourceVersion": item.ResourceVersion,
+	}}}
+	obj.SetLabels(item.Labels)
+	if foreignFinalizer(item) != "" {
+		left.held++
+		return nil
+	}
+	if !p.owns(obj) {
+		left.foreign++
+		return nil
+	}
+	return p.remove(ctx, kind, obj)
 }
 
 // neverServed reports whether a definition's status says that no API server has ever served it, so that it cannot have

@@ -166,18 +166,21 @@ func (w *workload) lookAfter(defined []*declared, tenancy references.Tenancy) {
 	}
 	w.watcher.Set(ownerObjects, watched...)
 	for kind := range byKind {
-		if before[kind] == nil {
-			continue
+		if before[kind] != nil {
+			w.requeueUnsettled(kind) // Its schema, or its permissions, may have changed.
 		}
-		// Its schema, or its permissions, may have changed.
-		objects, err := w.watcher.Entries(kind)
-		if err != nil {
-			continue
-		}
-		for i := range objects {
-			if objects[i].Record != kindwatch.Record(settled) {
-				w.queue.Add(w.request(kind, objects[i].Key))
-			}
+	}
+}
+
+// requeueUnsettled queues the objects of a kind that may change without an event of their own.
+func (w *workload) requeueUnsettled(kind kindwatch.Kind) {
+	objects, err := w.watcher.Entries(kind)
+	if err != nil {
+		return
+	}
+	for i := range objects {
+		if objects[i].Record != kindwatch.Record(settled) {
+			w.queue.Add(w.request(kind, objects[i].Key))
 		}
 	}
 }

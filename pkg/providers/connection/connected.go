@@ -134,7 +134,7 @@ func newConnected(
 	if err != nil {
 		return nil, fmt.Errorf("cannot create a dynamic client: %w", err)
 	}
-	cl, err := cluster.New(cfg, func(co *cluster.Options) {
+	cl, err := cluster.New(cfg, withoutCache(o.requestTimeout), func(co *cluster.Options) {
 		co.Scheme = o.scheme
 		co.Logger = log
 		co.HTTPClient = requests
@@ -144,15 +144,6 @@ func newConnected(
 				return nil, err
 			}
 			return kindwatch.NewMapper(served, everything, t.Account()), nil
-		}
-		co.NewCache = func(*rest.Config, cache.Options) (cache.Cache, error) { return noCache{}, nil }
-		co.NewClient = func(cfg *rest.Config, opts client.Options) (client.Client, error) {
-			opts.Cache = nil
-			c, err := client.New(cfg, opts)
-			if err != nil {
-				return nil, err
-			}
-			return multicluster.WithDeadlines(c, o.requestTimeout), nil
 		}
 	})
 	if err != nil {
@@ -171,6 +162,21 @@ func newConnected(
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	return c, nil
+}
+
+// withoutCache makes the client of a cluster send each read to the API server, within a deadline.
+func withoutCache(requestTimeout time.Duration) cluster.Option {
+	return func(co *cluster.Options) {
+		co.NewCache = func(*rest.Config, cache.Options) (cache.Cache, error) { return noCache{}, nil }
+		co.NewClient = func(cfg *rest.Config, opts client.Options) (client.Client, error) {
+			opts.Cache = nil
+			c, err := client.New(cfg, opts)
+			if err != nil {
+				return nil, err
+			}
+			return multicluster.WithDeadlines(c, requestTimeout), nil
+		}
+	}
 }
 
 // run ends what the connection records events with when the connection is closed.

@@ -63,6 +63,14 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 	if err := p.checkLeaving(ctx, r); err != nil {
 		return reconcile.Result{}, err
 	}
+	if r, err = p.advance(ctx, r, e, held); r == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: lifecycle.WakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))}, nil
+}
+
+// advance performs the steps of an enrolment until it has to wait, and publishes its record; nil if it has ended.
+func (p *Provider) advance(ctx context.Context, r *record, e *Enrolment, held *condition.Error) (*record, error) {
 	for range maxSteps {
 		p.take(ctx, r, e, held)
 		d := lifecycle.Decide(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))
@@ -71,17 +79,18 @@ func (p *Provider) Reconcile(ctx context.Context, key Key) (reconcile.Result, er
 		}
 		if err := p.performGuarded(ctx, r, d); err != nil && !errors.Is(err, errBusy) { // Other steps may need no place.
 			p.view.publish(r)
-			return reconcile.Result{}, err
+			return r, err
 		}
 		if r.state == StateRemoved {
+			key := r.key
 			if r = p.ensureRecord(key, e); r == nil { // A new object of the same name starts from scratch.
 				p.classes.quota.Leave(key)
-				return reconcile.Result{}, nil
+				return r, nil
 			}
 		}
 	}
 	p.view.publish(r)
-	return reconcile.Result{RequeueAfter: lifecycle.WakeAfter(r.observe(e, p.o.Clock.Now(), p.o.NotReadyGracePeriod))}, nil
+	return r, nil
 }
 
 // checkLeaving ends an enrolment without connecting to its cluster if the class would not let it enrol.

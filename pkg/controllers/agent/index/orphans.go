@@ -61,24 +61,28 @@ func (o *orphans) Collect(out chan<- prometheus.Metric) {
 		if !enrolled || cluster.EffectiveIdentifier() == "" {
 			continue
 		}
-		orphans, strays := 0, 0
-		for _, from := range o.hub.originsIn(cluster.EffectiveIdentifier()) {
-			switch claim, known := w.getClaim(from); {
-			case !known:
-			case claim == nil:
-				orphans++
-			default:
-				for _, place := range o.hub.Places(from) {
-					if obj, err := o.hub.Get(place); err == nil && isStray(obj, claim) {
-						strays++
-					}
-				}
-			}
-		}
+		orphans, strays := o.count(w, cluster.EffectiveIdentifier())
 		for description, n := range map[*prometheus.Desc]int{o.orphans: orphans, o.strays: strays} {
 			out <- prometheus.MustNewConstMetric(description, prometheus.GaugeValue, float64(n), metric.ClusterValues(w.Name)...)
 		}
 	}
+}
+
+func (o *orphans) count(w *Cluster, identifier string) (orphans, strays int) {
+	for _, from := range o.hub.originsIn(identifier) {
+		switch claim, known := w.getClaim(from); {
+		case !known:
+		case claim == nil:
+			orphans++
+		default:
+			for _, place := range o.hub.Places(from) {
+				if obj, err := o.hub.Get(place); err == nil && isStray(obj, claim) {
+					strays++
+				}
+			}
+		}
+	}
+	return orphans, strays
 }
 
 // isStray reports whether an object that names a claim's source is not the claim's. A claim that records no place may

@@ -234,15 +234,20 @@ func (t *Tokens) Renewed(
 		t.mu.Unlock()
 		return made.orElse(failed, now)
 	}
+	return token, t.keep(key, r, token, now).Sub(now), nil
+}
+
+// keep remembers a token, and returns when to request the next one.
+func (t *Tokens) keep(key types.NamespacedName, r Request, token *oauth2.Token, now time.Time) (refresh time.Time) {
 	if latest := now.Add(longestToken); token.Expiry.After(latest) {
 		token.Expiry = latest
 	}
-	made = Made{Hash: r.Hash, Token: token, At: now}
+	made := Made{Hash: r.Hash, Token: token, At: now}
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.made[key] = made
 	delete(t.failed, key)
-	t.mu.Unlock()
-	return token, made.refresh().Sub(now), nil
+	return made.refresh()
 }
 
 // check returns what is wrong with an endpoint's answer, and converts its expiry to our clock.
