@@ -207,6 +207,7 @@ func TestValuesAreChecked(t *testing.T) {
 		"BothTargets":    {"The class knows one target.", "masthead", `{default-target-namespace: bar, match-namespaces: true}`, "not both"},
 		"BothIdentities": {"And one identity.", "masthead", `{match-namespaces: true, default-credentials-secret-name: a, enrollmentClass: {serviceAccount: {namespace: a, name: b}}}`, "not both"},
 		"NoTarget":       {"Nothing is dropped in silence.", "masthead", `default-credentials-secret-name: a`, "needs default-target-namespace"},
+		"NoPolicies":     {"Imports need their policies.", "masthead", `{imports: {enabled: true}, policies: {enabled: false}}`, "need the policies"},
 		"Wildcard":       {"Rights name their resources.", "masthead", `apiGroups: [{group: acmeco.org, resources: ["*"]}]`, "resources"},
 		"AnyGroup":       {"And their group.", "masthead", `apiGroups: [{group: "*", resources: [a]}]`, "group"},
 		"CoreGroup":      {"Claims are of no core group.", "masthead", `apiGroups: [{group: "", resources: [secrets]}]`, "group"},
