@@ -44,7 +44,7 @@ func (p *pass) check(ctx context.Context) {
 		}
 		return
 	}
-	view, again, err := p.w.HealthChecks.Ensure(ctx, podClient{p}, p.app, pods)
+	view, err := p.w.HealthChecks.Ensure(ctx, podClient{p}, p.app, pods)
 	if errors.Is(err, errSuperseded) {
 		return
 	}
@@ -52,8 +52,8 @@ func (p *pass) check(ctx context.Context) {
 		p.fail(fmt.Errorf("cannot check the health of Application %q in cluster %q: %w", p.key, p.w.Name, err))
 	}
 	p.healthCheck = view
-	if again > 0 {
-		p.lookAgain(again)
+	if view.Problem != nil && view.Problem.RetryAfter > 0 {
+		p.lookAgain(view.Problem.RetryAfter)
 	}
 }
 
