@@ -78,6 +78,22 @@ func WorkloadProblem(err error, what, rejected string) *condition.Error {
 	return nil
 }
 
+// HubError is HubProblem as an error to retry slowly, or else the error itself.
+func HubError(err error, verb, resource, target string) error {
+	if p := HubProblem(err, verb, resource, target); p != nil {
+		return p.RetriedAfter(condition.SlowRetry())
+	}
+	return err
+}
+
+// WorkloadError is WorkloadProblem as an error to retry slowly, or else the error itself.
+func WorkloadError(err error, what, rejected string) error {
+	if p := WorkloadProblem(err, what, rejected); p != nil {
+		return p.RetriedAfter(condition.SlowRetry())
+	}
+	return err
+}
+
 // HubUnavailable returns the problem to report if the hub answered that it could not process a request, as when one of
 // its webhooks is down. It is nil for any other answer, and for none, which concerns the manager rather than a claim.
 // Such an answer says nothing about the claim, whose condition is Unknown. It names webhooks, addresses and

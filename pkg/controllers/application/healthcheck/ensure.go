@@ -137,7 +137,7 @@ func (h *Checks) Ensure(ctx context.Context, cluster Cluster, app *appsv1alpha1.
 			errs = append(errs, fmt.Errorf("cannot delete Pod %q of a health check: %w", p.Key, err))
 			continue
 		}
-		plan.view.Problem = retried(lackingRight("delete", app.Namespace), maxHealthCheckDelay)
+		plan.view.Problem = lackingRight("delete", app.Namespace).RetriedAfter(maxHealthCheckDelay)
 	}
 	if len(errs) > 0 || !plan.create {
 		return plan.view, errors.Join(errs...)
@@ -150,15 +150,8 @@ func (h *Checks) Ensure(ctx context.Context, cluster Cluster, app *appsv1alpha1.
 	if attempts.refused {
 		again = 0
 	}
-	plan.view.Problem = retried(cmp.Or(attempts.problem, plan.view.Problem), again)
+	plan.view.Problem = cmp.Or(attempts.problem, plan.view.Problem).RetriedAfter(again)
 	return plan.view, nil
-}
-
-// retried is a problem that is over after a time at the earliest. The problem itself may be kept, and is not changed.
-func retried(p *condition.Error, after time.Duration) *condition.Error {
-	out := *p
-	out.RetryAfter = after
-	return &out
 }
 
 // healthCheckPlan has the actions on the Pods of a health check.
@@ -188,9 +181,8 @@ func planHealthCheck(
 	case current == nil && attempts.refused:
 		plan.view.Problem = attempts.problem
 	case current == nil:
-		plan.view.Problem, plan.create = retried(cmp.Or(attempts.problem, &condition.Error{
-			Reason: appsv1alpha1.ReasonHealthCheckStarting, Message: fmt.Sprintf("The Pod %q is being created.", want.Name),
-		}), wait), wait == 0
+		creating := condition.NewError(appsv1alpha1.ReasonHealthCheckStarting, fmt.Sprintf("The Pod %q is being created.", want.Name))
+		plan.view.Problem, plan.create = cmp.Or(attempts.problem, creating).RetriedAfter(wait), wait == 0
 	case current.ended() && !current.deleting:
 		// It is kept for inspection until it is replaced.
 		plan.view = current.view()
