@@ -123,23 +123,17 @@ func (r *requirementReconciler) bringDown(ctx context.Context, s *downstream.Sco
 	if !flowsDown(*o) {
 		return nil
 	}
-	steps := []func(context.Context, *downstream.Scope, *unstructured.Unstructured) (*condition.Error, time.Duration, error){
-		r.late.Initialise, r.secrets.Pull,
-	}
+	steps := []func(context.Context, *downstream.Scope, *unstructured.Unstructured) error{r.late.Initialise, r.secrets.Pull}
 	if reported {
 		steps = append(steps, r.late.Record)
 	}
 	var errs []error
 	for _, step := range steps {
-		p, after, err := step(ctx, s, o.Hub)
+		err := step(ctx, s, o.Hub)
 		if hubaccess.IsUnanswered(err) {
 			return err
 		}
-		if o.Problem == nil {
-			o.Problem = p
-		}
-		o.RetryAfter = condition.MinNonZero(o.RetryAfter, after)
-		errs = append(errs, err)
+		errs = append(errs, o.Note(err))
 	}
 	return errors.Join(errs...)
 }

@@ -247,12 +247,10 @@ func TestRequestsThatAreNotAnsweredAreMarked(t *testing.T) {
 			return err
 		},
 		"LateFields": func(r *requirementReconciler, s *downstream.Scope) error {
-			_, _, err := r.late.Initialise(t.Context(), s, filledIn)
-			return err
+			return r.late.Initialise(t.Context(), s, filledIn)
 		},
 		"Record": func(r *requirementReconciler, s *downstream.Scope) error {
-			_, _, err := r.late.Record(t.Context(), s, hub)
-			return err
+			return r.late.Record(t.Context(), s, hub)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@
 package downstream
 
 import (
+	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,4 +40,22 @@ type Outcome struct {
 
 	// RetryAfter is when to requeue, if no event would.
 	RetryAfter time.Duration
+}
+
+// Note adds how a step ended: the first problem is reported, and the soonest wait counts. It returns any other error.
+func (o *Outcome) Note(err error) error {
+	var problem *condition.Error
+	var pending condition.PendingError
+	switch {
+	case errors.As(err, &problem):
+		if o.Problem == nil {
+			o.Problem = problem
+		}
+		o.RetryAfter = condition.MinNonZero(o.RetryAfter, problem.RetryAfter)
+	case errors.As(err, &pending):
+		o.RetryAfter = condition.MinNonZero(o.RetryAfter, pending.After)
+	default:
+		return err
+	}
+	return nil
 }
