@@ -416,7 +416,7 @@ func TestCreationInTheHubIsTheArbiter(t *testing.T) {
 	s.Kind.GroupVersionKind, s.Kind.Resource, s.Namespace, s.Name = f.gvk(), "mysqlinstances", f.namespace, "raced"
 	key := ownership.Place{Kind: s.Kind, NamespacedName: types.NamespacedName{Namespace: f.target, Name: "raced"}}
 	ctx := f.agent.requirements.identities.Manager.In(f.Ctx)
-	if _, _, err := f.agent.requirements.push(ctx, s, key, looked); !apierrors.IsConflict(err) {
+	if _, err := f.agent.requirements.push(ctx, s, key, looked); !apierrors.IsConflict(err) {
 		t.Errorf("want a conflict, which is tried again silently, got %v", err)
 	}
 	if now, err := f.get(f.hub, f.target, "raced"); err != nil || now.GetResourceVersion() != hub.GetResourceVersion() {

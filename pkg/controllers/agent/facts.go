@@ -276,9 +276,6 @@ func (r *requirementReconciler) whole(ctx context.Context, s *downstream.Scope, 
 	if err != nil {
 		return nil, err
 	}
-	if live == nil {
-		return nil, apierrors.NewNotFound(place.Kind.GroupResource(), place.Name)
-	}
 	r.hub.Kept.ReadWhole(place, live)
 	return live, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/masthead-dev/masthead/pkg/apierror"
 	"github.com/masthead-dev/masthead/pkg/condition"
 )
 
@@ -52,6 +53,9 @@ func (o *Outcome) Note(err error) error {
 			o.Problem = problem
 		}
 		o.RetryAfter = condition.MinNonZero(o.RetryAfter, problem.RetryAfter)
+		if apierror.IsUnavailable(err) {
+			o.Err = err
+		}
 	case errors.As(err, &pending):
 		o.RetryAfter = condition.MinNonZero(o.RetryAfter, pending.After)
 	default:
