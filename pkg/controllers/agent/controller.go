@@ -31,8 +31,8 @@ func (r *requirementReconciler) Reconcile(ctx context.Context, req multicluster.
 	defer func() { r.requeueHeldEvents(req, wrote) }()
 	seen := r.metrics.TakeChanges(req)
 	s, err := r.gatherFacts(ctx, req)
-	if err != nil || s == nil {
-		return reconcile.Result{}, err
+	if err != nil {
+		return condition.Result(err)
 	}
 	s.Changes = seen
 	o := downstream.Outcome{Hub: s.Own()}
